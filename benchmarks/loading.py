@@ -52,7 +52,9 @@ def rows(full: bool) -> Iterator[Row]:
 
 
 def _loader(dataset: Dataset, **options: Any) -> Iterator[dict[str, Any]]:
-    sets = setsup.SetSampler(dataset.factors, inactive=[dataset.factors.names[0]], size=SIZE, sets=1, small="replace")
+    sets = setsup.SetSampler(
+        dataset.factors, inactive=[dataset.factors.names[0]], size=SIZE, sets=1, on_small_group="replace"
+    )
     return iter(setsup.loader(dataset, sets, **options))
 
 

@@ -71,7 +71,7 @@ def _opened(store: Served, scheme: str, order: str, **options: Any) -> Dataset:
 
 def _drawn(dataset: Dataset) -> Sets:
     """Sets that hold two factors, (SETS, SIZE)."""
-    sampler = setsup.SetSampler(dataset.factors, inactive=list(HELD), size=SIZE, sets=1, small="drop")
+    sampler = setsup.SetSampler(dataset.factors, inactive=list(HELD), size=SIZE, sets=1, on_small_group="drop")
     return np.concatenate([sampler[step].indices for step in range(SETS)])
 
 

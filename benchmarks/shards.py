@@ -36,7 +36,7 @@ from setsup.datasets import Dataset, Modality
 from setsup.datasets import images as decoders
 from setsup.files import cache_folder
 from setsup.shards.dataset import ShardedDataset
-from setsup.shards.foreign.indexing import index_shards
+from setsup.shards.external.indexing import index_shards
 from setsup.shards.opening import open_shards
 from setsup.shards.reading import MAPS, LocalReader
 from setsup.shards.writing.writer import write_shards

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from setsup import Factor, FactorTable, Kind, SetSampler
-from setsup.factors.stored import code_dtype
-from setsup.random import below, fold, permute, stream_key, uniform
+from setsup.factors.column_storage import code_dtype
+from setsup.random import fold, permute, randint_below, stream_key, uniform
 from setsup.shards.index import GROUP, Spans, part, write_index
 from setsup.shards.stores.ranges import AT_ONCE, GAP, MOST, merge_ranges
 
@@ -158,7 +158,7 @@ def simulated_hits(share: float, scattered: bool, shards: int = 400, rows: int =
     if scattered:
         sets = permute(keys, shards * rows, slots)
     else:
-        sets = permute(keys, 50, slots) + 50 * below(fold(keys, 1), shards * rows // 50)[:, None]
+        sets = permute(keys, 50, slots) + 50 * randint_below(fold(keys, 1), shards * rows // 50)[:, None]
     kept: dict[int, set[int]] = {}
     held, found = 0, 0
     for step, drawn in enumerate(sets.tolist()):

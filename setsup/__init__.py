@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         TripletSampler,
         Zip,
     )
-    from setsup.shards.foreign.indexing import index_shards
+    from setsup.shards.external.indexing import index_shards
     from setsup.shards.opening import open_shards
     from setsup.shards.writing.writer import write_shards
 
@@ -129,7 +129,7 @@ if not TYPE_CHECKING:
                 "TripletSampler",
                 "Zip",
             ),
-            "shards.foreign.indexing": ("index_shards",),
+            "shards.external.indexing": ("index_shards",),
             "shards.opening": ("open_shards",),
             "shards.writing.writer": ("write_shards",),
         },

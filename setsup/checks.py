@@ -14,7 +14,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeGuard, TypeVar, Union, get_args, get_origin
 
-from setsup.errors import SetsupError, UsageError, near, short
+from setsup.errors import SetsupError, UsageError, did_you_mean, short
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -87,7 +87,7 @@ def check_rates(**rates: float) -> None:
 def check_choice(value: Any, choices: Sequence[str], what: str, error: Error) -> str:
     """Check one of some strings."""
     if not isinstance(value, str) or value not in choices:
-        raise error(f"{what} must be one of {', '.join(choices)}, not {_shown(value)}{near(value, choices)}")
+        raise error(f"{what} must be one of {', '.join(choices)}, not {_shown(value)}{did_you_mean(value, choices)}")
     return value
 
 

@@ -24,12 +24,12 @@ __all__ = [
     "SamplerError",
     "SetsupError",
     "UsageError",
+    "abbreviate",
     "about_file",
-    "brief",
+    "did_you_mean",
     "imported",
     "listed",
-    "near",
-    "need",
+    "require_modules",
     "short",
 ]
 
@@ -170,13 +170,13 @@ def about_file(file: "str | os.PathLike[str]") -> Iterator[None]:
         raise
 
 
-def brief(value: object) -> str:
+def abbreviate(value: object) -> str:
     """Write a value for a message, on one line of at most 80 letters.
 
     Examples
     --------
     >>> import numpy as np
-    >>> brief("three"), brief(np.eye(2))
+    >>> abbreviate("three"), abbreviate(np.eye(2))
     ("'three'", 'array([[1., 0.], [0., 1.]])')
 
     """
@@ -229,7 +229,7 @@ def imported(module: str, extra: str) -> Any:
         raise LibraryError(f"this needs {name}, which is not installed: {extra_command(extra)}") from error
 
 
-def need(what: str, *modules: str) -> None:
+def require_modules(what: str, *modules: str) -> None:
     """Raise where optional libraries are missing; none is imported."""
     if missing := [module for module in modules if not installed(module)]:
         listed = " and ".join([*([", ".join(missing[:-1])] if missing[:-1] else []), missing[-1]])
@@ -237,14 +237,14 @@ def need(what: str, *modules: str) -> None:
         raise LibraryError(f"{what} {listed}, which {are} not installed: {command(missing)}")
 
 
-def near(word: object, known: Iterable[object]) -> str:
+def did_you_mean(word: object, known: Iterable[object]) -> str:
     """Suggest close matches: ``"; did you mean 'wall_hue'?"``, or list the known names when nothing is close.
 
     Examples
     --------
-    >>> near("wall_heu", ["wall_hue", "scale"])
+    >>> did_you_mean("wall_heu", ["wall_hue", "scale"])
     "; did you mean 'wall_hue'?"
-    >>> near("zzz", ["wall_hue", "scale"])
+    >>> did_you_mean("zzz", ["wall_hue", "scale"])
     '; known: wall_hue, scale'
 
     """

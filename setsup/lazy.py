@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib import import_module
 
-from setsup.errors import need
+from setsup.errors import require_modules
 
 __all__ = ["lazy_names"]
 
@@ -32,7 +32,7 @@ def lazy_names(
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = modules[name]
-        need(f"{name} needs", *libraries[module])
+        require_modules(f"{name} needs", *libraries[module])
         value = getattr(import_module(f"{package}.{module}"), name)
         setattr(sys.modules[package], name, value)
         return value

@@ -16,11 +16,11 @@ from setsup.checks import check_arguments
 from setsup.datasets import Dataset, from_huggingface, load, names, open_arrays, open_hub, open_images, open_table
 from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
-from setsup.datasets.marks import MARKS
 from setsup.datasets.own.huggingface.hub import HUB_ADDRESS, may_be_on_hub
 from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, one_tar
 from setsup.datasets.registry import check_options, find_opener, is_name, opener_options
-from setsup.errors import DataError, about_file, listed, near
+from setsup.datasets.signatures import MARKS
+from setsup.errors import DataError, about_file, did_you_mean, listed
 from setsup.factors.io.text_file import PARQUET, SHEETS, TABLES
 from setsup.files.expand_user import expanded
 from setsup.files.lfs import refuse_pointer
@@ -263,8 +263,8 @@ def _unknown(source: Path | str) -> DataError:
             if _is_list(path):
                 others = "; it may be a list of images: name it .csv, with a header such as image,label and commas"
             return DataError(f"{source} is a file, but no table{others}")
-        return DataError(f"{source} does not exist{near(source, close) if close else others}")
-    meant = near(source, [*close, *names()])
+        return DataError(f"{source} does not exist{did_you_mean(source, close) if close else others}")
+    meant = did_you_mean(source, [*close, *names()])
     if not meant.startswith("; did you mean"):
         meant = ", nor a file or folder of that name here"
     return DataError(f"there is no dataset {source!r}{meant} (`setsup datasets` lists them)")

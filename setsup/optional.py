@@ -1,7 +1,7 @@
 """Optional libraries: the extras that install each, and what needs it.
 
 This is the one list of them. The extras of ``pyproject.toml`` are tested against it, and ``setsup doctor``, the
-documentation and the errors of :func:`setsup.errors.need` use it.
+documentation and the errors of :func:`setsup.errors.require_modules` use it.
 """
 
 from collections.abc import Iterable

@@ -25,16 +25,16 @@ import numpy.typing as npt
 
 from setsup.arrays import Rows, Words
 from setsup.checks import check_integer, check_string, is_integer
-from setsup.errors import SamplerError, brief
+from setsup.errors import SamplerError, abbreviate
 
 __all__ = [
-    "below",
     "below_few",
     "fold",
     "fold_integers",
     "leading",
     "mix",
     "permute",
+    "randint_below",
     "seeds",
     "spread",
     "stream_key",
@@ -80,7 +80,7 @@ def stream_key(seed: int, stream: str) -> int:
 
     """
     if not is_integer(seed) or not 0 <= seed <= _MASK:
-        raise SamplerError(f"the seed must be an integer from 0 to 2**64 - 1, not {brief(seed)}")
+        raise SamplerError(f"the seed must be an integer from 0 to 2**64 - 1, not {abbreviate(seed)}")
     digest = hashlib.blake2b(check_string(stream, "the stream", SamplerError).encode(), digest_size=8).digest()
     return fold_integers(int.from_bytes(digest, "little"), int(seed))
 
@@ -168,7 +168,7 @@ def seeds(seed: int, stream: str, step: int, shape: Sequence[int]) -> Words:
     """
     found = fold(stream_key(seed, stream), check_integer(step, "the step", SamplerError, 0, _MASK))
     if not isinstance(shape, Sequence) or isinstance(shape, str):
-        raise SamplerError(f"the shape must be a sequence of lengths, such as (sets, size), not {brief(shape)}")
+        raise SamplerError(f"the shape must be a sequence of lengths, such as (sets, size), not {abbreviate(shape)}")
     for length in shape:
         found = fold(found[..., None], np.arange(check_integer(length, "a length", SamplerError), dtype=np.uint64))
     return found
@@ -211,7 +211,7 @@ def uniform(bits: Words) -> npt.NDArray[np.float64]:
     return (bits >> _11) * np.float64(2.0**-53)
 
 
-def below(bits: Words, n: int | npt.NDArray[Any]) -> Rows:
+def randint_below(bits: Words, n: int | npt.NDArray[Any]) -> Rows:
     """Integers 0 … n − 1: ``floor((bits >> 11)·2⁻⁵³·n)``; beyond 2⁵³, where that leaves some out, ``floor(u·n)``.
 
     There u is the binary fraction whose first 64 digits are the bits, and whose next 64 are their fold with 0; the
@@ -227,7 +227,7 @@ def below(bits: Words, n: int | npt.NDArray[Any]) -> Rows:
     Examples
     --------
     >>> import numpy as np
-    >>> below(np.array([0, 2**63, 2**64 - 1], dtype=np.uint64), 10)
+    >>> randint_below(np.array([0, 2**63, 2**64 - 1], dtype=np.uint64), 10)
     array([0, 5, 9])
 
     """
@@ -240,7 +240,7 @@ def below(bits: Words, n: int | npt.NDArray[Any]) -> Rows:
 
 
 def below_few(bits: Words, n: int | npt.NDArray[Any]) -> Rows:
-    """As :func:`below`, for n that are known not to exceed 2⁵³, as numbers of what is in memory do not.
+    """As :func:`randint_below`, for n that are known not to exceed 2⁵³, as numbers of what is in memory do not.
 
     Examples
     --------

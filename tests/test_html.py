@@ -13,7 +13,7 @@ import setsup
 from setsup.correspondence import PixelPairs
 from setsup.datasets import BaseDataset, Modality
 from setsup.errors import DamagedFile
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.html import block, facts, lines, table, text
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from setsup.errors import SamplerError
-from setsup.random import below, fold, leading, mix, permute, seeds, spread, stream_key, uniform
+from setsup.random import fold, leading, mix, permute, randint_below, seeds, spread, stream_key, uniform
 
 WORD = 2**64
 RARE = 1e-5  # every statistic below is a fixed number, for its seed is; so none of them can flicker
@@ -224,7 +224,7 @@ def test_swapping_seed_and_step_gives_independent_numbers():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 10, 64, 1000])
 def test_below_is_uniform(n):
-    drawn = below(keys_of(60_000, seed=n), n)
+    drawn = randint_below(keys_of(60_000, seed=n), n)
     assert drawn.dtype == np.int64
     assert even(np.bincount(drawn, minlength=n)) > RARE or n == 1
     assert drawn.min() == 0
@@ -235,26 +235,26 @@ def test_below_is_uniform(n):
 def test_below_is_the_documented_formula_and_stays_below(word, n):
     bits = np.array([word], dtype=np.uint64)
     for size in (n, np.array([n])):
-        found = int(below(bits, size)[0])
+        found = int(randint_below(bits, size)[0])
         assert found == math.floor((word >> 11) * 2.0**-53 * n)
         assert 0 <= found < n
 
 
 @given(n=st.integers(1, 2**53 - 1))
 def test_the_largest_word_still_falls_below(n):
-    assert below(np.array([WORD - 1], dtype=np.uint64), n)[0] == n - 1
+    assert randint_below(np.array([WORD - 1], dtype=np.uint64), n)[0] == n - 1
 
 
 def test_below_agrees_with_exact_arithmetic():
     words = keys_of(2000)
     for n in (3, 10, 4097, 480_000, 10**8):
-        assert below(words, n).tolist() == [(int(word) >> 11) * n >> 53 for word in words]
+        assert randint_below(words, n).tolist() == [(int(word) >> 11) * n >> 53 for word in words]
 
 
 def test_below_broadcasts_sizes():
     words, sizes = keys_of(6).reshape(3, 2), np.array([1, 10, 1000])
-    assert below(words, sizes[:, None]).tolist() == [
-        below(row, int(n)).tolist() for row, n in zip(words, sizes, strict=False)
+    assert randint_below(words, sizes[:, None]).tolist() == [
+        randint_below(row, int(n)).tolist() for row, n in zip(words, sizes, strict=False)
     ]
 
 

@@ -28,7 +28,7 @@ def print_card(card: Mapping[str, Any], closed: str) -> None:
     for split in card.get("splits", ()):
         say_prose(_split_words(split, levels))
     if card["sample"] is not None:
-        from setsup.reports.words import number_words
+        from setsup.reports.describe import number_words
 
         say_prose(f"row 0: {', '.join(f'{name} = {number_words(value)}' for name, value in card['sample'].items())}")
     _print_attributes(card)
@@ -114,7 +114,7 @@ def _shape(kind: Mapping[str, Any]) -> str:
 
 
 def _factor_cells(factor: Mapping[str, Any]) -> list[str]:
-    from setsup.reports.words import number_words
+    from setsup.reports.describe import number_words
 
     levels, counts = factor["levels"], factor["counts"]
     listed = isinstance(levels, list | tuple)

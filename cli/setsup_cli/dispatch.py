@@ -12,10 +12,10 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from types import ModuleType
 
-from setsup.errors import SetsupError, near
+from setsup.errors import SetsupError, did_you_mean
 from setsup.packages import load_entry, other_entries, own_entries
+from setsup_cli.encoding import replace_unencodable
 from setsup_cli.failures import say_error
-from setsup_cli.letters import replace_unencodable
 from setsup_cli.output import output_errors, write
 
 __all__ = ["find_module", "run", "subcommands"]
@@ -133,7 +133,9 @@ def _run(words: list[str]) -> int:
         example = f"setsup {rest[0] if rest and rest[0] in subcommands() else 'sample'} {name}"
         raise SetsupError(f"options follow the subcommand, as in `{example}` (`setsup --help` lists the subcommands)")
     elif name not in _LINES and name not in subcommands():
-        raise SetsupError(f"unknown subcommand {name!r}{near(name, subcommands())} (`setsup --help` lists them)")
+        raise SetsupError(
+            f"unknown subcommand {name!r}{did_you_mean(name, subcommands())} (`setsup --help` lists them)"
+        )
     else:
         return _run_subcommand(name, rest)
     return 0

@@ -19,7 +19,7 @@ import numpy as np
 from setsup.errors import DamagedFile, DataError, about_file
 from setsup.files import locked, written
 from setsup_cli.hints import find_place
-from setsup_cli.places import free_place, is_missing_or_equal
+from setsup_cli.output_paths import free_place, is_missing_or_equal
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset

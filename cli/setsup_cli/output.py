@@ -13,7 +13,7 @@ from math import isfinite
 from typing import IO, TYPE_CHECKING, Any
 
 from setsup.errors import SetsupError
-from setsup_cli.letters import is_encodable
+from setsup_cli.encoding import is_encodable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,8 +13,8 @@ import setsup
 from setsup.datasets import Dataset
 from setsup.evaluation import nearest
 from setsup.reports import contact_sheet, describe, triplet_sheet
-from setsup.reports.lettering import wrap_text
 from setsup.reports.page import CAPTIONS, GUTTER, MARGIN, PADDING, SKIP, Cell, Page, lines_height
+from setsup.reports.text_layout import wrap_text
 from setsup.samplers import Sampler, Stepwise
 
 NAME = "shapes3d-procedural"

@@ -8,8 +8,8 @@ import rendered_sheets
 from PIL import Image
 
 from setsup.datasets import Dataset
-from setsup.reports.lettering import wrap_text
 from setsup.reports.page import CAPTIONS, GAP, GUTTER, MARGIN, PADDING, Cell, Page
+from setsup.reports.text_layout import wrap_text
 
 RESULTS, CELL, LABEL = 8, Cell(64, 64, 64), 270
 Row = tuple[str, np.ndarray, Sequence[np.ndarray]]

@@ -30,7 +30,7 @@ class PixelPairSampler(SetSampler):
         Pairs a step.
     tolerance : mapping of str to float, optional
         Continuous factors among ``scene``, in which the views differ by no more than that: ``{"azimuth": 30.0}``.
-    small : str
+    on_small_group : str
         What to do with scenes of a single view: ``drop`` leaves them out, ``error`` refuses them.
     where : str, optional
         Expression that drawn rows satisfy.
@@ -62,7 +62,7 @@ class PixelPairSampler(SetSampler):
         *,
         pairs: int = 8,
         tolerance: Mapping[str, float] | None = None,
-        small: Literal["error", "drop", "short", "replace"] = "drop",
+        on_small_group: Literal["error", "drop", "short", "replace"] = "drop",
         where: str | None = None,
         seed: int = 0,
         stream: str = "PairSampler",
@@ -72,8 +72,8 @@ class PixelPairSampler(SetSampler):
         if not scene:
             name = getattr(dataset, "name", type(dataset).__name__)
             raise SamplerError(f"say in which factors two views of {name} agree: scene=[…], such as its scene's number")
-        if small not in ("drop", "error"):
-            raise SamplerError(f"small must be 'drop' or 'error' for pairs, not {small!r}")
+        if on_small_group not in ("drop", "error"):
+            raise SamplerError(f"on_small_group must be 'drop' or 'error' for pairs, not {on_small_group!r}")
         agree = [scene] if isinstance(scene, str) else list(scene)
         try:
             super().__init__(
@@ -82,7 +82,7 @@ class PixelPairSampler(SetSampler):
                 size=2,
                 sets=pairs,
                 choose="groups",
-                small=small,
+                on_small_group=on_small_group,
                 tolerance=tolerance,
                 where=where,
                 seed=seed,
@@ -91,7 +91,7 @@ class PixelPairSampler(SetSampler):
         except SamplerError as error:
             if " have fewer than the " not in str(error):
                 raise
-            which = "no scene" if small == "drop" else "not every scene"
+            which = "no scene" if on_small_group == "drop" else "not every scene"
             raise SamplerError(
                 f"{which} of {dataset.name} has two views, for two views agree in {', '.join(agree)} and differ in "
                 "something else: draw from more rows, or name fewer factors"

@@ -17,7 +17,7 @@ from setsup import random
 from setsup.arrays import Bools, Reals, Rows
 from setsup.checks import check_arguments, check_array, check_image_size
 from setsup.correspondence import planar
-from setsup.errors import DataError, SetsupError, brief
+from setsup.errors import DataError, SetsupError, abbreviate
 from setsup.html import block, counted, never_raises, table
 
 __all__ = [
@@ -302,7 +302,7 @@ def check_key(key: Any) -> npt.NDArray[np.uint64]:
     whole = found.shape == () and not isinstance(key, bool) and isinstance(found.item(), int)
     if not whole or not 0 <= found.item() < 1 << 64:
         raise SetsupError(
-            f"a key is an integer from 0 to 2**64 - 1, such as setsup.random.fold gives, not {brief(key)}"
+            f"a key is an integer from 0 to 2**64 - 1, such as setsup.random.fold gives, not {abbreviate(key)}"
         )
     return found.astype(np.uint64)
 

@@ -233,12 +233,14 @@ def descriptor_pairs(
     same = _drawn(order, words[0], start, end, itself)
     # objects are order[objects:], of which order[start:end] is the own one: what lies beyond it is moved up
     others = len(order) - objects - (end - start)
-    place = objects + random.below(words[1], np.maximum(others, 1))
+    place = objects + random.randint_below(words[1], np.maximum(others, 1))
     other = np.where(
         others > 0, order[np.minimum(place + np.where(place >= start, end - start, 0), len(order) - 1)], -1
     )
     on_ground = objects - ground_from
-    behind = order[ground_from + random.below(words[2], on_ground)] if on_ground else np.full(most, -1, np.int64)
+    behind = (
+        order[ground_from + random.randint_below(words[2], on_ground)] if on_ground else np.full(most, -1, np.int64)
+    )
     rest = np.full(int(count) - most, -1, np.int64)
     return DescriptorPairs(*(np.concatenate([part, rest]) for part in (first, match, same, other, behind)))
 
@@ -246,6 +248,6 @@ def descriptor_pairs(
 def _drawn(order: Rows, words: Words, start: Rows, end: Rows, without: Rows) -> Rows:
     """Uniform over ``order[start:end]``, one place of it left out where ``without`` is not −1."""
     left = end - start - (without >= 0)
-    place = start + random.below(words, np.maximum(left, 1))
+    place = start + random.randint_below(words, np.maximum(left, 1))
     place += (without >= 0) & (place >= without)
     return np.where(left > 0, order[np.minimum(place, len(order) - 1)], -1)

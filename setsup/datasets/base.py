@@ -29,7 +29,7 @@ class BaseDataset(Dataset):
 
     Attributes
     ----------
-    computes : bool
+    cpu_bound : bool
         Whether rows are decoded or rendered, so that a loader uses worker processes.
     previews : bool
         Whether notebooks show a few images with the dataset: not where one takes seconds, or comes over a network.
@@ -49,7 +49,7 @@ class BaseDataset(Dataset):
 
     """
 
-    computes: bool = False
+    cpu_bound: bool = False
     previews: bool = True
     _source: Path | None = None
 

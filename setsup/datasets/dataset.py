@@ -17,8 +17,8 @@ from setsup.arrays import Array
 from setsup.checks import check_arguments, check_instance, check_mapping, check_strings
 from setsup.datasets.display import dataset_html
 from setsup.datasets.modality import Modality
-from setsup.errors import DataError, RowError, UsageError, near
-from setsup.factors.stored import check_rows
+from setsup.errors import DataError, RowError, UsageError, did_you_mean
+from setsup.factors.column_storage import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.mapped import check_mapped
 from setsup.html import never_raises
@@ -49,7 +49,7 @@ class Dataset(Protocol):
 
     Notes
     -----
-    A dataset whose ``fetch`` decodes or renders, rather than copies, sets the attribute ``computes = True``: a loader
+    A dataset whose ``fetch`` decodes or renders, rather than copies, sets the attribute ``cpu_bound = True``: a loader
     then uses worker processes, which do not pay off for copies.
 
     Examples
@@ -220,7 +220,7 @@ class Selection(Dataset):
         self.name = source.name
         self.factors = _table(source, index) if factors is None else factors
         self.modalities = source.modalities
-        self.computes: bool = getattr(source, "computes", False)
+        self.cpu_bound: bool = getattr(source, "cpu_bound", False)
         self.source: Dataset = source.source if isinstance(source, Selection) else source
         # None for all rows of the source: a grid of any size is then kept, and sent to workers, in a few bytes
         self._index = _chain(source, index)
@@ -346,7 +346,7 @@ def fetch_request(
     names = tuple(dict.fromkeys(check_strings(modalities, "modalities", DataError)))
     for name in names:
         if name not in dataset.modalities:
-            raise DataError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")
+            raise DataError(f"{dataset.name} has no modality {name!r}{did_you_mean(name, dataset.modalities)}")
     return rows, names
 
 

@@ -37,7 +37,7 @@ from setsup.datasets.formats.image_formats import pillow_formats
 from setsup.datasets.formats.jpeg import Frame, jpeg_frame, jpeg_pixels, turned
 from setsup.datasets.formats.png import check_png, png_head, png_pixels
 from setsup.datasets.formats.source import Source, source_content
-from setsup.errors import DataError, brief
+from setsup.errors import DataError, abbreviate
 from setsup.files.lfs import is_pointer, pointer_error
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def check_size(value: Sequence[int] | None, name: str = "size") -> tuple[int, in
     sides: tuple[Any, ...] = tuple(value) if isinstance(value, tuple | list | np.ndarray) and np.ndim(value) else ()
     whole = all(isinstance(side, int | np.integer) and not isinstance(side, bool) and side > 0 for side in sides)
     if len(sides) != 2 or not whole:
-        raise DataError(f"{name} must be (height, width), two positive numbers of pixels, not {brief(value)}")
+        raise DataError(f"{name} must be (height, width), two positive numbers of pixels, not {abbreviate(value)}")
     return int(sides[0]), int(sides[1])
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from setsup.checks import check_string
-from setsup.errors import DataError, brief
+from setsup.errors import DataError, abbreviate
 
 __all__ = ["Modality"]
 
@@ -46,7 +46,7 @@ class Modality:
     def __post_init__(self) -> None:
         """Check the description and normalize it, so that equal modalities compare equal."""
         if not isinstance(self.shape, Sequence) or isinstance(self.shape, str | bytes):
-            raise DataError(f"the shape of a modality must be a tuple, not {brief(self.shape)}")
+            raise DataError(f"the shape of a modality must be a tuple, not {abbreviate(self.shape)}")
         check_string(self.unit, "the unit of a modality", DataError)
         check_string(self.color, "the colour of a modality", DataError)
         shape = tuple(self.shape)
@@ -56,4 +56,6 @@ class Modality:
         try:
             object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
         except (TypeError, ValueError):
-            raise DataError(f"a modality's dtype must be a name that numpy knows, not {brief(self.dtype)}") from None
+            raise DataError(
+                f"a modality's dtype must be a name that numpy knows, not {abbreviate(self.dtype)}"
+            ) from None

@@ -27,7 +27,7 @@ from setsup.datasets.adapters.missing_files import counting_left_out
 from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.dataset import Dataset
 from setsup.datasets.published import check_published
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 from setsup.files.expand_user import expanded
 from setsup.files.manifests.packages import find_manifest, foreign_entries, load_manifest, manifest_names
 from setsup.optional import extra_command
@@ -127,7 +127,7 @@ def find_opener(name: str) -> Opener:
         return _foreign(entry)
     if "/" in name or os.path.exists(expanded(name)):
         raise DataError(f"{name} is not the name of a benchmark; open paths and addresses with setsup.open({name!r})")
-    raise DataError(f"there is no dataset {name!r}{near(name, names())} (`setsup datasets` lists them)")
+    raise DataError(f"there is no dataset {name!r}{did_you_mean(name, names())} (`setsup datasets` lists them)")
 
 
 def opener_options(opener: Opener) -> dict[str, Parameter]:
@@ -147,7 +147,7 @@ def check_options(source: str, opener: Opener, options: Iterable[str]) -> None:
     known = list(opener_options(opener))
     for option in options:
         if option not in known:
-            hint = near(option, known) if known else "; it takes none"
+            hint = did_you_mean(option, known) if known else "; it takes none"
             raise DataError(f"{source} has no option {option!r}{hint}")
 
 

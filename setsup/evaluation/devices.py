@@ -2,7 +2,7 @@
 
 import torch
 
-from setsup.errors import SetsupError, brief
+from setsup.errors import SetsupError, abbreviate
 
 __all__ = ["check_device"]
 
@@ -13,5 +13,5 @@ def check_device(device: str | torch.device) -> None:
         torch.device(device)
     except RuntimeError:
         raise SetsupError(
-            f"device must be one that torch knows, such as 'cpu' or 'cuda:0', not {brief(device)}"
+            f"device must be one that torch knows, such as 'cpu' or 'cuda:0', not {abbreviate(device)}"
         ) from None

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Reals
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import DataError, SetsupError, did_you_mean
 
 __all__ = ["METRICS", "approximate", "as_compared", "check_metric", "directions", "exact", "slack"]
 
@@ -20,7 +20,7 @@ _BLOCK = 1 << 22  # entries of differences held at a time
 def check_metric(metric: str) -> str:
     """One of the metrics, or SetsupError."""
     if metric not in METRICS:
-        raise SetsupError(f"metric must be one of {', '.join(METRICS)}, not {metric!r}{near(metric, METRICS)}")
+        raise SetsupError(f"metric must be one of {', '.join(METRICS)}, not {metric!r}{did_you_mean(metric, METRICS)}")
     return metric
 
 

@@ -11,7 +11,7 @@ import torch
 
 from setsup.arrays import Counts, Reals
 from setsup.checks import check_arguments, check_array, check_number
-from setsup.errors import DataError, SetsupError, brief
+from setsup.errors import DataError, SetsupError, abbreviate
 from setsup.random import fold
 
 __all__ = ["Information", "noise_scale"]
@@ -120,7 +120,7 @@ def check_scales(sigma: Any) -> Reals:
     """Check scales of noise: () or (s,) float64, non-negative."""
     found = check_array(sigma, "sigma", SetsupError, np.float64)
     if found.ndim > 1 or not found.size or not (np.isfinite(found) & (found >= 0)).all():
-        raise SetsupError(f"sigma is a number, or a list of numbers, from 0 on, not {brief(sigma)}")
+        raise SetsupError(f"sigma is a number, or a list of numbers, from 0 on, not {abbreviate(sigma)}")
     return found
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_integer, is_number
-from setsup.errors import DataError, SetsupError, brief, imported
+from setsup.errors import DataError, SetsupError, abbreviate, imported
 from setsup.evaluation.inputs import check_embeddings
 from setsup.random import stream_key
 
@@ -61,7 +61,7 @@ def tsne_map(embeddings: npt.ArrayLike, *, perplexity: float = 30.0, seed: int =
     reals = _check_inputs(embeddings)
     if not is_number(perplexity) or not 1 <= perplexity < len(reals):
         raise SetsupError(
-            f"the perplexity of {len(reals):,} rows must be from 1 to below {len(reals):,}, not {brief(perplexity)}"
+            f"the perplexity of {len(reals):,} rows must be from 1 to below {len(reals):,}, not {abbreviate(perplexity)}"
         )
     manifold = imported("sklearn.manifold", "train")
     tsne = manifold.TSNE(

@@ -25,7 +25,7 @@ from setsup.checks import check_arguments, check_array, check_integer, check_num
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.devices import check_device
 from setsup.progress import progress
-from setsup.random import below, fold, permute, stream_key
+from setsup.random import fold, permute, randint_below, stream_key
 
 __all__ = ["PairStatistics", "ViewInformation", "donsker_varadhan", "view_information"]
 
@@ -265,5 +265,5 @@ def _standardised(view: Tensor, fit: Rows) -> Tensor:
 
 def _drawn(key: int, count: int, batch: int) -> Rows:
     """A batch of different numbers below a count."""
-    start = int(below(fold(key, 0), count))
+    start = int(randint_below(fold(key, 0), count))
     return np.asarray(permute(int(fold(key, 1)), count, (start + np.arange(batch)) % count), np.int64)

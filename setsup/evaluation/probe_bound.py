@@ -20,7 +20,7 @@ import torch
 
 from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_integer, is_number
-from setsup.errors import DataError, SetsupError, brief
+from setsup.errors import DataError, SetsupError, abbreviate
 from setsup.evaluation.batched.probe_networks import Probe, make_probe, split_rows, train_probes
 from setsup.evaluation.devices import check_device
 from setsup.evaluation.information import Columns, Information, check_columns, check_scales
@@ -116,7 +116,7 @@ def probe_information(
     if not numbers or not 0 < held_out < 1 or not 0 < rate < math.inf:
         raise SetsupError(
             "sigma is one number, held_out lies between 0 and 1, and rate is positive, "
-            f"not {brief(sigma)}, {brief(held_out)}, {brief(rate)}"
+            f"not {abbreviate(sigma)}, {abbreviate(held_out)}, {abbreviate(rate)}"
         )
     check_arguments(probe_information, locals(), DataError)
     check_device(device)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Reals
 from setsup.checks import check_array, is_integer
-from setsup.errors import DataError, SetsupError, brief, imported
+from setsup.errors import DataError, SetsupError, abbreviate, imported
 from setsup.evaluation.held_out import assign_folds, held_out
 from setsup.evaluation.inputs import check_embeddings, check_labels
 
@@ -203,7 +203,7 @@ def ridge_probe(
 def _penalty(penalty: float, above: bool) -> float:
     number = isinstance(penalty, int | float | np.integer | np.floating) and not isinstance(penalty, bool)
     if not number or not 0 <= penalty < math.inf or (above and not penalty):
-        raise SetsupError(f"penalty must be a number {'above 0' if above else 'from 0 on'}, not {brief(penalty)}")
+        raise SetsupError(f"penalty must be a number {'above 0' if above else 'from 0 on'}, not {abbreviate(penalty)}")
     return float(penalty)
 
 

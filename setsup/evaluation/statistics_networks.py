@@ -36,7 +36,7 @@ from setsup.evaluation.information import (
     noise_scale,
 )
 from setsup.progress import progress
-from setsup.random import below, fold, leading, stream_key
+from setsup.random import fold, leading, randint_below, stream_key
 
 __all__ = ["mine", "noise_sweep"]
 
@@ -293,4 +293,4 @@ def drawn(seed: int, step: int, steps: int, batch: int, rows: int) -> Draws:
     """Row numbers among those known, and orders of the batch, (steps, batch) each, from a step on."""
     words = np.arange(step, step + steps, dtype=np.uint64)
     slots = fold(fold(stream_key(seed, "mine rows"), words)[:, None], np.arange(batch, dtype=np.uint64))
-    return below(slots, rows), leading(fold(stream_key(seed, "mine orders"), words), batch, batch)
+    return randint_below(slots, rows), leading(fold(stream_key(seed, "mine orders"), words), batch, batch)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from setsup.experiments.runs.run_folder import open_run
     from setsup.experiments.sets import Sets
     from setsup.experiments.step_batches import StepBatch, trained_on
-    from setsup.experiments.trained import TrainedRun
+    from setsup.experiments.trained_run import TrainedRun
     from setsup.experiments.training.config import RunConfig
     from setsup.experiments.training.train import train
     from setsup.experiments.validation import Validation
@@ -87,7 +87,7 @@ if not TYPE_CHECKING:
         "runs.run": ("Run",),
         "runs.run_folder": ("open_run",),
         "sets": ("Sets",),
-        "trained": ("TrainedRun",),
+        "trained_run": ("TrainedRun",),
         "step_batches": ("StepBatch", "trained_on"),
         "training.config": ("RunConfig",),
         "training.train": ("train",),

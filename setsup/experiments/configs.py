@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, Self
 
-from setsup.errors import SetsupError, brief
+from setsup.errors import SetsupError, abbreviate
 from setsup.random import stream_key
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def fit_to_batch(config: MethodConfig, batch: "Batch") -> MethodConfig:
     found: MethodConfig = fit_to(batch)
     if type(found) is not type(config):
         raise SetsupError(
-            f"{type(config).__name__}.fit_to gave {brief(found)}: it returns settings of its own class, as "
+            f"{type(config).__name__}.fit_to gave {abbreviate(found)}: it returns settings of its own class, as "
             "dataclasses.replace does"
         )
     return found

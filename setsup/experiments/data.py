@@ -122,10 +122,10 @@ def shared_modalities(data: Data | None, dataset: "Dataset") -> tuple[str, ...] 
 
 def image_modality(dataset: "Dataset") -> str:
     """The modality ``image``, or the only one with colours; DataError where there is none, or no telling which."""
-    coloured = [name for name, modality in dataset.modalities.items() if modality.color]
-    if "image" in dataset.modalities or len(coloured) == 1:
-        return "image" if "image" in dataset.modalities else coloured[0]
-    what = f"several modalities of images ({', '.join(coloured)}), none named 'image'" if coloured else "no images"
+    colored = [name for name, modality in dataset.modalities.items() if modality.color]
+    if "image" in dataset.modalities or len(colored) == 1:
+        return "image" if "image" in dataset.modalities else colored[0]
+    what = f"several modalities of images ({', '.join(colored)}), none named 'image'" if colored else "no images"
     raise DataError(
         f"{dataset.name} has {what}, but an encoder reads one image per row ({', '.join(dataset.modalities)}): "
         "open a dataset with images"

@@ -12,7 +12,7 @@ from setsup.datasets import Dataset
 from setsup.errors import RowError, SetsupError
 from setsup.experiments.embedding_batch import choose_embedding, embed_batch, evaluation_mode, need_no_lookup
 from setsup.factors import FactorTable
-from setsup.factors.stored import check_rows
+from setsup.factors.column_storage import check_rows
 from setsup.loading import Loader
 from setsup.loading.batch import Transform
 from setsup.progress import progress

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setsup.errors import SetsupError, near
+from setsup.errors import SetsupError, did_you_mean
 from setsup.methods.rows import UnseenRows
 
 __all__ = ["ALL", "check_embedded", "choose_embedding", "embed_batch", "evaluation_mode", "need_no_lookup"]
@@ -57,7 +57,7 @@ def choose_embedding(method: Any, name: str | None, found: Mapping[str | None, A
     if name is not None and name not in found:
         if None in found:
             raise SetsupError(f"{gives} one embedding without a name, not {name!r}: leave the name out")
-        raise SetsupError(f"{gives} no embedding {name!r}{near(name, found)}")
+        raise SetsupError(f"{gives} no embedding {name!r}{did_you_mean(name, found)}")
     return next(iter(found)) if name is None else name
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from setsup.checks import check_arguments
-from setsup.errors import FactorError, SetsupError, near, need
+from setsup.errors import FactorError, SetsupError, did_you_mean, require_modules
 from setsup.experiments.former_names import former_module
-from setsup.experiments.parts import PartStore, digest, digest_weights
 from setsup.experiments.preset import Evaluation, Measured, Preset
+from setsup.experiments.result_cache import PartStore, digest, digest_weights
 from setsup.experiments.runs.results import drop_keys
 from setsup.experiments.runs.run import Run
 from setsup.experiments.settings import describe, drop_added, flatten, training_settings
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup.experiments.weights import load_trained
 from setsup.files.disk import need_writable
 
@@ -169,10 +169,10 @@ def check_evaluations(run: Run, preset: Preset, only: Collection[str] = (), root
         raise SetsupError(f"{preset.name} trains something else than {run.folder}: {listed}{_advice(differing)}")
     for name in only:
         if name not in preset.evaluations:
-            raise SetsupError(f"{preset.name} has no evaluation {name!r}{near(name, preset.evaluations)}")
+            raise SetsupError(f"{preset.name} has no evaluation {name!r}{did_you_mean(name, preset.evaluations)}")
     chosen = {name: one for name, one in preset.evaluations.items() if not only or name in only}
     for name, one in chosen.items():
-        need(f"the evaluation {name!r} of {preset.name} needs", *_names(one, "needs"))
+        require_modules(f"the evaluation {name!r} of {preset.name} needs", *_names(one, "needs"))
     if run.preset.data is None:
         return
     asked = {name: _names(one, "factors") for name, one in chosen.items()}
@@ -184,7 +184,7 @@ def check_evaluations(run: Run, preset: Preset, only: Collection[str] = (), root
             if factor not in table:
                 raise FactorError(
                     f"the evaluation {name!r} of {preset.name} names the factor {factor!r}, which "
-                    f"{run.folder} was not trained on{near(factor, table.names)}"
+                    f"{run.folder} was not trained on{did_you_mean(factor, table.names)}"
                 )
 
 

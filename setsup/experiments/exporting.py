@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from setsup.checks import check_arguments
-from setsup.errors import SetsupError, need
+from setsup.errors import SetsupError, require_modules
 from setsup.experiments.embedding_batch import embed_batch
 from setsup.experiments.runs.run import Run
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup.experiments.weights import load_trained
 from setsup.files.atomic import written
 from setsup.files.disk import need_writable
@@ -67,7 +67,7 @@ def export(run: Run, path: Path | str, *, root: Path | str | None = None) -> Exp
     if path.suffix not in _SUFFIXES:
         raise SetsupError(f"{path} is to have the suffix .pt2 for a program, or .pt or .safetensors for weights")
     if path.suffix == ".safetensors":
-        need("writing .safetensors needs", "safetensors")
+        require_modules("writing .safetensors needs", "safetensors")
     if run.preset.method is None:
         raise SetsupError(f"{run.preset.name} trains nothing, so there is no method to export")
     need_writable(path)

@@ -15,7 +15,7 @@ from setsup.checks import check_arguments
 from setsup.errors import SetsupError
 from setsup.experiments.configs import Augmentation, MethodConfig, SamplerConfig
 from setsup.experiments.data import Data, explain_missing
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup.experiments.validation import Validation
 
 if TYPE_CHECKING:

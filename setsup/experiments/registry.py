@@ -18,7 +18,7 @@ from traceback import extract_tb
 from types import ModuleType
 
 from setsup.checks import check_arguments
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.experiments.preset import Preset
 from setsup.files.expand_user import expanded
 from setsup.packages import offered_modules
@@ -76,7 +76,7 @@ def find_preset(name: str) -> Preset:
     if (preset := find_named(name)) is None:
         group = [known for known in presets() if known.startswith(f"{name.rstrip('/')}/")]
         raise SetsupError(
-            f"there is no preset {name!r}{near(name, group or presets())} (`setsup train --help` lists them)"
+            f"there is no preset {name!r}{did_you_mean(name, group or presets())} (`setsup train --help` lists them)"
         )
     return preset
 

@@ -57,7 +57,7 @@ class Sets:
             size=self.size,
             sets=self.sets,
             unconstrained=self.unconstrained,
-            small=self.small,
+            on_small_group=self.small,
             where=self.where,
             weights=self._pooled(dataset.factors),
             seed=seed,

@@ -6,7 +6,7 @@ from dataclasses import MISSING, fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import DataError, SetsupError, did_you_mean
 
 __all__ = [
     "check",
@@ -131,7 +131,7 @@ def put(settings: Any, values: Mapping[str, Any]) -> Any:
     changed: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known:
-            raise SetsupError(f"there is no setting {name!r}{near(name, known)}")
+            raise SetsupError(f"there is no setting {name!r}{did_you_mean(name, known)}")
         part = next((part for part in parts if name.startswith(f"{part}.")), None)
         if part is not None:
             inner.setdefault(part, {})[name.removeprefix(f"{part}.")] = value
@@ -158,7 +158,7 @@ def fit(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known:
-            raise SetsupError(f"there is no setting {name!r}{near(name, known)}")
+            raise SetsupError(f"there is no setting {name!r}{did_you_mean(name, known)}")
         found[name] = value
         if (place := _place(settings, name)) is not None:
             owner, last = place

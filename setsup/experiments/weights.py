@@ -13,7 +13,7 @@ from setsup.errors import SetsupError
 from setsup.experiments.configs import build_method
 from setsup.experiments.preset import Preset
 from setsup.experiments.runs.run import Run
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["load_trained", "load_weights", "misfit"]
 

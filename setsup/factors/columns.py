@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from setsup.arrays import Array
 from setsup.checks import check_instance, check_integer, check_mapping, check_memory, check_strings
-from setsup.errors import FactorError, RowError, brief, near
+from setsup.errors import FactorError, RowError, abbreviate, did_you_mean
+from setsup.factors.column_storage import check_rows, code_dtype, freeze, stored_column
 from setsup.factors.factor import Factor, Level, check_factors, level_array
 from setsup.factors.fingerprint import digest
-from setsup.factors.stored import check_rows, code_dtype, freeze, stored_column
 from setsup.files.mapped import check_mapped
 
 __all__ = ["FactorColumns"]
@@ -93,7 +93,7 @@ class FactorColumns:
         except (KeyError, TypeError):
             if (alike := self._alike(name)) is not None:
                 return alike
-            raise FactorError(f"unknown factor {brief(name)}{near(name, self._by_name)}") from None
+            raise FactorError(f"unknown factor {abbreviate(name)}{did_you_mean(name, self._by_name)}") from None
 
     def __contains__(self, name: object) -> bool:
         """Whether a factor of this name exists."""
@@ -287,7 +287,7 @@ class FactorColumns:
 
         """
         if not isinstance(names, Mapping):
-            raise FactorError(f"rename takes new names by old ones, as in {{'old': 'new'}}, not {brief(names)}")
+            raise FactorError(f"rename takes new names by old ones, as in {{'old': 'new'}}, not {abbreviate(names)}")
         new = {self[old].name: name for old, name in names.items()}
         after = [new.get(name, name) for name in self.names]
         if taken := [name for place, name in enumerate(after) if name in after[:place]]:

@@ -10,8 +10,8 @@ import numpy as np
 from setsup.arrays import Array
 from setsup.checks import check_instance, check_strings
 from setsup.errors import FactorError
+from setsup.factors.column_storage import code_dtype, freeze
 from setsup.factors.factor import Factor, Kind, Level, sort_of
-from setsup.factors.stored import code_dtype, freeze
 from setsup.factors.table import FactorTable
 
 __all__ = ["concat"]

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Bools
 from setsup.checks import check_string
-from setsup.errors import FactorError, near
+from setsup.errors import FactorError, did_you_mean
 from setsup.factors.columns import FactorColumns
 from setsup.factors.counting import with_outer
 from setsup.factors.expression import ANCHOR, Expression, is_of_anchor
@@ -199,7 +199,7 @@ class _Reader:
 
     def _check_name(self, node: ast.expr, name: str) -> str:
         if name not in self._table:
-            self._refuse(node, f"unknown factor {name!r}{near(name, self._table.names)}")
+            self._refuse(node, f"unknown factor {name!r}{did_you_mean(name, self._table.names)}")
         return self._table[name].name
 
     def _refuse(self, node: ast.AST, sentence: str) -> NoReturn:

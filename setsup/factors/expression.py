@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NoReturn, TypeGuard
 
-from setsup.errors import FactorError, brief, short
+from setsup.errors import FactorError, abbreviate, short
 from setsup.factors.factor import Level
 
 __all__ = ["ANCHOR", "Expression", "clip", "is_of_anchor", "literal", "quote"]
@@ -42,7 +42,7 @@ class Expression:
     def of(cls, text: str, names: Collection[str]) -> "Expression":
         """Expression as Python would decode its text, with line ends as Python counts them."""
         if not isinstance(text, str):
-            raise FactorError(f'an expression must be a string such as "digit != 9", not {brief(text)}')
+            raise FactorError(f'an expression must be a string such as "digit != 9", not {abbreviate(text)}')
         plain = text.strip().encode("utf-8", "backslashreplace").decode()
         return cls(plain.replace("\r\n", "\n").replace("\r", "\n"), names)
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_instance
-from setsup.errors import FactorError, brief, near
+from setsup.errors import FactorError, abbreviate, did_you_mean
 
 __all__ = ["PLURAL", "ROLES", "Factor", "Kind", "Level", "check_factors", "level_array", "sort_of", "stored_level"]
 
@@ -91,23 +91,23 @@ class Factor:
 
     def __post_init__(self) -> None:
         """Check the description; accept lists and plain strings as they come from files."""
-        where = f"factor {brief(self.name)}"
+        where = f"factor {abbreviate(self.name)}"
         if not isinstance(self.name, str) or not self.name:
             raise FactorError(f"{where}: the name must be a non-empty string")
         try:
             object.__setattr__(self, "kind", Kind(self.kind))
         except (ValueError, TypeError):
-            raise FactorError(f"{where}: unknown kind {brief(self.kind)}{near(self.kind, Kind)}") from None
+            raise FactorError(f"{where}: unknown kind {abbreviate(self.kind)}{did_you_mean(self.kind, Kind)}") from None
         if not isinstance(self.role, str) or self.role not in ROLES:
-            raise FactorError(f"{where}: unknown role {brief(self.role)}{near(self.role, ROLES)}")
+            raise FactorError(f"{where}: unknown role {abbreviate(self.role)}{did_you_mean(self.role, ROLES)}")
         if not isinstance(self.unit, str) or not isinstance(self.within, str | None):
             raise FactorError(
-                f"{where}: unit and within must be strings, not {brief(self.unit)} and {brief(self.within)}"
+                f"{where}: unit and within must be strings, not {abbreviate(self.unit)} and {abbreviate(self.within)}"
             )
         if self.within == self.name:
             raise FactorError(f"{where} cannot be nested within itself")
         if self.period is not None and not (_is_real(self.period) and 0 < self.period <= _LARGEST_32):
-            raise FactorError(f"{where}: the period must be a positive number, not {brief(self.period)}")
+            raise FactorError(f"{where}: the period must be a positive number, not {abbreviate(self.period)}")
         if self.period is not None and not isinstance(self.period, int | float):
             object.__setattr__(self, "period", float(self.period))  # a number of numpy's is none to JSON
         if self.kind is Kind.CONTINUOUS:
@@ -139,7 +139,9 @@ class Factor:
         try:
             return self.levels.index(stored_level(level, self.levels))
         except (ValueError, TypeError, RuntimeError):  # arrays and tensors have no truth value
-            raise FactorError(f"factor {self.name!r} has no level {brief(level)}{near(level, self.levels)}") from None
+            raise FactorError(
+                f"factor {self.name!r} has no level {abbreviate(level)}{did_you_mean(level, self.levels)}"
+            ) from None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON and file headers; what is at its default is left out."""
@@ -164,7 +166,7 @@ class Factor:
         known = {"name", "kind", "levels", "unit", "period", "within", "role"}
         if not isinstance(data, Mapping) or not {"name", "kind"} <= data.keys() <= known:
             raise FactorError(
-                f"a factor is described by name, kind and {sorted(known - {'name', 'kind'})}, not {brief(data)}"
+                f"a factor is described by name, kind and {sorted(known - {'name', 'kind'})}, not {abbreviate(data)}"
             )
         return cls(**data)
 
@@ -172,11 +174,11 @@ class Factor:
 def check_factors(factors: Any) -> tuple[Factor, ...]:
     """Factors as a tuple; FactorError where one is something else."""
     if isinstance(factors, str) or not isinstance(factors, Iterable):
-        raise FactorError(f"factors must be a list of Factor, not {brief(factors)}")
+        raise FactorError(f"factors must be a list of Factor, not {abbreviate(factors)}")
     try:
         found = tuple(factors)
     except TypeError:  # an array or a tensor without an axis
-        raise FactorError(f"factors must be a list of Factor, not {brief(factors)}") from None
+        raise FactorError(f"factors must be a list of Factor, not {abbreviate(factors)}") from None
     for factor in found:
         check_instance(factor, Factor, "each of the factors", FactorError, 'make one with Factor("name", kind, levels)')
     return found
@@ -234,7 +236,7 @@ def _check_levels(levels: Any, where: str) -> tuple[Level, ...]:
     if hasattr(levels, "tolist"):  # an array of numpy or pandas, a tensor
         levels = levels.tolist()
     if levels is not None and (isinstance(levels, str | bytes) or not isinstance(levels, Sequence)):
-        raise FactorError(f"{where}: levels must be a tuple, not {brief(levels)}")
+        raise FactorError(f"{where}: levels must be a tuple, not {abbreviate(levels)}")
     if not levels:
         raise FactorError(f"{where} needs at least one level, or the kind 'continuous'")
     found: tuple[Any, ...] = tuple(level.item() if isinstance(level, np.generic) else level for level in levels)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.factors.column_storage import drop_signs
 from setsup.factors.factor import Factor
-from setsup.factors.stored import drop_signs
 
 __all__ = ["digest"]
 

@@ -12,10 +12,10 @@ import numpy as np
 from setsup.arrays import Array, Bools, Rows
 from setsup.checks import check_memory
 from setsup.errors import FactorError
+from setsup.factors.column_storage import code_dtype
 from setsup.factors.columns import FactorColumns
 from setsup.factors.counting import counting_sort, known_rows, number_cells, row_dtype, with_outer
 from setsup.factors.groups import GridLayout, Groups, IndexLayout, terms
-from setsup.factors.stored import code_dtype
 from setsup.factors.where import evaluate
 from setsup.files import cache_folder, locked, written_folder
 from setsup.files.atomic import clear

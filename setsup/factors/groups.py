@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Array, Bools, Rows
 from setsup.checks import check_memory, is_integer
-from setsup.errors import FactorError, RowError, brief
+from setsup.errors import FactorError, RowError, abbreviate
 from setsup.factors.columns import FactorColumns
 from setsup.files.mapped import check_mapped
 
@@ -106,7 +106,7 @@ class Groups:
 
         """
         if not is_integer(group) or not 0 <= group < len(self):
-            raise RowError(f"group {brief(group)} is out of range: there are {len(self)} groups of {self.names}")
+            raise RowError(f"group {abbreviate(group)} is out of range: there are {len(self)} groups of {self.names}")
         return self.take(group, np.arange(self.sizes[group], dtype=np.int64))
 
     def of_rows(self) -> Rows:

@@ -6,9 +6,9 @@ import numpy as np
 
 from setsup.arrays import Array
 from setsup.errors import FactorError
+from setsup.factors.column_storage import freeze
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import PLURAL, Factor, sort_of
-from setsup.factors.stored import freeze
 
 __all__ = ["join"]
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from setsup.arrays import Rows
 from setsup.checks import check_arguments, check_choice, check_integer, is_number
-from setsup.errors import FactorError, brief
+from setsup.errors import FactorError, abbreviate
+from setsup.factors.column_storage import code_dtype
 from setsup.factors.factor import Factor, Kind
-from setsup.factors.stored import code_dtype
 from setsup.factors.table import FactorTable
 from setsup.random import fold, permute, stream_key
 
@@ -154,7 +154,7 @@ def _shares(fractions: Mapping[str, float]) -> list[Fraction]:
     """Upper ends of the parts' shares: exact, so that no rounding decides where a unit goes."""
     if not isinstance(fractions, Mapping):
         raise FactorError(
-            f"a split gives the share of each part by its name, as in {{'train': 0.8}}, not {brief(fractions)}"
+            f"a split gives the share of each part by its name, as in {{'train': 0.8}}, not {abbreviate(fractions)}"
         )
     shares = list(fractions.values())
     if not shares or not all(is_number(share) and 0 < share <= 1 for share in shares):

@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Bools
 from setsup.checks import check_memory
-from setsup.errors import FactorError, near
+from setsup.errors import FactorError, did_you_mean
 from setsup.factors.columns import FactorColumns
 from setsup.factors.counting import count_equal, with_outer
 from setsup.factors.expression import Expression, clip, is_of_anchor
@@ -293,7 +293,7 @@ class _Condition:
 
     def _factor(self, node: ast.Name) -> Factor:
         if node.id not in self.table:
-            self._refuse(node, f"unknown factor {node.id!r}{near(node.id, self.table.names)}")
+            self._refuse(node, f"unknown factor {node.id!r}{did_you_mean(node.id, self.table.names)}")
         return self.table[node.id]
 
     def _constant(self, node: ast.expr, factor: Factor | None = None) -> Level:
@@ -333,7 +333,7 @@ class _Condition:
         texts = [level for level in factor.levels or () if isinstance(level, str)]
         if node.id in (factor.levels or ()):
             self._refuse(node, f"{node.id!r} is a level of factor {factor.name!r}: put it in quotes, {node.id!r}")
-        close = near(node.id, [*self.table.names, *texts])
+        close = did_you_mean(node.id, [*self.table.names, *texts])
         self._refuse(node, f"{node.id!r} is not a factor, and a string needs quotes{close}")
 
     def _refuse_value(self, node: ast.expr, factor: Factor, value: Level) -> NoReturn:
@@ -341,7 +341,7 @@ class _Condition:
         sort, known = sort_of(value), sort_of(levels[0])
         if sort != known:
             self._refuse(node, f"factor {name!r} has {PLURAL[known]} as levels: write {_FORM[known]}, not {value!r}")
-        hint = _near_numbers(value, levels) if sort == "number" else near(value, levels)
+        hint = _near_numbers(value, levels) if sort == "number" else did_you_mean(value, levels)
         self._refuse(node, f"factor {name!r} has no level {value!r}{hint}")
 
     def _refuse_kind(self, node: ast.AST) -> NoReturn:

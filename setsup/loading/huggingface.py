@@ -2,9 +2,9 @@
 
 # ruff: noqa: E402
 
-from setsup.errors import SetsupError, need
+from setsup.errors import SetsupError, require_modules
 
-need("PositionCallback needs", "transformers")  # before what imports it
+require_modules("PositionCallback needs", "transformers")  # before what imports it
 
 from typing import Any
 

@@ -2,9 +2,9 @@
 
 # ruff: noqa: E402
 
-from setsup.errors import SetsupError, need
+from setsup.errors import SetsupError, require_modules
 
-need("LightningBatches needs", "lightning")  # before what imports it
+require_modules("LightningBatches needs", "lightning")  # before what imports it
 
 from collections.abc import Iterator
 from typing import Any

@@ -10,11 +10,11 @@ import numpy as np
 
 from setsup.checks import check_arguments, check_integer, explains_foreign, is_integer
 from setsup.datasets.dataset import Dataset, fetch_request
-from setsup.errors import SamplerError, SetsupError, brief
+from setsup.errors import SamplerError, SetsupError, abbreviate
 from setsup.loading.batch import Batch, Transform, check_names
-from setsup.loading.finish import Finish
+from setsup.loading.postprocess import Finish
 from setsup.loading.processes import WorkerPool
-from setsup.loading.stream import Job, Maker, Stream, inline, prefetch, requests
+from setsup.loading.stream import BatchBuilder, Job, Stream, inline, prefetch, requests
 from setsup.loading.torch import TensorConverter
 from setsup.samplers import Sampler, Shard
 from setsup.samplers.iteration import log_pass, steps_to_pass
@@ -57,7 +57,7 @@ class Loader:
         which there are never more than batches.
         Where rows are only copied, a consumer that waits for the thread makes a batch itself. ``"auto"`` is the thread
         for datasets that copy rows, where processes cost several times the copy, and one process per core, at most 8,
-        for those that decode or render (``dataset.computes``), unless one batch is all that is left.
+        for those that decode or render (``dataset.cpu_bound``), unless one batch is all that is left.
     prefetch : int
         Number of batches to prefetch.
     to : str
@@ -171,7 +171,7 @@ class Loader:
 
     def _stream(self) -> Stream:
         requested = requests(self._share())
-        maker, finish = Maker(self.dataset, self.modalities), self._finish
+        maker, finish = BatchBuilder(self.dataset, self.modalities), self._finish
         allocate = self._converter.allocate if self._converter else np.empty
         on_device = self._converter is not None and self._converter.device is not None
         workers = self._needed_workers()
@@ -226,7 +226,7 @@ class Loader:
         """
         delivered: Any = state.get("delivered") if isinstance(state, Mapping) else None
         if not is_integer(delivered):
-            raise SetsupError(f"the state of a loader is {{'delivered': number of draws}}, not {brief(state)}")
+            raise SetsupError(f"the state of a loader is {{'delivered': number of draws}}, not {abbreviate(state)}")
         self._delivered = check_position(delivered, self.sampler.length)
         self._turn += 1
 
@@ -241,11 +241,11 @@ def _check_workers(workers: int | str, dataset: Dataset) -> int | str:
         return workers
     if not isinstance(workers, str) and is_integer(workers) and workers >= 0:  # or numpy's integers
         return int(workers)
-    raise SetsupError(f"workers must be 'auto', 'thread' or an integer from 0 on, not {brief(workers)}")
+    raise SetsupError(f"workers must be 'auto', 'thread' or an integer from 0 on, not {abbreviate(workers)}")
 
 
 def _computes(dataset: Dataset) -> bool:
-    return bool(getattr(dataset, "computes", False))
+    return bool(getattr(dataset, "cpu_bound", False))
 
 
 def _identity(batch: Batch) -> Batch:
@@ -268,7 +268,7 @@ def _check_transform(transform: Any) -> None:
         )
     if not callable(transform):
         raise SetsupError(
-            f"the transform must be a callable that takes a batch and returns it, not {brief(transform)}: "
+            f"the transform must be a callable that takes a batch and returns it, not {abbreviate(transform)}: "
             "several go into Compose([…]), operations on images into Augment([…])"
         )
 

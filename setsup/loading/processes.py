@@ -16,9 +16,9 @@ from setsup.errors import DataError, SetsupError
 from setsup.jobs.process import Process, cause
 from setsup.loading import ipc
 from setsup.loading.batch import Batch
-from setsup.loading.finish import Finish
+from setsup.loading.postprocess import Finish
 from setsup.loading.ring import Allocate, Ring
-from setsup.loading.stream import Maker, Request, Stream
+from setsup.loading.stream import BatchBuilder, Request, Stream
 
 __all__ = ["WorkerPool"]
 
@@ -26,7 +26,7 @@ _QUEUED = 2  # requests per worker: the current one and the next
 _SIZES = 16  # array sizes whose buffers are kept
 
 
-def _for_workers(maker: Maker, finish: Finish | None) -> IO[bytes]:
+def _for_workers(maker: BatchBuilder, finish: Finish | None) -> IO[bytes]:
     """What every worker needs, pickled once."""
     try:
         return ipc.store((maker, finish))
@@ -41,7 +41,7 @@ def _for_workers(maker: Maker, finish: Finish | None) -> IO[bytes]:
 class WorkerPool:
     """Worker processes that make batches in turn."""
 
-    def __init__(self, maker: Maker, finish: Finish | None, workers: int, allocate: Allocate) -> None:
+    def __init__(self, maker: BatchBuilder, finish: Finish | None, workers: int, allocate: Allocate) -> None:
         self._maker, self._finish, self._count = maker, finish, workers
         self._buffers = _Buffers(allocate)
         self._workers: list[_Worker] = []

@@ -19,7 +19,7 @@ from setsup.loading.batch import Batch, make_batch
 from setsup.loading.ring import Allocate, Ring
 from setsup.samplers import Draw, Shard
 
-__all__ = ["Job", "Maker", "Request", "Stream", "inline", "prefetch", "requests"]
+__all__ = ["BatchBuilder", "Job", "Request", "Stream", "inline", "prefetch", "requests"]
 
 Request = tuple[int, Draw]
 Buffers = dict[str, npt.NDArray[Any]]
@@ -38,7 +38,7 @@ def requests(shard: Shard) -> Iterator[Request]:
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class BatchBuilder:
     """Turns requests into batches of arrays."""
 
     dataset: Dataset

@@ -9,8 +9,8 @@ import numpy as np
 from setsup.arrays import Array
 from setsup.checks import check_integer, explains_foreign
 from setsup.datasets.dataset import Dataset, Modality
-from setsup.errors import SamplerError, SetsupError, brief
-from setsup.factors.stored import check_rows
+from setsup.errors import SamplerError, SetsupError, abbreviate
+from setsup.factors.column_storage import check_rows
 from setsup.loading.batch import Batch
 from setsup.optional import extra_command
 from setsup.samplers import Sampler, Shard
@@ -41,7 +41,7 @@ class TensorConverter:
             self.device = None if to in ("torch", "cpu") else self._torch.device(to)
         except RuntimeError:
             raise SetsupError(
-                f"to must be 'numpy', 'torch' or a torch device such as 'cuda:0', not {brief(to)}"
+                f"to must be 'numpy', 'torch' or a torch device such as 'cuda:0', not {abbreviate(to)}"
             ) from None
         try:
             self._torch.empty(0, device=self.device)
@@ -281,7 +281,7 @@ def set_batches(sampler: Sampler | Shard, start: int = 0, steps: int | None = No
     if isinstance(sampler, Shard):
         if start != 0 and sampler.start != 0:
             raise SamplerError(
-                f"start={brief(start)} is in addition to the shard's start={sampler.start}: give one of them"
+                f"start={abbreviate(start)} is in addition to the shard's start={sampler.start}: give one of them"
             )
         rank, world, start = sampler.rank, sampler.world, sampler.start or start
         sampler = sampler.sampler

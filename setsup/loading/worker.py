@@ -11,8 +11,8 @@ from contextlib import suppress
 from setsup.errors import SetsupError
 from setsup.jobs.sending import describe, to_portable
 from setsup.loading import ipc
-from setsup.loading.finish import Finish
-from setsup.loading.stream import Maker, Request
+from setsup.loading.postprocess import Finish
+from setsup.loading.stream import BatchBuilder, Request
 
 __all__ = ["serve"]
 
@@ -41,7 +41,7 @@ def _listen(loader: socket.socket, requested: "queue.SimpleQueue[Request]") -> N
 
 def _opened(things: int) -> Callable[[Request], ipc.Parts]:
     """Return a function from requests to packed batches or exceptions."""
-    maker: Maker
+    maker: BatchBuilder
     finish: Finish | None
     try:
         maker, finish = ipc.load(things)

@@ -2,9 +2,9 @@
 
 # ruff: noqa: E402
 
-from setsup.errors import need
+from setsup.errors import require_modules
 
-need("methods need", "torch")  # before what imports them
+require_modules("methods need", "torch")  # before what imports them
 
 
 from setsup.methods.similarity import similarities

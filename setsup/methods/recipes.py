@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from setsup.errors import SetsupError, near
+from setsup.errors import SetsupError, did_you_mean
 from setsup.loading.batch import Transform
 from setsup.packages import offered_modules
 
@@ -58,12 +58,12 @@ def recipe(name: str, *, seed: int = 0, **options: Any) -> Transform:
         )
     module = _offering(name)
     if module is None:
-        raise SetsupError(f"there is no recipe {name!r}{near(name, recipes())}")
+        raise SetsupError(f"there is no recipe {name!r}{did_you_mean(name, recipes())}")
     make = module.RECIPES[name]
     known = [option for option in inspect.signature(make).parameters if option not in ("seed", "stream")]
     for option in options:
         if option not in known:
-            raise SetsupError(f"the recipe {name!r} has no option {option!r}{near(option, known)}")
+            raise SetsupError(f"the recipe {name!r} has no option {option!r}{did_you_mean(option, known)}")
     made: Transform = make(seed=seed, stream=name, **options)
     return made
 

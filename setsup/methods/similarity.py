@@ -31,7 +31,7 @@ import torch
 from torch import Tensor
 from torch.linalg import vecdot, vector_norm
 
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.methods.embeddings import check_arguments, match_types, without_autocast
 
 __all__ = ["Similarity", "check_similarity", "logits", "origin", "recentre", "similarities"]
@@ -135,7 +135,9 @@ def check_similarity(similarity: Similarity) -> None:
 
 
 def _unknown(similarity: object) -> SetsupError:
-    return SetsupError(f"no similarity is named {similarity!r}{near(str(similarity), NAMES)}; a function is one, too")
+    return SetsupError(
+        f"no similarity is named {similarity!r}{did_you_mean(str(similarity), NAMES)}; a function is one, too"
+    )
 
 
 def origin(y: Tensor, similarity: Similarity) -> Tensor | None:

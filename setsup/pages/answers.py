@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError, SetsupError, brief
+from setsup.errors import DataError, SetsupError, abbreviate
 
 __all__ = [
     "Answer",
@@ -172,7 +172,7 @@ def _check_json(value: Any, name: str) -> None:
             elif isinstance(one, list):
                 inner += one
             elif isinstance(one, str) and any("\ud800" <= letter <= "\udfff" for letter in one):
-                raise DataError(f"{name} has half of a surrogate pair, which is no letter: {brief(one)}")
+                raise DataError(f"{name} has half of a surrogate pair, which is no letter: {abbreviate(one)}")
         level, depth = inner, depth + 1
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from setsup.arrays import Rows
 from setsup.factors.factor import Level
 from setsup.factors.table import FactorTable
-from setsup.reports.words import SetWords, describe, number_words, value_words
+from setsup.reports.describe import SetWords, describe, number_words, value_words
 from setsup.samplers import (
     Draw,
     EpisodeSampler,

@@ -96,7 +96,7 @@ class EmbeddingSource:
         """Answer a question about the embeddings."""
         answers = {
             "points": self._points,
-            "colours": self._colours,
+            "colours": self._colors,
             "rows": self._rows,
             "near": self._near,
             "thumbs": self._thumbs,
@@ -126,10 +126,10 @@ class EmbeddingSource:
         about = {"count": len(points), "of": len(self.embeddings), "left_out": self._ordered[1], "method": method}
         return json_answer({**about, "points": packed(points, np.float32), "rows": packed(rows, kind)})
 
-    def _colours(self, query: Query) -> Answer:
+    def _colors(self, query: Query) -> Answer:
         name = query.text("factor", 500)
         colored = color_rows(self.factors, name, self.order)
-        legend = [{"name": label, "colour": colour, "count": count} for label, colour, count in colored.legend]
+        legend = [{"name": label, "colour": color, "count": count} for label, color, count in colored.legend]
         codes = packed(colored.codes, np.uint8)
         light, dark = zip(*colored.colors, strict=True)
         told = {"codes": codes, "colours": light, "dark": dark, "legend": legend, "scale": colored.scale}

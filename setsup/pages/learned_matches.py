@@ -10,7 +10,7 @@ import numpy as np
 
 from setsup.arrays import Array, Reals, Rows
 from setsup.correspondence import planar
-from setsup.errors import DataError, need
+from setsup.errors import DataError, require_modules
 from setsup.pages.recent import Recent
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class LearnedMatches:
 
     def _of(self, row: int, image: Array) -> Reals:
         """Features (h, w, D) of a view."""
-        need("features of pixels need", "torch", "lightning")
+        require_modules("features of pixels need", "torch", "lightning")
         if image.shape[0] * image.shape[1] > _LARGEST:
             size = f"{image.shape[0]:,} × {image.shape[1]:,}"
             raise DataError(f"row {row} has {size} pixels, and views of up to {_LARGEST:,} are matched by a run here")

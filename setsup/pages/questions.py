@@ -163,8 +163,8 @@ def _shown(draw: Draw) -> list[Any]:
 
 def _of_embedding(name: str, source: EmbeddingSource) -> Iterator[Part]:
     about = source.about()
-    colours = [{"s": name, "q": "colours", "factor": factor["name"]} for factor in about["factors"]]
-    yield Part(f"points of {source.name}", [{"s": name, "q": "points"}, *colours])
+    colors = [{"s": name, "q": "colours", "factor": factor["name"]} for factor in about["factors"]]
+    yield Part(f"points of {source.name}", [{"s": name, "q": "points"}, *colors])
     asked = ["rows", "near", *(["thumbs"] if about["thumbs"] is not None else [])]
     for start in range(0, len(source.order), source.chunk):
         found = [{"s": name, "q": one, "start": str(start)} for one in asked]

@@ -117,7 +117,7 @@ class RunSource:
         return json_answer({**told, **about, "metrics": logged, "thumbs": thumbs})
 
     def _sheet(self, query: Query) -> Answer:
-        from setsup.experiments.training.watching.first_batch import batch_sheet
+        from setsup.experiments.training.monitoring.first_batch import batch_sheet
 
         if not self.images:
             raise DataError("images of this run are left out")

@@ -293,7 +293,7 @@ def first_sampler(table: FactorTable) -> Sampler | None:
             sizes = table.group_by([factor.name]).sizes
             least = int(sizes[sizes > 1].min(initial=_SIZE))
             if (sizes > 1).any():
-                return SetSampler(table, [factor.name], size=min(_SIZE, least), sets=2, small="drop")
+                return SetSampler(table, [factor.name], size=min(_SIZE, least), sets=2, on_small_group="drop")
         except SetsupError:
             continue
     return None

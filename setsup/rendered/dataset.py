@@ -10,8 +10,8 @@ import numpy as np
 
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality, of_row
-from setsup.errors import DataError, FactorError, LibraryError, near
-from setsup.factors.stored import check_rows
+from setsup.errors import DataError, FactorError, LibraryError, did_you_mean
+from setsup.factors.column_storage import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.expand_user import expanded
 from setsup.rendered.create import open_cache
@@ -91,7 +91,7 @@ class RenderedDataset(BaseDataset):
 
     """
 
-    computes = True
+    cpu_bound = True
     previews = False  # the first image may start a renderer and load meshes
 
     def __init__(
@@ -343,7 +343,7 @@ def _checked(table: FactorTable, recipe: Recipe) -> FactorTable:
         raise FactorError(f"factors of a rendered dataset must be a FactorTable, not {type(table).__name__}")
     for factor in recipe.factors:
         if factor.name not in table:
-            hint = near(factor.name, table.names)
+            hint = did_you_mean(factor.name, table.names)
             raise FactorError(f"the recipe {recipe.name!r} needs the factor {factor.name!r}{hint}")
     if not len(table):
         raise DataError(f"rendered {recipe.name}: the table has no rows, so there is nothing to render")

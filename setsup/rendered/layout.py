@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import Modality
 from setsup.errors import DamagedFile, DataError, RowError
-from setsup.factors.stored import check_rows
+from setsup.factors.column_storage import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files import need_readable
 from setsup.files.manifests.strict_yaml import Fields

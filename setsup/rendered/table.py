@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_integer
-from setsup.errors import FactorError, near
+from setsup.errors import FactorError, did_you_mean
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.table import FactorTable
-from setsup.random import below, fold, stream_key, uniform
+from setsup.random import fold, randint_below, stream_key, uniform
 from setsup.scenes import Recipe
 
 __all__ = ["sampled"]
@@ -72,14 +72,14 @@ def sampled(
         elif factor.continuous:
             raise FactorError(f"the factor {factor.name!r} is continuous: give its range, ranges={{...: (low, high)}}")
         else:
-            columns[factor.name] = below(bits, len(factor))
+            columns[factor.name] = randint_below(bits, len(factor))
             factors.append(factor)
     return FactorTable(factors, columns)
 
 
 def _range(name: str, span: Any, known: Iterable[str]) -> tuple[np.float32, np.float32]:
     if name not in known:
-        raise FactorError(f"there is no factor {name!r} that could have a range{near(name, known)}")
+        raise FactorError(f"there is no factor {name!r} that could have a range{did_you_mean(name, known)}")
     try:
         low, high = (np.float32(end) for end in span)
     except (TypeError, ValueError):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Rows
 from setsup.datasets.dataset import Selection
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.files import disk_errors, locked, need_space, written
 from setsup.files.expand_user import expanded
 from setsup.jobs import Ray, Unit, check_processes, run
@@ -346,7 +346,7 @@ def _check_modalities(dataset: RenderedDataset, modalities: Iterable[str] | None
     names = tuple(modalities)
     for name in names:
         if name not in dataset.modalities:
-            raise DataError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")
+            raise DataError(f"{dataset.name} has no modality {name!r}{did_you_mean(name, dataset.modalities)}")
     if not names:
         raise DataError(f"name at least one modality to render: {', '.join(dataset.modalities)}")
     return names

@@ -2,16 +2,7 @@
 
 from setsup.reports.bar_charts import bar_panels, bars
 from setsup.reports.curve_charts import curves
-from setsup.reports.display.dataset_sheet import orbit_names, show
-from setsup.reports.display.saving import Sheet
-from setsup.reports.grid import image_grid
-from setsup.reports.image_scatter import image_scatter
-from setsup.reports.matches import match_sheet, matches_drawn
-from setsup.reports.orbits import orbit_sheet
-from setsup.reports.points import scatter, scatter_panels
-from setsup.reports.sheet import contact_sheet
-from setsup.reports.triplets import triplet_sheet
-from setsup.reports.words import (
+from setsup.reports.describe import (
     Change,
     PairWords,
     SetWords,
@@ -21,6 +12,15 @@ from setsup.reports.words import (
     describe_triplets,
     value_words,
 )
+from setsup.reports.display.dataset_sheet import orbit_names, show
+from setsup.reports.display.saving import Sheet
+from setsup.reports.grid import image_grid
+from setsup.reports.image_scatter import image_scatter
+from setsup.reports.matches import match_sheet, matches_drawn
+from setsup.reports.orbits import orbit_sheet
+from setsup.reports.points import scatter, scatter_panels
+from setsup.reports.sheet import contact_sheet
+from setsup.reports.triplets import triplet_sheet
 
 __all__ = [
     "Change",

@@ -10,7 +10,7 @@ from PIL import Image
 
 from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_mapping
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 from setsup.reports.charts import (
     EDGE,
     LABEL,
@@ -236,10 +236,12 @@ def _check_references(
     for source, beside in check_mapping(references, "references", DataError).items():
         for series, numbers in check_mapping(beside, f"the references of {source!r}", DataError).items():
             if series not in groups:
-                raise DataError(f"references of {source!r} belong to no series {series!r}{near(series, groups)}")
+                raise DataError(
+                    f"references of {source!r} belong to no series {series!r}{did_you_mean(series, groups)}"
+                )
             wrong = next((label for label in numbers if label not in labels), None)
             if wrong is not None:
-                raise DataError(f"references of {source!r} belong to no label {wrong!r}{near(wrong, labels)}")
+                raise DataError(f"references of {source!r} belong to no label {wrong!r}{did_you_mean(wrong, labels)}")
         _check_bars({f"{source}, {series}": numbers for series, numbers in beside.items()}, labels, {})
 
 
@@ -255,7 +257,9 @@ def _check_bars(groups: Mapping[str, Mapping[str, Bar]], labels: list[str], ceil
                 )
     for label, ceiling in ceilings.items():
         if label not in labels or not is_finite(ceiling):
-            raise DataError(f"the ceiling {ceiling!r} of {label!r} must be finite, and of a label{near(label, labels)}")
+            raise DataError(
+                f"the ceiling {ceiling!r} of {label!r} must be finite, and of a label{did_you_mean(label, labels)}"
+            )
 
 
 def bar_panels(
@@ -348,9 +352,9 @@ def _check_panel_references(
 ) -> None:
     for measure, marks in references.items():
         if measure not in panels:
-            raise DataError(f"references belong to no panel {measure!r}{near(measure, panels)}")
+            raise DataError(f"references belong to no panel {measure!r}{did_you_mean(measure, panels)}")
         for label, height in marks.items():
             if label not in labels or not np.isfinite(height):
                 raise DataError(
-                    f"the reference {height!r} of {label!r} must be finite, and of a label{near(label, labels)}"
+                    f"the reference {height!r} of {label!r} must be finite, and of a label{did_you_mean(label, labels)}"
                 )

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from setsup.errors import need
+from setsup.errors import require_modules
 from setsup.files import written
-from setsup.reports.lettering import font, plain, typeset
 from setsup.reports.page import INK, SOFT
+from setsup.reports.text_layout import font, plain, typeset
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +68,7 @@ def families() -> tuple[str, ...]:
 
 def canvas(width: float, height: float, title: str) -> "Figure":
     """An empty chart."""
-    need("charts need", "matplotlib")
+    require_modules("charts need", "matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

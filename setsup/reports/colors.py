@@ -25,7 +25,7 @@ from setsup.arrays import Codes, Counts, Reals, Rows
 from setsup.factors import FactorTable
 from setsup.factors.factor import Factor, Kind, Level
 from setsup.reports.charts import number, shorten
-from setsup.reports.words import number_words
+from setsup.reports.describe import number_words
 from setsup.scenes.color import encode, linear
 
 __all__ = [

@@ -9,7 +9,7 @@ from PIL import Image
 
 from setsup.arrays import Reals
 from setsup.checks import check_arguments
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 from setsup.reports.charts import canvas, drawn, is_finite, legend, letters, shorten, style_axes
 from setsup.reports.colors import DISTINCT
 from setsup.reports.page import SOFT
@@ -138,7 +138,7 @@ def _check_band(
     name: str, low: npt.ArrayLike, high: npt.ArrayLike, lines: Mapping[str, tuple[Reals, Reals]]
 ) -> tuple[Reals, Reals]:
     if name not in lines:
-        raise DataError(f"the band {name!r} belongs to no curve{near(name, lines)}")
+        raise DataError(f"the band {name!r} belongs to no curve{did_you_mean(name, lines)}")
     below, above = _check_line(name, low), _check_line(name, high)
     if not len(below) == len(above) == len(lines[name][0]):
         raise DataError(

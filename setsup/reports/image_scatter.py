@@ -9,7 +9,7 @@ from PIL import Image
 
 from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_array
-from setsup.errors import DataError, brief
+from setsup.errors import DataError, abbreviate
 from setsup.reports.charts import canvas, drawn, few_ticks, style_axes
 from setsup.reports.colors import OTHERS
 from setsup.reports.grid import check_picture
@@ -68,7 +68,7 @@ def image_scatter(
     """
     check_arguments(image_scatter, {"title": title, "x_label": x_label, "y_label": y_label}, DataError)
     if not isinstance(images, Sequence | np.ndarray):
-        raise DataError(f"images must be a list of images, not {brief(images)}")
+        raise DataError(f"images must be a list of images, not {abbreviate(images)}")
     check_array(points, "points", DataError)
     placed = check_points(points)
     if len(images) != len(placed):

@@ -13,7 +13,6 @@ from setsup.correspondence import PixelPairs, Status
 from setsup.errors import DataError
 from setsup.random import fold, permute
 from setsup.reports.colors import cyclic_colors
-from setsup.reports.lettering import fit_text, wrap_text
 from setsup.reports.page import (
     CAPTIONS,
     GUTTER,
@@ -26,6 +25,7 @@ from setsup.reports.page import (
     check_measures,
     lines_height,
 )
+from setsup.reports.text_layout import fit_text, wrap_text
 from setsup.reports.thumbnails import filled
 
 __all__ = ["match_sheet", "matches_drawn"]
@@ -73,8 +73,8 @@ def matches_drawn(
     starts = (pairs.points1 + 0.5) * times
     ends = (pairs.points2 + 0.5) * times + [second, 0]
     away = pairs.points1 - np.array([(width - 1) / 2, (height - 1) / 2])
-    colours = cyclic_colors(np.arctan2(away[:, 1], away[:, 0]) / (2 * np.pi))
-    _draw_lines(page, starts, ends, colours, occluded, scale * float(np.clip(side / _SIDE, 0.5, 2.5)))
+    colors = cyclic_colors(np.arctan2(away[:, 1], away[:, 0]) / (2 * np.pi))
+    _draw_lines(page, starts, ends, colors, occluded, scale * float(np.clip(side / _SIDE, 0.5, 2.5)))
     return page
 
 
@@ -190,7 +190,7 @@ def _count(pairs: PixelPairs) -> str:
     return ", ".join(f"{count:,} {word}" for count, word in zip(counts, words, strict=True) if count)
 
 
-def _draw_lines(page: Image.Image, starts: Reals, ends: Reals, colours: Reals, occluded: bool, size: float) -> None:
+def _draw_lines(page: Image.Image, starts: Reals, ends: Reals, colors: Reals, occluded: bool, size: float) -> None:
     """Draw lines `size` times as wide as usual, finer than the page and brought to its pixels, for smooth edges."""
     fine = 4 if size < 2 else 2
     count = max(len(starts), 1)
@@ -200,7 +200,7 @@ def _draw_lines(page: Image.Image, starts: Reals, ends: Reals, colours: Reals, o
     dot = 2.9 * size * float(np.clip((60 / count) ** 0.3, 0.5, 1.0))
     layer = Image.new("RGBA", (page.width * fine, page.height * fine))
     draw = ImageDraw.Draw(layer)
-    inks = [tuple(round(255 * (0.85 * float(part) + 0.15)) for part in colour) for colour in colours]
+    inks = [tuple(round(255 * (0.85 * float(part) + 0.15)) for part in color) for color in colors]
     places = [((*start, *end), ink) for start, end, ink in zip(starts * fine, ends * fine, inks, strict=True)]
     for place, ink in places:
         draw.line(place, fill=(*_DARK, opaque), width=round((wide + 2 * dark) * fine))

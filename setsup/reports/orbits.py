@@ -9,7 +9,6 @@ from PIL import Image
 from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.reports.grid import check_picture, rows_of_images
-from setsup.reports.lettering import Style, text_width, wrap_text
 from setsup.reports.page import (
     CAPTIONS,
     GUTTER,
@@ -25,6 +24,7 @@ from setsup.reports.page import (
     check_measures,
     lines_height,
 )
+from setsup.reports.text_layout import Style, text_width, wrap_text
 
 __all__ = ["orbit_sheet"]
 

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 from setsup.checks import check_integer
 from setsup.errors import DataError
 from setsup.reports.justified import Box
-from setsup.reports.lettering import Lines, Style, draw_text, line_height, text_width, wrap_text
+from setsup.reports.text_layout import Lines, Style, draw_text, line_height, text_width, wrap_text
 from setsup.reports.thumbnails import cell_size, filled, fit_size
 
 __all__ = ["Cell", "Mark", "Page", "Tracks", "cell_for", "check_measures", "lines_height"]
@@ -167,10 +167,10 @@ class Page:
     def write(self, left: int, top: int, lines: Lines, centred: int = 0) -> int:
         """Write lines and give the height below them; `centred` in so many pixels, if any."""
         scale = self.scale
-        for text, (size, colour) in lines:
+        for text, (size, color) in lines:
             indent = (centred * scale - text_width(text, size * scale)) // 2 if centred else 0
-            self._mark("text", Box(left + indent // scale, top, 0, line_height(size)), (text, (size, colour)))
-            draw_text(self._draw, left * scale + indent, top * scale, text, (size * scale, colour))
+            self._mark("text", Box(left + indent // scale, top, 0, line_height(size)), (text, (size, color)))
+            draw_text(self._draw, left * scale + indent, top * scale, text, (size * scale, color))
             top += line_height(size)
         return top
 

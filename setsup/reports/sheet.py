@@ -13,7 +13,6 @@ from PIL import Image
 from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.reports.justified import Box, justified, shown_aspect
-from setsup.reports.lettering import Lines, wrap_text
 from setsup.reports.page import (
     CAPTIONS,
     GAP,
@@ -28,6 +27,7 @@ from setsup.reports.page import (
     check_measures,
     lines_height,
 )
+from setsup.reports.text_layout import Lines, wrap_text
 
 __all__ = ["contact_page", "contact_sheet"]
 

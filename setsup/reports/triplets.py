@@ -9,7 +9,6 @@ from PIL import Image
 from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.reports.grid import check_picture, rows_of_images
-from setsup.reports.lettering import fit_text
 from setsup.reports.page import (
     GUTTER,
     MARGIN,
@@ -22,6 +21,7 @@ from setsup.reports.page import (
     check_measures,
     lines_height,
 )
+from setsup.reports.text_layout import fit_text
 
 __all__ = ["triplet_page", "triplet_sheet"]
 

@@ -10,6 +10,7 @@ losses), ``factor_pairs`` (Ada-GVAE), ``episodes`` (few-shot tasks), ``hierarchi
 the rows that differ from one in some factors, or are near it in an embedding.
 """
 
+from setsup.samplers.coverage import Reach, ReachedGroups, Reason, RowReach
 from setsup.samplers.description import from_dict
 from setsup.samplers.domains import DomainSampler
 from setsup.samplers.draw import Draw
@@ -20,7 +21,6 @@ from setsup.samplers.hierarchies import HierarchicalSampler
 from setsup.samplers.mixture import Mixture
 from setsup.samplers.neighbours import NeighbourSampler
 from setsup.samplers.orbits import OrbitSampler
-from setsup.samplers.reach import Reach, ReachedGroups, Reason, RowReach
 from setsup.samplers.report import AnchorEntry, Entry, PairEntry, Partners, Report
 from setsup.samplers.sampler import Sampler, Shard
 from setsup.samplers.schedules import Stepwise

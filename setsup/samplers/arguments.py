@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Array, Bools, Reals
 from setsup.checks import check_array, check_instance, check_integer, check_memory, check_number
-from setsup.errors import SamplerError, brief
+from setsup.errors import SamplerError, abbreviate
 from setsup.factors.factor import Factor
 from setsup.factors.table import FactorTable
 from setsup.samplers.spelling import spell
@@ -147,7 +147,7 @@ def inactive_factors(
 
 def _listed(given: Sequence[str], option: str) -> Sequence[str]:
     if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
-        raise SamplerError(f"{option} must be a list of factor names, not {brief(given)}")
+        raise SamplerError(f"{option} must be a list of factor names, not {abbreviate(given)}")
     return given
 
 
@@ -162,7 +162,7 @@ def check_tolerance(table: FactorTable, tolerance: Mapping[str, float] | None) -
     """Tolerances of continuous factors; SamplerError where a factor has levels."""
     if tolerance is not None and not isinstance(tolerance, Mapping):
         raise SamplerError(
-            f"tolerance must give a number for each factor, as in {{'yaw': 5.0}}, not {brief(tolerance)}"
+            f"tolerance must give a number for each factor, as in {{'yaw': 5.0}}, not {abbreviate(tolerance)}"
         )
     found = {table[name].name: value for name, value in (tolerance or {}).items()}
     for name, value in found.items():
@@ -187,7 +187,7 @@ def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Real
     else:
         given = check_array(weights, "weights, one number per row,", SamplerError)
         if given.dtype.kind not in "biufO":
-            raise SamplerError(f"weights must be one number per row, not {brief(weights)}")
+            raise SamplerError(f"weights must be one number per row, not {abbreviate(weights)}")
         found = check_array(given, "weights, one number per row,", SamplerError, np.float64)
     if found.shape != (len(table),):
         raise SamplerError(f"weights must be one number per row, ({len(table)},), not {found.shape}")
@@ -210,7 +210,9 @@ def row_mask(table: FactorTable, where: Where | None, option: str = "where") -> 
             raise SamplerError(f"{option} must have one boolean per row, ({len(table)},), not {given.shape}")
         return given
     if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
-        raise SamplerError(f"{option} must be an expression, one boolean per row, or row numbers, not {brief(where)}")
+        raise SamplerError(
+            f"{option} must be an expression, one boolean per row, or row numbers, not {abbreviate(where)}"
+        )
     if given.size and not 0 <= given.min() <= given.max() < len(table):
         wrong = given[(given < 0) | (given >= len(table))][0]
         raise SamplerError(f"row {wrong} of {option} is out of range: rows are from 0 and below {len(table)}")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from setsup.errors import SamplerError, near
+from setsup.errors import SamplerError, did_you_mean
 from setsup.factors.table import FactorTable
 from setsup.samplers.arguments import check_nesting, check_table
 from setsup.samplers.sampler import Sampler
@@ -40,7 +40,7 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
     check_nesting(data)
     if not isinstance(name, str) or name not in kinds:
         raise SamplerError(
-            f"unknown sampler {name!r}{near(name, kinds)}: import the module of a sampler of your own first "
+            f"unknown sampler {name!r}{did_you_mean(name, kinds)}: import the module of a sampler of your own first "
             "(on the command line, --sampler FILE.py:CLASS)"
         )
     if not check_table(table).has_fingerprint(fingerprint):

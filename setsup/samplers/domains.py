@@ -23,15 +23,15 @@ from setsup.arrays import Array, Rows, Steps
 from setsup.checks import check_choice
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
-from setsup.random import below, fold, permute
+from setsup.random import fold, permute, randint_below
 from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
+from setsup.samplers.coverage import Reach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
-from setsup.samplers.reach import Reach
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
@@ -59,11 +59,11 @@ class DomainSampler(Sampler):
     size : int or mapping
         Rows per domain, K. ``{0: 16, 1000: 32}`` gives 32 rows from step 1,000 on: the width of a draw is the largest
         size, and positions beyond the size of the step are masked. Rounds and passes over rows begin again wherever
-        the size changes. ``small`` is about domains with fewer rows than the largest size.
+        the size changes. ``on_small_group`` is about domains with fewer rows than the largest size.
     domains : str
         ``balanced``: in rounds; ``all``: the same with min(P, D) domains; ``independent``: an independent choice of P
         domains and of their rows for each step, without full passes over the data (as published for DCoDR).
-    small : str
+    on_small_group : str
         What to do with domains of fewer than K rows: ``error``, ``drop``, ``short`` (all rows once, the rest masked)
         or ``replace`` (K rows with replacement).
     weights : str or (rows,) float, optional
@@ -98,7 +98,7 @@ class DomainSampler(Sampler):
         size: Scheduled = 32,
         *,
         domains: Literal["balanced", "independent", "all"] = "balanced",
-        small: Literal["error", "drop", "short", "replace"] = "error",
+        on_small_group: Literal["error", "drop", "short", "replace"] = "error",
         weights: Weights | None = None,
         where: Where | None = None,
         seed: int = 0,
@@ -107,10 +107,12 @@ class DomainSampler(Sampler):
         rows, row_weight = self._read(locals())
         check_choice(domains, DOMAINS, "domains", SamplerError)
         names = check_names(domain, "domain")
-        self._small = check_small(small)
+        self._on_small_group = check_small(on_small_group)
         self._sizes = read_size(size)
         self.arguments, self.size = {**self.arguments, "size": self._sizes.plain()}, self._sizes.most
-        self._domains = GroupSampler(table, names, self.size, rows, row_weight, choose="groups", small=small)
+        self._domains = GroupSampler(
+            table, names, self.size, rows, row_weight, choose="groups", on_small_group=on_small_group
+        )
         self._weighted = weights is not None
         self._count = len(self._domains.drawable)
         self.sets = check_sets(sets)
@@ -169,7 +171,7 @@ class DomainSampler(Sampler):
         groups = self._domains.number(chosen)
         if self._weighted:
             visits = Keys(fold(fold(visit_key, chosen), visit), np.zeros(1, dtype=np.uint64))
-            return self._domains.members.draw(visits, groups, size, self._small)
+            return self._domains.members.draw(visits, groups, size, self._on_small_group)
         sizes = self._domains.groups.sizes[groups]
         slot = np.arange(size)
         domain_key = fold(visit_key, chosen)
@@ -179,13 +181,13 @@ class DomainSampler(Sampler):
         begin = _product_modulo(turn, size, sizes)
         positions = (begin[:, None] + slot) % sizes[:, None]
         mask = None
-        if few.any() and self._small == "short":
+        if few.any() and self._on_small_group == "short":
             mask = slot < np.where(few, sizes, size)[:, None]
             positions = np.where(mask, positions, 0)
         found = permute(key, sizes, positions)
-        if few.any() and self._small == "replace":
+        if few.any() and self._on_small_group == "replace":
             words = fold(fold(key[few], 1)[:, None], slot)
-            found[few] = below(words, sizes[few, None])
+            found[few] = randint_below(words, sizes[few, None])
         return self._domains.groups.take(groups[:, None], found), mask
 
     def _independently(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:

@@ -24,6 +24,7 @@ from setsup.factors.table import FactorTable
 from setsup.html import counted
 from setsup.random import fold
 from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets, check_size
+from setsup.samplers.coverage import Reach, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.across import DomainPairs
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
@@ -32,7 +33,6 @@ from setsup.samplers.groups.hierarchy import Hierarchy, values_of
 from setsup.samplers.groups.members import REFUSALS, check_refusal
 from setsup.samplers.groups.statistics import counts_entry, group_entry
 from setsup.samplers.groups.within import Keys
-from setsup.samplers.reach import Reach, Reason, SetReach
 from setsup.samplers.report import Report, span
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_name
@@ -66,7 +66,7 @@ class EpisodeSampler(Sampler):
     within : str or list of str, optional
         Factors whose combinations are domains: a whole episode is of one, uniform over those with N classes or more
         that have K + Q rows.
-    small : str
+    on_small_group : str
         Classes (of a domain) with fewer rows than an episode takes: ``error`` refuses, ``drop`` leaves them out.
     weights : str or (rows,) float, optional
         Relative probability of each row within its class, or the factor that has it; without repeats by successive
@@ -106,7 +106,7 @@ class EpisodeSampler(Sampler):
         *,
         across: str | Sequence[str] | None = None,
         within: str | Sequence[str] | None = None,
-        small: Literal["error", "drop"] = "error",
+        on_small_group: Literal["error", "drop"] = "error",
         weights: Weights | None = None,
         where: Where | None = None,
         seed: int = 0,
@@ -119,7 +119,7 @@ class EpisodeSampler(Sampler):
             check_size(queries, "queries"),
         )
         check_draw_memory((self.shots + self.queries) * self.ways, "an episode", "ways, shots or queries")
-        check_refusal(small, "a class needs all rows of an episode")
+        check_refusal(on_small_group, "a class needs all rows of an episode")
         if across is not None and within is not None:
             raise SamplerError("support and query are of two domains, across=…, or of one, within=…, not both")
         option, given = ("across", across) if across is not None else ("within", within)
@@ -133,10 +133,10 @@ class EpisodeSampler(Sampler):
             )
         self._hidden = {*self._domain} - {*in_class} if across is not None else set()  # support and query differ there
         taken = (self.shots, self.queries)
-        need = sum(taken) if across is None else (max if small == "error" else min)(taken)
+        need = sum(taken) if across is None else (max if on_small_group == "error" else min)(taken)
         names = [*labels, *self._domain]
         self._classes = GroupSampler(
-            table, names, need, rows, row_weight, choose="groups", small=small, policies=REFUSALS
+            table, names, need, rows, row_weight, choose="groups", on_small_group=on_small_group, policies=REFUSALS
         )
         self._pairs: DomainPairs | None = None
         if across is None:

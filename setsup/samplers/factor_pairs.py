@@ -20,7 +20,7 @@ import numpy as np
 
 from setsup.arrays import Reals, Rows, Steps
 from setsup.checks import check_boolean, check_integer, is_integer
-from setsup.errors import SamplerError, brief
+from setsup.errors import SamplerError, abbreviate
 from setsup.factors.factor import Kind
 from setsup.factors.table import FactorTable
 from setsup.html import counted
@@ -34,6 +34,7 @@ from setsup.samplers.arguments import (
     inactive_factors,
     weight_names,
 )
+from setsup.samplers.coverage import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import GROUP, word
@@ -42,7 +43,6 @@ from setsup.samplers.partners.index import IndexPartners
 from setsup.samplers.partners.product import ProductPartners
 from setsup.samplers.partners.ranked import RankedRows
 from setsup.samplers.partners.subsets import Subsets, read_sizes
-from setsup.samplers.reach import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import PairEntry, Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell
@@ -77,7 +77,7 @@ class FactorPairSampler(Sampler):
         In place of all these: the two rows are independent and uniform, or by weight, over the rows with known
         levels of these ordinal factors, and the draw says for each of them whether the first row's level is at least
         the second's.
-    differ : bool
+    must_differ : bool
         False: the factors of S are drawn again, and may coincide. The partner is then uniform over the rows that are
         equal outside S, the anchor among them, and a row has a partner if one of these differs from it.
     radius : int or mapping of str to int, optional
@@ -118,7 +118,7 @@ class FactorPairSampler(Sampler):
         change: Sequence[str] | None = None,
         share: Sequence[str] | None = None,
         rank: Sequence[str] | None = None,
-        differ: bool = True,
+        must_differ: bool = True,
         radius: int | Mapping[str, int] | None = None,
         weights: Weights | None = None,
         where: Where | None = None,
@@ -128,7 +128,7 @@ class FactorPairSampler(Sampler):
         rows, row_weight = self._read(locals())
         self.pairs = check_sets(pairs, "pairs")
         check_draw_memory(2 * self.pairs, "a draw", "pairs", 400)
-        self._differ = check_boolean(differ, "differ", SamplerError)
+        self._must_differ = check_boolean(must_differ, "must_differ", SamplerError)
         self._check_one({"change": change, "share": share, "rank": rank, "k or among": k if among is None else among})
         self._spread = spread(word(np.arange(self.pairs)[:, None], GROUP, np.arange(4)))
         self._ranked: RankedRows | None = None
@@ -149,7 +149,7 @@ class FactorPairSampler(Sampler):
         if len(named) > 1:
             raise SamplerError(f"give only one of {', '.join(named)}: each says by itself in what pairs differ")
         options = self.arguments
-        if named == ["rank"] and (options["radius"] is not None or not self._differ):
+        if named == ["rank"] and (options["radius"] is not None or not self._must_differ):
             raise SamplerError("rank draws two independent rows; leave out radius and differ")
 
     # -- what is compared ------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ class FactorPairSampler(Sampler):
         if not isinstance(radius, Mapping) or not radius:
             raise SamplerError(
                 "radius must be a number of steps, or one for each of some ordinal or cyclic factors, as in "
-                f"{{'scale': 2}}, not {brief(radius)}; such factors: {', '.join(ordered)}"
+                f"{{'scale': 2}}, not {abbreviate(radius)}; such factors: {', '.join(ordered)}"
             )
         found = {}
         for name, steps in radius.items():
@@ -209,7 +209,7 @@ class FactorPairSampler(Sampler):
             self.arguments = {**self.arguments, "k": sizes.plain()}
         self._subsets = Subsets(names, some, sizes)
         partners = ProductPartners if self._cells.product else IndexPartners
-        self._partners: ProductPartners | IndexPartners = partners(self._cells, self._subsets.chosen, self._differ)
+        self._partners: ProductPartners | IndexPartners = partners(self._cells, self._subsets.chosen, self._must_differ)
         feasible = self._partners.anchors > 0
         if not feasible.any():
             raise SamplerError(self._infeasible())
@@ -223,7 +223,7 @@ class FactorPairSampler(Sampler):
         chosen, words = self._subsets.chosen, self._subsets.words
         asked = sorted(set(chosen.sum(axis=1).tolist()))
         numbers = str(asked[0]) if len(asked) == 1 else f"{asked[0]} to {asked[-1]}"
-        how = "every one" if self._differ else "any"
+        how = "every one" if self._must_differ else "any"
         return (
             f"no two of {self._groups.rows:,} rows differ in {how} of {numbers} of the factors asked for "
             f"({words(np.any(chosen, axis=0))}) and are equal in all others that are compared "
@@ -288,7 +288,7 @@ class FactorPairSampler(Sampler):
             return math.nan
         rows = self._groups.rows
         # unless the two differ, the anchor may be drawn for its own partner
-        again = 0.0 if self._differ else 1 / self._partners.rows(self._subsets.chosen[self._subsets.feasible])
+        again = 0.0 if self._must_differ else 1 / self._partners.rows(self._subsets.chosen[self._subsets.feasible])
         return float((self._subsets.shares() * (2 - again)).sum() / rows)
 
     def report(self) -> Report:
@@ -314,7 +314,7 @@ class FactorPairSampler(Sampler):
             able = any(found.values())
             total = float(np.logaddexp.reduce(logs)) / math.log(10) if able else math.nan
             entries.append(PairEntry(size, subsets.chance(size) if able else 0.0, found, groups.rows, total))
-        what = "differ in all of" if self._differ else "may differ in"
+        what = "differ in all of" if self._must_differ else "may differ in"
         notes = [*_never(lost), *subsets.by_step(), *self._left_open()]
         return self._report([], notes, entries, f"{self._title()}, which {what} a subset of the factors")
 

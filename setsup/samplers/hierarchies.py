@@ -15,10 +15,11 @@ from typing import Literal
 import numpy as np
 
 from setsup.arrays import Rows, Steps
-from setsup.errors import SamplerError, brief
+from setsup.errors import SamplerError, abbreviate
 from setsup.factors.table import FactorTable
 from setsup.random import fold
 from setsup.samplers.arguments import MOST_SETS, Weights, Where, check_draw_memory, check_names, check_sets, check_size
+from setsup.samplers.coverage import Reach, Reason
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
@@ -26,7 +27,6 @@ from setsup.samplers.groups.hierarchy import Hierarchy, values_of
 from setsup.samplers.groups.members import REFUSALS, check_refusal
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
-from setsup.samplers.reach import Reach, Reason
 from setsup.samplers.report import Report, span
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_name
@@ -51,7 +51,7 @@ class HierarchicalSampler(Sampler):
         Groups per level: ``[4, 8]`` draws 4 groups of the first level, and 8 of the second in each of them.
     size : int
         Rows per innermost group.
-    small : str
+    on_small_group : str
         Groups with fewer rows, or groups within them, than are drawn: ``error`` refuses, ``drop`` leaves them out.
     weights : str or (rows,) float, optional
         Relative probability of each row within its group, or the factor that has it; without repeats by successive
@@ -82,7 +82,7 @@ class HierarchicalSampler(Sampler):
         sets: Sequence[int],
         size: int = 8,
         *,
-        small: Literal["error", "drop"] = "error",
+        on_small_group: Literal["error", "drop"] = "error",
         weights: Weights | None = None,
         where: Where | None = None,
         seed: int = 0,
@@ -96,19 +96,19 @@ class HierarchicalSampler(Sampler):
             raise SamplerError(
                 f"{spell(sets=counts)} are more than {MOST_SETS:,} sets of a step; lower {spell_name('sets')}"
             )
-        check_refusal(small)
+        check_refusal(on_small_group)
         names = [name for names, _ in self._levels for name in names]
         self._groups = GroupSampler(
-            table, names, self.size, rows, row_weight, choose="groups", small=small, policies=REFUSALS
+            table, names, self.size, rows, row_weight, choose="groups", on_small_group=on_small_group, policies=REFUSALS
         )
         groups = self._groups.groups
         values = [values_of(table, groups, names) for names, _ in self._levels]
         self._tree = Hierarchy(values, counts, groups.sizes >= self.size)
-        self._check_drawable(small, values)
+        self._check_drawable(on_small_group, values)
         check_draw_memory(self.size * self._tree.sets, "a draw", "size or sets")
         self._groups.restrict(self._tree.leaves)
 
-    def _check_drawable(self, small: str, values: Sequence[Rows]) -> None:
+    def _check_drawable(self, on_small_group: str, values: Sequence[Rows]) -> None:
         """Refuse levels with too few groups within one of the next level out, unless these may be left out."""
         counts, most = self._tree.counts, self._tree.most
         for depth, (names, count) in reversed(list(enumerate(self._levels))):  # what is lost within is lost outside
@@ -120,13 +120,13 @@ class HierarchicalSampler(Sampler):
                     f"{spell_name('sets')}"
                 )
         left = len(values[0]) - len(self._tree.leaves)
-        if left and small == "error":
+        if left and on_small_group == "error":
             lost = np.setdiff1d(np.arange(len(values[0])), self._tree.leaves)[:5]
             named = "; ".join(self._groups.groups.describe(self.table, int(group)) for group in lost)
             raise SamplerError(
                 f"{left:,} of {len(values[0]):,} groups of {self._groups.describe()} lie within groups that have fewer "
                 f"than the {spell(sets=list(counts))} that are drawn (first: {named}); lower {spell_name('sets')}, or "
-                f"pass {spell(small='drop')} to leave them out"
+                f"pass {spell(on_small_group='drop')} to leave them out"
             )
 
     def draws(self, steps: Steps) -> Draw:
@@ -171,10 +171,10 @@ def _check_levels(factors: Sequence[str | Sequence[str]], sets: Sequence[int]) -
     if isinstance(factors, str) or not isinstance(factors, Sequence) or len(factors) < 2:
         raise SamplerError(
             "factors must list those of two levels or more, the outermost first, as in ['domain', 'class'], not "
-            f"{brief(factors)}; for one level use a DomainSampler"
+            f"{abbreviate(factors)}; for one level use a DomainSampler"
         )
     if isinstance(sets, str) or not isinstance(sets, Sequence) or len(sets) != len(factors):
-        raise SamplerError(f"sets must list {len(factors)} integers, one for each of factors, not {brief(sets)}")
+        raise SamplerError(f"sets must list {len(factors)} integers, one for each of factors, not {abbreviate(sets)}")
     return [
         (check_names(names, "each of factors"), check_sets(count, "each of sets"))
         for names, count in zip(factors, sets, strict=True)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Bools, Reals, Rows, Steps
 from setsup.checks import check_number, check_string
-from setsup.errors import SamplerError, brief
+from setsup.errors import SamplerError, abbreviate
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
@@ -33,6 +33,7 @@ from setsup.samplers.arguments import (
     weight_words,
     where_words,
 )
+from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.description import from_dict
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import at_least_one, inclusion
@@ -40,7 +41,6 @@ from setsup.samplers.groups.combinations import log_combinations
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import MIX, Keys, distinct
 from setsup.samplers.iteration import length_of
-from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Schedule, Stepwise
@@ -322,5 +322,5 @@ def _check_schedule(p: Any) -> Schedule | Stepwise:
 def _check_numbers(sets: Any) -> list[int]:
     numbers = list(sets) if isinstance(sets, Sequence) or (isinstance(sets, np.ndarray) and sets.ndim) else []
     if not numbers or not all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in numbers):
-        raise SamplerError(f"sets must be a list of set numbers, at least one, as in [1], not {brief(sets)}")
+        raise SamplerError(f"sets must be a list of set numbers, at least one, as in [1], not {abbreviate(sets)}")
     return [int(number) for number in numbers]

@@ -21,7 +21,7 @@ import numpy as np
 
 from setsup.arrays import Array, Reals, Rows, Steps, Words
 from setsup.checks import check_integer
-from setsup.errors import SamplerError, brief
+from setsup.errors import SamplerError, abbreviate
 from setsup.factors.constraint import Constraint, read_constraint
 from setsup.factors.counting import with_outer
 from setsup.factors.grouping import group_by
@@ -29,12 +29,12 @@ from setsup.factors.table import FactorTable
 from setsup.html import counted
 from setsup.random import below_few, fold, mix, spread
 from setsup.samplers.arguments import Weights, Where, both, check_draw_memory, check_sets
+from setsup.samplers.coverage import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import GROUP, pick_by_weight, word
-from setsup.samplers.partners.companions import AllRows, Nearest, chance_of_rows
+from setsup.samplers.partners.constrained_neighbours import AllRows, Nearest, chance_of_rows
 from setsup.samplers.partners.neighbour_tables import read_tables
-from setsup.samplers.reach import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import AnchorEntry, Partners, Report, anchors_lost, span
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell_name
@@ -306,13 +306,13 @@ def _read_ranks(given: Any, roles: Sequence[str]) -> dict[str, tuple[int, int | 
     spans = given if isinstance(given, Mapping) else dict.fromkeys(roles, given)
     if not spans or set(spans) - set(roles):
         raise SamplerError(
-            f"ranks by position must name {' or '.join(roles)}, as in {{{roles[-1]!r}: (1, 10)}}, not {brief(given)}"
+            f"ranks by position must name {' or '.join(roles)}, as in {{{roles[-1]!r}: (1, 10)}}, not {abbreviate(given)}"
         )
     found: dict[str, tuple[int, int | None]] = {}
     for role, ends in spans.items():
         pair = list(ends) if isinstance(ends, list | tuple | np.ndarray) else []
         if len(pair) != 2:
-            raise SamplerError(f"ranks must be the first and the last rank, such as (1, 10), not {brief(ends)}")
+            raise SamplerError(f"ranks must be the first and the last rank, such as (1, 10), not {abbreviate(ends)}")
         first = check_integer(pair[0], "the first of ranks", SamplerError, 1)
         found[role] = first, check_integer(pair[1], "the last of ranks", SamplerError, first)
     return found

@@ -19,7 +19,7 @@ import numpy as np
 
 from setsup.arrays import Array, Bools, Reals, Rows, Steps
 from setsup.checks import check_choice, check_number
-from setsup.errors import SamplerError, brief
+from setsup.errors import SamplerError, abbreviate
 from setsup.factors.constraint import Constraint, read_constraint
 from setsup.factors.counting import with_outer
 from setsup.factors.factor import Level
@@ -28,6 +28,7 @@ from setsup.factors.table import FactorTable
 from setsup.html import counted
 from setsup.random import fold, mix, spread
 from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
+from setsup.samplers.coverage import NOT_COUNTED, Reach, Reason
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchored import AnchoredMembers
 from setsup.samplers.groups.chances import at_least_one, is_estimated, reached_groups, set_reach
@@ -35,7 +36,6 @@ from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
-from setsup.samplers.reach import NOT_COUNTED, Reach, Reason
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
@@ -72,7 +72,7 @@ class OrbitSampler(Sampler):
     choose : str
         ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`; with `members`, the rows that
         count, or whose weights do, are anchors.
-    small : str
+    on_small_group : str
         What to do with orbits of fewer than ``size`` members; ``drop`` also leaves out orbits without a canonical row.
         With `members`, ``short`` and ``replace`` are for anchors that fewer rows go with, at least one.
     weights : str or (rows,) float, optional
@@ -113,7 +113,7 @@ class OrbitSampler(Sampler):
         canonical: str | Mapping[str, Level] | None = None,
         values: Literal["different", "independent"] = "different",
         choose: Literal["levels", "groups", "rows"] = "groups",
-        small: Literal["error", "drop", "short", "replace"] = "error",
+        on_small_group: Literal["error", "drop", "short", "replace"] = "error",
         weights: Weights | None = None,
         where: Where | None = None,
         seed: int = 0,
@@ -122,15 +122,15 @@ class OrbitSampler(Sampler):
         rows, row_weight = self._read(locals())
         names = check_names(orbit, "orbit")
         check_choice(values, ("different", "independent"), "values", SamplerError)
-        self._small = check_small(small)
+        self._on_small_group = check_small(on_small_group)
         self.sets = check_sets(sets)
         self._sizes = None if size is None else read_size(size)
         self.arguments = {**self.arguments, "size": None if self._sizes is None else self._sizes.plain()}
         need = 1 if self._sizes is None else self._sizes.most
-        taken = "short" if size is None else small  # a whole orbit repeats no row, however few it has
+        taken = "short" if size is None else on_small_group  # a whole orbit repeats no row, however few it has
         constraint = None if members is None else self._check_members(members, names)
         self._orbits = GroupSampler(
-            table, names, need, rows, row_weight, choose=choose, small=taken, members=constraint
+            table, names, need, rows, row_weight, choose=choose, on_small_group=taken, members=constraint
         )
         self._left_out = np.zeros(0, dtype=np.int64)
         self._canonical = None if canonical is None else self._with_canonical(canonical)
@@ -164,9 +164,13 @@ class OrbitSampler(Sampler):
         rows = canonical_rows(self.table, groups, canonical)
         found = rows[drawable] >= 0
         lost = drawable[~found]
-        if len(lost) and (self._small != "drop" or not found.any()):
+        if len(lost) and (self._on_small_group != "drop" or not found.any()):
             named = "; ".join(groups.describe(self.table, int(group)) for group in lost[:5])
-            fix = f"pass {spell(small='drop')} to leave them out" if found.any() else "name another canonical row"
+            fix = (
+                f"pass {spell(on_small_group='drop')} to leave them out"
+                if found.any()
+                else "name another canonical row"
+            )
             raise SamplerError(
                 f"{len(lost):,} of {len(drawable):,} orbits have no row with {spell(canonical=canonical)} "
                 f"(first: {named}); {fix}"
@@ -253,7 +257,7 @@ def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[
     else:
         raise SamplerError(
             "canonical must be 'first', 'argmin:FACTOR', {FACTOR: level} or an expression such as \"FACTOR == 0\", not "
-            f"{brief(canonical)}"
+            f"{abbreviate(canonical)}"
         )
     found = np.full(len(groups), -1, dtype=np.int64)
     which, place = np.unique(of_rows[rows], return_index=True)

@@ -14,6 +14,7 @@ from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
 from setsup.random import stream_key
 from setsup.samplers.arguments import check_table, copy_arguments, drawable_rows, is_per_set, plain_data, row_mask
+from setsup.samplers.coverage import Reach, ReachedGroups, SetReach
 from setsup.samplers.docstrings import complete
 from setsup.samplers.draw import Draw
 from setsup.samplers.guards import out_of_memory, with_checked_steps, within_memory
@@ -25,7 +26,6 @@ from setsup.samplers.iteration import (
     steps_with_row,
     tell_pass,
 )
-from setsup.samplers.reach import Reach, ReachedGroups, SetReach
 from setsup.samplers.report import AnchorEntry, Entry, PairEntry, Report, by_weight
 from setsup.samplers.resharding import accelerated_processes
 from setsup.samplers.steps import LAST, check_block, check_one, check_start

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Array, Rows, Steps
 from setsup.checks import check_array, check_integer, check_number, is_integer
-from setsup.errors import RowError, SamplerError, brief
+from setsup.errors import RowError, SamplerError, abbreviate
 from setsup.samplers.arguments import check_size
 from setsup.samplers.draw import Draw
 from setsup.samplers.steps import LAST
@@ -66,7 +66,7 @@ class Stepwise:
         """Probability at steps; float64 of their shape."""
         numbers = check_array(steps, "steps", RowError)
         if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= 2**63):
-            raise RowError(f"steps must be integers from 0 and below 2**63, not {brief(steps)}")
+            raise RowError(f"steps must be integers from 0 and below 2**63, not {abbreviate(steps)}")
         rise = np.minimum(numbers.astype(np.int64) // self.every, self.levels - 1)
         return self.end * rise / (self.levels - 1)
 
@@ -99,7 +99,7 @@ class Schedule:
         if len(found) < len(given) or 0 not in found:
             raise SamplerError(
                 f"{what} by step needs one value for each step, and one for step 0, as in {{0: 8, 1000: 16}}, not "
-                f"{brief(given)}"
+                f"{abbreviate(given)}"
             )
         starts = tuple(sorted(found))
         return cls(starts, tuple(check(found[start], f"{what} from step {start} on") for start in starts))
@@ -136,7 +136,7 @@ def _step(key: Any, what: str) -> int:
     if isinstance(key, str) and key.isascii() and key.isdigit():
         key = int(key)
     if not is_integer(key) or not 0 <= key < LAST:
-        raise SamplerError(f"{what} by step has steps for keys, integers from 0 and below 2**63, not {brief(key)}")
+        raise SamplerError(f"{what} by step has steps for keys, integers from 0 and below 2**63, not {abbreviate(key)}")
     return int(key)
 
 

@@ -21,12 +21,12 @@ from setsup.errors import SamplerError
 from setsup.factors.factor import Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
-from setsup.random import below, fold, mix, spread
+from setsup.random import fold, mix, randint_below, spread
 from setsup.samplers.arguments import Weights, Where, both, check_draw_memory, check_names, check_sets
+from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import GROUP, pick_by_weight, word
-from setsup.samplers.reach import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import Entry, Report, span
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell
@@ -153,7 +153,7 @@ class SequencePairSampler(Sampler):
         first, many = np.zeros(bits.shape[:2], dtype=np.int64), np.full(bits.shape[:2], len(self._anchors))
         anchor = self._anchors[_pick(bits[..., 0], self._anchor_ends, first, many)]
         cell = self._cell[anchor]
-        other = cell + 1 + below(bits[..., 1], self._later[cell])
+        other = cell + 1 + randint_below(bits[..., 1], self._later[cell])
         second = self._start[other] + _pick(bits[..., 2], self._ends, self._start[other], self._sizes[other])
         keys = self._groups.keys(self._sequence[cell])
         fixed: dict[str, Array] = {name: keys[..., n] for n, name in enumerate(self._groups.names)}
@@ -225,7 +225,7 @@ class SequencePairSampler(Sampler):
 
 def _pick(bits: Words, ends: Reals | None, start: Rows, sizes: Rows) -> Rows:
     """Positions in groups of rows that begin at ``start``: by weight, given sums of weights, or uniform."""
-    return below(bits, sizes) if ends is None else pick_by_weight(bits, ends, start, sizes)
+    return randint_below(bits, sizes) if ends is None else pick_by_weight(bits, ends, start, sizes)
 
 
 def _times(table: FactorTable, name: str) -> Reals:

@@ -39,6 +39,7 @@ from setsup.samplers.arguments import (
     weight_names,
     with_weight,
 )
+from setsup.samplers.coverage import Reach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import reached_groups
 from setsup.samplers.groups.group_sampler import GroupSampler
@@ -47,7 +48,6 @@ from setsup.samplers.groups.plan import StepPlan, StepPlans
 from setsup.samplers.groups.plan_reach import plan_reach
 from setsup.samplers.groups.single import SingleStep
 from setsup.samplers.groups.statistics import group_entry
-from setsup.samplers.reach import Reach
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Schedule, Scheduled, read_size, shorten
@@ -83,7 +83,7 @@ class SetSampler(Sampler):
         Sets per step.
     unconstrained : int
         Leave the last N sets unconstrained.
-    random : int or mapping, optional
+    num_fixed : int or mapping, optional
         Fix this many of the listed factors: a uniform choice for each step, the same in all its sets.
         ``{0: 3, 1000: 1}`` changes their number from step 1,000 on.
     choose : str
@@ -92,7 +92,7 @@ class SetSampler(Sampler):
     values : str
         ``independent``: values of the sets may coincide; ``equal``: all sets share one group, and no rows;
         ``different``: no two sets share a group.
-    small : str
+    on_small_group : str
         What to do with groups of fewer rows than are drawn: ``error`` refuses now, ``drop`` leaves them out,
         ``short`` uses all their rows and masks the rest, ``replace`` draws from them with replacement.
     tolerance : mapping of str to float, optional
@@ -135,10 +135,10 @@ class SetSampler(Sampler):
         size: Scheduled | Sequence[Scheduled] = 32,
         sets: int = 2,
         unconstrained: int = 0,
-        random: Scheduled | None = None,
+        num_fixed: Scheduled | None = None,
         choose: Literal["levels", "groups", "rows"] = "levels",
         values: Literal["independent", "equal", "different"] = "independent",
-        small: Literal["error", "drop", "short", "replace"] = "error",
+        on_small_group: Literal["error", "drop", "short", "replace"] = "error",
         tolerance: Mapping[str, float] | None = None,
         weights: Weights | Sequence[Weights | None] | None = None,
         where: Where | Sequence[Where | None] | None = None,
@@ -151,11 +151,13 @@ class SetSampler(Sampler):
         most = [one.most for one in self._sizes]
         self.size = max(most)
         check_draw_memory(self.size * self.sets, "a draw", "size or sets")
-        check_small(small)
+        check_small(on_small_group)
         self._values = check_choice(values, VALUES, "values", SamplerError)
         self._tolerance = check_tolerance(table, tolerance)
-        self._random = None if random is None else Schedule.read(random, "random", lambda value, what: value)
-        self.arguments = {**self.arguments, **_plain_schedules(size, self._sizes, self._random)}
+        self._num_fixed = (
+            None if num_fixed is None else Schedule.read(num_fixed, "num_fixed", lambda value, what: value)
+        )
+        self.arguments = {**self.arguments, **_plain_schedules(size, self._sizes, self._num_fixed)}
         alternatives = self._alternatives(inactive, active, unconstrained)
         if values != "independent" and (is_per_set(weights) or is_per_set(where)):
             raise SamplerError(f"{spell(values=values)} needs the same weights and the same where in all sets")
@@ -174,7 +176,7 @@ class SetSampler(Sampler):
                     with_weight(masks[number], loads[number]),
                     loads[number],
                     choose=choose,
-                    small=small,
+                    on_small_group=on_small_group,
                     tolerance=self._tolerance,
                     shared=values == "equal",
                 )
@@ -199,14 +201,14 @@ class SetSampler(Sampler):
     def _alternatives(
         self, inactive: Lists | None, active: Sequence[str] | None, unconstrained: int
     ) -> list[tuple[tuple[str, ...], ...]]:
-        """Inactive factors of each set of a step; several alternatives only with ``random``."""
+        """Inactive factors of each set of a step; several alternatives only with ``num_fixed``."""
         self._first, self._count = [0], [1]
-        random = self._random
+        num_fixed = self._num_fixed
         if isinstance(inactive, str):
             inactive = [inactive]
         free = check_integer(unconstrained, "unconstrained", SamplerError, 0, self.sets)
         if isinstance(inactive, Sequence) and inactive and not any(isinstance(names, str) for names in inactive):
-            if active is not None or random is not None or free or self._values != "independent":
+            if active is not None or num_fixed is not None or free or self._values != "independent":
                 raise SamplerError(
                     f"one list per set goes with {spell(values='independent')} and without active, random, "
                     "unconstrained"
@@ -221,12 +223,12 @@ class SetSampler(Sampler):
             raise SamplerError(
                 f"{spell(values=self._values)} needs the same list in all sets, so none can be unconstrained"
             )
-        if random is None:
+        if num_fixed is None:
             return [(fixed,) * (self.sets - free) + ((),) * free]
         found: list[tuple[tuple[str, ...], ...]] = []
         self._first, self._count = [], []
-        for value in random.values:
-            count = check_integer(value, f"random, of {len(fixed)} listed factors,", SamplerError, 0, len(fixed))
+        for value in num_fixed.values:
+            count = check_integer(value, f"num_fixed, of {len(fixed)} listed factors,", SamplerError, 0, len(fixed))
             if math.comb(len(fixed), count) > _SUBSETS:
                 raise SamplerError(
                     f"{count} of {len(fixed)} factors are more than {_SUBSETS} choices; list fewer factors"
@@ -243,8 +245,8 @@ class SetSampler(Sampler):
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block."""
         key = fold(self._key, int(steps[0])).reshape(1) if len(steps) == 1 else fold(self._key, steps)
-        if self._random is not None and len(self._first) > 1:
-            stretch = self._random.stretch(steps)
+        if self._num_fixed is not None and len(self._first) > 1:
+            stretch = self._num_fixed.stretch(steps)
             draw = self._plans.draw(key, np.array(self._first)[stretch], np.array(self._count)[stretch])
         else:
             draw = self._plans.draw(key)
@@ -275,8 +277,8 @@ class SetSampler(Sampler):
         """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
         steps = check_step(self, step)
         first, count = 0, len(self._plans.plans)
-        if self._random is not None:
-            stretch = int(self._random.stretch(steps)[0])
+        if self._num_fixed is not None:
+            stretch = int(self._num_fixed.stretch(steps)[0])
             first, count = self._first[stretch], self._count[stretch]
         sizes = [int(one.at(steps)[0]) for one in self._sizes]
         plans = [plan_reach(self.table, plan, sizes, self._values) for plan in self._plans.plans[first : first + count]]
@@ -316,8 +318,8 @@ class SetSampler(Sampler):
         notes = []
         if any(one.changes for one in self._sizes):
             notes.append("figures are for the largest size, for which groups must have rows at every step")
-        if self._random is not None and self._random.changes:
-            notes.append(f"factors fixed at random: {self._random.words()}")
+        if self._num_fixed is not None and self._num_fixed.changes:
+            notes.append(f"factors fixed at random: {self._num_fixed.words()}")
         return [*notes, *self.remarks()]
 
     def remarks(self) -> list[str]:
@@ -343,7 +345,7 @@ def _sizes_by_set(size: Any, sets: int) -> list[Schedule]:
     return [read_size(one, f"size of set {number}") for number, one in enumerate(size)]
 
 
-def _plain_schedules(size: Any, sizes: Sequence[Schedule], random: Schedule | None) -> dict[str, Any]:
+def _plain_schedules(size: Any, sizes: Sequence[Schedule], num_fixed: Schedule | None) -> dict[str, Any]:
     """The arguments size and random as plain data."""
     plain = [one.plain() for one in sizes] if is_listed(size) else sizes[0].plain()
-    return {"size": plain, "random": None if random is None else random.plain()}
+    return {"size": plain, "num_fixed": None if num_fixed is None else num_fixed.plain()}

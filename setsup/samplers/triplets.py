@@ -21,8 +21,9 @@ from setsup.factors.constraint import read_constraint
 from setsup.factors.counting import with_outer
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
-from setsup.random import below, fold, mix, spread
+from setsup.random import fold, mix, randint_below, spread
 from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
+from setsup.samplers.coverage import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchors import Anchors
 from setsup.samplers.groups.chances import at_least_one, set_reach
@@ -31,7 +32,6 @@ from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import REFUSALS, WeightedMembers, check_refusal
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
-from setsup.samplers.reach import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.report import AnchorEntry, Entry, Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell
@@ -65,7 +65,7 @@ class TripletSampler(Sampler):
         ``rows`` (default: every row of an orbit with two or more members is an equally likely anchor), ``groups`` or
         ``levels``. With constraints, over the rows that have a positive and a negative; groups are those of the factors
         that `positive` compares by ``==``.
-    small : str
+    on_small_group : str
         Orbits of one row have no positive: ``error`` refuses, ``drop`` takes no anchor from them. Not with constraints:
         a row without a positive or a negative is never an anchor, and the report counts those.
     weights : str or (rows,) float, optional
@@ -115,7 +115,7 @@ class TripletSampler(Sampler):
         positive: str | None = None,
         negative: str | None = None,
         choose: Literal["levels", "groups", "rows"] = "rows",
-        small: Literal["error", "drop", "short", "replace"] = "error",
+        on_small_group: Literal["error", "drop", "short", "replace"] = "error",
         weights: Weights | None = None,
         where: Where | None = None,
         seed: int = 0,
@@ -130,15 +130,15 @@ class TripletSampler(Sampler):
                 raise SamplerError(
                     "name the factors of an orbit, orbit=[…], or the constraints positive= and negative="
                 )
-            self._triplets = _OfOrbits(table, orbit, choose, small, rows, row_weight)
+            self._triplets = _OfOrbits(table, orbit, choose, on_small_group, rows, row_weight)
         else:
             if orbit is not None or positive is None or negative is None:
                 raise SamplerError(
                     f"name the orbit, or both positive and negative, as in {spell(positive='id == anchor.id')}"
                 )
-            if not isinstance(small, str) or small != "error":
+            if not isinstance(on_small_group, str) or on_small_group != "error":
                 raise SamplerError(
-                    "small goes with orbit, not with positive and negative; rows without a positive or a negative are "
+                    "on_small_group goes with orbit, not with positive and negative; rows without a positive or a negative are "
                     "never anchors"
                 )
             self._triplets = _OfConstraints(table, positive, negative, choose, rows, row_weight)
@@ -178,14 +178,16 @@ class _OfOrbits:
         table: FactorTable,
         orbit: str | Sequence[str],
         choose: str,
-        small: str,
+        on_small_group: str,
         rows: Bools | None,
         weights: Reals | None,
     ) -> None:
         names = check_names(orbit, "orbit")
-        check_refusal(small, "an orbit of one row has no positive")
+        check_refusal(on_small_group, "an orbit of one row has no positive")
         self._table = table
-        self._orbits = GroupSampler(table, names, 2, rows, weights, choose=choose, small=small, policies=REFUSALS)
+        self._orbits = GroupSampler(
+            table, names, 2, rows, weights, choose=choose, on_small_group=on_small_group, policies=REFUSALS
+        )
         groups = self._orbits.groups
         if len(groups) < 2:
             raise SamplerError(f"there is only one orbit of {self._orbits.describe()}, so no row is a negative")
@@ -208,11 +210,11 @@ class _OfOrbits:
         groups = self._orbits.groups
         orbit = self._orbits.number(self._orbits.chooser.pick(bits[..., 0]))
         size = groups.sizes[orbit]
-        anchor = below(bits[..., 1], size)
-        positive_ = below(bits[..., 2], size - 1)
+        anchor = randint_below(bits[..., 1], size)
+        positive_ = randint_below(bits[..., 2], size - 1)
         positive_ += positive_ >= anchor
         # rows of all orbits stand in one line; the anchor's orbit is cut out of it
-        other = below(bits[..., 3], groups.rows - size)
+        other = randint_below(bits[..., 3], groups.rows - size)
         other += np.where(other >= self._ends[orbit] - size, size, 0)
         stranger = np.searchsorted(self._ends, other, side="right")
         negative = groups.take(stranger, other - (self._ends[stranger] - groups.sizes[stranger]))

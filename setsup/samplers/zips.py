@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from setsup.arrays import Array, Bools, Steps
-from setsup.errors import SamplerError, brief
+from setsup.errors import SamplerError, abbreviate
 from setsup.factors.table import FactorTable
 from setsup.samplers.arguments import check_draw_memory, check_nesting
+from setsup.samplers.coverage import Reach, SetReach
 from setsup.samplers.description import from_dict
 from setsup.samplers.draw import Draw
 from setsup.samplers.iteration import length_of
-from setsup.samplers.reach import Reach, SetReach
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler
 
@@ -76,7 +76,7 @@ class Zip(Sampler):
 
     def __init__(self, *samplers: Sampler) -> None:
         if not samplers or not all(isinstance(one, Sampler) for one in samplers):
-            given = ", ".join(map(brief, samplers)) or "nothing"
+            given = ", ".join(map(abbreviate, samplers)) or "nothing"
             raise SamplerError(f"a zip is over samplers, one or more, not over {given}")
         self.table: FactorTable = samplers[0].table
         for number, one in enumerate(samplers):

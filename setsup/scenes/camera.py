@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Reals
 from setsup.checks import check_integer, check_number
-from setsup.errors import SetsupError, brief
+from setsup.errors import SetsupError, abbreviate
 from setsup.scenes.checks import check_numbers, check_rotation
 from setsup.scenes.portable import length, product, sin_cos
 
@@ -150,7 +150,7 @@ class Camera:
             raise SetsupError("give a camera either its field_of_view (radians) or its focal_length (pixels)")
         if field_of_view is not None:
             if not 0 < field_of_view < math.pi:
-                raise SetsupError(f"a field of view lies between 0 and π radians, not {brief(field_of_view)}")
+                raise SetsupError(f"a field of view lies between 0 and π radians, not {abbreviate(field_of_view)}")
             sine, cosine = sin_cos(field_of_view / 2)
             focal = height / (2 * float(sine / cosine))
         elif focal_length is not None:

@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 from setsup.checks import check_arguments
-from setsup.errors import DataError, LibraryError, near, need
+from setsup.errors import DataError, LibraryError, did_you_mean, require_modules
 from setsup.optional import command, installed
 from setsup.packages import other_entries, own_entries
 from setsup.scenes.frame import Renderer
@@ -94,7 +94,7 @@ def renderer(name: str = "auto", *, supersample: int = 1) -> Renderer:
         name = chosen.name
     known = _entries()
     if name not in known:
-        raise DataError(f"there is no renderer {name!r}{near(name, [*known, 'auto'])}")
+        raise DataError(f"there is no renderer {name!r}{did_you_mean(name, [*known, 'auto'])}")
     return _made(known[name], {} if supersample == 1 else {"supersample": supersample})
 
 
@@ -144,7 +144,7 @@ def need_renderer(name: str = "auto") -> None:
     if name == "embree":
         need_rays("the renderer embree needs")
     elif name in _LIBRARIES:
-        need(f"the renderer {name} needs", _LIBRARIES[name])
+        require_modules(f"the renderer {name} needs", _LIBRARIES[name])
     elif name == "auto" and _entries().keys() <= _LIBRARIES.keys() and not any(map(installed, _LIBRARIES.values())):
         raise LibraryError(
             f"rendering needs {' or '.join(_LIBRARIES.values())}, and none of them is installed: "
@@ -167,7 +167,7 @@ def need_rays(what: str) -> None:
 
     """
     if not (installed("trimesh") and installed("rtree")):
-        need(what, "embreex")
+        require_modules(what, "embreex")
 
 
 def renderer_states() -> list[RendererState]:

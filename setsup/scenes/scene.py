@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Reals
 from setsup.checks import check_boolean, check_integer, check_number
-from setsup.errors import SetsupError, brief
+from setsup.errors import SetsupError, abbreviate
 from setsup.scenes.checks import check_color, check_numbers, check_rotation
 from setsup.scenes.meshes.mesh import FARTHEST, Mesh
 from setsup.scenes.portable import product
@@ -211,7 +211,7 @@ class Placement:
             instance = check_integer(self.instance, "instance of a placement", SetsupError, 0, (1 << 31) - 1)
             object.__setattr__(self, "instance", instance)
         if not isinstance(self.name, str):
-            raise SetsupError(f"name of a placement must be a string, not {brief(self.name)}")
+            raise SetsupError(f"name of a placement must be a string, not {abbreviate(self.name)}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the fields; whoever unpickles them gets read-only arrays again."""

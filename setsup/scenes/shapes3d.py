@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setsup.errors import FactorError, near
+from setsup.errors import FactorError, did_you_mean
 from setsup.factors.factor import Factor, Kind
 
 __all__ = ["FRAMING", "HUES", "ORIENTATIONS", "SCALES", "SHAPES", "Framing", "codes", "factors"]
@@ -88,7 +88,7 @@ def codes(name: str, labels: ArrayLike) -> NDArray[np.int64]:
     `labels` array of float, any shape.
     """
     if name not in _LABELS:
-        raise FactorError(f"Shapes3D has no factor {name!r}{near(name, _LABELS)}")
+        raise FactorError(f"Shapes3D has no factor {name!r}{did_you_mean(name, _LABELS)}")
     levels = np.array(_LABELS[name], dtype=np.float64)
     values = np.asarray(labels, dtype=np.float64)
     middles = (levels[1:] + levels[:-1]) / 2

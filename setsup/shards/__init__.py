@@ -1,7 +1,7 @@
 """WebDataset tars with a factor index: written, indexed where others wrote them, opened at random anywhere.
 
 What a set of shards is stands in :mod:`~setsup.shards.layout` and :mod:`~setsup.shards.index`; how one is opened in
-:mod:`~setsup.shards.dataset`. :mod:`~setsup.shards.writing` makes one, :mod:`~setsup.shards.foreign` indexes tars of
+:mod:`~setsup.shards.dataset`. :mod:`~setsup.shards.writing` makes one, :mod:`~setsup.shards.external` indexes tars of
 others, and :mod:`~setsup.shards.stores` is where they lie.
 """
 
@@ -11,7 +11,7 @@ from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
     from setsup.shards.dataset import ShardedDataset
-    from setsup.shards.foreign.indexing import index_shards
+    from setsup.shards.external.indexing import index_shards
     from setsup.shards.opening import open_shards
     from setsup.shards.writing.writer import write_shards
 
@@ -22,7 +22,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "dataset": ("ShardedDataset",),
-            "foreign.indexing": ("index_shards",),
+            "external.indexing": ("index_shards",),
             "opening": ("open_shards",),
             "writing.writer": ("write_shards",),
         },

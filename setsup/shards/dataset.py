@@ -30,9 +30,9 @@ from setsup.shards.decoding import (
     resized_modalities,
     sideways_members,
 )
-from setsup.shards.finding import index_file, is_whole
 from setsup.shards.index import open_index
 from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, Catalogue
+from setsup.shards.locate import index_file, is_whole
 from setsup.shards.reading import Reader, checksums, remedy
 from setsup.shards.stores.local import LocalStore
 from setsup.shards.stores.store import Store
@@ -68,7 +68,7 @@ class ShardedDataset(BaseDataset):
         Their folder or address.
     catalogue : Catalogue
         Names and sizes of the shards, licence, citation and more.
-    computes : bool
+    cpu_bound : bool
         Whether members are decoded (``png``, ``webp``, ``jpg``) or resized, rather than copied.
 
     Examples
@@ -76,7 +76,7 @@ class ShardedDataset(BaseDataset):
     >>> import setsup, tempfile
     >>> shapes = setsup.load("shapes3d-procedural").select(range(0, 480_000, 48_000))
     >>> sharded = setsup.write_shards(shapes, tempfile.mkdtemp(), format="npy", per_shard=4)
-    >>> sharded.keys([9, 0]), sharded.fetch([9, 0])["image"].shape, sharded.computes
+    >>> sharded.keys([9, 0]), sharded.fetch([9, 0])["image"].shape, sharded.cpu_bound
     (['000009', '000000'], (2, 64, 64, 3), False)
     >>> [shard.rows for shard in sharded.catalogue.shards], sharded.verify()
     ([4, 4, 2], [])
@@ -97,7 +97,7 @@ class ShardedDataset(BaseDataset):
         self._upright = bool(upright)
         self.modalities = resized_modalities(catalogue.arrays if upright else sideways_members(catalogue.arrays), size)
         self.factors, self._places = open_index(index_file(about, catalogue), catalogue)
-        self.computes = any(
+        self.cpu_bound = any(
             member.format in IMAGES or self.modalities[name] != member.modality
             for name, member in catalogue.arrays.items()
         )

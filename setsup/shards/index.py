@@ -30,8 +30,8 @@ import numpy.typing as npt
 from setsup.datasets.cached_arrays import cached_array, cached_table
 from setsup.errors import DamagedFile, DataError, FactorError, SetsupError
 from setsup.factors import FactorTable
+from setsup.factors.column_storage import check_rows
 from setsup.factors.io.frames import LARGE
-from setsup.factors.stored import check_rows
 from setsup.files import cache_folder, content_digest, need_readable, written
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.tar_headers import BLOCK

@@ -8,8 +8,8 @@ from setsup.checks import check_arguments
 from setsup.datasets.images import check_size
 from setsup.errors import DataError
 from setsup.shards.dataset import ShardedDataset
-from setsup.shards.finding import read_catalogue
 from setsup.shards.layout import CAMERA
+from setsup.shards.locate import read_catalogue
 from setsup.shards.reading import LocalReader, Reader
 from setsup.shards.stores.cache import DEFAULT_BYTES
 from setsup.shards.stores.opening import open_store

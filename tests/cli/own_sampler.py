@@ -3,7 +3,7 @@
 import numpy as np
 
 import setsup
-from setsup.random import below, fold, stream_key
+from setsup.random import fold, randint_below, stream_key
 
 __all__ = ["Followers"]
 
@@ -17,5 +17,5 @@ class Followers(setsup.samplers.Sampler):
 
     def draws(self, steps: "np.ndarray") -> setsup.Draw:
         words = fold(fold(self._key, steps)[:, None], np.arange(self._sets))
-        first = below(words, len(self.table) - self._apart)
+        first = randint_below(words, len(self.table) - self._apart)
         return setsup.Draw(np.stack([first, first + self._apart], axis=-1))

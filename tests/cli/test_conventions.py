@@ -20,7 +20,7 @@ from PIL import Image
 from setsup_cli.commands import cache, sample
 from setsup_cli.dispatch import find_module, subcommands
 from setsup_cli.main import main
-from setsup_cli.places import write_image
+from setsup_cli.output_paths import write_image
 
 Run = Callable[..., Any]
 ONE = ["sample", "--inactive", "wall_hue", "--size", 2, "--sets", 1]
@@ -224,7 +224,7 @@ def test_help_wraps_at_any_width(monkeypatch: pytest.MonkeyPatch, setsup: Run, w
 
 
 @pytest.mark.long("subprocesses")
-def test_colours_are_for_terminals_and_by_request(tmp_path: Path) -> None:
+def test_colors_are_for_terminals_and_by_request(tmp_path: Path) -> None:
     clean = dict.fromkeys(("NO_COLOR", "FORCE_COLOR"), "")
     for words in (["cache", "--help"], ["doctor"]):
         assert "\x1b[" in at_terminal(words, tmp_path, **clean)
@@ -324,7 +324,7 @@ def test_results_written_at_once_get_places_of_their_own(tmp_path: Path) -> None
 
 
 def test_an_image_is_not_overwritten_by_another(tmp_path: Path) -> None:
-    def colour(path: Path) -> object:
+    def color(path: Path) -> object:
         with Image.open(path) as image:
             return image.getpixel((0, 0))
 
@@ -333,9 +333,9 @@ def test_an_image_is_not_overwritten_by_another(tmp_path: Path) -> None:
     assert write_image(red, asked, force=False) == write_image(red, asked, force=False) == asked
     assert write_image(blue, asked, force=False) == tmp_path / "a.b-2.png"
     assert write_image(blue, asked, force=False) == tmp_path / "a.b-2.png"
-    assert colour(asked) == (255, 0, 0)
+    assert color(asked) == (255, 0, 0)
     assert write_image(blue, asked, force=True) == asked
-    assert colour(asked) == (0, 0, 255)
+    assert color(asked) == (0, 0, 255)
 
 
 def test_sheets_have_a_format_a_heading_and_tiles(setsup: Run, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_what_is_drawn_is_what_the_library_draws(setsup: Run, tmp_path: Path) ->
     assert drawn.factors.fingerprint == dataset.factors.fingerprint
 
 
-def test_colours_are_averaged_and_geometry_is_that_of_centres(setsup: Run) -> None:
+def test_colors_are_averaged_and_geometry_is_that_of_centres(setsup: Run) -> None:
     assert setsup("render", "shapes3d", *FEWER, "--out", "plain").code == 0
     found = setsup("render", "shapes3d", *FEWER, "--out", "fine", "--supersample", 3)
     assert (found.code, found.err) == (0, "")

@@ -193,7 +193,7 @@ def test_sizes_and_weights_are_those_of_the_library(setsup: Run) -> None:
     found = setsup("sample", *words, "--steps", 2, *FEW, "--json").json
     table = library.load("shapes3d-procedural").factors
     sampler = library.SetSampler(
-        table, ["shape", "scale"], size={0: 2, 1: 3}, random={0: 2, 1: 1}, weights="scale", where=FEW[1]
+        table, ["shape", "scale"], size={0: 2, 1: 3}, num_fixed={0: 2, 1: 1}, weights="scale", where=FEW[1]
     )
     draws = sampler.block(0, 2)
     assert [step["indices"] for step in found["draws"]] == draws.indices.tolist()

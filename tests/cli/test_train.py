@@ -288,8 +288,8 @@ def test_options_are_kept_so_that_they_can_be_given_again() -> None:
     """Paths are those of any working folder; what is said of the others can be pasted."""
     from setsup.experiments import Data, find_preset
     from setsup_cli.commands.train import Options
-    from setsup_cli.training.asked import _opening
     from setsup_cli.training.describing import shown
+    from setsup_cli.training.train_args import _opening
 
     preset = replace(find_preset(f"{OWN}:own/mean"), data=Data("imagenet-100"))
     found = _opening(Options(option=("synsets=lists/two.txt", "size=64,32")), preset)

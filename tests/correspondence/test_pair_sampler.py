@@ -75,6 +75,6 @@ def test_what_no_pair_can_be_drawn_from_is_said() -> None:
     with pytest.raises(SamplerError, match="in which factors two views of views agree"):
         PixelPairSampler(Views([0, 0], ()))
     with pytest.raises(SamplerError, match="small"):
-        PixelPairSampler(Views([0, 0]), small="short")
+        PixelPairSampler(Views([0, 0]), on_small_group="short")
     with pytest.raises(SamplerError):
-        PixelPairSampler(Views([0, 1, 2]), small="error")
+        PixelPairSampler(Views([0, 1, 2]), on_small_group="error")

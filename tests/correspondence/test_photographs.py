@@ -41,14 +41,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def colours(image: np.ndarray, points: np.ndarray) -> np.ndarray:
+def colors(image: np.ndarray, points: np.ndarray) -> np.ndarray:
     from scipy.ndimage import map_coordinates
 
     return np.stack([map_coordinates(one.astype(float), points.T[::-1], order=1) for one in image.T.swapaxes(1, 2)], -1)
 
 
 @pytest.mark.parametrize("size", [None, (40, 64), (50, 50)])
-def test_partners_show_the_same_colour(folder: Path, size: tuple[int, int] | None) -> None:
+def test_partners_show_the_same_color(folder: Path, size: tuple[int, int] | None) -> None:
     pytest.importorskip("scipy")
     photographs = setsup.open(folder, **({} if size is None else {"size": size}))
     assert len(photographs) == 6
@@ -63,7 +63,7 @@ def test_partners_show_the_same_colour(folder: Path, size: tuple[int, int] | Non
             inside = pairs.visible & (pairs.points2 > 1).all(1) & (pairs.points2 < [width - 2, height - 2]).all(1)
             inside &= (pairs.points1 > 1).all(1) & (pairs.points1 < [width - 2, height - 2]).all(1)
             first, second = (photographs.fetch(row)["image"] for row in (one, two))
-            apart = np.abs(colours(first, pairs.points1) - colours(second, pairs.points2))[inside]
+            apart = np.abs(colors(first, pairs.points1) - colors(second, pairs.points2))[inside]
             assert apart.size == 0 or (np.quantile(apart, 0.99) < 6), (one, two)
             seen += len(apart)
     assert seen > 5000

@@ -230,7 +230,7 @@ class TestDamage:
             decode(bytes(content), "x", 3)
 
     @pytest.mark.parametrize("kind", ["JPEG", "PNG", "BMP"])
-    def test_colour_where_grey_was_asked_for(self, kind):
+    def test_color_where_grey_was_asked_for(self, kind):
         with pytest.raises(DataError, match="x has colour"):
             decode(_packed(_photo(4, 4), kind), "x", 1)
 

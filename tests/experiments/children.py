@@ -19,9 +19,9 @@ from typing import Any
 
 from setsup.experiments import RunConfig, evaluate, open_run, train
 from setsup.experiments.measures import FactorInformation, NoiseSweep, Probes
-from setsup.experiments.parts import PartStore, digest, plain
+from setsup.experiments.result_cache import PartStore, digest, plain
 from setsup.experiments.training import checkpointing
-from setsup.experiments.training.watching import held_out
+from setsup.experiments.training.monitoring import held_out
 from setsup_papers.abc.method import ABC
 from tests.experiments.small import PLAIN, PRESETS
 from tests.experiments.validated import VALIDATED

@@ -16,7 +16,7 @@ import setsup  # noqa: E402
 from setsup.experiments import Preset, RunConfig, open_run, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.training.counting import StepCounter  # noqa: E402
-from setsup.experiments.training.watching.validation import ValidationCallback, open_validation  # noqa: E402
+from setsup.experiments.training.monitoring.validation import ValidationCallback, open_validation  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.banked import BANKED, NORMED  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402

@@ -21,7 +21,7 @@ from setsup.experiments.embedding import embed_all  # noqa: E402
 from setsup.experiments.measures import Probes, Retrieval  # noqa: E402
 from setsup.experiments.training.preflight import try_first_draw  # noqa: E402
 from setsup.methods.rows import RowCodes  # noqa: E402
-from tests.experiments.keeping import CODES, initial  # noqa: E402
+from tests.experiments.checkpoint_retention import CODES, initial  # noqa: E402
 from tests.experiments.numbered import Numbered, RowNumbers, trained  # noqa: E402
 from tests.experiments.small import PLAIN  # noqa: E402
 
@@ -88,7 +88,7 @@ def test_several_embeddings_go_by_their_names() -> None:
 
 def test_large_embeddings_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     some = trained(VIEWS, Numbered(30))
-    monkeypatch.setattr("setsup.experiments.trained._CACHED", 121)
+    monkeypatch.setattr("setsup.experiments.trained_run._CACHED", 121)
     assert some.embed(name="L") is some.embed(name="L")
     assert some.embed(name="ab") is not some.embed(name="ab")
 

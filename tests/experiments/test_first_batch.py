@@ -14,8 +14,8 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup  # noqa: E402
 from setsup.experiments import Run, RunConfig, train  # noqa: E402
-from setsup.experiments.training.watching import first_batch  # noqa: E402
-from setsup.experiments.training.watching.first_batch import FIRST_BATCH, batch_sheet  # noqa: E402
+from setsup.experiments.training.monitoring import first_batch  # noqa: E402
+from setsup.experiments.training.monitoring.first_batch import FIRST_BATCH, batch_sheet  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.small import FEW, PLAIN  # noqa: E402
 

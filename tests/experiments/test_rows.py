@@ -15,7 +15,7 @@ from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import RunConfig, load_trained, open_run, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.random import fold  # noqa: E402
-from tests.experiments.keeping import BANKS, CODES, FORGOTTEN, NEGATIVES, Banks, initial  # noqa: E402
+from tests.experiments.checkpoint_retention import BANKS, CODES, FORGOTTEN, NEGATIVES, Banks, initial  # noqa: E402
 from tests.experiments.ranks import run_ranks  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +29,7 @@ import os, signal, sys
 from pathlib import Path
 from setsup.experiments import RunConfig, train
 from tests.experiments.ranks import run_ranks  # noqa: E402
-from tests.experiments.keeping import BANKS, CODES, Banks, Codes
+from tests.experiments.checkpoint_retention import BANKS, CODES, Banks, Codes
 
 folder, devices, last = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 

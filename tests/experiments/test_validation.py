@@ -18,7 +18,7 @@ from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import Data, Preset, Run, RunConfig, Validation, load_trained, open_run, smoke, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.settings import flatten, put, training_settings  # noqa: E402
-from setsup.experiments.training.watching.validation import open_validation  # noqa: E402
+from setsup.experiments.training.monitoring.validation import open_validation  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 from setsup.random import stream_key  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
@@ -172,7 +172,7 @@ def test_a_run_may_be_validated_otherwise_when_it_resumes(tmp_path: Path) -> Non
 
 
 def test_levels_are_matched_by_their_values(tmp_path: Path) -> None:
-    from setsup.experiments.training.watching.held_out import _codes
+    from setsup.experiments.training.monitoring.held_out import _codes
 
     trained = FactorTable([Factor("digit", Kind.NOMINAL, ("one", "two", "three"))], {"digit": [0, 1, 2]})
     other = FactorTable([Factor("digit", Kind.NOMINAL, ("three", "four", "one"))], {"digit": [0, 1, 2, -1]})
@@ -245,7 +245,7 @@ def test_steps_of_several_draws_are_validated_at_their_end(tmp_path: Path) -> No
 
 
 def test_state_by_row_and_plain_attributes_are_restored() -> None:
-    from setsup.experiments.training.watching.validation import _undisturbed
+    from setsup.experiments.training.monitoring.validation import _undisturbed
     from setsup.methods.rows import RowState
 
     method = ABC(ABCObjective(), nn.Identity())

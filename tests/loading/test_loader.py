@@ -90,7 +90,7 @@ def test_processes_are_started_for_a_dataset_that_computes_and_no_more_than_ther
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Rendered(Pictures):
-        computes = True
+        cpu_bound = True
 
     started: list[int] = []
 

@@ -22,9 +22,9 @@ import setsup
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.loading.finish import Finish
+from setsup.loading.postprocess import Finish
 from setsup.loading.processes import _SIZES, WorkerPool, _Buffers
-from setsup.loading.stream import Maker, requests
+from setsup.loading.stream import BatchBuilder, requests
 
 FACTORS = FactorTable([Factor("shape", Kind.NOMINAL, ("a", "b", "c")), Factor("size", Kind.ORDINAL, tuple(range(40)))])
 SIDE = 96  # so large that a batch does not fit into a socket
@@ -245,7 +245,7 @@ def test_buffers_of_ever_new_sizes_are_not_all_kept() -> None:
 
 @pytest.mark.long("worker processes")
 def test_a_pool_shut_down_before_its_start_makes_nothing() -> None:
-    maker = Maker(Pictures(), ("image",))
+    maker = BatchBuilder(Pictures(), ("image",))
     pool = WorkerPool(maker, Finish(None, None, maker.dataset.modalities, ("image",)), 2, np.empty)
     pool.shutdown()
     assert list(pool.batches(requests(sets().shard(0, 1)))) == []

@@ -256,7 +256,7 @@ def test_who_waits_copies_rows_of_a_selection_too() -> None:
 @pytest.mark.usefixtures("_quick")
 def test_who_waits_leaves_transforms_and_decoding_to_the_thread() -> None:
     class Decoded(Pictures):
-        computes = True
+        cpu_bound = True
 
     for dataset, transform in ((Pictures(), lambda batch: batch), (Decoded(), None)):
         batches = iter(setsup.loader(dataset, sets(), workers="thread", to="numpy", transform=transform))

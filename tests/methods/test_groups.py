@@ -64,7 +64,7 @@ def test_a_nested_factor_counts_within_its_parents(seed: int, orbit: tuple[str, 
 
 def test_the_groups_of_a_loss_are_those_of_the_sampler() -> None:
     table = nested(4)
-    draw = OrbitSampler(table, ["track"], 5, 4, small="replace", seed=0)[0]
+    draw = OrbitSampler(table, ["track"], 5, 4, on_small_group="replace", seed=0)[0]
     found = GroupCodes(table, ["track"])
     codes = found.codes(as_batch(table, draw.indices))
     assert (codes == codes[:, :1]).all()

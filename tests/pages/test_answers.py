@@ -198,12 +198,12 @@ def test_ranks_draw_their_share():
 def test_reach_row_when_and_coverage():
     dataset = uneven()
     page = page_of({"animals": dataset})
-    sampler = setsup.SetSampler(dataset.factors, ["species"], size=2, sets=1, small="drop")
+    sampler = setsup.SetSampler(dataset.factors, ["species"], size=2, sets=1, on_small_group="drop")
     text = sampler_text(sampler)
     reach = ask(page, s="s0", q="reach", sampler=text)
     (groups,) = reach["groups"]
     assert groups["never"][0]["first"] == ["species = emu"]
-    assert "small='short'" in groups["never"][0]["option"]
+    assert "on_small_group='short'" in groups["never"][0]["option"]
     assert groups["first"] == [
         {"group": "species = cat", "rows": 5, "chance": 0.5},
         {"group": "species = dog", "rows": 3, "chance": 0.5},

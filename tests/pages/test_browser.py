@@ -394,7 +394,7 @@ def test_two_samplers_side_by_side(opened: Any, transport: str) -> None:
         second.get_by_role("button", name="Draw", exact=True).click()
         second.get_by_role("textbox", name="of", exact=True).fill("3")
         second.get_by_role("textbox", name="Rank").fill("1")
-        expected[1] = setsup.SetSampler(SHAPES.factors, ["floor_hue"], size=8, sets=2, small="drop", seed=7)[7]
+        expected[1] = setsup.SetSampler(SHAPES.factors, ["floor_hue"], size=8, sets=2, on_small_group="drop", seed=7)[7]
     row = str(expected[1].indices[0, 0])
     page.wait_for_function(
         "row => [...document.querySelectorAll('.panel:nth-child(2) .set .thumb')]"
@@ -428,7 +428,7 @@ def test_draws_of_a_sampler(opened: Any, transport: str) -> None:
     page.get_by_role("textbox", name="seed").fill(str(2**64 - 1))
     page.get_by_role("button", name="Draw", exact=True).click()
     page.get_by_role("textbox", name="Step").fill("9")
-    other = setsup.SetSampler(SHAPES.factors, ["wall_hue", "shape"], size=8, small="drop", seed=2**64 - 1)
+    other = setsup.SetSampler(SHAPES.factors, ["wall_hue", "shape"], size=8, on_small_group="drop", seed=2**64 - 1)
     assert shown(page, other[9])
     page.get_by_role("textbox", name="of", exact=True).fill("4")
     page.get_by_role("textbox", name="Rank").fill("3")
@@ -492,7 +492,7 @@ def test_it_takes_few_clicks_to_the_groups_that_cannot_be_drawn(opened: Any, tra
     page.get_by_role("tab", name="Sampler").click()  # 1
     page.get_by_text("Never drawn: 1 group, 1 row.").wait_for()
     assert page.locator(".never li").all_inner_texts() == ["species = emu"]
-    assert "small='short'" in page.locator(".never em").inner_text()
+    assert "on_small_group='short'" in page.locator(".never em").inner_text()
     page.get_by_text("Chance of each group").click()  # 2
     assert page.locator("table", has_text="chance in a step").locator("tbody tr").all_inner_texts() == [
         "species = cat\t5\t75.0 %",

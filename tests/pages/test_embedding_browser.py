@@ -154,7 +154,7 @@ def free(page: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_points_are_drawn_where_they_belong_in_their_colours(opened: Any, transport: str, folder: Path) -> None:
+def test_points_are_drawn_where_they_belong_in_their_colors(opened: Any, transport: str, folder: Path) -> None:
     page, order = opened(transport), rows_in_order(folder)
     (source,) = open_embeddings(folder, [DATA])
     points, _ = source.points
@@ -168,8 +168,8 @@ def test_points_are_drawn_where_they_belong_in_their_colours(opened: Any, transp
     assert len(alone) > 8
     named = on_grounds([rgb(name) for name in ACCESSIBLE])
     for point in alone:
-        colour = named[codes[point]][0] if codes[point] >= 0 else "#7b8794"
-        expected = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+        color = named[codes[point]][0] if codes[point] >= 0 else "#7b8794"
+        expected = [int(color[at : at + 2], 16) for at in (1, 3, 5)]
         assert pixel(page, point) == [*expected, 255]
     ratio = page.evaluate(
         "() => { const c = document.querySelector('canvas[data-by]'); return c.width / c.clientWidth; }"

@@ -123,7 +123,7 @@ def test_rows_and_images_are_those_of_the_dataset(source):
         assert ask(source, q="thumbs", start=start) == sprite(dataset, [row], "image", 64).content
 
 
-def test_colours_tell_levels_and_what_is_unknown(source):
+def test_colors_tell_levels_and_what_is_unknown(source):
     rows = numbers(ask(source, q="points")["rows"])
     found = ask(source, q="colours", factor=HOSTILE[0])
     assert [one["name"] for one in found["legend"]] == [
@@ -139,22 +139,20 @@ def test_colours_tell_levels_and_what_is_unknown(source):
     np.testing.assert_array_equal(numbers(yaw["codes"]), np.where(rows == 3, 200, rows * 15 % 360 * 200 // 360))
 
 
-def test_many_levels_leave_colours_for_the_most_frequent():
+def test_many_levels_leave_colors_for_the_most_frequent():
     codes = np.repeat(np.arange(14), np.arange(1, 15))
     table = FactorTable([Factor("who", Kind.NOMINAL, tuple("abcdefghijklmn"))], {"who": codes})
     found = color_rows(table, "who", np.arange(len(codes)))
     assert [name for name, _, _ in found.legend] == [*"fghijklmn", "5 others"]
     assert found.legend[-1][2] == 1 + 2 + 3 + 4 + 5
-    assert [int(np.sum(found.codes == colour)) for _, colour, _ in found.legend] == [
-        count for *_, count in found.legend
-    ]
+    assert [int(np.sum(found.codes == color)) for _, color, _ in found.legend] == [count for *_, count in found.legend]
     numbered = FactorTable([Factor("at", Kind.ORDINAL, tuple(range(300)))], {"at": np.arange(300)})
     scale = color_rows(numbered, "at", np.arange(300))
     assert scale.scale == (0, 299)
     assert (np.diff(scale.codes.astype(int)) >= 0).all()
 
 
-def test_colours_are_told_apart_with_few_cones():
+def test_colors_are_told_apart_with_few_cones():
     """Of ten names, a scale and a cycle, under G. M. Machado et al.'s simulated protanopia and deuteranopia (2009)."""
     simulated = {
         "protanopia": [
@@ -174,15 +172,15 @@ def test_colours_are_told_apart_with_few_cones():
         accessible_cycle(np.arange(8) / 8),
     ]
     for matrix, place in itertools.product(([[1, 0, 0], [0, 1, 0], [0, 0, 1]], *simulated.values()), range(2)):
-        drawn = [np.array([rgb(pair[place]) for pair in on_grounds(colours)]) for colours in scales]
-        seen = [_lab(colours, np.array(matrix)) for colours in drawn]
-        for colours, least in zip(seen, ((0.045, 0.065, 0.07), (0.05, 0.07, 0.07))[place], strict=True):
-            apart = np.linalg.norm(colours[:, None] - colours, axis=-1)
-            assert apart[np.triu_indices(len(colours), 1)].min() > least
+        drawn = [np.array([rgb(pair[place]) for pair in on_grounds(colors)]) for colors in scales]
+        seen = [_lab(colors, np.array(matrix)) for colors in drawn]
+        for colors, least in zip(seen, ((0.045, 0.065, 0.07), (0.05, 0.07, 0.07))[place], strict=True):
+            apart = np.linalg.norm(colors[:, None] - colors, axis=-1)
+            assert apart[np.triu_indices(len(colors), 1)].min() > least
         assert (np.diff(seen[1][:, 0]) > 0.02).all()  # the scale is ever lighter
 
 
-def test_colours_stand_out_of_light_and_of_dark_ground():
+def test_colors_stand_out_of_light_and_of_dark_ground():
     """A contrast of 3:1, as WCAG 2.2 defines it (criterion 1.4.11), for all colours of points."""
     levels = FactorTable(
         [Factor("name", Kind.NOMINAL, tuple("abcdefghijkl")), Factor("turn", Kind.CYCLIC, tuple(range(7)))],
@@ -202,14 +200,14 @@ def test_colours_stand_out_of_light_and_of_dark_ground():
             assert np.maximum(light / paper, paper / light).min() >= 3
 
 
-def _luminance(colour):
-    linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+def _luminance(color):
+    linear = np.where(color <= 0.04045, color / 12.92, ((color + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-def _lab(colours, matrix):
+def _lab(colors, matrix):
     """OKLab of sRGB as someone with other cones sees it."""
-    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    linear = np.where(colors <= 0.04045, colors / 12.92, ((colors + 0.055) / 1.055) ** 2.4)
     seen = np.clip(linear @ matrix.T, 0, 1)
     cones = np.array(
         [

@@ -18,7 +18,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import Measured, find_preset, train, trained_on  # noqa: E402
-from setsup.experiments.training.watching.first_batch import batch_sheet  # noqa: E402
+from setsup.experiments.training.monitoring.first_batch import batch_sheet  # noqa: E402
 from setsup.pages import export, page_of  # noqa: E402
 from setsup.pages.answers import key_of  # noqa: E402
 from setsup.pages.run_page import read_metrics, spikes, thin  # noqa: E402

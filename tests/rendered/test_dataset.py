@@ -62,7 +62,7 @@ def test_describes_itself() -> None:
     assert repr(dataset) == "RenderedDataset('rendered dots', 144 rows)"
     assert len(dataset) == ROWS
     assert dataset.factors.is_grid
-    assert dataset.computes
+    assert dataset.cpu_bound
     assert isinstance(dataset, setsup.datasets.Dataset)
     about = {name: (one.shape, one.dtype, one.unit, one.color) for name, one in dataset.modalities.items()}
     assert about == {
@@ -456,7 +456,9 @@ def test_a_loader_in_torch() -> None:
 
 def test_a_tolerance_on_a_continuous_factor() -> None:
     dataset = dots(factors=sampled(Dots(), 400, ranges={"azimuth": (0, 360)}))
-    sets = setsup.SetSampler(dataset.factors, ["azimuth"], tolerance={"azimuth": 10.0}, size=3, sets=2, small="drop")
+    sets = setsup.SetSampler(
+        dataset.factors, ["azimuth"], tolerance={"azimuth": 10.0}, size=3, sets=2, on_small_group="drop"
+    )
     draw = sets[5]
     depth = dataset.fetch(draw.indices, ["depth"])["depth"][..., 0, 0]
     away = np.abs(depth - draw.inactive["azimuth"][:, None])
@@ -466,7 +468,7 @@ def test_a_tolerance_on_a_continuous_factor() -> None:
 def test_selections_and_concatenations() -> None:
     dataset = dots()
     cubes, cones = dataset.where("shape == 'cube'"), dataset.where("shape == 'cone'").select([5, 2])
-    assert cubes.computes
+    assert cubes.cpu_bound
     same(cubes.fetch(3), 4 * 24 + 3)
     same(cones.fetch(1), 2)
     joined = concat(cubes, cones)

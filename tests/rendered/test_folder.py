@@ -109,7 +109,7 @@ def test_it_opens_as_a_dataset(whole: Path) -> None:
     assert isinstance(dataset, setsup.datasets.Dataset)
     assert (dataset.name, len(dataset), dataset.renderer_name) == ("rendered dots", ROWS, "crayon")
     assert dataset.pair_factors == ("shape", "hue")
-    assert not getattr(dataset, "computes", False)
+    assert not getattr(dataset, "cpu_bound", False)
     assert dataset.modalities == dots().modalities
     found = dataset.fetch([[3, 140], [77, 3]])
     for place in np.ndindex(2, 2):

@@ -137,7 +137,7 @@ def test_renderers_agree_on_geometry(drawing: Drawing, views: Views, one: str, o
 
 
 @pytest.mark.parametrize(("one", "other"), list(combinations(NAMES, 2)))
-def test_even_colours_in_even_light_are_equal_bytes(drawing: Drawing, views: Views, one: str, other: str) -> None:
+def test_even_colors_in_even_light_are_equal_bytes(drawing: Drawing, views: Views, one: str, other: str) -> None:
     scene, cameras = views(AMBIENT)
     even = np.array([all(mat.texture is None for mat in one.mesh.materials) for one in scene.placements])
     for name in (one, other):
@@ -151,7 +151,7 @@ def test_even_colours_in_even_light_are_equal_bytes(drawing: Drawing, views: Vie
 
 
 @pytest.mark.long("renderings")
-def test_lit_colours_of_embree_and_gl_are_within_two_bytes(drawing: Drawing, views: Views) -> None:
+def test_lit_colors_of_embree_and_gl_are_within_two_bytes(drawing: Drawing, views: Views) -> None:
     scene, cameras = views(LIT)
     for name in ("embree", "gl"):
         drawing(name).load(scene)
@@ -163,7 +163,7 @@ def test_lit_colours_of_embree_and_gl_are_within_two_bytes(drawing: Drawing, vie
 
 
 @pytest.mark.long("renderings")
-def test_lit_colours_of_pyrender_are_near_but_for_its_gloss(drawing: Drawing, views: Views) -> None:
+def test_lit_colors_of_pyrender_are_near_but_for_its_gloss(drawing: Drawing, views: Views) -> None:
     scene, cameras = views(LIT)
     for name in ("embree", "pyrender"):
         drawing(name).load(scene)

@@ -236,7 +236,7 @@ def test_more_samples_a_pixel_average_light_and_leave_the_geometry():
     assert np.array_equal(clear.rgb[..., 3], np.broadcast_to(np.floor(255 * (1 - white) + 0.5), (4, 8)))
 
 
-def test_colours_of_what_covers_a_pixel_in_part_are_not_multiplied_with_alpha():
+def test_colors_of_what_covers_a_pixel_in_part_are_not_multiplied_with_alpha():
     scene = Scene((Placement(sphere(material=Material((200, 100, 50)))),), (Ambient(),), None)
     frame = drawn(scene, Camera.look_at((3, 0, 0), (0, 0, 0), height=20, width=20, focal_length=50), supersample=3)
     alpha = frame.rgb[..., 3]

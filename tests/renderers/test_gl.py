@@ -177,7 +177,7 @@ def test_layers_a_millimetre_apart_are_kept_apart_ten_metres_away(gl: str) -> No
     assert (frame.instance[far] == 1).all()
 
 
-def test_every_colour_comes_out_as_it_is_in_even_light(gl: str) -> None:
+def test_every_color_comes_out_as_it_is_in_even_light(gl: str) -> None:
     corners = np.array([(x, y) for y in range(16) for x in range(16)], float)
     vertices = (corners[:, None] + [[0, 0], [1, 0], [1, 1], [0, 1]]).reshape(-1, 2) - 8
     faces = np.arange(1024).reshape(-1, 4)[:, [0, 1, 2, 0, 2, 3]].reshape(-1, 3)
@@ -291,7 +291,7 @@ class TestTextures:
         near, far = drawn(self.face(texture, self.UV)), drawn(self.face(texture, self.UV + np.array([3, -7])))
         assert np.abs(near.rgb.astype(int) - far.rgb).max() <= 1
 
-    def test_it_is_multiplied_with_what_else_colours(self, gl: str) -> None:
+    def test_it_is_multiplied_with_what_else_colors(self, gl: str) -> None:
         texture = np.full((2, 2, 3), 188, np.uint8)
         mesh = square(
             1, uv=self.UV, colors=np.full((4, 3), 128, np.uint8), materials=(Material((200, 100, 50), texture),)
@@ -304,7 +304,7 @@ class TestTextures:
         assert drawn(Scene((Placement(mesh),), EVEN)).rgb[24, 32].tolist() == [9, 99, 199]
 
 
-def test_colours_of_vertices_mix_in_linear_light(gl: str) -> None:
+def test_colors_of_vertices_mix_in_linear_light(gl: str) -> None:
     colors = np.array([[0, 0, 0], [255, 0, 255], [255, 0, 255], [0, 0, 0]], np.uint8)
     scene = Scene((Placement(square(1, colors=colors)),), EVEN)
     camera = Camera.look_at((0, 0, 1), (0, 0, 0), height=41, width=41, focal_length=41)
@@ -360,7 +360,7 @@ def test_millions_of_triangles(gl: str) -> None:
 
 
 @pytest.mark.long("renderings")
-def test_more_samples_smooth_colours_and_nothing_else(gl: str) -> None:
+def test_more_samples_smooth_colors_and_nothing_else(gl: str) -> None:
     rng = np.random.default_rng(8)
     camera = odd_camera(rng, np.zeros(3))
     scene = replace(soup(rng, np.zeros(3)), background=None)

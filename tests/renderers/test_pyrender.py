@@ -150,7 +150,7 @@ def test_textures_lie_where_their_coordinates_say(works: str, texels: int) -> No
         assert np.abs(seen - painted[row * texels, column * texels]).max() <= 20, (row, column)
 
 
-def test_vertex_colours_are_mixed_in_linear_light_and_times_the_material(works: str) -> None:
+def test_vertex_colors_are_mixed_in_linear_light_and_times_the_material(works: str) -> None:
     colors = np.array([[0, 0, 0], [255, 255, 255], [255, 255, 255], [0, 0, 0]], np.uint8)
     mesh = replace(plane((6, 6), material=Material((255, 188, 0))), colors=colors)
     camera = Camera.look_at((0, 0, 10), (0, 0, 0), height=31, width=31, focal_length=51, up=(0, 1, 0))

@@ -43,7 +43,7 @@ def points_of(frame, camera):
     return camera.centre + rays * frame.depth[..., None].astype(np.float64)
 
 
-def test_ambient_light_of_one_shows_every_colour_as_it_is():
+def test_ambient_light_of_one_shows_every_color_as_it_is():
     dice = np.random.default_rng(0)
     colors = np.stack([np.arange(256), dice.permutation(256), dice.permutation(256)], axis=1)
     faces = np.arange(3 * 256).reshape(-1, 3)
@@ -190,7 +190,7 @@ def test_textures_are_bilinear_in_linear_light_and_repeat(height, width, low, hi
     assert np.abs(LINEAR[frame.rgb] - expected).max() < 5e-3
 
 
-def test_textures_multiply_colours_and_differ_from_material_to_material():
+def test_textures_multiply_colors_and_differ_from_material_to_material():
     white, plain = np.full((3, 5, 3), 255, np.uint8), Material((10, 200, 30))
     materials = (Material((128, 255, 64), PATCHES), plain, Material((90, 90, 90), white))
     parts = [quad(materials=materials, material=[kind, kind]) for kind in range(3)]
@@ -209,7 +209,7 @@ def test_a_texture_without_coordinates_is_not_seen():
     assert (frame.rgb == (1, 2, 3)).all()
 
 
-def test_vertex_colours_are_interpolated_in_linear_light_and_multiplied():
+def test_vertex_colors_are_interpolated_in_linear_light_and_multiplied():
     colors = np.array([[255, 0, 0], [255, 255, 0], [0, 255, 128], [0, 0, 128]], np.uint8)
     mesh = quad(colors=colors, materials=(Material((188, 255, 255)),))
     camera = front(20, 20)

@@ -11,13 +11,13 @@ from setsup.factors.factor import Factor, Kind
 from setsup.reports.colors import DISTINCT, OTHERS, UNKNOWN, Names, color_points, cyclic_colors, rgb, sequential_colors
 
 
-def lab(colours) -> np.ndarray:
-    return color.rgb2lab(np.asarray(colours)[None])[0]
+def lab(colors) -> np.ndarray:
+    return color.rgb2lab(np.asarray(colors)[None])[0]
 
 
-def differences(colours) -> np.ndarray:
+def differences(colors) -> np.ndarray:
     """Between all pairs, the least of each."""
-    here = lab(colours)
+    here = lab(colors)
     found = color.deltaE_ciede2000(here[:, None], here[None])
     return np.where(np.eye(len(here), dtype=bool), np.inf, found).min(axis=1)
 
@@ -26,9 +26,9 @@ def test_hex_is_read_as_css_reads_it() -> None:
     np.testing.assert_allclose(rgb("#ff8000"), [1, 128 / 255, 0])
 
 
-def test_names_have_colours_that_differ_from_each_other_and_from_paper() -> None:
+def test_names_have_colors_that_differ_from_each_other_and_from_paper() -> None:
     assert len(set(DISTINCT)) == 20
-    names = [rgb(colour) for colour in (*DISTINCT, OTHERS, UNKNOWN, "#ffffff")]
+    names = [rgb(color) for color in (*DISTINCT, OTHERS, UNKNOWN, "#ffffff")]
     assert differences(names[:21]).min() > 15
     assert differences(names).min() > 9
     assert lab(names[:21])[:, 0].max() < 82

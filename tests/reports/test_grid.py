@@ -9,7 +9,7 @@ from setsup.reports import image_grid
 EMPTY, FRAME = (0xE9, 0xEC, 0xEF), (0xC2, 0x41, 0x0C)
 
 
-def colours(rows: int, columns: int) -> np.ndarray:
+def colors(rows: int, columns: int) -> np.ndarray:
     """A colour (rows, columns, 3) of its own for each place, none of them grey as letters are."""
     r, c = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
     return np.stack([200 + r, 5 * c, np.full_like(r, 90)], axis=-1).astype(np.uint8)
@@ -19,18 +19,18 @@ def solid(wanted: np.ndarray, side: int = 28) -> np.ndarray:
     return np.broadcast_to(wanted[..., None, None, :], (*wanted.shape[:-1], side, side, 3))
 
 
-def box(pixels: np.ndarray, colour: np.ndarray) -> tuple[int, int, int]:
+def box(pixels: np.ndarray, color: np.ndarray) -> tuple[int, int, int]:
     """Top, left and area of a colour."""
-    found = (pixels == colour).all(-1)
+    found = (pixels == color).all(-1)
     return int(np.flatnonzero(found.any(1))[0]), int(np.flatnonzero(found.any(0))[0]), int(found.sum())
 
 
 @pytest.mark.parametrize(("rows", "columns", "side"), [(10, 10, 56), (1, 1, 112), (3, 5, 112), (2, 30, 56)])
 def test_pictures_stand_in_rows_and_columns(rows: int, columns: int, side: int) -> None:
-    wanted = colours(rows, columns)
+    wanted = colors(rows, columns)
     names = [f"row {row}" for row in range(rows)], [str(column) for column in range(columns)]
     pixels = np.asarray(image_grid(solid(wanted), *names, "title\nand more"))
-    boxes = np.array([[box(pixels, colour) for colour in row] for row in wanted])
+    boxes = np.array([[box(pixels, color) for color in row] for row in wanted])
     assert (boxes[..., 2] == side * side).all()
     assert (boxes[:, :, 0] == boxes[:, :1, 0]).all()
     assert (boxes[:, :, 1] == boxes[:1, :, 1]).all()
@@ -39,7 +39,7 @@ def test_pictures_stand_in_rows_and_columns(rows: int, columns: int, side: int) 
 
 
 def test_labels_take_room_only_where_they_are() -> None:
-    images = solid(colours(3, 4))
+    images = solid(colors(3, 4))
     plain, named = image_grid(images), image_grid(images, ["first", "second", "third"], ["a", "b", "c", "d"])
     assert named.width > plain.width
     assert named.height > plain.height
@@ -49,7 +49,7 @@ def test_labels_take_room_only_where_they_are() -> None:
 
 
 def test_queries_stand_framed_in_front() -> None:
-    wanted = colours(3, 4)
+    wanted = colors(3, 4)
     query = np.uint8([[10, 200, row] for row in range(3)])
     pixels = np.asarray(image_grid(solid(wanted), queries=solid(query)))
     for row in range(3):
@@ -62,7 +62,7 @@ def test_queries_stand_framed_in_front() -> None:
 
 
 def test_none_leaves_a_place_grey() -> None:
-    images = [[image for image in row] for row in solid(colours(2, 2))]
+    images = [[image for image in row] for row in solid(colors(2, 2))]
     images[1][0] = None
     pixels = np.asarray(image_grid(images))
     assert (pixels == np.uint8(EMPTY)).all(-1).sum() == 112 * 112
@@ -70,13 +70,13 @@ def test_none_leaves_a_place_grey() -> None:
 
 def test_columns_and_rows_are_as_large_as_their_pictures() -> None:
     shapes = [[(400, 300), (300, 400), (300, 400)], [(400, 300), (100, 400), (200, 400)]]
-    wanted = colours(2, 3)
+    wanted = colors(2, 3)
     images = [
         [np.broadcast_to(wanted[row, column], (*shape, 3)) for column, shape in enumerate(line)]
         for row, line in enumerate(shapes)
     ]
     pixels = np.asarray(image_grid(images, tile=80))
-    found = [[(pixels == colour).all(-1) for colour in line] for line in wanted]
+    found = [[(pixels == color).all(-1) for color in line] for line in wanted]
     widths = [[int(one.any(0).sum()) for one in line] for line in found]
     heights = [[int(one.any(1).sum()) for one in line] for line in found]
     assert widths == [[60, 80, 80]] * 2
@@ -90,17 +90,17 @@ def test_columns_and_rows_are_as_large_as_their_pictures() -> None:
 def test_a_grid_at_twice_the_resolution() -> None:
     names = ["first", "second", "third"], list("abcd"), "title"
     one, two = (
-        image_grid(solid(colours(3, 4)), *names, queries=solid(colours(3, 1))[:, 0], scale=scale) for scale in (1, 2)
+        image_grid(solid(colors(3, 4)), *names, queries=solid(colors(3, 1))[:, 0], scale=scale) for scale in (1, 2)
     )
     assert two.size == (2 * one.width, 2 * one.height)
     difference = np.abs(np.asarray(two.reduce(2)).astype(int) - np.asarray(one))
     assert difference.mean() < 1
     with pytest.raises(DataError, match="scale, the factor of a sheet's resolution, must be an integer from 1 to 8"):
-        image_grid(solid(colours(3, 4)), scale=0)
+        image_grid(solid(colors(3, 4)), scale=0)
 
 
 def test_numbers_that_disagree_are_refused() -> None:
-    images = solid(colours(2, 3))
+    images = solid(colors(2, 3))
     with pytest.raises(DataError, match="a grid of 2 rows and 3 columns needs 2 row labels, not 1"):
         image_grid(images, ["a"])
     with pytest.raises(DataError, match="needs 3 column labels, not 2"):

@@ -41,7 +41,7 @@ def test_lines_end_at_the_two_pixels(occluded: bool) -> None:
     assert found[halfway[0] - 2 : halfway[0] + 3, halfway[1] - 2 : halfway[1] + 3].any()
 
 
-def test_neighbours_have_like_colours_and_opposite_sides_do_not() -> None:
+def test_neighbours_have_like_colors_and_opposite_sides_do_not() -> None:
     view = np.full((SIDE, SIDE, 3), 90, np.uint8)
     ends = [(35, 19), (35, 21), (4, 20)]
     drawn = np.asarray(matches_drawn(view, view, pairs_of(*((x, y, x, y, 0) for x, y in ends)))).astype(int)

@@ -7,7 +7,7 @@ from setsup.errors import DataError
 from setsup.reports.pixel_features import component_images, place_colors
 
 
-def test_colours_are_the_first_components_of_all_images_together() -> None:
+def test_colors_are_the_first_components_of_all_images_together() -> None:
     decomposition = pytest.importorskip("sklearn.decomposition")
     dice = np.random.default_rng(0)
     maps = [dice.normal(size=(h, w, 7)) @ np.diag([9, 5, 3, 1, 1, 1, 0.1]) for h, w in ((20, 30), (16, 24))]
@@ -31,6 +31,6 @@ def test_few_channels_and_constant_features_are_drawn() -> None:
         component_images([one, np.zeros((4, 5, 2))])
 
 
-def test_places_beyond_the_image_have_the_colours_of_its_rim() -> None:
+def test_places_beyond_the_image_have_the_colors_of_its_rim() -> None:
     inside, beyond = place_colors([[9, 4], [30, 4]], 5, 10)
     assert inside.tolist() == beyond.tolist() == [240, 240, 160]

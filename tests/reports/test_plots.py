@@ -42,19 +42,19 @@ def png(image) -> bytes:
     return file.getvalue()
 
 
-def where(image, colour: str) -> np.ndarray:
+def where(image, color: str) -> np.ndarray:
     """Rows and columns (k, 2) of the pixels of a colour."""
-    return np.argwhere((np.asarray(image) == np.round(rgb(colour) * 255).astype(np.uint8)).all(-1))
+    return np.argwhere((np.asarray(image) == np.round(rgb(color) * 255).astype(np.uint8)).all(-1))
 
 
-def blended(colour: str) -> str:
+def blended(color: str) -> str:
     """A colour at 0.85 on white, as points are drawn."""
-    return "#" + bytes(np.round((rgb(colour) * 0.85 + 0.15) * 255).astype(np.uint8)).hex()
+    return "#" + bytes(np.round((rgb(color) * 0.85 + 0.15) * 255).astype(np.uint8)).hex()
 
 
-def near(image, colour: str, most: float = 4.0) -> np.ndarray:
+def near(image, color: str, most: float = 4.0) -> np.ndarray:
     """Rows and columns of the pixels that are almost of a colour."""
-    return np.argwhere((np.abs(np.asarray(image).astype(float) - rgb(colour) * 255) < most).all(-1))
+    return np.argwhere((np.abs(np.asarray(image).astype(float) - rgb(color) * 255) < most).all(-1))
 
 
 # -- what all have in common -------------------------------------------------------------------------------------------
@@ -105,10 +105,10 @@ def test_any_text_is_a_title_a_label_and_a_name(name: str) -> None:
 # -- points ------------------------------------------------------------------------------------------------------------
 
 
-def test_points_have_the_colours_of_their_levels_at_their_places() -> None:
+def test_points_have_the_colors_of_their_levels_at_their_places() -> None:
     image = scatter(SQUARE, [0, 1, 2, -1], SHAPE)
     plane = image.crop((0, 0, int(image.width * 0.88), image.height))
-    places = [near(plane, colour).mean(axis=0) for colour in (*map(blended, DISTINCT[:3]), UNKNOWN)]
+    places = [near(plane, color).mean(axis=0) for color in (*map(blended, DISTINCT[:3]), UNKNOWN)]
     # rows run down: the last two points are above the first two
     assert places[0][0] > places[2][0] + 100
     assert places[1][1] > places[0][1] + 100
@@ -120,7 +120,7 @@ def test_points_have_the_colours_of_their_levels_at_their_places() -> None:
 @pytest.mark.long("charts")
 def test_only_levels_that_are_there_are_explained() -> None:
     image = scatter(SQUARE, [0, 0, 2, 2], SHAPE)
-    shown = [len(where(image, colour)) for colour in DISTINCT]
+    shown = [len(where(image, color)) for color in DISTINCT]
     assert shown[0] > 20
     assert shown[2] > 20
     assert not any(shown[1:2] + shown[3:])
@@ -128,13 +128,13 @@ def test_only_levels_that_are_there_are_explained() -> None:
 
 
 @pytest.mark.long("charts")
-def test_of_many_levels_the_most_frequent_have_colours() -> None:
+def test_of_many_levels_the_most_frequent_have_colors() -> None:
     many = Factor("who", Kind.NOMINAL, tuple(f"n{i}" for i in range(50)))
     codes = np.concatenate([np.repeat(np.arange(30, 48), 6), np.arange(50)])
     turns = np.arange(len(codes)) * 0.1
     image = scatter(np.stack([turns * np.cos(turns), turns * np.sin(turns)], axis=1), codes, many)
     # 19 colours, of 18 frequent levels and the first of the others, and grey for 31 others
-    assert [bool(len(where(image, colour))) for colour in DISTINCT] == [True] * 19 + [False]
+    assert [bool(len(where(image, color))) for color in DISTINCT] == [True] * 19 + [False]
     assert len(where(image, OTHERS)) > 20
 
 
@@ -163,7 +163,7 @@ def test_order_of_rows_hides_no_level() -> None:
     # two levels at the same 200 places, each as often on top as the other
     places = np.repeat(np.stack([np.arange(20.0), np.arange(20.0) % 7], axis=1), 10, axis=0)
     image = scatter(np.concatenate([places, places]), np.repeat([0, 1], 200), SHAPE)
-    first, second = (len(near(image, blended(colour), 20)) for colour in DISTINCT[:2])
+    first, second = (len(near(image, blended(color), 20)) for color in DISTINCT[:2])
     assert 0.3 < first / (first + second) < 0.7
 
 
@@ -217,7 +217,7 @@ def test_panels_read_a_table() -> None:
     rows = np.arange(len(grid))
     points = np.stack([rows % 8, rows // 8], axis=1)
     image = scatter_panels(points, grid.factors, grid.all_codes(rows))
-    assert [len(near(image, blended(colour))) > 20 for colour in DISTINCT[:4]] == [True, True, True, False]
+    assert [len(near(image, blended(color))) > 20 for color in DISTINCT[:4]] == [True, True, True, False]
 
 
 # -- images ----------------------------------------------------------------------------------------------------------
@@ -225,8 +225,8 @@ def test_panels_read_a_table() -> None:
 
 def solid(count: int, side: int) -> np.ndarray:
     """An image of a colour of its own for each point."""
-    colour = np.stack([np.arange(count) // 16 * 2 + 1, np.arange(count) % 16 * 10, np.full(count, 180)], axis=1)
-    return np.broadcast_to(colour[:, None, None].astype(np.uint8), (count, side, side, 3))
+    color = np.stack([np.arange(count) // 16 * 2 + 1, np.arange(count) % 16 * 10, np.full(count, 180)], axis=1)
+    return np.broadcast_to(color[:, None, None].astype(np.uint8), (count, side, side, 3))
 
 
 @pytest.mark.long("charts")
@@ -267,9 +267,9 @@ def test_pictures_may_differ_in_size() -> None:
 # -- bars --------------------------------------------------------------------------------------------------------------
 
 
-def rises(image, colour: str) -> list[tuple[int, int]]:
+def rises(image, color: str) -> list[tuple[int, int]]:
     """Top and bottom of each bar of a colour, from left to right, without what a legend shows of it."""
-    pixels = (np.asarray(image) == np.round(rgb(colour) * 255).astype(np.uint8)).all(-1)
+    pixels = (np.asarray(image) == np.round(rgb(color) * 255).astype(np.uint8)).all(-1)
     columns = np.flatnonzero(pixels.any(0))
     groups = np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1)
     found = []
@@ -288,7 +288,7 @@ def test_bars_are_as_high_as_their_means() -> None:
 
 def test_bars_stand_in_the_order_of_labels_and_series() -> None:
     image = bars({"a": {"x": (1.0, 0.1), "z": (3.0, 0.1)}, "b": {"z": (2.0, 0.2), "w": (1.0, 0.2)}})
-    left = [np.unique(where(image, colour)[:, 1]) for colour in DISTINCT[:2]]
+    left = [np.unique(where(image, color)[:, 1]) for color in DISTINCT[:2]]
     starts = [columns[np.flatnonzero(np.diff(columns, prepend=-9) > 1)] for columns in left]
     # x: a; z: a then b; w: b; and the legend, one below the other
     assert starts[0][0] < starts[0][1] < starts[1][0] < starts[1][1]
@@ -395,7 +395,7 @@ def test_charts_and_sheets_have_one_font() -> None:
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     from setsup.reports.charts import families, letters
-    from setsup.reports.lettering import font
+    from setsup.reports.text_layout import font
 
     assert families()[0] == font(12).getname()[0]
     assert get_font(findfont(FontProperties(family=families()[0]))).family_name == families()[0]
@@ -409,8 +409,8 @@ def marks(image, count: int) -> np.ndarray:
     """Middles (count, 2) as x and y upwards of the marks of so many curves of one point each."""
     plane = np.asarray(image)[:, : int(image.width * 0.93)]
     found = []
-    for colour in DISTINCT[:count]:
-        places = np.argwhere((plane == np.round(rgb(colour) * 255).astype(np.uint8)).all(-1))
+    for color in DISTINCT[:count]:
+        places = np.argwhere((plane == np.round(rgb(color) * 255).astype(np.uint8)).all(-1))
         found.append([places[:, 1].mean(), -places[:, 0].mean()])
     return np.array(found)
 
@@ -436,7 +436,7 @@ def test_points_of_curves_are_at_their_places(log_x: bool) -> None:
 
 
 @pytest.mark.long("charts")
-def test_references_cross_the_plane_in_the_colour_of_their_curve() -> None:
+def test_references_cross_the_plane_in_the_color_of_their_curve() -> None:
     series = {"a": ([1, 2], [1.0, 1.0]), "b": ([1, 2], [0.0, 0.0])}
     plain = curves(series)
     with_line = curves(series, references={"a": 2.0})

@@ -137,9 +137,9 @@ def test_pictures_of_one_shape_and_several_sizes_fill_equal_cells() -> None:
 # -- images of several shapes ------------------------------------------------------------------------------------------
 
 
-def box(pixels: np.ndarray, colour: np.ndarray) -> tuple[int, int, int, int]:
+def box(pixels: np.ndarray, color: np.ndarray) -> tuple[int, int, int, int]:
     """Left, top, right and bottom of a colour; every pixel within must have it."""
-    found = (pixels == colour).all(-1)
+    found = (pixels == color).all(-1)
     rows, columns = np.flatnonzero(found.any(1)), np.flatnonzero(found.any(0))
     left, top, right, bottom = int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
     assert found[top:bottom, left:right].all(), "an image is a whole rectangle, seen once"
@@ -147,12 +147,10 @@ def box(pixels: np.ndarray, colour: np.ndarray) -> tuple[int, int, int, int]:
     return left, top, right, bottom
 
 
-def coloured(shapes: list[tuple[int, int]]) -> list[np.ndarray]:
+def colored(shapes: list[tuple[int, int]]) -> list[np.ndarray]:
     """Images (height, width) in colours of their own, none of which text or paper has."""
-    colours = [(200, 10 + number % 100, 30 + number // 100) for number in range(len(shapes))]
-    return [
-        np.broadcast_to(np.uint8(colour), (*shape, 3)).copy() for shape, colour in zip(shapes, colours, strict=True)
-    ]
+    colors = [(200, 10 + number % 100, 30 + number // 100) for number in range(len(shapes))]
+    return [np.broadcast_to(np.uint8(color), (*shape, 3)).copy() for shape, color in zip(shapes, colors, strict=True)]
 
 
 SHAPES = st.tuples(st.integers(40, 500), st.floats(0.45, 2.8)).map(lambda one: (one[0], round(one[0] * one[1])))
@@ -162,7 +160,7 @@ SHAPES = st.tuples(st.integers(40, 500), st.floats(0.45, 2.8)).map(lambda one: (
 @settings(max_examples=40, deadline=None)
 @given(st.lists(SHAPES, min_size=2, max_size=40), st.sampled_from([None, 48, 150]))
 def test_rows_of_many_shapes_have_no_gaps(shapes: list[tuple[int, int]], tile: int | None) -> None:
-    images = coloured(shapes)
+    images = colored(shapes)
     pixels = np.asarray(contact_sheet([images], ["a"], tile=tile))
     boxes = [box(pixels, image[0, 0]) for image in images]
     ratios = [width / height for height, width in shapes]
@@ -227,7 +225,7 @@ def test_an_image_in_a_row_is_cropped_by_a_pixel_but_not_distorted() -> None:
 
 @pytest.mark.parametrize(("shape", "ratio"), [((100, 1500), 3.0), ((1500, 100), 0.4)])
 def test_extreme_shapes_are_cropped_and_marked(shape: tuple[int, int], ratio: float) -> None:
-    extreme, *others = coloured([shape, *[(300, 400)] * 6])
+    extreme, *others = colored([shape, *[(300, 400)] * 6])
     extreme[shape[0] // 2, shape[1] // 2] = 0
     pixels = np.asarray(contact_sheet([[extreme, *others]], ["a"]))
     found = (pixels == extreme[0, 0]).all(-1)
@@ -240,7 +238,7 @@ def test_extreme_shapes_are_cropped_and_marked(shape: tuple[int, int], ratio: fl
 
 
 def test_blocks_of_several_shapes_begin_at_one_height() -> None:
-    images = coloured([(300, 400), (400, 300)] * 9)
+    images = colored([(300, 400), (400, 300)] * 9)
     pixels = np.asarray(contact_sheet([images[:12], images[12:]], ["a\nlonger\nand longer", "b"]))
     first, second = box(pixels, images[0][0, 0]), box(pixels, images[12][0, 0])
     assert first[1] == second[1]
@@ -257,14 +255,14 @@ def test_blocks_of_several_shapes_begin_at_one_height() -> None:
 @pytest.mark.parametrize("shape", [(64, 64), (28, 28), (480, 640), (300, 100)])
 @pytest.mark.parametrize("tile", [20, 64, 200])
 def test_a_tile_is_the_longer_side_of_a_thumbnail(shape: tuple[int, int], tile: int) -> None:
-    pixels = np.asarray(contact_sheet([coloured([shape] * 3)], ["a"], tile=tile))
+    pixels = np.asarray(contact_sheet([colored([shape] * 3)], ["a"], tile=tile))
     left, top, right, bottom = box(pixels, np.uint8((200, 10, 30)))
     assert max(right - left, bottom - top) == tile
     assert min(right - left, bottom - top) == round(tile * min(shape) / max(shape))
 
 
 def test_a_sheet_widens_where_a_tile_needs_it() -> None:
-    assert contact_sheet([coloured([(64, 64)] * 2)], ["a"], tile=900, width=400).width == 900 + 2 * (24 + 14)
+    assert contact_sheet([colored([(64, 64)] * 2)], ["a"], tile=900, width=400).width == 900 + 2 * (24 + 14)
 
 
 @pytest.mark.parametrize(("name", "wrong"), [("tile", 7), ("tile", 5000), ("scale", 0), ("scale", 9)])

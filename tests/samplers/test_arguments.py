@@ -14,7 +14,7 @@ TABLE = FactorTable([Factor("a", Kind.NOMINAL, ("x", "y")), Factor("b", Kind.ORD
 @pytest.mark.parametrize(
     ("draw", "reduce"),
     [
-        (lambda: SetSampler(TABLE, ["a"], size=2**31 - 1, sets=2**12, small="replace"), "size or sets"),
+        (lambda: SetSampler(TABLE, ["a"], size=2**31 - 1, sets=2**12, on_small_group="replace"), "size or sets"),
         (lambda: SetSampler(TABLE, ["a"], size=2, sets=2).block(0, 2**44), "the number of steps"),
         (lambda: SetSampler(TABLE, ["a"], size=2, sets=2).shard(1, 2).block(0, 2**44), "the number of steps"),
     ],

@@ -241,7 +241,7 @@ def test_all_choices_agree_on_a_full_grid():
 
 def test_levels_that_have_no_drawable_group_left_do_not_count():
     sizes = {(0, 0): 1, (0, 1): 1, (1, 0): 3, (1, 1): 1, (2, 0): 3, (2, 1): 3}
-    sampler = SetSampler(table_of(sizes), ["a", "b"], size=2, small="drop")
+    sampler = SetSampler(table_of(sizes), ["a", "b"], size=2, on_small_group="drop")
     seen = Counter(map(tuple, keys_drawn(sampler, 6000)[:, 0].tolist()))
     drawable = {key: size for key, size in sizes.items() if size >= 2}
     assert law(drawable, "levels") == {(1, 0): Fraction(1, 2), (2, 0): Fraction(1, 4), (2, 1): Fraction(1, 4)}

@@ -289,10 +289,10 @@ def test_holds_agrees_with_the_meaning(data):
 # -- orbits ------------------------------------------------------------------------------------------------------------
 
 
-def sets_of(table, orbit, members, size, choose, small):
+def sets_of(table, orbit, members, size, choose, on_small_group):
     """Chance of every set, an anchor and other rows in order; shorter ones padded with the anchor."""
     meant = Meant([orbit, *members.equal], members.differ, members.row, members.anchor)
-    least = size - 1 if small in ("error", "drop") else 1
+    least = size - 1 if on_small_group in ("error", "drop") else 1
     able = {row: rows for row in range(len(table)) if len(rows := meant.rows(table, row)) >= least}
     able = {row: rows for row, rows in able.items() if value(table, row, orbit) is not None}
     keys = {row: value(table, row, orbit) for row in able}
@@ -301,7 +301,7 @@ def sets_of(table, orbit, members, size, choose, small):
     for row, rows in able.items():
         if len(rows) >= size - 1:
             ways = list(itertools.permutations(rows, size - 1))
-        elif small == "replace":
+        elif on_small_group == "replace":
             ways = list(itertools.product(rows, repeat=size - 1))
         else:
             ways = [(*way, *[row] * (size - 1 - len(rows))) for way in itertools.permutations(rows)]
@@ -312,17 +312,17 @@ def sets_of(table, orbit, members, size, choose, small):
 
 @pytest.mark.long("statistics")
 @pytest.mark.parametrize("choose", ["rows", "groups"])
-@pytest.mark.parametrize("small", ["drop", "short", "replace"])
+@pytest.mark.parametrize("on_small_group", ["drop", "short", "replace"])
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize(
     "members", [Meant([], ["camera"]), Meant([], ["camera", "day"]), Meant(["day"], row=("category", 1))], ids=str
 )
-def test_sets_of_an_anchor_come_as_often_as_documented(members, size, small, choose):
+def test_sets_of_an_anchor_come_as_often_as_documented(members, size, on_small_group, choose):
     table = table_of(16, seed=5, unknown=0.05)
-    options = {"values": "independent", "choose": choose, "small": small}
+    options = {"values": "independent", "choose": choose, "on_small_group": on_small_group}
     sampler = OrbitSampler(table, "id", 20, size, members=str(members), **options)
     draw = sampler.block(0, 3000)
-    assert_agrees(draw.indices, sets_of(table, "id", members, size, choose, small))
+    assert_agrees(draw.indices, sets_of(table, "id", members, size, choose, on_small_group))
     assert np.array_equal(draw.inactive["id"], table.codes("id", draw.indices[..., 0]))
     if draw.mask is not None:
         repeated = draw.indices == draw.indices[..., :1]
@@ -330,26 +330,28 @@ def test_sets_of_an_anchor_come_as_often_as_documented(members, size, small, cho
         assert np.array_equal(draw.mask, ~repeated)
 
 
-@pytest.mark.parametrize("small", ["drop", "short", "replace"])
-def test_sets_of_an_anchor_come_by_weight(small):
+@pytest.mark.parametrize("on_small_group", ["drop", "short", "replace"])
+def test_sets_of_an_anchor_come_by_weight(on_small_group):
     table, members = table_of(12, seed=5), Meant([], ["camera"])
     weights = np.random.default_rng(4).integers(0, 5, len(table)).astype(float)
-    options = {"values": "independent", "choose": "rows", "small": small}
+    options = {"values": "independent", "choose": "rows", "on_small_group": on_small_group}
     sampler = OrbitSampler(table, "category", 20, 4, members=str(members), weights=weights, **options)
     kept, meant = np.flatnonzero(weights).tolist(), Meant(["category"], ["camera"])
-    able = {row: rows for row in kept if len(rows := meant.rows(table, row, kept)) >= (3 if small == "drop" else 1)}
+    able = {
+        row: rows for row in kept if len(rows := meant.rows(table, row, kept)) >= (3 if on_small_group == "drop" else 1)
+    }
     chances = {}
     for row, anchor in shares(able, weights).items():
         rows, few = able[row], len(able[row]) < 3
         for way in (
             itertools.product(rows, repeat=3)
-            if few and small == "replace"
+            if few and on_small_group == "replace"
             else itertools.permutations(rows, 3 if not few else len(rows))
         ):
             chance, left = anchor, list(rows)
             for other in way:
                 chance *= shares(left, weights)[other]
-                if not few or small != "replace":
+                if not few or on_small_group != "replace":
                     left.remove(other)
             chances[row, *way, *[row] * (3 - len(way))] = chance
     assert math.isclose(sum(chances.values()), 1)
@@ -361,7 +363,11 @@ def test_sets_of_an_anchor_come_by_weight(small):
 def test_members_of_hardly_any_weight_are_drawn_where_no_other_is_left():
     table = FactorTable.from_values({"id": list("aaaab"), "camera": [1, 2, 2, 2, 3]})
     for light in (1e-20, 1e-300):
-        options = {"members": "camera != anchor.camera", "small": "drop", "weights": [1.0, 1.0, light, 2 * light, 1.0]}
+        options = {
+            "members": "camera != anchor.camera",
+            "on_small_group": "drop",
+            "weights": [1.0, 1.0, light, 2 * light, 1.0],
+        }
         rows = OrbitSampler(table, "id", 1, 4, **options).block(0, 600).indices[:, 0]
         assert (rows[:, :2] == [0, 1]).all()
         assert chisquare(np.bincount(rows[:, 2])[2:], [200, 400]).pvalue > 1e-4
@@ -393,15 +399,15 @@ def test_orbits_without_an_anchor():
         SamplerError, match=r"1 of 3 groups of id have no anchor with 1 other row .*first: id = b"
     ) as no:
         OrbitSampler(table, "id", 2, 2, members="camera != anchor.camera")
-    assert "small='drop'" in str(no.value)
-    sampler = OrbitSampler(table, "id", 2, 2, members="camera != anchor.camera", small="drop")
+    assert "on_small_group='drop'" in str(no.value)
+    sampler = OrbitSampler(table, "id", 2, 2, members="camera != anchor.camera", on_small_group="drop")
     drawn = set(sampler.block(0, 200).indices.ravel().tolist())
     assert drawn == {0, 1, 2, 5, 6}
     groups, anchors = sampler.report().entries
     assert (groups.drawable, groups.unreachable, anchors.anchors, anchors.lacking) == (2, 2, 5, {"members": 2})
     assert "2 without enough members" in str(sampler.report())
     with pytest.raises(SamplerError, match="3 of 3 groups of id have no anchor with 2 other rows"):
-        OrbitSampler(table, "id", 1, 3, members="camera == 2 and camera != anchor.camera", small="drop")
+        OrbitSampler(table, "id", 1, 3, members="camera == 2 and camera != anchor.camera", on_small_group="drop")
 
 
 # -- what a user sees --------------------------------------------------------------------------------------------------
@@ -498,7 +504,11 @@ def test_samplers_are_made_again_from_plain_data():
         ({"positive": POSITIVE}, SamplerError, "both positive and negative"),
         ({"negative": POSITIVE}, SamplerError, "both positive and negative"),
         ({"orbit": "id", "positive": POSITIVE, "negative": NEGATIVE}, SamplerError, "name the orbit, or both"),
-        ({"positive": POSITIVE, "negative": NEGATIVE, "small": "drop"}, SamplerError, "small goes with orbit"),
+        (
+            {"positive": POSITIVE, "negative": NEGATIVE, "on_small_group": "drop"},
+            SamplerError,
+            "on_small_group goes with orbit",
+        ),
         ({"positive": POSITIVE, "negative": NEGATIVE, "weights": [1, 2]}, SamplerError, "weights must be one number"),
         ({"positive": POSITIVE, "negative": NEGATIVE, "weights": [-1.0] * 8}, SamplerError, "from 0 on"),
         (
@@ -526,6 +536,6 @@ def test_wrong_arguments_of_triplets(arguments, error, sentence):
     ],
 )
 def test_wrong_arguments_of_orbits(arguments, sentence):
-    options = {"sets": 1, "size": 2, "members": "camera != anchor.camera", "small": "drop"}
+    options = {"sets": 1, "size": 2, "members": "camera != anchor.camera", "on_small_group": "drop"}
     with pytest.raises((SamplerError, FactorError), match=sentence):
         OrbitSampler(FactorTable.from_values(MARKET), "id", **{**options, **arguments})

@@ -251,7 +251,7 @@ def test_small_domains_are_refused_by_name():
 
 def test_small_domains_can_be_left_out():
     table = table_of([9, 3, 8, 2, 10])
-    sampler = DomainSampler(table, "domain", sets=2, size=8, small="drop")
+    sampler = DomainSampler(table, "domain", sets=2, size=8, on_small_group="drop")
     draw = sampler.block(0, 200)
     assert draw.mask is None
     visits = visits_of(table, draw)
@@ -260,15 +260,15 @@ def test_small_domains_can_be_left_out():
     for domain, taken in visits.items():
         assert_passes(taken, table.rows(f"domain == 'd{domain}'").tolist(), 8)
     with pytest.raises(SamplerError, match="3 drawable"):
-        DomainSampler(table, "domain", sets=4, size=8, small="drop")
+        DomainSampler(table, "domain", sets=4, size=8, on_small_group="drop")
     with pytest.raises(SamplerError, match="fewer than the 20 rows"):
-        DomainSampler(table, "domain", sets=1, size=20, small="drop")
+        DomainSampler(table, "domain", sets=1, size=20, on_small_group="drop")
 
 
 @pytest.mark.parametrize("domains", ["balanced", "all", "independent"])
 def test_short_domains_give_all_their_rows_once_and_pad(domains):
     table = table_of([3, 8, 1, 5])
-    draw = DomainSampler(table, "domain", sets=3, size=5, small="short", domains=domains).block(0, 6000)
+    draw = DomainSampler(table, "domain", sets=3, size=5, on_small_group="short", domains=domains).block(0, 6000)
     assert draw.mask is not None
     orders = defaultdict(Counter)
     for rows, mask, domain in zip(
@@ -292,7 +292,7 @@ def test_short_domains_give_all_their_rows_once_and_pad(domains):
 @pytest.mark.parametrize("domains", ["balanced", "independent"])
 def test_short_domains_are_drawn_with_repeats_if_asked(domains):
     table = table_of([2, 8])
-    draw = DomainSampler(table, "domain", sets=2, size=3, small="replace", domains=domains).block(0, 8000)
+    draw = DomainSampler(table, "domain", sets=2, size=3, on_small_group="replace", domains=domains).block(0, 8000)
     assert draw.mask is None
     visits = visits_of(table, draw)
     members = table.rows("domain == 'd0'").tolist()
@@ -307,7 +307,7 @@ def test_short_domains_are_drawn_with_repeats_if_asked(domains):
 
 def test_mask_is_none_where_every_slot_counts():
     table = table_of([3, 8, 8, 8])
-    sampler = DomainSampler(table, "domain", sets=1, size=5, small="short")
+    sampler = DomainSampler(table, "domain", sets=1, size=5, on_small_group="short")
     for step in range(16):
         draw = sampler[step]
         assert (draw.mask is None) == (draw.inactive["domain"][0] != 0)
@@ -320,7 +320,7 @@ def test_mask_is_none_where_every_slot_counts():
     ("arguments", "sentence"),
     [
         ({"domains": "balance"}, "did you mean 'balanced'"),
-        ({"small": "dorp"}, "did you mean 'drop'"),
+        ({"on_small_group": "dorp"}, "did you mean 'drop'"),
         ({"sets": 0}, "sets must be an integer from 1"),
         ({"size": 0}, "size must be an integer from 1"),
         ({"size": 2.0}, "size must be an integer from 1"),

@@ -105,7 +105,7 @@ RAGGED = [[2, 3, 1, 2], [1, 0, 2, 2], [3, 0, 1, 0]]
 )
 def test_episodes_come_as_often_as_documented(counts, ways, shots, queries):
     table = table_of(counts, unknown=2)
-    sampler = EpisodeSampler(table, "label", ways, shots, queries, small="drop")
+    sampler = EpisodeSampler(table, "label", ways, shots, queries, on_small_group="drop")
     draw = sampler.block(0, 40_000)
     assert draw.indices.shape == (40_000, ways, shots + queries)
     assert draw.mask is None
@@ -127,7 +127,7 @@ def test_episodes_come_as_often_as_documented(counts, ways, shots, queries):
 )
 def test_episodes_of_domains_come_as_often_as_documented(counts, ways, shots, queries, which):
     table = table_of(counts, unknown=2)
-    sampler = EpisodeSampler(table, "label", ways, shots, queries, **{which: "domain"}, small="drop")
+    sampler = EpisodeSampler(table, "label", ways, shots, queries, **{which: "domain"}, on_small_group="drop")
     assert_agrees(sampler.block(0, 40_000).indices, chances_of(cells_of(table), ways, shots, queries, which))
 
 
@@ -148,7 +148,7 @@ def successive(rows, weights, slots):
 def test_rows_of_classes_by_weight(which):
     table = table_of([[3, 2], [2, 4]])
     weights = np.arange(len(table)) % 3 + (np.arange(len(table)) % 5 > 0)
-    sampler = EpisodeSampler(table, "label", 1, 1, 1, **{which: "domain"}, weights=weights, small="drop")
+    sampler = EpisodeSampler(table, "label", 1, 1, 1, **{which: "domain"}, weights=weights, on_small_group="drop")
     cells = {key: [row for row in rows if weights[row]] for key, rows in cells_of(table).items()}
     places, chances = places_of(cells, 1, 1, 1, which), defaultdict(float)
     for (one, other), able in places.items():
@@ -214,8 +214,10 @@ def test_episodes_of_any_table(data):
     places = places_of(cells, ways, shots, queries, which or "within")
     options = {} if which is None else {which: "domain"}
 
-    def make(small):
-        return EpisodeSampler(table, "label", ways, shots, queries, **options, where=where, small=small, seed=7)
+    def make(on_small_group):
+        return EpisodeSampler(
+            table, "label", ways, shots, queries, **options, where=where, on_small_group=on_small_group, seed=7
+        )
 
     need = max(shots, queries) if which == "across" else shots + queries
     if not places or any(len(rows) < need for rows in cells.values()):
@@ -270,7 +272,7 @@ def assert_reported(sampler, cells, places, which, sizes):
 
 def test_the_report_expects_as_many_values_as_are_drawn():
     table = table_of([[6, 9, 7], [8, 0, 6], [9, 9, 5]])
-    sampler = EpisodeSampler(table, "label", 2, 2, 3, within="domain", small="drop")
+    sampler = EpisodeSampler(table, "label", 2, 2, 3, within="domain", on_small_group="drop")
     expected = sampler.report().entries[0].distinct
     half = table.codes("half", sampler.block(0, 20_000).indices)
     assert expected["half"] == pytest.approx(np.mean((half != half[..., :1]).any(axis=-1)) + 1, abs=0.01)
@@ -319,7 +321,7 @@ def test_classes_nested_in_domains_and_domains_of_several_factors():
 
 def test_the_same_again_from_plain_data():
     table = table_of(RAGGED)
-    sampler = EpisodeSampler(table, ["label"], 2, 1, 1, across="domain", small="drop", seed=5)
+    sampler = EpisodeSampler(table, ["label"], 2, 1, 1, across="domain", on_small_group="drop", seed=5)
     again = from_dict(sampler.to_dict(), table)
     assert np.array_equal(sampler.block(3, 30).indices, again.block(3, 30).indices)
 
@@ -328,9 +330,11 @@ def test_small_classes_are_named():
     table = table_of([[9, 3, 9, 1, 9]])
     with pytest.raises(SamplerError, match=r"2 of 5 groups.*fewer than the 4 rows.*label = c3: 1; label = c1: 3") as no:
         EpisodeSampler(table, "label", 2, 1, 3)
-    assert "small='drop'" in str(no.value)
+    assert "on_small_group='drop'" in str(no.value)
     assert "'short'" not in str(no.value)
-    assert set(np.unique(EpisodeSampler(table, "label", 2, 1, 3, small="drop").block(0, 99).inactive["label"])) == {
+    assert set(
+        np.unique(EpisodeSampler(table, "label", 2, 1, 3, on_small_group="drop").block(0, 99).inactive["label"])
+    ) == {
         0,
         2,
         4,
@@ -354,8 +358,8 @@ def test_small_classes_are_named():
         ({"shots": 0}, SamplerError, "shots must be an integer from 1"),
         ({"queries": 1.5}, SamplerError, "queries must be an integer from 1"),
         ({"queries": 2**30, "ways": 2**20}, SamplerError, "reduce ways, shots or queries"),
-        ({"small": "short"}, SamplerError, "small must be error or drop"),
-        ({"small": 3}, SamplerError, "small must be error or drop"),
+        ({"on_small_group": "short"}, SamplerError, "on_small_group must be error or drop"),
+        ({"on_small_group": 3}, SamplerError, "on_small_group must be error or drop"),
         ({"where": "half > 1"}, SamplerError, "where or weights leave out all"),
         ({"seed": -1}, SamplerError, "seed"),
     ],

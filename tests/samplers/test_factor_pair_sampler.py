@@ -77,7 +77,7 @@ def steps_between(factor, one, other):
     return min(apart, len(factor) - apart) if factor.kind is Kind.CYCLIC else apart
 
 
-def pairs_of(table, sizes, *, among=None, differ=True, radius=None, where=None, weights=None):
+def pairs_of(table, sizes, *, among=None, must_differ=True, radius=None, where=None, weights=None):
     """Chance of every (subset, anchor, partner), from the definition alone."""
     weights = np.ones(len(table)) if weights is None else weights
     names = [factor.name for factor in table.factors if not factor.continuous and factor.role == "variation"]
@@ -90,7 +90,7 @@ def pairs_of(table, sizes, *, among=None, differ=True, radius=None, where=None, 
             here, there = value[name][one], value[name][other]
             if name not in subset and here != there:
                 return False
-            if name in subset and differ and here == there:
+            if name in subset and must_differ and here == there:
                 return False
             near = (radius or {}).get(name)
             if name in subset and near is not None and steps_between(table[name], here[0], there[0]) > near:
@@ -151,7 +151,7 @@ OPTIONS = {
     "k of one": ({"k": 1}, {"sizes": [1]}),
     "k of two": ({"k": 2}, {"sizes": [2]}),
     "all": ({"k": (1, 3)}, {"sizes": [1, 2, 3]}),
-    "drawn again": ({"k": (1, 2), "differ": False}, {"sizes": [1, 2], "differ": False}),
+    "drawn again": ({"k": (1, 2), "must_differ": False}, {"sizes": [1, 2], "must_differ": False}),
 }
 
 
@@ -168,20 +168,20 @@ def test_pairs_come_as_often_as_documented(name, options):
 
 
 @pytest.mark.long("statistics")
-@pytest.mark.parametrize("differ", [True, False])
+@pytest.mark.parametrize("must_differ", [True, False])
 @pytest.mark.parametrize("radius", [1, {"hue": 2}, {"size": 2, "hue": 1}])
 @pytest.mark.parametrize("name", ["grid", "a part of it", "few rows", "repeated rows"])
-def test_radius_bounds_steps(name, radius, differ):
+def test_radius_bounds_steps(name, radius, must_differ):
     table = TABLES[name]
-    sampler = FactorPairSampler(table, 50, k=(1, 3), radius=radius, differ=differ)
+    sampler = FactorPairSampler(table, 50, k=(1, 3), radius=radius, must_differ=must_differ)
     by_name = dict.fromkeys(["size", "hue"], radius) if radius == 1 else radius
-    chances = pairs_of(table, [1, 2, 3], radius=by_name, differ=differ)
+    chances = pairs_of(table, [1, 2, 3], radius=by_name, must_differ=must_differ)
     assert_agrees(drawn_pairs(table, sampler.block(0, 1000)), chances)
 
 
 WEIGHTED = {
     "any k": {"sizes": [1, 2, 3]},
-    "drawn again": {"sizes": [1, 2], "differ": False},
+    "drawn again": {"sizes": [1, 2], "must_differ": False},
     "within a radius": {"sizes": [1, 2], "radius": {"hue": 1, "size": 2}},
     "two alone": {"sizes": [2], "among": ["size", "hue"]},
 }
@@ -240,15 +240,15 @@ def test_every_anchor_and_every_partner_has_one_rank(data):
         for name, kind, size in zip("abcd", kinds, sizes, strict=False)
     ]
     table = FactorTable(factors, {factor.name: np.array(of) for factor, of in zip(factors, codes, strict=True)})
-    differ = data.draw(st.booleans())
+    must_differ = data.draw(st.booleans())
     reach = [f.name for f in factors if f.kind is not Kind.NOMINAL and data.draw(st.booleans())]
     radius = {name: data.draw(st.integers(1, 2)) for name in reach}
-    chances = pairs_of(table, range(1, len(sizes) + 1), differ=differ, radius=radius)
+    chances = pairs_of(table, range(1, len(sizes) + 1), must_differ=must_differ, radius=radius)
     if not chances:
         with pytest.raises(SamplerError, match="no two of"):
-            FactorPairSampler(table, k=(1, len(sizes)), differ=differ, radius=radius or None)
+            FactorPairSampler(table, k=(1, len(sizes)), must_differ=must_differ, radius=radius or None)
         return
-    sampler = FactorPairSampler(table, k=(1, len(sizes)), differ=differ, radius=radius or None)
+    sampler = FactorPairSampler(table, k=(1, len(sizes)), must_differ=must_differ, radius=radius or None)
     partners, found = sampler._partners, set()
     for number, subset in enumerate(sampler._subsets.chosen):
         count = int(partners.anchors[number])
@@ -284,15 +284,15 @@ def test_partners_within_a_radius_are_all_counted(kind, radius):
     random = np.random.default_rng(7)
     codes = {"a": random.integers(0, 13, 80), "b": random.integers(0, 9, 80), "c": random.integers(0, 2, 80)}
     table = FactorTable([*factors, Factor("c", Kind.NOMINAL, (0, 1))], codes)
-    for differ in (True, False):
-        sampler = FactorPairSampler(table, k=(1, 3), radius=radius, differ=differ)
+    for must_differ in (True, False):
+        sampler = FactorPairSampler(table, k=(1, 3), radius=radius, must_differ=must_differ)
         for number, subset in enumerate(sampler._subsets.chosen):
             fits = np.ones((80, 80), dtype=bool)
             for (name, code), free in zip(codes.items(), subset, strict=True):
                 apart = abs(code[:, None] - code)
                 near = np.minimum(apart, 13 - apart) if kind is Kind.CYCLIC and name != "c" else apart
                 within = near <= radius.get(name, 99)
-                fits &= (within & (apart > 0) if differ else within) if free else apart == 0
+                fits &= (within & (apart > 0) if must_differ else within) if free else apart == 0
             same = np.all([code[:, None] == code for code in codes.values()], axis=0)
             able = (fits & ~same).any(axis=1)
             assert sampler._partners.anchors[number] == able.sum()
@@ -310,7 +310,7 @@ def test_every_anchor_and_every_partner_has_as_many_ranks_as_its_weight(data):
         {name: np.array(data.draw(numbers)) for name in "abc"},
     )
     weights = np.array(data.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count)))
-    options = {"differ": data.draw(st.booleans()), "radius": data.draw(st.sampled_from([None, {"b": 1}]))}
+    options = {"must_differ": data.draw(st.booleans()), "radius": data.draw(st.sampled_from([None, {"b": 1}]))}
     chances = pairs_of(table, [1, 2, 3], weights=weights, **options)
     if not chances:
         return
@@ -340,7 +340,7 @@ def test_rows_of_very_different_weight_keep_their_own_chances():
 
 
 @pytest.mark.parametrize(
-    "arguments", [{}, {"radius": 2}, {"differ": False, "k": 2}, {"change": ["size", "lit"]}], ids=str
+    "arguments", [{}, {"radius": 2}, {"must_differ": False, "k": 2}, {"change": ["size", "lit"]}], ids=str
 )
 def test_on_a_grid_and_on_columns(arguments):
     table = grid()
@@ -363,8 +363,8 @@ def test_partners_by_counting_are_those_of_arithmetic():
     subsets = np.array(list(itertools.product([False, True], repeat=4)))[1:]
     words = np.random.default_rng(0).integers(0, 2**64, (2, 15 * 200), dtype=np.uint64)
     which = np.repeat(np.arange(15), 200)
-    for differ in (True, False):
-        one, other = ProductPartners(cells, subsets, differ), IndexPartners(listed, subsets, differ)
+    for must_differ in (True, False):
+        one, other = ProductPartners(cells, subsets, must_differ), IndexPartners(listed, subsets, must_differ)
         assert np.array_equal(one.anchors, other.anchors)
         assert np.allclose(one.log_pairs, other.log_pairs)
         for found, wanted in zip(one.draw(which, *words), other.draw(which, *words), strict=True):
@@ -385,8 +385,8 @@ def test_change_and_share():
     assert_agrees(drawn_pairs(table, changed), pairs_of(table, [2], among=["size", "hue"]))
     shared = FactorPairSampler(table, 20, share=["shape", "lit"]).block(0, 500)
     assert np.array_equal(shared.indices, changed.indices)
-    again = FactorPairSampler(table, 20, share=["shape"], differ=False).block(0, 500)
-    chances = pairs_of(table, [3], among=["size", "hue", "lit"], differ=False)
+    again = FactorPairSampler(table, 20, share=["shape"], must_differ=False).block(0, 500)
+    chances = pairs_of(table, [3], among=["size", "hue", "lit"], must_differ=False)
     assert_agrees(drawn_pairs(table, again), chances)
     some = FactorPairSampler(table, 20, k=(1, 2), among=["lit", "hue", "size"]).block(0, 500)
     assert_agrees(drawn_pairs(table, some), pairs_of(table, [1, 2], among=["size", "hue", "lit"]))
@@ -481,7 +481,7 @@ def test_what_is_infeasible_is_reported():
         ({"radius": {"kind": 1}}, SamplerError, "'kind' is nominal"),
         ({"radius": {"item": 1}}, SamplerError, "'item' is nested in kind"),
         ({"radius": {}}, SamplerError, "such factors: view"),
-        ({"differ": 1}, SamplerError, "differ must be"),
+        ({"must_differ": 1}, SamplerError, "must_differ must be"),
         ({"pairs": 0}, SamplerError, "pairs must be an integer"),
         ({"where": "view > 5"}, SamplerError, "no two of 0 rows"),
         ({"weights": [1.0] * 39 + [-1.0]}, SamplerError, "weights must be finite numbers from 0 on"),
@@ -513,7 +513,7 @@ def test_too_many_subsets():
         FactorPairSampler(table, k=1)
     with pytest.raises(SamplerError, match="lists of factors, more than 4,096"):
         FactorPairSampler(table, share=["f0"])
-    assert FactorPairSampler(table, share=["f0"], differ=False)[0].indices.shape == (32, 2)
+    assert FactorPairSampler(table, share=["f0"], must_differ=False)[0].indices.shape == (32, 2)
     large = FactorTable([Factor(f"f{n}", Kind.NOMINAL, tuple(range(43))) for n in range(11)])
     draw = FactorPairSampler(large, 1000, k=11)[0]
     assert all((codes[:, 0] != codes[:, 1]).all() for codes in large.all_codes(draw.indices).values())

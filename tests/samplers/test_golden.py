@@ -88,23 +88,27 @@ CASES = {
     "SetSampler active": lambda: SetSampler(GRID, active=["d", "c"], size=32, sets=3),
     "SetSampler nothing held": lambda: SetSampler(LARGE, inactive=[], size=64, sets=1),
     "SetSampler large": lambda: SetSampler(LARGE, inactive=["d"], size=2000, sets=1),
-    "SetSampler levels": lambda: SetSampler(COLUMNS, inactive=["item", "light"], size=8, small="drop"),
-    "SetSampler groups": lambda: SetSampler(COLUMNS, inactive=["item", "light"], size=8, small="drop", choose="groups"),
-    "SetSampler rows": lambda: SetSampler(COLUMNS, inactive=["item", "light"], size=8, small="drop", choose="rows"),
-    "SetSampler equal": lambda: SetSampler(COLUMNS, inactive=["item"], size=6, values="equal", small="drop"),
+    "SetSampler levels": lambda: SetSampler(COLUMNS, inactive=["item", "light"], size=8, on_small_group="drop"),
+    "SetSampler groups": lambda: SetSampler(
+        COLUMNS, inactive=["item", "light"], size=8, on_small_group="drop", choose="groups"
+    ),
+    "SetSampler rows": lambda: SetSampler(
+        COLUMNS, inactive=["item", "light"], size=8, on_small_group="drop", choose="rows"
+    ),
+    "SetSampler equal": lambda: SetSampler(COLUMNS, inactive=["item"], size=6, values="equal", on_small_group="drop"),
     "SetSampler different levels": lambda: SetSampler(COLUMNS, inactive=["item"], size=5, sets=4, values="different"),
     "SetSampler different rows": lambda: SetSampler(
         COLUMNS, inactive=["item"], size=5, sets=4, values="different", choose="rows"
     ),
-    "SetSampler drop": lambda: SetSampler(COLUMNS, inactive=["item"], size=30, small="drop"),
-    "SetSampler short": lambda: SetSampler(COLUMNS, inactive=["item"], size=30, small="short"),
-    "SetSampler replace": lambda: SetSampler(COLUMNS, inactive=["item"], size=30, small="replace"),
+    "SetSampler drop": lambda: SetSampler(COLUMNS, inactive=["item"], size=30, on_small_group="drop"),
+    "SetSampler short": lambda: SetSampler(COLUMNS, inactive=["item"], size=30, on_small_group="short"),
+    "SetSampler replace": lambda: SetSampler(COLUMNS, inactive=["item"], size=30, on_small_group="replace"),
     "SetSampler lists": lambda: SetSampler(COLUMNS, inactive=[["light"], ["kind"], []], size=12, sets=3),
-    "SetSampler random": lambda: SetSampler(GRID, inactive=["a", "b", "c"], random=2, unconstrained=1, size=12),
+    "SetSampler random": lambda: SetSampler(GRID, inactive=["a", "b", "c"], num_fixed=2, unconstrained=1, size=12),
     "SetSampler tolerance": lambda: SetSampler(COLUMNS, inactive=["kind", "height"], tolerance={"height": 0.5}, size=8),
     "SetSampler cyclic tolerance": lambda: SetSampler(COLUMNS, inactive=["yaw"], tolerance={"yaw": 7.5}, size=12),
     "SetSampler short tolerance": lambda: SetSampler(
-        COLUMNS, inactive=["item", "yaw"], tolerance={"yaw": 20.0}, size=6, small="short"
+        COLUMNS, inactive=["item", "yaw"], tolerance={"yaw": 20.0}, size=6, on_small_group="short"
     ),
     "SetSampler weights": lambda: SetSampler(COLUMNS, inactive=["kind"], weights="weight", size=12),
     "SetSampler where": lambda: SetSampler(COLUMNS, inactive=["kind"], where="height < 2.0 and light >= 0.5", size=12),
@@ -112,15 +116,15 @@ CASES = {
     "DomainSampler seed": lambda: DomainSampler(COLUMNS, "kind", sets=3, size=16, seed=5),
     "DomainSampler large": lambda: DomainSampler(LARGE, "d", sets=6, size=32),
     "DomainSampler many": lambda: DomainSampler(MANY, "d", sets=8, size=6),
-    "DomainSampler drop": lambda: DomainSampler(COLUMNS, "item", sets=3, size=30, small="drop"),
-    "DomainSampler short": lambda: DomainSampler(COLUMNS, "item", sets=5, size=30, small="short"),
-    "DomainSampler replace": lambda: DomainSampler(COLUMNS, "item", sets=5, size=30, small="replace"),
+    "DomainSampler drop": lambda: DomainSampler(COLUMNS, "item", sets=3, size=30, on_small_group="drop"),
+    "DomainSampler short": lambda: DomainSampler(COLUMNS, "item", sets=5, size=30, on_small_group="short"),
+    "DomainSampler replace": lambda: DomainSampler(COLUMNS, "item", sets=5, size=30, on_small_group="replace"),
     "DomainSampler independent": lambda: DomainSampler(COLUMNS, "item", sets=5, size=16, domains="independent"),
     "DomainSampler all": lambda: DomainSampler(GRID, ["a", "c"], sets=99, size=20, domains="all"),
     "OrbitSampler": lambda: OrbitSampler(COLUMNS, "item", sets=4, canonical="first"),
     "OrbitSampler seed": lambda: OrbitSampler(COLUMNS, "item", sets=4, canonical="argmin:yaw", seed=5),
     "OrbitSampler size": lambda: OrbitSampler(COLUMNS, "item", 4, 12, canonical={"light": 0.5}),
-    "OrbitSampler short": lambda: OrbitSampler(COLUMNS, "item", 4, 30, small="short", choose="levels"),
+    "OrbitSampler short": lambda: OrbitSampler(COLUMNS, "item", 4, 30, on_small_group="short", choose="levels"),
     "OrbitSampler independent": lambda: OrbitSampler(GRID, ["a", "b"], 4, 12, values="independent", choose="rows"),
     "TripletSampler": lambda: TripletSampler(COLUMNS, "item", triplets=16),
     "TripletSampler seed": lambda: TripletSampler(COLUMNS, "item", triplets=16, choose="groups", seed=5),
@@ -128,8 +132,8 @@ CASES = {
     "EpisodeSampler": lambda: EpisodeSampler(COLUMNS, "item", 5, 3, 6),
     "EpisodeSampler seed": lambda: EpisodeSampler(GRID, "b", 4, seed=5),
     "EpisodeSampler many": lambda: EpisodeSampler(MANY, "d", 20, 1, 5),
-    "EpisodeSampler within": lambda: EpisodeSampler(COLUMNS, "item", 5, 1, 3, within="kind", small="drop"),
-    "EpisodeSampler across": lambda: EpisodeSampler(COLUMNS, "item", 5, 2, 5, across="light", small="drop"),
+    "EpisodeSampler within": lambda: EpisodeSampler(COLUMNS, "item", 5, 1, 3, within="kind", on_small_group="drop"),
+    "EpisodeSampler across": lambda: EpisodeSampler(COLUMNS, "item", 5, 2, 5, across="light", on_small_group="drop"),
     "SequencePairSampler": lambda: SequencePairSampler(COLUMNS, "kind", "height", 0.25, 16),
     "SequencePairSampler grid": lambda: SequencePairSampler(GRID, ["a", "b"], "d", 3, 16, seed=5),
     "NeighbourSampler": lambda: NeighbourSampler(COLUMNS, near(1), negative="kind != anchor.kind"),
@@ -149,31 +153,39 @@ CASES = {
     ),
     "OrbitSampler members": lambda: OrbitSampler(COLUMNS, "kind", 2, 5, members="light != anchor.light"),
     "OrbitSampler members replace": lambda: OrbitSampler(
-        COLUMNS, "item", 3, 30, members="light > 0.2 and light != anchor.light", values="independent", small="replace"
+        COLUMNS,
+        "item",
+        3,
+        30,
+        members="light > 0.2 and light != anchor.light",
+        values="independent",
+        on_small_group="replace",
     ),
     "FactorPairSampler": lambda: FactorPairSampler(GRID, 16),
     "FactorPairSampler seed": lambda: FactorPairSampler(GRID, 16, k=(1, 2), radius={"b": 2}, seed=5),
     "FactorPairSampler columns": lambda: FactorPairSampler(COLUMNS, 16),
     "FactorPairSampler radius": lambda: FactorPairSampler(COLUMNS, 16, k=2, among=["item", "light"], radius=1),
-    "FactorPairSampler drawn again": lambda: FactorPairSampler(COLUMNS, 16, share=["kind"], differ=False),
+    "FactorPairSampler drawn again": lambda: FactorPairSampler(COLUMNS, 16, share=["kind"], must_differ=False),
     "FactorPairSampler rank": lambda: FactorPairSampler(COLUMNS, 16, rank=["light"]),
     "EpochSampler": lambda: EpochSampler(COLUMNS, size=64),
     "EpochSampler seed": lambda: EpochSampler(COLUMNS, size=64, partial="pad", seed=5),
     "EpochSampler large": lambda: EpochSampler(LARGE, size=128, where="d != 3"),
     "EpochSampler ordered": lambda: EpochSampler(GRID, size=7, epochs=5, shuffle=False),
     "SetSampler short weights": lambda: SetSampler(
-        COLUMNS, inactive=["item"], size=30, weights="weight", small="short"
+        COLUMNS, inactive=["item"], size=30, weights="weight", on_small_group="short"
     ),
     "SetSampler per set": lambda: SetSampler(
         COLUMNS, inactive=[["kind"], []], size=[4, 12], weights=[None, "weight"], where=["light >= 0.5", None]
     ),
     "SetSampler equal sizes": lambda: SetSampler(COLUMNS, ["kind"], size=[5, 15], values="equal"),
     "SetSampler schedules": lambda: SetSampler(
-        GRID, inactive=["a", "b", "c"], random={0: 3, 300: 1}, size={0: 2, 500: 8}
+        GRID, inactive=["a", "b", "c"], num_fixed={0: 3, 300: 1}, size={0: 2, 500: 8}
     ),
     "DomainSampler weights": lambda: DomainSampler(COLUMNS, "kind", sets=3, size=16, weights="weight"),
     "DomainSampler schedule": lambda: DomainSampler(COLUMNS, "kind", sets=3, size={0: 8, 300: 16, 700: 5}),
-    "OrbitSampler weights": lambda: OrbitSampler(COLUMNS, "item", 4, {0: 6, 500: 10}, weights="weight", small="short"),
+    "OrbitSampler weights": lambda: OrbitSampler(
+        COLUMNS, "item", 4, {0: 6, 500: 10}, weights="weight", on_small_group="short"
+    ),
     "TripletSampler weights": lambda: TripletSampler(COLUMNS, "item", triplets=16, weights="weight"),
     "TripletSampler weighted constraints": lambda: TripletSampler(
         COLUMNS,
@@ -197,7 +209,7 @@ CASES = {
     "EpochSampler repeats": lambda: EpochSampler(COLUMNS, size=64, repeats=4, partial="pad"),
     "HierarchicalSampler": lambda: HierarchicalSampler(COLUMNS, ["kind", "item"], [2, 3], 8),
     "HierarchicalSampler drop": lambda: HierarchicalSampler(
-        COLUMNS, ["light", "kind", "item"], [2, 2, 2], 6, small="drop"
+        COLUMNS, ["light", "kind", "item"], [2, 2, 2], 6, on_small_group="drop"
     ),
     "Mixture": lambda: mixed(0.3, 0),
     "Mixture stepwise": lambda: mixed(Stepwise(0.5, every=100, levels=6), 5),

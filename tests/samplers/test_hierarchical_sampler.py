@@ -88,7 +88,7 @@ CASES = {
 def test_draws_come_as_often_as_documented(counts, sets, size):
     table = table_of(counts, unknown=3)
     names = "abc"[: np.ndim(counts)]
-    sampler = HierarchicalSampler(table, list(names), sets, size, small="drop")
+    sampler = HierarchicalSampler(table, list(names), sets, size, on_small_group="drop")
     draw = sampler.block(0, 40_000)
     assert draw.indices.shape == (40_000, math.prod(sets), size)
     chances = draws_of(pruned(tree_of(table, names), sets, size), sets, size)
@@ -157,16 +157,16 @@ def test_of_any_table(data):
     tree = tree_of(table, names, lambda row: where is None or row % 2 == 0)
     left = pruned(tree, sets, size)
 
-    def make(small):
-        return HierarchicalSampler(table, list(names), sets, size, where=where, small=small, seed=3)
+    def make(on_small_group):
+        return HierarchicalSampler(table, list(names), sets, size, where=where, on_small_group=on_small_group, seed=3)
 
     if left is None:
-        for small in ("error", "drop"):
+        for on_small_group in ("error", "drop"):
             with pytest.raises(SamplerError):
-                make(small)
+                make(on_small_group)
         return
     if left != tree:
-        with pytest.raises(SamplerError, match="small='drop'"):
+        with pytest.raises(SamplerError, match="on_small_group='drop'"):
             make("error")
     sampler = make("drop")
     draw = sampler.block(0, 30)
@@ -212,13 +212,18 @@ def test_on_a_grid_and_on_columns_and_again_from_plain_data():
 
 def test_groups_with_too_few_groups_are_named():
     table = table_of([[5, 5, 5], [5, 0, 0], [5, 5, 0]])
-    with pytest.raises(SamplerError, match=r"1 of 6 groups of a, b lie within .*first: a = a1, b = b0.*small='drop'"):
+    with pytest.raises(
+        SamplerError, match=r"1 of 6 groups of a, b lie within .*first: a = a1, b = b0.*on_small_group='drop'"
+    ):
         HierarchicalSampler(table, ["a", "b"], [2, 2], 5)
-    assert set(HierarchicalSampler(table, ["a", "b"], [2, 2], 5, small="drop")[0].inactive["a"].tolist()) == {0, 2}
+    assert set(HierarchicalSampler(table, ["a", "b"], [2, 2], 5, on_small_group="drop")[0].inactive["a"].tolist()) == {
+        0,
+        2,
+    }
     with pytest.raises(SamplerError, match="3 groups of a are drawn, and at most 2 can be, with size=5"):
-        HierarchicalSampler(table, ["a", "b"], [3, 2], 5, small="drop")
+        HierarchicalSampler(table, ["a", "b"], [3, 2], 5, on_small_group="drop")
     with pytest.raises(SamplerError, match="4 groups of b are drawn, and at most 3 can be within one of a"):
-        HierarchicalSampler(table, ["a", "b"], [1, 4], 5, small="drop")
+        HierarchicalSampler(table, ["a", "b"], [1, 4], 5, on_small_group="drop")
 
 
 @pytest.mark.parametrize(
@@ -235,7 +240,7 @@ def test_groups_with_too_few_groups_are_named():
         ({"sets": [2**20, 2**20]}, SamplerError, "sets of a step"),
         ({"size": 0}, SamplerError, "size must be an integer from 1"),
         ({"size": 7}, SamplerError, "fewer than the 7 rows"),
-        ({"small": "short"}, SamplerError, "small must be error or drop"),
+        ({"on_small_group": "short"}, SamplerError, "on_small_group must be error or drop"),
         ({"where": "half > 1"}, SamplerError, "where or weights leave out all"),
         ({"seed": -1}, SamplerError, "seed"),
     ],

@@ -9,7 +9,7 @@ from scipy import stats
 
 from setsup.errors import FactorError, SamplerError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.random import below, fold, permute, stream_key
+from setsup.random import fold, permute, randint_below, stream_key
 from setsup.samplers import (
     DomainSampler,
     EpisodeSampler,
@@ -83,17 +83,19 @@ def test_numbers_below_large_sizes_are_the_documented_formula():
     for n in (2**53 + 1, 2**54, 3 * 2**60, 63**10, 2**62 - 1, 2**63 - 1):
         more = fold(words, 0)
         exact = [((int(word) << 64 | int(next_)) * n) >> 128 for word, next_ in zip(words, more, strict=True)]
-        assert below(words, n).tolist() == exact
-        assert below(words, np.full(len(words), n)).tolist() == exact
+        assert randint_below(words, n).tolist() == exact
+        assert randint_below(words, np.full(len(words), n)).tolist() == exact
         assert max(exact) < n
-        assert [int(below(word, n)) for word in words[:4]] == exact[:4]
+        assert [int(randint_below(word, n)) for word in words[:4]] == exact[:4]
 
 
 def test_sizes_on_both_sides_of_the_edge_in_one_draw():
     words = fold(stream_key(1, "large"), np.arange(8))
     sizes = np.array([5, 2**53, 2**53 + 1, 2**60, 1, 2**40, 2**62 - 1, 7])
-    assert below(words, sizes).tolist() == [int(below(w, int(n))) for w, n in zip(words, sizes, strict=True)]
-    assert below(words, 2**53).tolist() == [int(word) >> 11 for word in words]
+    assert randint_below(words, sizes).tolist() == [
+        int(randint_below(w, int(n))) for w, n in zip(words, sizes, strict=True)
+    ]
+    assert randint_below(words, 2**53).tolist() == [int(word) >> 11 for word in words]
 
 
 @pytest.mark.parametrize("n", [2**53 + 1, 63**10, 2**62 - 1])
@@ -118,8 +120,8 @@ def test_large_permutations_are_even_and_repeat_nothing(n):
         {"values": "equal"},
         {"values": "different"},
         {"choose": "rows"},
-        {"small": "short"},
-        {"small": "replace"},
+        {"on_small_group": "short"},
+        {"on_small_group": "replace"},
         {"unconstrained": 1},
     ],
 )

@@ -137,7 +137,7 @@ def test_never_and_always():
 
 def test_padding_is_not_replaced():
     table = both(pool=20)
-    base = SetSampler(table, inactive=[["hue"], []], size=15, small="short", where="part == 'a'")
+    base = SetSampler(table, inactive=[["hue"], []], size=15, on_small_group="short", where="part == 'a'")
     draw = Mixture(base, "part == 'b'", p=1).block(0, 50)
     assert np.array_equal(draw.mask, base.block(0, 50).mask)
     assert ((draw.indices[:, 1] >= 12) == draw.mask[:, 1]).all()
@@ -205,7 +205,7 @@ def test_a_pool_that_is_large_enough():
     table = both(pool=4)
     Mixture(base_of(table, size=4), "part == 'b'")
     with pytest.raises(SamplerError, match=r"the pool .* has 4 rows; a set takes 5"):
-        Mixture(base_of(table, inactive=[["hue"], []], size=5, small="short"), "part == 'b'")
+        Mixture(base_of(table, inactive=[["hue"], []], size=5, on_small_group="short"), "part == 'b'")
 
 
 @pytest.mark.parametrize(
@@ -353,18 +353,18 @@ BASES = {
         {((a,), (b, c)): 1 / 6 for a, b, c in itertools.permutations(range(3))},
     ),
     "equal short": (
-        dict(size=[1, 4], values="equal", small="short"),
+        dict(size=[1, 4], values="equal", on_small_group="short"),
         {((a,), (b, c)): 1 / 6 for a, b, c in itertools.permutations(range(3))},
     ),
     "equal replace": (
-        dict(size=2, values="equal", small="replace", weights="w"),
+        dict(size=2, values="equal", on_small_group="replace", weights="w"),
         {
             ((a, b), (c, d)): (1 + a) * (1 + b) * (1 + c) * (1 + d) / 6**4
             for a, b, c, d in itertools.product(range(3), repeat=4)
         },
     ),
     "replace": (
-        dict(size=4, sets=1, small="replace"),
+        dict(size=4, sets=1, on_small_group="replace"),
         {(rows,): 3.0**-4 for rows in itertools.product(range(3), repeat=4)},
     ),
 }
@@ -407,7 +407,7 @@ def test_copies_of_a_row_are_lost_one_by_one():
 def test_sets_that_are_mixed_twice_and_once():
     """Four rows with repeats in each of two independent sets, of which the second is mixed twice."""
     table = concat([FactorTable([HUE], {"hue": np.arange(count) % 3}) for count in (2, 4, 4)])
-    base = SetSampler(table, [], size=3, small="replace", where="part == 'a'")
+    base = SetSampler(table, [], size=3, on_small_group="replace", where="part == 'a'")
     mixed = Mixture(Mixture(base, "part == 'b'", [0, 1], p=0.5), "part == 'c'", [1], p=0.2)
     missed = (1 - 0.5 / 2) ** 3 * (1 - 0.5 * 0.8 / 2) ** 3
     assert mixed.reach().chance([0, 1]) == pytest.approx([1 - missed] * 2)

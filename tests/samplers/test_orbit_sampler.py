@@ -89,7 +89,7 @@ def test_the_width_is_that_of_the_largest_orbit_that_can_be_drawn():
 
 def test_an_orbit_without_canonical_row_does_not_set_the_width():
     table = FactorTable.from_values({"face": ["a"] * 5 + ["b", "b"] + ["c"], "camera": ["x"] * 5 + ["y", "x", "y"]})
-    draw = OrbitSampler(table, "face", sets=2, canonical={"camera": "y"}, small="drop").block(0, 9)
+    draw = OrbitSampler(table, "face", sets=2, canonical={"camera": "y"}, on_small_group="drop").block(0, 9)
     assert draw.indices.shape == (9, 2, 2)
     assert set(draw.inactive["face"].ravel().tolist()) == {1, 2}
     assert set(draw.canonical.ravel().tolist()) == {5, 7}
@@ -134,12 +134,12 @@ def test_some_members_are_a_uniform_ordered_choice():
 def test_orbits_of_fewer_members_than_are_drawn():
     table = table_of([2, 6, 1, 5])
     members = members_of(table)
-    with pytest.raises(SamplerError, match=r"2 of 4 groups.*face = f2: 1; face = f0: 2.*small='drop'"):
+    with pytest.raises(SamplerError, match=r"2 of 4 groups.*face = f2: 1; face = f0: 2.*on_small_group='drop'"):
         OrbitSampler(table, "face", sets=2, size=4)
-    dropped = OrbitSampler(table, "face", sets=2, size=4, small="drop").block(0, 200)
+    dropped = OrbitSampler(table, "face", sets=2, size=4, on_small_group="drop").block(0, 200)
     assert set(dropped.inactive["face"].ravel().tolist()) == {1, 3}
-    short = OrbitSampler(table, "face", sets=4, size=4, small="short").block(0, 3000)
-    again = OrbitSampler(table, "face", sets=4, size=4, small="replace").block(0, 3000)
+    short = OrbitSampler(table, "face", sets=4, size=4, on_small_group="short").block(0, 3000)
+    again = OrbitSampler(table, "face", sets=4, size=4, on_small_group="replace").block(0, 3000)
     assert again.mask is None
     for face, rows in members.items():
         few = min(len(rows), 4)
@@ -276,7 +276,7 @@ def test_canonical_rows(canonical, where, size):
     expected = {face: canonical_by_hand(table, rows, canonical) for face, rows in members.items()}
     found = {face: row for face, row in expected.items() if row is not None}
     sets = min(3, len(found))
-    sampler = OrbitSampler(table, "face", sets, size, canonical=canonical, small="drop", where=where)
+    sampler = OrbitSampler(table, "face", sets, size, canonical=canonical, on_small_group="drop", where=where)
     draw = sampler.block(0, 200)
     assert draw.canonical.dtype == np.int64
     assert draw.canonical.shape == (200, sets)
@@ -287,10 +287,10 @@ def test_canonical_rows(canonical, where, size):
     else:
         assert f"{len(members) - len(found)} orbits without a canonical row" in str(sampler.report())
         with pytest.raises(SamplerError, match="no row with canonical") as refusal:
-            OrbitSampler(table, "face", sets, size, canonical=canonical, where=where, small="short")
+            OrbitSampler(table, "face", sets, size, canonical=canonical, where=where, on_small_group="short")
         lost = sorted(face for face in members if face not in found)
         assert [f"face = f{face}" in str(refusal.value) for face in lost] == [True] * min(len(lost), 5)
-        assert "small='drop'" in str(refusal.value)
+        assert "on_small_group='drop'" in str(refusal.value)
 
 
 def test_the_canonical_row_by_a_continuous_value():
@@ -321,7 +321,7 @@ def test_an_expression_gives_the_first_row_that_satisfies_it(rows, member, sessi
     expression = f"member <= {member} {'and' if both else 'or'} session == {session}"
 
     def sampler():
-        return OrbitSampler(table, "face", max(len(expected), 1), canonical=expression, small="drop")
+        return OrbitSampler(table, "face", max(len(expected), 1), canonical=expression, on_small_group="drop")
 
     if not expected:
         with pytest.raises(SamplerError, match="no row with canonical"):
@@ -333,10 +333,17 @@ def test_an_expression_gives_the_first_row_that_satisfies_it(rows, member, sessi
 
 def test_no_orbit_has_a_canonical_row():
     table = table_of([30, 40])
-    for small in ("error", "drop"):
+    for on_small_group in ("error", "drop"):
         with pytest.raises(SamplerError, match=r"2 of 2 orbits have no row.*face = f0; face = f1") as refusal:
-            OrbitSampler(table, "face", sets=1, canonical={"camera": "050"}, where="camera == '051'", small=small)
-        assert "pass small='drop'" not in str(refusal.value)
+            OrbitSampler(
+                table,
+                "face",
+                sets=1,
+                canonical={"camera": "050"},
+                where="camera == '051'",
+                on_small_group=on_small_group,
+            )
+        assert "pass on_small_group='drop'" not in str(refusal.value)
 
 
 def test_the_report_counts_orbits_without_a_canonical_row_as_left_out():
@@ -344,7 +351,7 @@ def test_the_report_counts_orbits_without_a_canonical_row_as_left_out():
         [Factor("face", Kind.NOMINAL, ("a", "b", "c")), Factor("light", Kind.ORDINAL, (1, 2))],
         {"face": [0, 0, 1, 1, 1, 2], "light": [0, 1, 1, 1, 1, 0]},
     )
-    report = OrbitSampler(table, "face", sets=1, size=1, canonical={"light": 1}, small="drop").report()
+    report = OrbitSampler(table, "face", sets=1, size=1, canonical={"light": 1}, on_small_group="drop").report()
     assert (report.entries[0].groups, report.entries[0].drawable, report.entries[0].unreachable) == (3, 2, 3)
     assert report.notes == ["1 orbits without a canonical row are left out"]
 
@@ -367,7 +374,7 @@ def test_no_canonical_rows_unless_asked():
         ({"values": "diferent"}, SamplerError, "did you mean 'different'"),
         ({"values": "equal"}, SamplerError, "values must be one of different, independent, not"),
         ({"choose": "group"}, SamplerError, "did you mean 'groups'"),
-        ({"small": "shrt"}, SamplerError, "did you mean 'short'"),
+        ({"on_small_group": "shrt"}, SamplerError, "did you mean 'short'"),
         ({"sets": 0}, SamplerError, "sets must be an integer"),
         ({"size": 0}, SamplerError, "size must be an integer"),
         ({"size": False}, SamplerError, "size must be an integer"),

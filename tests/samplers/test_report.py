@@ -87,21 +87,21 @@ def test_a_full_grid_by_counting(table, size):
     [("levels", (Fraction(1, 2),) * 2), ("groups", (Fraction(1, 2),) * 2), ("rows", (Fraction(3, 8), Fraction(5, 8)))],
 )
 def test_ragged_groups_by_counting(choose, chances):
-    entry = SetSampler(RAGGED, ["a"], size=2, small="drop", choose=choose).report().entries[0]
+    entry = SetSampler(RAGGED, ["a"], size=2, on_small_group="drop", choose=choose).report().entries[0]
     assert (entry.groups, entry.drawable, entry.smallest, entry.largest) == (3, 2, 1, 5)
     assert (entry.unreachable, entry.unknown, entry.excluded) == (1, 1, 0)
     check(entry, RAGGED, [[0, 1, 2], [3, 4, 5, 6, 7]], list(chances), 2, ["b", "c"])
 
 
 def test_short_groups_by_counting():
-    entry = SetSampler(RAGGED, ["a"], size=4, small="short").report().entries[0]
+    entry = SetSampler(RAGGED, ["a"], size=4, on_small_group="short").report().entries[0]
     assert (entry.drawable, entry.unreachable) == (3, 0)
     groups = [[0, 1, 2], [3, 4, 5, 6, 7], [8]]
     check(entry, RAGGED, groups, [Fraction(1, 3)] * 3, 4, ["b", "c"])
 
 
 def test_replacement_by_counting():
-    entry = SetSampler(RAGGED, ["a"], size=4, small="replace").report().entries[0]
+    entry = SetSampler(RAGGED, ["a"], size=4, on_small_group="replace").report().entries[0]
     groups = [[0, 1, 2], [3, 4, 5, 6, 7], [8]]
     shared, distinct, sets = 0.0, {"b": 0.0, "c": 0.0}, 0
     for rows in groups:
@@ -118,7 +118,7 @@ def test_replacement_by_counting():
 
 
 def test_where_and_unknown_rows_are_counted_apart():
-    entry = SetSampler(RAGGED, ["a"], size=2, small="drop", where="b <= 1").report().entries[0]
+    entry = SetSampler(RAGGED, ["a"], size=2, on_small_group="drop", where="b <= 1").report().entries[0]
     assert (entry.unknown, entry.excluded, entry.groups, entry.drawable) == (1, 3, 3, 2)
     assert entry.unreachable == 1
 
@@ -144,7 +144,7 @@ def test_the_numbers_are_those_of_draws():
 def test_each_list_has_an_entry_once():
     sampler = SetSampler(grid_of(2, 3, 4), [["a"], [], ["a"], ["b", "a"]], size=2, sets=4)
     assert [entry.inactive for entry in sampler.report().entries] == ["a", "nothing", "a, b"]
-    random = SetSampler(grid_of(2, 3, 4), ["a", "b", "c"], size=2, random=2)
+    random = SetSampler(grid_of(2, 3, 4), ["a", "b", "c"], size=2, num_fixed=2)
     assert [entry.inactive for entry in random.report().entries] == ["a, b", "a, c", "b, c"]
 
 
@@ -183,13 +183,13 @@ def test_astronomic_numbers_of_sets():
 
 def test_a_report_survives_pickling_of_its_sampler():
     for table in (grid_of(30, 10, 4), spelled_out(grid_of(30, 10, 4)), RAGGED):
-        sampler = SetSampler(table, ["a", "b"], size=2, small="short")
+        sampler = SetSampler(table, ["a", "b"], size=2, on_small_group="short")
         assert pickle.loads(pickle.dumps(sampler)).report() == sampler.report()
 
 
 def test_weights_and_tolerances_leave_out_what_is_not_known():
-    near = SetSampler(RAGGED, ["a", "x"], size=2, small="drop", tolerance={"x": 1.0}).report()
-    heavy = SetSampler(RAGGED, ["a"], size=2, small="drop", weights=[1, 1, 0, 1, 1, 1, 1, 1, 1, 1]).report()
+    near = SetSampler(RAGGED, ["a", "x"], size=2, on_small_group="drop", tolerance={"x": 1.0}).report()
+    heavy = SetSampler(RAGGED, ["a"], size=2, on_small_group="drop", weights=[1, 1, 0, 1, 1, 1, 1, 1, 1, 1]).report()
     for report in (near, heavy):
         entry = report.entries[0]
         assert math.isnan(entry.log10_sets)
@@ -202,7 +202,7 @@ def test_weights_and_tolerances_leave_out_what_is_not_known():
 
 
 def test_the_report_in_words():
-    text = str(SetSampler(RAGGED, ["a"], size=2, small="drop", where="b != 3").report()).splitlines()
+    text = str(SetSampler(RAGGED, ["a"], size=2, on_small_group="drop", where="b != 3").report()).splitlines()
     assert text[0] == "SetSampler: 2 sets of 2, independent values"
     assert text[1] == "inactive: a"
     assert text[2] == "  groups of rows with equal values: 3, of 1 to 3 rows each; 2 can be drawn"

@@ -113,10 +113,10 @@ def check(sampler, table, where=None):
         yield entry, counts
 
 
-@pytest.mark.parametrize("small", ["error", "drop", "short", "replace"])
+@pytest.mark.parametrize("on_small_group", ["error", "drop", "short", "replace"])
 @pytest.mark.parametrize("values", ["independent", "equal", "different"])
 @pytest.mark.parametrize("lists", LISTS)
-def test_sets(lists, values, small):
+def test_sets(lists, values, on_small_group):
     cases = [
         (RAGGED, "levels", None),
         (RAGGED, "rows", None),
@@ -126,17 +126,24 @@ def test_sets(lists, values, small):
     ]
     for table, choose, where in cases:
         size = 3 if table is RAGGED else 2
-        options = {"size": size, "values": values, "small": small, "choose": choose, "where": where, "seed": 3}
+        options = {
+            "size": size,
+            "values": values,
+            "on_small_group": on_small_group,
+            "choose": choose,
+            "where": where,
+            "seed": 3,
+        }
         try:
             sampler = SetSampler(table, **LISTS[lists], **options)
         except SamplerError:  # too few rows, or groups
             continue
         for entry, counts in check(sampler, table, where):
             need = size * (LISTS[lists]["sets"] if values == "equal" else 1)
-            assert entry.drawable == ((counts >= need).sum() if small in ("error", "drop") else len(counts))
+            assert entry.drawable == ((counts >= need).sum() if on_small_group in ("error", "drop") else len(counts))
 
 
-@pytest.mark.parametrize("small", ["drop", "short", "replace"])
+@pytest.mark.parametrize("on_small_group", ["drop", "short", "replace"])
 @pytest.mark.parametrize(
     "options",
     [
@@ -144,27 +151,27 @@ def test_sets(lists, values, small):
         {"inactive": ["a"], "sets": 3, "unconstrained": 2},
         {"inactive": [["a"], ["a", "c"], ["a"]], "sets": 3},
         {"inactive": [["a"], []], "sets": 2},
-        {"inactive": ["a", "c", "d"], "random": 1, "sets": 2},
-        {"inactive": ["a", "b", "c"], "random": 2, "sets": 2, "unconstrained": 1},
-        {"inactive": ["a", "c"], "random": 1, "sets": 2, "values": "different"},
-        {"inactive": ["a", "c"], "random": 1, "sets": 2, "values": "equal"},
+        {"inactive": ["a", "c", "d"], "num_fixed": 1, "sets": 2},
+        {"inactive": ["a", "b", "c"], "num_fixed": 2, "sets": 2, "unconstrained": 1},
+        {"inactive": ["a", "c"], "num_fixed": 1, "sets": 2, "values": "different"},
+        {"inactive": ["a", "c"], "num_fixed": 1, "sets": 2, "values": "equal"},
     ],
 )
-def test_lists_of_sets(options, small):
+def test_lists_of_sets(options, on_small_group):
     for size in (2, 4):
         try:
-            sampler = SetSampler(RAGGED, size=size, small=small, **options)
+            sampler = SetSampler(RAGGED, size=size, on_small_group=on_small_group, **options)
         except SamplerError:
             continue
         assert len(list(check(sampler, RAGGED))) == len(sampler.report().entries)
 
 
-@pytest.mark.parametrize("small", ["drop", "short", "replace"])
-def test_tolerances(small):
+@pytest.mark.parametrize("on_small_group", ["drop", "short", "replace"])
+def test_tolerances(on_small_group):
     for names, tolerance, where, size in itertools.product(
         (["x"], ["a", "x"]), (0.0, 1.0, 4.0), (None, "c == 1"), (2, 3)
     ):
-        options = {"size": size, "small": small, "where": where, "tolerance": {"x": tolerance}}
+        options = {"size": size, "on_small_group": on_small_group, "where": where, "tolerance": {"x": tolerance}}
         try:
             sampler = SetSampler(RAGGED, names, **options)
         except SamplerError:
@@ -179,7 +186,7 @@ def test_tolerances(small):
         rows = sampler.block(0, STEPS)
         counted = rows.indices if rows.mask is None else rows.indices[rows.mask]
         assert entry.groups == len(widest)
-        assert entry.drawable == sum(width >= size or small != "drop" for width in widest.values())
+        assert entry.drawable == sum(width >= size or on_small_group != "drop" for width in widest.values())
         assert (entry.smallest, entry.largest) == (min(widest.values()), max(widest.values()))
         assert entry.narrowest == widths[eligible].min()
         assert (entry.excluded, entry.unknown) == ((~mask).sum(), (mask & ~eligible).sum())
@@ -198,7 +205,7 @@ def test_windows_in_words():
 
 def test_weights():
     weights = np.arange(len(RAGGED)) % 4
-    sampler = SetSampler(RAGGED, ["a"], size=2, small="short", weights=weights)
+    sampler = SetSampler(RAGGED, ["a"], size=2, on_small_group="short", weights=weights)
     entry = sampler.report().entries[0]
     draw = sampler.block(0, STEPS)
     known = (weights > 0) & (RAGGED.codes("a") >= 0)
@@ -207,11 +214,13 @@ def test_weights():
     assert entry.unreachable == known.sum() - len(np.unique(draw.indices[draw.mask])) == 0
 
 
-@pytest.mark.parametrize("small", ["drop", "short", "replace"])
+@pytest.mark.parametrize("on_small_group", ["drop", "short", "replace"])
 @pytest.mark.parametrize("domains", ["balanced", "independent", "all"])
 @pytest.mark.parametrize("sets", [1, 2, 3])
-def test_domains(sets, domains, small):
-    sampler = DomainSampler(RAGGED, "a", sets=sets, size=3, domains=domains, small=small, where="e == 0")
+def test_domains(sets, domains, on_small_group):
+    sampler = DomainSampler(
+        RAGGED, "a", sets=sets, size=3, domains=domains, on_small_group=on_small_group, where="e == 0"
+    )
     entry = sampler.report().entries[0]
     if sets == 1 and domains != "independent":
         assert math.isnan(entry.shared_rows)
@@ -223,17 +232,17 @@ def test_domains(sets, domains, small):
 @pytest.mark.parametrize("values", ["independent", "different"])
 def test_orbits(values, size):
     smalls = ("drop", "short") if size else ("drop", "short", "replace")  # whole orbits repeat no row
-    for choose, small, orbit in itertools.product(("levels", "groups", "rows"), smalls, ("a", ["a", "c"])):
-        options = {"sets": 2, "size": size, "values": values, "choose": choose, "small": small}
+    for choose, on_small_group, orbit in itertools.product(("levels", "groups", "rows"), smalls, ("a", ["a", "c"])):
+        options = {"sets": 2, "size": size, "values": values, "choose": choose, "on_small_group": on_small_group}
         (_,) = check(OrbitSampler(RAGGED, orbit, **options), RAGGED)
-    lost = OrbitSampler(RAGGED, "a", sets=2, size=2, small="drop", canonical={"c": 0})
+    lost = OrbitSampler(RAGGED, "a", sets=2, size=2, on_small_group="drop", canonical={"c": 0})
     entry = lost.report().entries[0]
     known = np.flatnonzero(RAGGED.codes("a") >= 0)
     assert entry.unreachable == len(known) - len(np.unique(lost.block(0, STEPS).indices))
 
 
 def test_triplets():
-    sampler = TripletSampler(RAGGED, "a", triplets=32, small="drop")
+    sampler = TripletSampler(RAGGED, "a", triplets=32, on_small_group="drop")
     entry = sampler.report().entries[0]
     known, _ = check_rows(entry, RAGGED, ["a"])
     seen = sampler.block(0, STEPS).indices
@@ -262,7 +271,7 @@ def test_mixtures():
 
 
 def test_what_cannot_vary_is_not_said_to():
-    fixed = SetSampler(RAGGED, ["a"], size=2, small="drop", where="c == 1").report().entries[0]
+    fixed = SetSampler(RAGGED, ["a"], size=2, on_small_group="drop", where="c == 1").report().entries[0]
     assert "c" not in fixed.distinct
     assert "d" not in fixed.distinct  # which follows a
     assert "e" not in fixed.distinct  # which has one level

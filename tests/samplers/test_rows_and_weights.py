@@ -180,7 +180,7 @@ def test_weights_may_be_a_factor(name):
 
 def test_reports_name_the_weights_of_each_set_and_of_samplers_within():
     table = table_of(TABLE.column("a").tolist(), weight=WEIGHTS, other=WEIGHTS)
-    sets = SetSampler(table, active=["a"], size=2, sets=2, weights=["weight", None], small="drop")
+    sets = SetSampler(table, active=["a"], size=2, sets=2, weights=["weight", None], on_small_group="drop")
     assert sets.report().notes == [
         "rows are drawn by weight: weight (set 0), none (set 1)",
         "other not fixed: a continuous factor needs a tolerance",  # but not weight, which is no matter of the set
@@ -216,12 +216,12 @@ def test_visits_of_a_weighted_domain_are_independent():
 
 def test_short_and_replaced_domains_keep_their_weights():
     table, weights = table_of([0, 0, 1, 1, 1, 1]), [1, 3, 1, 2, 3, 4]
-    short = DomainSampler(table, "a", sets=2, size=3, small="short", weights=weights).block(0, 4000)
+    short = DomainSampler(table, "a", sets=2, size=3, on_small_group="short", weights=weights).block(0, 4000)
     rows = short.indices[short.inactive["a"] == 0]
     assert (short.mask[short.inactive["a"] == 0] == [True, True, False]).all()
     assert (rows[:, 2] == rows[:, 0]).all()
     assert fits(Counter(map(tuple, rows[:, :2].tolist())), {(0, 1): 0.25, (1, 0): 0.75})
-    replaced = DomainSampler(table, "a", sets=2, size=3, small="replace", weights=weights).block(0, 4000)
+    replaced = DomainSampler(table, "a", sets=2, size=3, on_small_group="replace", weights=weights).block(0, 4000)
     rows = replaced.indices[replaced.inactive["a"] == 0]
     chances = {key: 0.25 ** key.count(0) * 0.75 ** key.count(1) for key in itertools.product((0, 1), repeat=3)}
     assert fits(Counter(map(tuple, rows.tolist())), chances)
@@ -266,7 +266,7 @@ def triplet_chances(codes, weights, choose):
 @pytest.mark.parametrize("heavy", [1, 500])
 def test_triplets_by_weight_follow_their_distribution(choose, heavy):
     codes, weights = [0, 0, 0, 1, 1, 2, 3, 3], [1, 2, 1, 3, heavy, 2, 0, 1]
-    sampler = TripletSampler(table_of(codes), "a", triplets=4, choose=choose, small="drop", weights=weights)
+    sampler = TripletSampler(table_of(codes), "a", triplets=4, choose=choose, on_small_group="drop", weights=weights)
     seen = Counter(map(tuple, sampler.block(0, 5000).indices.reshape(-1, 3).tolist()))
     assert fits(seen, triplet_chances(codes, weights, choose))
     assert len(triplet_chances(codes, weights, choose)) == round(10 ** sampler.report().entries[0].log10_sets)
@@ -319,10 +319,10 @@ def test_rows_of_a_weighted_pool_follow_successive_sampling():
 
 def test_short_sets_are_in_the_order_of_successive_sampling():
     weights = [1.0, 2, 5, 0]
-    draw = SetSampler(table_of([0] * 4), [], size=6, sets=1, small="short", weights=weights).block(0, 6000)
+    draw = SetSampler(table_of([0] * 4), [], size=6, sets=1, on_small_group="short", weights=weights).block(0, 6000)
     assert draw.mask[:, 0].tolist() == [[True] * 3 + [False] * 3] * 6000
     assert fits(Counter(map(tuple, draw.indices[:, 0, :3].tolist())), ordered_chances(weights, 3))
-    tiny = SetSampler(table_of([0] * 2), [], size=3, sets=1, small="short", weights=[1.0, 5e-324]).block(0, 50)
+    tiny = SetSampler(table_of([0] * 2), [], size=3, sets=1, on_small_group="short", weights=[1.0, 5e-324]).block(0, 50)
     assert (tiny.indices[:, 0, :2] == [0, 1]).all()
 
 
@@ -336,9 +336,11 @@ def test_any_weights_of_any_sampler(codes, name, data):
     kept = data.draw(st.lists(st.booleans(), min_size=len(codes), max_size=len(codes)))
     table = table_of(codes)
     make = {
-        "domains": lambda **given: DomainSampler(table, "a", sets=9, size=2, domains="all", small="drop", **given),
-        "orbits": lambda **given: OrbitSampler(table, "a", 2, 2, values="independent", small="drop", **given),
-        "triplets": lambda **given: TripletSampler(table, "a", triplets=3, small="drop", **given),
+        "domains": lambda **given: DomainSampler(
+            table, "a", sets=9, size=2, domains="all", on_small_group="drop", **given
+        ),
+        "orbits": lambda **given: OrbitSampler(table, "a", 2, 2, values="independent", on_small_group="drop", **given),
+        "triplets": lambda **given: TripletSampler(table, "a", triplets=3, on_small_group="drop", **given),
         "passes": lambda **given: EpochSampler(table, size=2, **given),
     }[name]
     allowed = {row for row, weight in enumerate(weights) if weight > 0 and kept[row]}

@@ -87,12 +87,18 @@ def test_a_schedule_without_changes_is_the_size(name):
 
 
 @pytest.mark.parametrize("weights", [None, [1, 2, 3, 4, 5, 6]])
-@pytest.mark.parametrize("small", ["error", "short"])
-def test_sets_of_every_size_follow_their_distribution(weights, small):
+@pytest.mark.parametrize("on_small_group", ["error", "short"])
+def test_sets_of_every_size_follow_their_distribution(weights, on_small_group):
     """Ordered choices of a size, when a larger size, also one that the group does not have, is drawn elsewhere."""
-    most = 9 if small == "short" else 4
+    most = 9 if on_small_group == "short" else 4
     sampler = SetSampler(
-        table_of([0] * 6), [], size={0: 2, 4000: most}, sets=1, small=small, weights=weights, seed=most
+        table_of([0] * 6),
+        [],
+        size={0: 2, 4000: most},
+        sets=1,
+        on_small_group=on_small_group,
+        weights=weights,
+        seed=most,
     )
     law = {}
     load = weights or [1] * 6
@@ -101,14 +107,14 @@ def test_sets_of_every_size_follow_their_distribution(weights, small):
     seen = Counter(tuple(sets[0]) for sets in members(sampler.block(0, 4000)))
     assert set(seen) <= set(law)
     assert chisquare([seen[key] for key in law], [4000 * law[key] for key in law]).pvalue > 1e-5
-    assert sampler.block(4000, 4009).mask is None or small == "short"
+    assert sampler.block(4000, 4009).mask is None or on_small_group == "short"
 
 
 def test_groups_have_rows_for_the_largest_size_at_every_step():
     table = table_of([0, 0, 1, 1, 1])
     with pytest.raises(SamplerError, match="have fewer than the 3 rows that a draw takes"):
         SetSampler(table, ["a"], size={0: 2, 1000: 3})
-    dropped = SetSampler(table, ["a"], size={0: 2, 1000: 3}, small="drop")
+    dropped = SetSampler(table, ["a"], size={0: 2, 1000: 3}, on_small_group="drop")
     assert (dropped.block(0, 50).inactive["a"] == 1).all()
     assert "figures are for the largest size" in str(dropped.report())
     assert "SetSampler: 2 sets of 2, from step 1,000 on 3, independent values" in str(dropped.report())
@@ -128,7 +134,9 @@ def test_rounds_of_domains_begin_again_where_the_size_changes():
 
 
 def test_short_domains_by_the_size_of_the_step():
-    sampler = DomainSampler(table_of([0, 0, 0, 1, 1, 1, 1, 1, 1]), "a", sets=2, size={0: 2, 10: 5}, small="short")
+    sampler = DomainSampler(
+        table_of([0, 0, 0, 1, 1, 1, 1, 1, 1]), "a", sets=2, size={0: 2, 10: 5}, on_small_group="short"
+    )
     draw = sampler.block(0, 20)
     sizes = draw.mask.sum(axis=2)
     assert (sizes[:10] == 2).all()
@@ -165,7 +173,7 @@ def test_any_schedule_is_a_function_of_the_step(sizes, first, name, start):
 
 def test_the_number_of_random_factors_changes_with_the_step():
     table = grid(2, 2, 2, 8)
-    sampler = SetSampler(table, ["a", "b", "c"], random={0: 3, 3000: 1, 6000: 0}, size=3)
+    sampler = SetSampler(table, ["a", "b", "c"], num_fixed={0: 3, 3000: 1, 6000: 0}, size=3)
     draw = sampler.block(0, 6010)
     fixed = np.stack([draw.inactive[name][:, 0] >= 0 for name in "abc"], axis=1)
     assert fixed[:3000].all()
@@ -177,7 +185,7 @@ def test_the_number_of_random_factors_changes_with_the_step():
         codes = table.codes(name, draw.indices)
         has = draw.inactive[name] >= 0
         assert (codes[has] == draw.inactive[name][has][:, None]).all()
-    constant = SetSampler(table, ["a", "b", "c"], random=1, size=3).block(3000, 6000)
+    constant = SetSampler(table, ["a", "b", "c"], num_fixed=1, size=3).block(3000, 6000)
     assert np.array_equal(constant.indices, draw.indices[3000:6000])
     assert returns(sampler, table)
     assert "factors fixed at random: 3, from step 3,000 on 1, from step 6,000 on 0" in str(sampler.report())
@@ -239,7 +247,7 @@ def test_support_and_query_share_a_group_and_no_row():
 
 
 def test_a_short_group_is_dealt_in_turn():
-    sampler = SetSampler(table_of([0] * 5 + [1] * 12), ["a"], size=[2, 6], values="equal", small="short")
+    sampler = SetSampler(table_of([0] * 5 + [1] * 12), ["a"], size=[2, 6], values="equal", on_small_group="short")
     for codes, sets in zip(sampler.block(0, 60).inactive["a"], members(sampler.block(0, 60)), strict=True):
         assert [len(rows) for rows in sets] == ([2, 3] if codes[0] == 0 else [2, 6])
         assert len({row for rows in sets for row in rows}) == sum(map(len, sets))
@@ -287,7 +295,7 @@ def test_a_mixture_knows_the_rows_of_each_set():
         ({"size": {0: 5, 9: [5]}}, "size from step 9 on must be an integer from 1 to"),
         ({"size": [5]}, "size has 1 items for sets=2: give one per set, or one for all"),
         ({"size": [5, 0]}, "size of set 1 must be an integer from 1 to"),
-        ({"random": {0: 1, 4: 3}, "inactive": ["a", "b"]}, "random, of 2 listed factors, must be an integer"),
+        ({"num_fixed": {0: 1, 4: 3}, "inactive": ["a", "b"]}, "random, of 2 listed factors, must be an integer"),
         ({"where": ["a == 0"] * 3}, "where has 3 items for sets=2: give one per set, or one for all"),
         ({"weights": [None] * 3}, "weights has 3 items for sets=2"),
         ({"where": ["a == 0", [99]]}, "row 99 of where is out of range"),

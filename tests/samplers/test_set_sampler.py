@@ -73,7 +73,7 @@ def groups_of(table, names, mask=None):
     return found
 
 
-def check_sets(table, draw, lists, size, mask=None, small="error"):
+def check_sets(table, draw, lists, size, mask=None, on_small_group="error"):
     """Every set is exact, of one group, without repeats, padded and masked as documented."""
     steps, sets, width = draw.indices.shape
     assert (sets, width) == (len(lists), size)
@@ -91,12 +91,12 @@ def check_sets(table, draw, lists, size, mask=None, small="error"):
         group = members[place][key]
         assert set(rows) <= set(group)
         drawn = [row for row, counts in zip(rows, counted[step, place], strict=False) if counts]
-        if len(group) >= size or small == "short":
+        if len(group) >= size or on_small_group == "short":
             assert len(set(drawn)) == len(drawn)
-        if len(group) >= size or small == "replace":
+        if len(group) >= size or on_small_group == "replace":
             assert len(drawn) == size
         else:
-            assert small == "short"
+            assert on_small_group == "short"
             assert sorted(drawn) == group
             assert rows[len(drawn) :] == [rows[0]] * (size - len(drawn))
             assert counted[step, place].tolist() == [True] * len(drawn) + [False] * (size - len(drawn))
@@ -128,7 +128,7 @@ def closure(table, names):
 @given(table=tables(), data=st.data())
 def test_every_set_is_exact_without_repeats_and_every_row_reachable(table, data):
     held = data.draw(st.lists(st.sampled_from(table.names), unique=True))
-    small = data.draw(st.sampled_from(["error", "drop", "short", "replace"]))
+    on_small_group = data.draw(st.sampled_from(["error", "drop", "short", "replace"]))
     choose = data.draw(st.sampled_from(["levels", "groups", "rows"]))
     where = data.draw(st.sampled_from([None, "a <= 1", "a != 0"]))
     size = data.draw(st.integers(1, 4))
@@ -136,30 +136,34 @@ def test_every_set_is_exact_without_repeats_and_every_row_reachable(table, data)
     names = closure(table, held)
     groups = groups_of(table, sorted(names, key=table.names.index), mask)
     sizes = [len(rows) for rows in groups.values()]
-    arguments = {"size": size, "sets": 2, "small": small, "choose": choose, "where": where, "seed": 3}
-    impossible = not sizes or (small == "error" and min(sizes) < size) or (small == "drop" and max(sizes) < size)
+    arguments = {"size": size, "sets": 2, "on_small_group": on_small_group, "choose": choose, "where": where, "seed": 3}
+    impossible = (
+        not sizes
+        or (on_small_group == "error" and min(sizes) < size)
+        or (on_small_group == "drop" and max(sizes) < size)
+    )
     if impossible:
         with pytest.raises(SamplerError):
             SetSampler(table, held, **arguments)
         return
     sampler = SetSampler(table, held, **arguments)
-    check_sets(table, sampler.block(0, 30), [names, names], size, mask, small)
-    drawable = {row for rows in groups.values() if len(rows) >= size or small != "drop" for row in rows}
+    check_sets(table, sampler.block(0, 30), [names, names], size, mask, on_small_group)
+    drawable = {row for rows in groups.values() if len(rows) >= size or on_small_group != "drop" for row in rows}
     assert set(sampler.block(0, 3000).indices.ravel().tolist()) == drawable
 
 
 @given(table=tables(), data=st.data())
 def test_lists_for_each_set(table, data):
     lists = data.draw(st.lists(st.lists(st.sampled_from(table.names), unique=True), min_size=1, max_size=3))
-    sampler = SetSampler(table, [[]] * len(lists), size=2, sets=len(lists), small="replace")
+    sampler = SetSampler(table, [[]] * len(lists), size=2, sets=len(lists), on_small_group="replace")
     assert sampler.unconstrained_sets == frozenset(range(len(lists)))
     try:
-        sampler = SetSampler(table, lists, size=2, sets=len(lists), small="short")
+        sampler = SetSampler(table, lists, size=2, sets=len(lists), on_small_group="short")
     except SamplerError:  # a factor that no row knows
         assert any(not groups_of(table, tuple(closure(table, names))) for names in lists)
         return
     closed = [closure(table, names) for names in lists]
-    check_sets(table, sampler.block(0, 20), closed, 2, small="short")
+    check_sets(table, sampler.block(0, 20), closed, 2, on_small_group="short")
     assert sampler.unconstrained_sets == {place for place, names in enumerate(lists) if not names}
 
 
@@ -168,12 +172,12 @@ def test_steps_blocks_shards_and_orders_agree(table, data, seed):
     held = data.draw(st.lists(st.sampled_from(table.names), unique=True))
     options = data.draw(
         st.sampled_from(
-            [{}, {"values": "equal"}, {"values": "different"}, {"unconstrained": 1}, {"random": len(held) // 2}]
+            [{}, {"values": "equal"}, {"values": "different"}, {"unconstrained": 1}, {"num_fixed": len(held) // 2}]
         )
     )
-    small = data.draw(st.sampled_from(["short", "replace"]))
+    on_small_group = data.draw(st.sampled_from(["short", "replace"]))
     try:
-        sampler = SetSampler(table, held, size=3, small=small, seed=seed, **options)
+        sampler = SetSampler(table, held, size=3, on_small_group=on_small_group, seed=seed, **options)
     except SamplerError:
         return
     start = data.draw(st.one_of(st.integers(0, 100), st.just(2**63 - 7)))
@@ -212,7 +216,7 @@ def test_grids_and_columns_give_identical_draws(data, sizes):
         st.sampled_from([{}, {"values": "equal"}, {"values": "different"}, {"unconstrained": 1}, {"where": "a < 2"}])
     )
     options["choose"] = data.draw(st.sampled_from(["levels", "groups", "rows"]))
-    options["small"] = data.draw(st.sampled_from(["drop", "short", "replace"]))
+    options["on_small_group"] = data.draw(st.sampled_from(["drop", "short", "replace"]))
     options["size"] = data.draw(st.integers(1, 5))
     one, other = made(grid, held, **options), made(columns, held, **options)
     if isinstance(one, str) or isinstance(other, str):
@@ -226,7 +230,7 @@ def test_grids_and_columns_give_identical_draws(data, sizes):
 
 def test_masks_are_none_where_every_slot_counts():
     table = columns_of(a=[0, 1, 1])
-    sampler = SetSampler(table, ["a"], size=2, sets=1, small="short")
+    sampler = SetSampler(table, ["a"], size=2, sets=1, on_small_group="short")
     singles = [sampler[step] for step in range(20)]
     for step, draw in zip(range(20), sampler, strict=False):
         assert (draw.mask is None) == (singles[step].mask is None) == (singles[step].inactive["a"][0] == 1)
@@ -353,13 +357,13 @@ def test_equal_values_need_the_sum_of_the_sizes():
     table = columns_of(a=[0] * 3 + [1] * 4)
     with pytest.raises(SamplerError, match=r"1 of 2 groups of a have fewer than the 4 rows"):
         SetSampler(table, ["a"], size=2, values="equal")
-    draw = SetSampler(table, ["a"], size=2, values="equal", small="drop").block(0, 50)
+    draw = SetSampler(table, ["a"], size=2, values="equal", on_small_group="drop").block(0, 50)
     assert (draw.inactive["a"] == 1).all()
 
 
 def test_equal_values_deal_a_short_group_evenly():
     table = columns_of(a=[0] * 5 + [1] * 9)
-    sampler = SetSampler(table, ["a"], size=3, sets=3, values="equal", small="short")
+    sampler = SetSampler(table, ["a"], size=3, sets=3, values="equal", on_small_group="short")
     draw = sampler.block(0, 200)
     few = draw.inactive["a"][:, 0] == 0
     assert draw.mask[few].sum(-1).tolist() == [[2, 2, 1]] * few.sum()
@@ -382,9 +386,9 @@ def test_different_values_are_pairwise_different():
 
 def test_different_counts_drawable_groups_only():
     table = columns_of(a=[0, 1, 1, 2, 2])
-    SetSampler(table, ["a"], size=2, values="different", small="drop")
+    SetSampler(table, ["a"], size=2, values="different", on_small_group="drop")
     with pytest.raises(SamplerError, match="needs 3 drawable groups of a, and there are 2"):
-        SetSampler(table, ["a"], size=2, sets=3, values="different", small="drop")
+        SetSampler(table, ["a"], size=2, sets=3, values="different", on_small_group="drop")
 
 
 def test_unconstrained_sets_fix_nothing_and_draw_from_all_rows():
@@ -408,7 +412,7 @@ def test_where_restricts_free_sets_too_and_never_renumbers():
 
 def test_a_random_subset_is_uniform_and_the_same_in_all_sets():
     grid = grid_of(2, 2, 2, 4)
-    draw = SetSampler(grid, ["a", "b", "c"], size=2, sets=2, random=2).block(0, 6000)
+    draw = SetSampler(grid, ["a", "b", "c"], size=2, sets=2, num_fixed=2).block(0, 6000)
     held = np.stack([draw.inactive[name] >= 0 for name in "abc"], axis=-1)
     assert (held[:, 0] == held[:, 1]).all()
     assert (held.sum(-1) == 2).all()
@@ -425,16 +429,16 @@ def test_a_random_subset_is_uniform_and_the_same_in_all_sets():
 
 def test_a_random_choice_among_active_factors_and_none_at_all():
     grid = grid_of(2, 3, 4)
-    draw = SetSampler(grid, active=["c"], size=2, random=1, unconstrained=1).block(0, 300)
+    draw = SetSampler(grid, active=["c"], size=2, num_fixed=1, unconstrained=1).block(0, 300)
     assert list(draw.inactive) == ["a", "b"]
     assert ((draw.inactive["a"][:, 0] >= 0) != (draw.inactive["b"][:, 0] >= 0)).all()
     assert (draw.inactive["a"][:, 1] == -1).all()
-    assert SetSampler(grid, ["a", "b"], size=2, random=0)[0].inactive == {}
+    assert SetSampler(grid, ["a", "b"], size=2, num_fixed=0)[0].inactive == {}
 
 
 def test_a_random_nested_factor_brings_its_category():
     table = FactorTable([factor("kind", 2), factor("thing", 2, "kind"), factor("view", 4)])
-    draw = SetSampler(table, ["thing", "kind"], size=2, random=1).block(0, 200)
+    draw = SetSampler(table, ["thing", "kind"], size=2, num_fixed=1).block(0, 200)
     assert (draw.inactive["kind"] >= 0).all()
     assert 0 < (draw.inactive["thing"][:, 0] >= 0).mean() < 1
 
@@ -511,15 +515,15 @@ def test_error_names_the_smallest_five():
     text = str(error.value)
     assert "6 of 7 groups of a have fewer than the 8 rows" in text
     assert "smallest: a = 0: 1; a = 1: 2; a = 2: 3; a = 3: 4; a = 4: 5)" in text
-    assert all(mend in text for mend in ("lower size", "small='drop'", "'short'", "'replace'"))
+    assert all(mend in text for mend in ("lower size", "on_small_group='drop'", "'short'", "'replace'"))
 
 
 def test_error_when_even_the_largest_group_is_too_small():
-    for small in ("error", "drop"):
+    for on_small_group in ("error", "drop"):
         with pytest.raises(SamplerError, match="7 of 7 groups") as error:
-            SetSampler(UNEVEN, ["a"], size=10, small=small)
-        assert "lower size, or pass small='short'" in str(error.value)  # with fewer factors it would hold none
-        assert "small='drop'" not in str(error.value)
+            SetSampler(UNEVEN, ["a"], size=10, on_small_group=on_small_group)
+        assert "lower size, or pass on_small_group='short'" in str(error.value)  # with fewer factors it would hold none
+        assert "on_small_group='drop'" not in str(error.value)
 
 
 def test_a_group_of_exactly_the_size_is_large_enough():
@@ -530,7 +534,7 @@ def test_a_group_of_exactly_the_size_is_large_enough():
 
 
 def test_drop_leaves_small_groups_out():
-    sampler = SetSampler(UNEVEN, ["a"], size=5, small="drop")
+    sampler = SetSampler(UNEVEN, ["a"], size=5, on_small_group="drop")
     draw = sampler.block(0, 3000)
     check_sets(UNEVEN, draw, [{"a"}] * 2, 5)
     assert even(np.bincount(draw.inactive["a"].ravel())[4:]) > RARE
@@ -538,8 +542,8 @@ def test_drop_leaves_small_groups_out():
 
 
 def test_short_uses_all_rows_in_keyed_order():
-    draw = SetSampler(UNEVEN, ["a"], size=5, sets=1, small="short").block(0, 7000)
-    check_sets(UNEVEN, draw, [{"a"}], 5, small="short")
+    draw = SetSampler(UNEVEN, ["a"], size=5, sets=1, on_small_group="short").block(0, 7000)
+    check_sets(UNEVEN, draw, [{"a"}], 5, on_small_group="short")
     assert even(np.bincount(draw.inactive["a"].ravel())) > RARE
     three = draw.indices[draw.inactive["a"][:, 0] == 2, 0, :3]
     assert even(list(Counter(map(tuple, three.tolist())).values())) > RARE
@@ -547,8 +551,8 @@ def test_short_uses_all_rows_in_keyed_order():
 
 
 def test_replace_repeats_in_small_groups_only():
-    draw = SetSampler(UNEVEN, ["a"], size=4, sets=1, small="replace").block(0, 8000)
-    check_sets(UNEVEN, draw, [{"a"}], 4, small="replace")
+    draw = SetSampler(UNEVEN, ["a"], size=4, sets=1, on_small_group="replace").block(0, 8000)
+    check_sets(UNEVEN, draw, [{"a"}], 4, on_small_group="replace")
     assert draw.mask is None
     two = draw.indices[draw.inactive["a"][:, 0] == 1, 0] - 1
     assert even(np.bincount(two @ [8, 4, 2, 1], minlength=16)) > RARE
@@ -570,7 +574,7 @@ WRONG = [
     ({}, "name the factors that sets fix, inactive=.*: a, b, c"),
     ({"inactive": ["a"], "active": ["b"]}, "not both"),
     ({"inactive": [["a"], ["b"]], "active": ["b"]}, "one list per set goes with"),
-    ({"inactive": [["a"], ["b"]], "random": 1}, "one list per set goes with"),
+    ({"inactive": [["a"], ["b"]], "num_fixed": 1}, "one list per set goes with"),
     ({"inactive": [["a"], ["b"]], "unconstrained": 1}, "one list per set goes with"),
     ({"inactive": [["a"], ["a"]], "values": "equal"}, "one list per set goes with"),
     ({"inactive": [["a"], ["b"]], "sets": 3}, "inactive has 2 lists for sets=3"),
@@ -591,13 +595,13 @@ WRONG = [
     ({"inactive": ["a"], "unconstrained": 0.5}, "unconstrained must be"),
     ({"inactive": ["a"], "unconstrained": 1, "values": "equal"}, "needs the same list in all sets"),
     ({"inactive": ["a"], "unconstrained": 1, "values": "different"}, "needs the same list in all sets"),
-    ({"inactive": ["a", "b"], "random": 3}, "random, of 2 listed factors, must be an integer from 0 to 2, not 3"),
-    ({"inactive": ["a", "b"], "random": -1}, "random, of 2 listed factors, must be"),
-    ({"inactive": ["a", "b"], "random": 1.5}, "random, of 2 listed factors, must be"),
+    ({"inactive": ["a", "b"], "num_fixed": 3}, "random, of 2 listed factors, must be an integer from 0 to 2, not 3"),
+    ({"inactive": ["a", "b"], "num_fixed": -1}, "random, of 2 listed factors, must be"),
+    ({"inactive": ["a", "b"], "num_fixed": 1.5}, "random, of 2 listed factors, must be"),
     ({"inactive": ["a"], "choose": "level"}, "choose must be one of levels, groups, rows, not 'level'; did you mean"),
     ({"inactive": ["a"], "values": "equals"}, r"values must be one of .*did you mean 'equal'\?"),
-    ({"inactive": ["a"], "small": "drops"}, r"small must be one of .*did you mean 'drop'\?"),
-    ({"inactive": ["a"], "small": None}, "small must be one of"),
+    ({"inactive": ["a"], "on_small_group": "drops"}, r"on_small_group must be one of .*did you mean 'drop'\?"),
+    ({"inactive": ["a"], "on_small_group": None}, "on_small_group must be one of"),
     ({"inactive": ["a"], "seed": -1}, "seed must be"),
     ({"inactive": ["a"], "seed": 2**64}, "seed must be"),
     ({"inactive": ["a"], "stream": 1}, "stream must be a string"),
@@ -638,10 +642,10 @@ def test_an_outer_factor_cannot_be_active_alone():
 
 def test_too_many_random_subsets():
     table = grid_of(*[1] * 6)
-    SetSampler(table, list("abcdef"), size=1, random=3)
+    SetSampler(table, list("abcdef"), size=1, num_fixed=3)
     wide = FactorTable([factor(f"f{i}", 1) for i in range(30)])
     with pytest.raises(SamplerError, match="15 of 30 factors are more than 4096 choices"):
-        SetSampler(wide, list(wide.names), size=1, random=15)
+        SetSampler(wide, list(wide.names), size=1, num_fixed=15)
 
 
 @pytest.mark.parametrize("step", [-1, 2**63, 1.0, "1", None, True, slice(0, 3)])
@@ -674,7 +678,7 @@ def test_plain_data_has_every_argument():
         sets=3,
         unconstrained=1,
         choose="rows",
-        small="short",
+        on_small_group="short",
         tolerance={"yaw": np.float32(3.5)},
         where="kind == 0",
         seed=np.uint64(2**64 - 1),

@@ -78,34 +78,42 @@ SAMPLERS = {
     "equal values": lambda: SetSampler(GRID, inactive=["b", "a"], size=4, values="equal"),
     "different values": lambda: SetSampler(GRID, inactive=["b", "a"], size=4, values="different"),
     "sets of columns": lambda: SetSampler(COLUMNS, inactive=["light"], size=6, choose="rows"),
-    "nested, dropped": lambda: SetSampler(COLUMNS, inactive=["item"], size=20, small="drop", choose="groups"),
-    "short sets": lambda: SetSampler(COLUMNS, inactive=["item", "light"], size=8, small="short"),
-    "short equal sets": lambda: SetSampler(COLUMNS, inactive=["item"], size=9, small="short", values="equal"),
-    "replaced sets": lambda: SetSampler(COLUMNS, inactive=["item", "light"], size=8, small="replace"),
+    "nested, dropped": lambda: SetSampler(COLUMNS, inactive=["item"], size=20, on_small_group="drop", choose="groups"),
+    "short sets": lambda: SetSampler(COLUMNS, inactive=["item", "light"], size=8, on_small_group="short"),
+    "short equal sets": lambda: SetSampler(COLUMNS, inactive=["item"], size=9, on_small_group="short", values="equal"),
+    "replaced sets": lambda: SetSampler(COLUMNS, inactive=["item", "light"], size=8, on_small_group="replace"),
     "one list a set": lambda: SetSampler(COLUMNS, inactive=[["light"], ["kind"], []], size=6, sets=3),
     "unconstrained": lambda: SetSampler(COLUMNS, inactive=["light"], unconstrained=1, size=6),
-    "random factors": lambda: SetSampler(GRID, inactive=["a", "b", "c"], random=1, size=6, unconstrained=1),
-    "tolerance": lambda: SetSampler(COLUMNS, inactive=["kind", "yaw"], tolerance={"yaw": 40.0}, size=4, small="drop"),
-    "short tolerance": lambda: SetSampler(COLUMNS, inactive=["yaw"], tolerance={"yaw": 3.0}, size=9, small="short"),
+    "random factors": lambda: SetSampler(GRID, inactive=["a", "b", "c"], num_fixed=1, size=6, unconstrained=1),
+    "tolerance": lambda: SetSampler(
+        COLUMNS, inactive=["kind", "yaw"], tolerance={"yaw": 40.0}, size=4, on_small_group="drop"
+    ),
+    "short tolerance": lambda: SetSampler(
+        COLUMNS, inactive=["yaw"], tolerance={"yaw": 3.0}, size=9, on_small_group="short"
+    ),
     "weights": lambda: SetSampler(COLUMNS, inactive=["kind"], weights="weight", size=6),
     "weight array": lambda: SetSampler(GRID, inactive=["a"], weights=np.arange(len(GRID)) % 7, size=6),
     "sets where": lambda: SetSampler(COLUMNS, inactive=["kind"], where="light >= 0.5", size=6, seed=2**64 - 1),
     "domains": lambda: DomainSampler(COLUMNS, "kind", sets=3, size=7),
     "large domains": lambda: DomainSampler(LARGE, "d", sets=2, size=7),
-    "short domains": lambda: DomainSampler(COLUMNS, "item", sets=8, size=20, small="short"),
-    "replaced domains": lambda: DomainSampler(COLUMNS, ["item"], sets=5, size=20, small="replace", seed=3),
-    "independent domains": lambda: DomainSampler(COLUMNS, "item", 5, 20, domains="independent", small="short"),
+    "short domains": lambda: DomainSampler(COLUMNS, "item", sets=8, size=20, on_small_group="short"),
+    "replaced domains": lambda: DomainSampler(COLUMNS, ["item"], sets=5, size=20, on_small_group="replace", seed=3),
+    "independent domains": lambda: DomainSampler(COLUMNS, "item", 5, 20, domains="independent", on_small_group="short"),
     "all domains": lambda: DomainSampler(GRID, ("a", "b"), sets=50, size=4, domains="all"),
     "whole orbits": lambda: OrbitSampler(COLUMNS, "item", sets=3, canonical="argmin:yaw"),
-    "some of orbits": lambda: OrbitSampler(COLUMNS, "item", 3, 4, canonical={"light": 0.5}, small="drop"),
+    "some of orbits": lambda: OrbitSampler(COLUMNS, "item", 3, 4, canonical={"light": 0.5}, on_small_group="drop"),
     "independent orbits": lambda: OrbitSampler(GRID, ["b"], 3, 4, values="independent", choose="rows"),
-    "short orbits": lambda: OrbitSampler(COLUMNS, "item", 3, 30, small="short", choose="levels", canonical="first"),
+    "short orbits": lambda: OrbitSampler(
+        COLUMNS, "item", 3, 30, on_small_group="short", choose="levels", canonical="first"
+    ),
     "triplets": lambda: TripletSampler(COLUMNS, "item", triplets=9),
     "triplets of a grid": lambda: TripletSampler(GRID, ["a", "b"], triplets=9, choose="levels"),
-    "episodes": lambda: EpisodeSampler(COLUMNS, "item", 4, 1, 2, small="drop"),
+    "episodes": lambda: EpisodeSampler(COLUMNS, "item", 4, 1, 2, on_small_group="drop"),
     "episodes of many rows": lambda: EpisodeSampler(LARGE, "d", 2, 5, 9),
-    "episodes of one kind": lambda: EpisodeSampler(COLUMNS, "item", 2, 1, 2, within="kind", small="drop"),
-    "episodes across lights": lambda: EpisodeSampler(COLUMNS, "item", 3, 2, 3, across="light", small="drop", seed=3),
+    "episodes of one kind": lambda: EpisodeSampler(COLUMNS, "item", 2, 1, 2, within="kind", on_small_group="drop"),
+    "episodes across lights": lambda: EpisodeSampler(
+        COLUMNS, "item", 3, 2, 3, across="light", on_small_group="drop", seed=3
+    ),
     "pairs in time": lambda: SequencePairSampler(COLUMNS, "item", "weight", 2, 9, where="light >= 0.5"),
     "pairs of a grid": lambda: SequencePairSampler(GRID, ["a", "b"], "c", 3, 9),
     "neighbours": lambda: NeighbourSampler(COLUMNS, near(), sets=9),
@@ -121,7 +129,7 @@ SAMPLERS = {
         COLUMNS, positive="item == anchor.item and light != anchor.light", negative="item != anchor.item"
     ),
     "orbits of an anchor": lambda: OrbitSampler(
-        COLUMNS, "item", 3, 9, members="light != anchor.light", small="short", canonical="first"
+        COLUMNS, "item", 3, 9, members="light != anchor.light", on_small_group="short", canonical="first"
     ),
     "passes": lambda: EpochSampler(COLUMNS, size=64),
     "large passes": lambda: EpochSampler(LARGE, size=200, where="d != 1"),
@@ -129,7 +137,7 @@ SAMPLERS = {
     "two passes": lambda: EpochSampler(GRID, size=5, epochs=2, where="c > 2"),
     "ordered pass": lambda: EpochSampler(GRID, size=3, epochs=1, shuffle=False, where="a != 0"),
     "copies in passes": lambda: EpochSampler(COLUMNS, size=8, epochs=2, partial="pad", repeats=4),
-    "hierarchy": lambda: HierarchicalSampler(COLUMNS, ["kind", "item"], [2, 2], 3, small="drop"),
+    "hierarchy": lambda: HierarchicalSampler(COLUMNS, ["kind", "item"], [2, 2], 3, on_small_group="drop"),
     "hierarchy of a grid": lambda: HierarchicalSampler(GRID, ["c", ["a", "b"]], [3, 4], 1),
     "mixture": mixture,
     "rising mixture": lambda: mixture(p=Stepwise(0.9, every=4, levels=5), seed=7, stream="photos"),
@@ -137,12 +145,15 @@ SAMPLERS = {
         EpochSampler(BOTH, size=5, epochs=3, partial="pad", where="part == 'a'"), "part == 'b'", [0], 0.5
     ),
     "sizes of sets": lambda: SetSampler(COLUMNS, ["kind"], size=[3, {0: 2, 9: 5}], weights=[None, "weight"]),
-    "scheduled sets": lambda: SetSampler(GRID, ["a", "b", "c"], random={0: 2, 7: 1}, size={0: 3, 20: 5}, small="short"),
+    "scheduled sets": lambda: SetSampler(
+        GRID, ["a", "b", "c"], num_fixed={0: 2, 7: 1}, size={0: 3, 20: 5}, on_small_group="short"
+    ),
     "scheduled domains": lambda: DomainSampler(COLUMNS, "kind", sets=3, size={0: 4, 11: 7}, weights="weight"),
     "weighted passes": lambda: EpochSampler(COLUMNS, size=64, weights="weight", where=list(range(0, 300, 2))),
-    "weighted triplets": lambda: TripletSampler(COLUMNS, "item", triplets=9, weights="weight", small="drop"),
+    "weighted triplets": lambda: TripletSampler(COLUMNS, "item", triplets=9, weights="weight", on_small_group="drop"),
     "zip": lambda: Zip(
-        SetSampler(COLUMNS, inactive=["kind"], size=4), DomainSampler(COLUMNS, "item", sets=3, size=9, small="short")
+        SetSampler(COLUMNS, inactive=["kind"], size=4),
+        DomainSampler(COLUMNS, "item", sets=3, size=9, on_small_group="short"),
     ),
     "zip of a sampler with itself": lambda: Zip(mixture(), mixture(p=0.6), mixture()),
     "zip of passes": lambda: Zip(
@@ -518,7 +529,7 @@ def test_a_changed_list_does_not_reach_the_sampler():
     sampler = SetSampler(COLUMNS, inactive=held, size=4, weights=weights)
     near = SetSampler(COLUMNS, inactive=["yaw"], tolerance=tolerance, size=4)
     canonical = {"light": 0.5}
-    orbits = OrbitSampler(COLUMNS, names := ["item"], 3, canonical=canonical, small="drop")
+    orbits = OrbitSampler(COLUMNS, names := ["item"], 3, canonical=canonical, on_small_group="drop")
     domains = DomainSampler(COLUMNS, names, sets=2, size=3)
     stated = [copy.deepcopy(each_.to_dict()) for each_ in (sampler, near, orbits, domains)]
     drawn = [each_.block(0, 9).indices for each_ in (sampler, near, orbits, domains)]

@@ -57,7 +57,7 @@ def assert_agrees(drawn, chances):
 @pytest.mark.parametrize("sizes", [[2, 3, 4], [1, 4, 2, 1], [2, 2], [1, 3]], ids=str)
 def test_triplets_come_as_often_as_documented(sizes, choose):
     table = table_of(sizes, unknown=2)
-    sampler = TripletSampler(table, "face", triplets=7, choose=choose, small="drop")
+    sampler = TripletSampler(table, "face", triplets=7, choose=choose, on_small_group="drop")
     draw = sampler.block(0, 4000)
     assert draw.indices.shape == (4000, 7, 3)
     assert draw.mask is None
@@ -90,9 +90,11 @@ def test_anchor_and_positive_share_an_orbit_and_the_negative_does_not(data):
     able = [rows for rows in orbits.values() if len(rows) > 1]
     if not able or len(orbits) < 2:
         with pytest.raises(SamplerError):
-            TripletSampler(table, "face", where=where, small="drop")
+            TripletSampler(table, "face", where=where, on_small_group="drop")
         return
-    sampler = TripletSampler(table, "face", 9, small="drop", where=where, seed=data.draw(st.integers(0, 2**64 - 1)))
+    sampler = TripletSampler(
+        table, "face", 9, on_small_group="drop", where=where, seed=data.draw(st.integers(0, 2**64 - 1))
+    )
     drawn = sampler.block(0, 30).indices
     code = table.codes("face", drawn)
     assert (drawn[..., 0] != drawn[..., 1]).all()
@@ -109,20 +111,20 @@ def test_orbits_of_one_row():
         SamplerError, match=r"2 of 4 groups.*fewer than the 2 rows.*face = f0: 1; face = f2: 1"
     ) as refusal:
         TripletSampler(table, "face")
-    assert "small='drop'" in str(refusal.value)
+    assert "on_small_group='drop'" in str(refusal.value)
     assert "'replace'" not in str(refusal.value)
     assert "'short'" not in str(refusal.value)
-    drawn = TripletSampler(table, "face", small="drop").block(0, 200).indices
+    drawn = TripletSampler(table, "face", on_small_group="drop").block(0, 200).indices
     lonely = {row for rows in orbits_of(table).values() if len(rows) == 1 for row in rows}
     assert not lonely & set(drawn[..., :2].ravel().tolist())
     assert lonely < set(drawn[..., 2].ravel().tolist())
     with pytest.raises(SamplerError, match="fewer than the 2 rows"):
-        TripletSampler(table_of([1, 1, 1]), "face", small="drop")
+        TripletSampler(table_of([1, 1, 1]), "face", on_small_group="drop")
 
 
 def test_the_report_counts_triplets():
     table = table_of([1, 3, 1, 2])
-    report = TripletSampler(table, "face", small="drop").report()
+    report = TripletSampler(table, "face", on_small_group="drop").report()
     entry = report.entries[0]
     orbits = orbits_of(table).values()
     every = {(a, p, n) for o in orbits for q in orbits if q is not o for a in o for p in o if a != p for n in q}
@@ -153,8 +155,8 @@ def test_on_a_grid_and_on_columns():
         ({"orbit": "fce"}, FactorError, "did you mean 'face'"),
         ({"triplets": 0}, SamplerError, "triplets must be an integer"),
         ({"triplets": 1.5}, SamplerError, "triplets must be an integer"),
-        ({"small": "short"}, SamplerError, "small must be error or drop"),
-        ({"small": "replace"}, SamplerError, "small must be error or drop"),
+        ({"on_small_group": "short"}, SamplerError, "on_small_group must be error or drop"),
+        ({"on_small_group": "replace"}, SamplerError, "on_small_group must be error or drop"),
         ({"choose": "row"}, SamplerError, "did you mean 'rows'"),
         ({"where": "face == 'f1'"}, SamplerError, "only one orbit"),
         ({"where": "face == 'f1' and half > 1"}, SamplerError, "where or weights leave out all"),
@@ -166,10 +168,10 @@ def test_wrong_arguments(arguments, error, sentence):
         TripletSampler(table_of([4, 4, 4]), **{"orbit": "face", **arguments})
 
 
-@pytest.mark.parametrize("small", [np.array([1, 2]), np.array(["error", "drop"]), [], None, 1])
-def test_what_is_no_policy_for_small_orbits_is_one_sentence(small):
+@pytest.mark.parametrize("on_small_group", [np.array([1, 2]), np.array(["error", "drop"]), [], None, 1])
+def test_what_is_no_policy_for_small_orbits_is_one_sentence(on_small_group):
     table = FactorTable.from_values({"id": np.arange(12) % 4})
-    with pytest.raises(SamplerError, match="small must be error or drop"):
-        TripletSampler(table, "id", small=small)
-    with pytest.raises(SamplerError, match="small goes with orbit"):
-        TripletSampler(table, positive="id == anchor.id", negative="id != anchor.id", small=small)
+    with pytest.raises(SamplerError, match="on_small_group must be error or drop"):
+        TripletSampler(table, "id", on_small_group=on_small_group)
+    with pytest.raises(SamplerError, match="on_small_group goes with orbit"):
+        TripletSampler(table, positive="id == anchor.id", negative="id != anchor.id", on_small_group=on_small_group)

@@ -119,13 +119,13 @@ def test_a_row_of_hardly_any_weight_is_drawn_where_no_other_is_left(weights):
 def test_any_weights_draw_rows_of_weight_without_repeats(weights, data):
     codes = data.draw(st.lists(st.integers(0, 2), min_size=len(weights), max_size=len(weights)))
     size = data.draw(st.integers(1, 4))
-    small = data.draw(st.sampled_from(["drop", "short", "replace"]))
+    on_small_group = data.draw(st.sampled_from(["drop", "short", "replace"]))
     counts = Counter(code for code, weight in zip(codes, weights, strict=False) if weight > 0)
-    if not counts or (small == "drop" and max(counts.values()) < size):
+    if not counts or (on_small_group == "drop" and max(counts.values()) < size):
         with pytest.raises(SamplerError):
-            SetSampler(table_of(codes), ["a"], size=size, weights=weights, small=small)
+            SetSampler(table_of(codes), ["a"], size=size, weights=weights, on_small_group=on_small_group)
         return
-    draw = SetSampler(table_of(codes), ["a"], size=size, weights=weights, small=small).block(0, 20)
+    draw = SetSampler(table_of(codes), ["a"], size=size, weights=weights, on_small_group=on_small_group).block(0, 20)
     mask = np.ones(draw.indices.shape, bool) if draw.mask is None else draw.mask
     assert (np.array(weights)[draw.indices] > 0).all()
     assert (np.array(codes)[draw.indices] == draw.inactive["a"][..., None]).all()
@@ -137,8 +137,8 @@ def test_any_weights_draw_rows_of_weight_without_repeats(weights, data):
     ):
         few = counts[code] < size
         drawn = [row for row, counts_ in zip(rows, counted, strict=False) if counts_]
-        assert len(drawn) == (counts[code] if few and small == "short" else size)
-        assert len(set(drawn)) == len(drawn) or (few and small == "replace")
+        assert len(drawn) == (counts[code] if few and on_small_group == "short" else size)
+        assert len(set(drawn)) == len(drawn) or (few and on_small_group == "replace")
 
 
 def test_rows_chooses_groups_by_their_weight():
@@ -156,7 +156,9 @@ def test_a_group_counts_its_rows_of_positive_weight():
     table, weights = table_of([0, 0, 0, 1, 1]), [1, 0, 0, 1, 1]
     with pytest.raises(SamplerError, match=r"1 of 2 groups .* fewer than the 2 rows .*smallest: a = 0: 1; a = 1: 2"):
         SetSampler(table, ["a"], size=2, weights=weights)
-    assert (SetSampler(table, ["a"], size=2, weights=weights, small="drop").block(0, 9).inactive["a"] == 1).all()
+    assert (
+        SetSampler(table, ["a"], size=2, weights=weights, on_small_group="drop").block(0, 9).inactive["a"] == 1
+    ).all()
 
 
 def test_rows_count_that_have_weight_and_fulfil_where():
@@ -164,14 +166,14 @@ def test_rows_count_that_have_weight_and_fulfil_where():
     options = {"size": 2, "weights": [1, 0, 1, 0, 1, 1], "where": "x == 1"}
     with pytest.raises(SamplerError, match=r"smallest: a = 0: 1; a = 1: 2"):
         SetSampler(table, ["a"], **options)
-    sampler = SetSampler(table, ["a"], small="drop", **options)
+    sampler = SetSampler(table, ["a"], on_small_group="drop", **options)
     assert (np.sort(sampler.block(0, 9).indices, axis=-1) == [4, 5]).all()
     assert sampler.report().entries[0].excluded == 3
 
 
 def test_replacement_is_by_weight():
     table, weights = table_of([0, 0, 1, 1, 1]), [1, 3, 1, 1, 1]
-    draw = SetSampler(table, ["a"], size=3, sets=1, weights=weights, small="replace").block(0, 8000)
+    draw = SetSampler(table, ["a"], size=3, sets=1, weights=weights, on_small_group="replace").block(0, 8000)
     rows = draw.indices[draw.inactive["a"][:, 0] == 0, 0]
     law = {key: math.prod((0.25, 0.75)[i] for i in key) for key in itertools.product((0, 1), repeat=3)}
     assert p_value(Counter(map(tuple, rows.tolist())), law) > RARE

@@ -73,13 +73,17 @@ def tables(draw):
 def test_every_member_lies_within_the_tolerance_and_every_reachable_row_comes(table, data):
     names = data.draw(st.sampled_from([(), ("a",)]))
     tolerance = data.draw(st.sampled_from([0.0, 0.5, 1.0, 2.5, 4.0, 6.0, 100.0]))
-    small = data.draw(st.sampled_from(["error", "drop", "short", "replace"]))
+    on_small_group = data.draw(st.sampled_from(["error", "drop", "short", "replace"]))
     where = data.draw(st.sampled_from([None, "a <= 1", "x > 0"]))
     size = data.draw(st.integers(1, 4))
     near = windows(table, tolerance, names, None if where is None else table.mask(where))
     widest = [max(len(rows) for rows in group.values()) for group in near.values()]
-    options = {"size": size, "small": small, "where": where, "tolerance": {"x": tolerance}, "sets": 2}
-    if not near or (small == "error" and min(widest) < size) or (small == "drop" and max(widest) < size):
+    options = {"size": size, "on_small_group": on_small_group, "where": where, "tolerance": {"x": tolerance}, "sets": 2}
+    if (
+        not near
+        or (on_small_group == "error" and min(widest) < size)
+        or (on_small_group == "drop" and max(widest) < size)
+    ):
         with pytest.raises(SamplerError):
             SetSampler(table, [*names, "x"], **options)
         return
@@ -96,13 +100,13 @@ def test_every_member_lies_within_the_tolerance_and_every_reachable_row_comes(ta
         drawn = [row for row, counts in zip(rows, counted, strict=False) if counts]
         if len(around) >= size:
             assert len(set(drawn)) == size
-        elif small == "short":
+        elif on_small_group == "short":
             assert sorted(drawn) == sorted(around)
             assert rows[len(drawn) :] == rows[:1] * (size - len(drawn))
         else:
-            assert small == "replace"
+            assert on_small_group == "replace"
             assert len(drawn) == size
-    anchors = [g[r] for g in near.values() for r in g if len(g[r]) >= size or small in ("short", "replace")]
+    anchors = [g[r] for g in near.values() for r in g if len(g[r]) >= size or on_small_group in ("short", "replace")]
     reachable = set().union(*anchors)
     assert set(sampler.block(0, 4000).indices.ravel().tolist()) == reachable
     entry = sampler.report().entries[0]
@@ -117,7 +121,7 @@ def test_every_member_lies_within_the_tolerance_and_every_reachable_row_comes(ta
 def test_neighbourhoods_do_not_depend_on_how_many_are_sought_at_a_time(monkeypatch, period):
     random = np.random.default_rng(7)
     table = table_of(random.uniform(0, 360, 300), random.integers(0, 3, 300), period)
-    options = {"size": 4, "tolerance": {"x": 9.0}, "small": "drop"}
+    options = {"size": 4, "tolerance": {"x": 9.0}, "on_small_group": "drop"}
     draws = [SetSampler(table, ["a", "x"], **options).block(0, 50).indices]
     monkeypatch.setattr("setsup.samplers.groups.window._BLOCK", 7)
     draws.append(SetSampler(table, ["a", "x"], **options).block(0, 50).indices)
@@ -127,10 +131,12 @@ def test_neighbourhoods_do_not_depend_on_how_many_are_sought_at_a_time(monkeypat
 @pytest.mark.long("statistics")
 @given(table=tables(), data=st.data())
 def test_steps_blocks_and_plain_data_agree(table, data):
-    options = data.draw(st.sampled_from([{}, {"values": "equal"}, {"unconstrained": 1}, {"random": 1}]))
-    small = data.draw(st.sampled_from(["short", "replace"]))
+    options = data.draw(st.sampled_from([{}, {"values": "equal"}, {"unconstrained": 1}, {"num_fixed": 1}]))
+    on_small_group = data.draw(st.sampled_from(["short", "replace"]))
     try:
-        sampler = SetSampler(table, ["a", "x"], size=3, small=small, tolerance={"x": 2.0}, seed=9, **options)
+        sampler = SetSampler(
+            table, ["a", "x"], size=3, on_small_group=on_small_group, tolerance={"x": 2.0}, seed=9, **options
+        )
     except SamplerError:
         return
     block = sampler.block(4, 12)
@@ -159,7 +165,7 @@ def test_fractions_are_as_far_apart_as_they_are_written(numbers, parts, toleranc
         numbers = [number % parts for number in numbers]
     table = table_of([scale * number / parts for number in numbers], period=turn)
     near = {"x": scale * tolerance / parts}
-    draw = SetSampler(table, ["x"], size=len(numbers), sets=1, small="short", tolerance=near).block(0, 30)
+    draw = SetSampler(table, ["x"], size=len(numbers), sets=1, on_small_group="short", tolerance=near).block(0, 30)
     mask = np.ones(draw.indices.shape, bool) if draw.mask is None else draw.mask
     for rows, counted in zip(draw.indices[:, 0], mask[:, 0], strict=True):
         gaps = [distance(number, numbers[rows[0]], None if turn is None else parts) for number in numbers]
@@ -167,7 +173,9 @@ def test_fractions_are_as_far_apart_as_they_are_written(numbers, parts, toleranc
 
 
 def test_tenths_differ_by_a_tenth():
-    draw = SetSampler(table_of([0.1, 0.2, 0.3, 0.4]), ["x"], size=2, sets=1, small="drop", tolerance={"x": 0.1})
+    draw = SetSampler(
+        table_of([0.1, 0.2, 0.3, 0.4]), ["x"], size=2, sets=1, on_small_group="drop", tolerance={"x": 0.1}
+    )
     assert {tuple(sorted(rows)) for rows in draw.block(0, 200).indices[:, 0].tolist()} == {(0, 1), (1, 2), (2, 3)}
 
 
@@ -180,7 +188,7 @@ def test_angles_beyond_their_period_keep_their_rounding():
 def test_a_tolerance_of_some_last_places_hardly_grows(tolerance, near):
     first = 2**23  # whose neighbours in float32 are the neighbouring integers
     table = table_of(range(first, first + 9))
-    draw = SetSampler(table, ["x"], size=9, sets=1, small="short", tolerance={"x": tolerance}).block(0, 60)
+    draw = SetSampler(table, ["x"], size=9, sets=1, on_small_group="short", tolerance={"x": tolerance}).block(0, 60)
     mask = np.ones(draw.indices.shape, bool) if draw.mask is None else draw.mask
     assert mask.sum(axis=-1).max() == near
 
@@ -260,20 +268,20 @@ def test_the_edge_of_the_tolerance_belongs_to_it():
 def test_anchors_are_uniform_over_drawable_rows_of_a_chosen_group():
     x, a = [0, 1, 9, 5, 5, 5, 5, 20, 40], [0, 0, 0, 1, 1, 1, 1, 1, 2]
     table = table_of(x, a)
-    draw = SetSampler(table, ["a", "x"], size=2, sets=1, small="drop", tolerance={"x": 1.0}).block(0, 8000)
+    draw = SetSampler(table, ["a", "x"], size=2, sets=1, on_small_group="drop", tolerance={"x": 1.0}).block(0, 8000)
     assert stats.chisquare(np.bincount(draw.inactive["a"][:, 0], minlength=2)).pvalue > RARE
     seen = np.bincount(draw.indices[:, 0, 0], minlength=9)
     assert stats.chisquare(seen[[0, 1]]).pvalue > RARE
     assert stats.chisquare(seen[3:7]).pvalue > RARE
     assert seen[[2, 7, 8]].sum() == 0
-    by_rows = SetSampler(table, ["a", "x"], size=2, sets=1, small="drop", choose="rows", tolerance={"x": 1.0})
+    by_rows = SetSampler(table, ["a", "x"], size=2, sets=1, on_small_group="drop", choose="rows", tolerance={"x": 1.0})
     groups = np.bincount(by_rows.block(0, 8000).inactive["a"][:, 0], minlength=2)
     assert stats.chisquare(groups, [3000, 5000]).pvalue > RARE  # by the sizes of the groups
 
 
 def test_replacement_in_narrow_neighbourhoods_only():
     table = table_of([0, 1, 10, 11, 12, 13])
-    draw = SetSampler(table, ["x"], size=3, sets=1, small="replace", tolerance={"x": 3.0}).block(0, 9000)
+    draw = SetSampler(table, ["x"], size=3, sets=1, on_small_group="replace", tolerance={"x": 3.0}).block(0, 9000)
     rows = draw.indices[:, 0]
     assert stats.chisquare(np.bincount(rows[:, 0], minlength=6)).pvalue > RARE
     lone = rows[rows[:, 0] == 0, 1:]
@@ -284,7 +292,7 @@ def test_replacement_in_narrow_neighbourhoods_only():
 
 def test_short_neighbourhoods_are_taken_whole():
     table = table_of([0, 1, 10])
-    draw = SetSampler(table, ["x"], size=4, sets=1, small="short", tolerance={"x": 3.0}).block(0, 3000)
+    draw = SetSampler(table, ["x"], size=4, sets=1, on_small_group="short", tolerance={"x": 3.0}).block(0, 3000)
     assert stats.chisquare(np.bincount(draw.indices[:, 0, 0], minlength=3)).pvalue > RARE
     alone = draw.indices[:, 0, 0] == 2
     assert (draw.indices[alone] == 2).all()
@@ -351,7 +359,7 @@ def test_one_of_each_list_may_be_continuous():
 
 def test_a_random_one_of_two_continuous_factors():
     table = table_of([0, 1, 5, 6], y=[0, 5, 0, 5])
-    draw = SetSampler(table, ["x", "y"], size=2, random=1, tolerance={"x": 1.0, "y": 0.5}).block(0, 400)
+    draw = SetSampler(table, ["x", "y"], size=2, num_fixed=1, tolerance={"x": 1.0, "y": 0.5}).block(0, 400)
     which = np.isnan(draw.inactive["x"])
     assert (which != np.isnan(draw.inactive["y"])).all()
     assert 0.4 < which[:, 0].mean() < 0.6
@@ -413,7 +421,7 @@ def test_rows_near_no_anchor_have_no_chance_at_all():
     # the shares of six anchors leave -6e-17 behind where they are added and taken back as floats
     values = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 50.0, 90.0]
     table = FactorTable.from_values({"age": values}, factors=[Factor("age", Kind.CONTINUOUS)])
-    reach = SetSampler(table, ["age"], tolerance={"age": 0.35}, sets=1, size=3, small="drop").reach()
+    reach = SetSampler(table, ["age"], tolerance={"age": 0.35}, sets=1, size=3, on_small_group="drop").reach()
     assert reach.chance(range(8))[6:].tolist() == [0.0, 0.0]
     assert reach.chance(range(6)).sum() == pytest.approx(3, abs=1e-12)  # the rows of a set
     assert reach.row(7).wait == np.inf

@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 
 from setsup.errors import EndlessError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind, concat
-from setsup.random import below, fold, stream_key
+from setsup.random import fold, randint_below, stream_key
 from setsup.samplers import (
     DomainSampler,
     Draw,
@@ -44,7 +44,7 @@ class Rows(Sampler):
         self._key, self._size = stream_key(seed, "Rows"), size
 
     def draws(self, steps):
-        return Draw(below(fold(fold(self._key, steps)[:, None, None], np.arange(self._size)), len(self.table)))
+        return Draw(randint_below(fold(fold(self._key, steps)[:, None, None], np.arange(self._size)), len(self.table)))
 
 
 # -- what is drawn -----------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def test_texture_coordinates_of_other_types_and_sets(name, least):
     assert np.array_equal(found.corners, expected.corners)
 
 
-def test_vertex_colours_of_sixteen_bits():
+def test_vertex_colors_of_sixteen_bits():
     found, expected = load_mesh(CASES / "colu16.glb"), load_mesh(CASES / "colf.glb")
     assert set(map(tuple, expected.colors.tolist())) >= {(188, 0, 0), (0, 188, 0)}
     assert np.abs(found.colors.astype(int) - expected.colors).max() <= 1
@@ -299,7 +299,7 @@ def test_hidden_nodes(tmp_path):
     assert load_mesh(path).bounds[1].tolist() == [1, 1, 0]
 
 
-def test_specular_and_glossy_materials_have_a_diffuse_colour(tmp_path):
+def test_specular_and_glossy_materials_have_a_diffuse_color(tmp_path):
     writer = Writer()
     told = textured(writer)
     glossy = {"diffuseFactor": [1, 0.5, 0, 1], "diffuseTexture": {"index": 0}}

@@ -70,7 +70,7 @@ def normals_of(corners):
 # -- materials ---------------------------------------------------------------------------------------------------------
 
 
-def test_colours_and_textures_of_an_obj_file(tmp_path, caplog):
+def test_colors_and_textures_of_an_obj_file(tmp_path, caplog):
     mesh = load_mesh(square(tmp_path))
     assert caplog.text == ""
     parts = by_color(mesh)
@@ -143,7 +143,7 @@ def test_textures_become_rgb(tmp_path, kind):
         (".", None, "leads out of the model's folder"),
     ],
 )
-def test_textures_that_cannot_be_had_leave_the_colour(tmp_path, caplog, picture, content, message):
+def test_textures_that_cannot_be_had_leave_the_color(tmp_path, caplog, picture, content, message):
     Image.fromarray(TEXTURE).save(tmp_path / "secret.png")
     folder = tmp_path / "model"
     path = square(folder, mtl=MATERIALS.replace("square.png", picture))
@@ -225,7 +225,7 @@ def glb(part):
     return trimesh.load_scene(trimesh.util.wrap_as_stream(part.export(file_type="glb")), file_type="glb", process=False)
 
 
-def test_base_colours_of_gltf_are_linear_light():
+def test_base_colors_of_gltf_are_linear_light():
     part = trimesh.creation.box()
     uv = DICE.random((8, 2))
     material = trimesh.visual.material.PBRMaterial(
@@ -240,7 +240,7 @@ def test_base_colours_of_gltf_are_linear_light():
     assert mesh_from_trimesh(part).materials[0].color == (255, 255, 255)
 
 
-def test_vertex_colours_of_gltf_are_linear_light(tmp_path):
+def test_vertex_colors_of_gltf_are_linear_light(tmp_path):
     part = trimesh.creation.box()
     part.visual.vertex_colors = [128, 0, 255, 255]
     assert set(map(tuple, mesh_from_trimesh(part).colors)) == {(128, 0, 255)}
@@ -359,7 +359,7 @@ def test_void_normals_are_those_of_the_triangles_around():
     assert mesh.normals[-1].tolist() == [0, 0, 1]
 
 
-def test_face_colours_are_sharp():
+def test_face_colors_are_sharp():
     part = trimesh.creation.box()
     colors = DICE.integers(0, 256, (12, 4), np.uint8)
     part.visual.face_colors = colors

@@ -195,6 +195,6 @@ def test_what_is_no_material_is_refused(arguments, message):
         Material(*arguments)
 
 
-def test_colours_of_materials_are_plain_numbers():
+def test_colors_of_materials_are_plain_numbers():
     assert Material(np.array([1, 2, 3], np.uint8)).color == (1, 2, 3)
     assert all(type(channel) is int for channel in Material(np.array([1, 2, 3])).color)

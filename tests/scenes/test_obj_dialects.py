@@ -48,7 +48,7 @@ def test_a_scaled_texture():
     assert np.array_equal(mesh.uv[mesh.faces], 2 * mesh.corners[:, :, :2])
 
 
-def test_vertex_colours_beside_a_material(warned):
+def test_vertex_colors_beside_a_material(warned):
     mesh = load_mesh(CASES / "obj" / "colours.obj")
     assert mesh.colors[mesh.faces].tolist() == [[[255, 0, 0], [0, 255, 0], [0, 0, 255]]]
     assert mesh.materials[0].color == (255, 255, 255)
@@ -121,20 +121,20 @@ def test_where_a_texture_lies(tmp_path, options, uv, wrap, warned):
     assert warned.text == ""
 
 
-def test_options_that_change_colours_are_named(tmp_path, warned):
+def test_options_that_change_colors_are_named(tmp_path, warned):
     obj = "mtllib a.mtl\n" + CORNERS + "usemtl m\nf 1/1 2/2 3/3\n"
     load_mesh(model(tmp_path, obj, "newmtl m\nmap_Kd -mm 0.1 0.8 my tex.png\n"))
     assert "options of map_Kd that are not rendered: -mm" in warned.text
 
 
-def test_colours_of_some_vertices_and_of_bytes(tmp_path):
+def test_colors_of_some_vertices_and_of_bytes(tmp_path):
     mesh = load_mesh(model(tmp_path, "v 0 0 0 1 0 0\nv 1 0 0\nv 0 1 0 0 0.5 0\nf 1 2 3\n"))
     assert mesh.colors[mesh.faces[0]].tolist() == [[255, 0, 0], [255, 255, 255], [0, 128, 0]]
     mesh = load_mesh(model(tmp_path, "v 0 0 0 255 0 0\nv 1 0 0 0 51 0\nv 0 1 0 0 0 255\nf 1 2 3\n"))
     assert mesh.colors[mesh.faces[0]].tolist() == [[255, 0, 0], [0, 51, 0], [0, 0, 255]]
 
 
-def test_colours_that_are_no_numbers_are_white(tmp_path):
+def test_colors_that_are_no_numbers_are_white(tmp_path):
     mesh = load_mesh(model(tmp_path, "v 0 0 0 1 0 0\nv 1 0 0 nan nan nan\nv 0 1 0 0 0.5 0\nf 1 2 3\n"))
     assert mesh.colors[mesh.faces[0]].tolist() == [[255, 0, 0], [255, 255, 255], [0, 128, 0]]
 
@@ -145,7 +145,7 @@ def test_faces_that_name_texture_coordinates_of_which_the_file_has_none(tmp_path
     assert len(mesh.faces) == 1
 
 
-def test_vertex_colours_are_multiplied_with_the_material(tmp_path):
+def test_vertex_colors_are_multiplied_with_the_material(tmp_path):
     obj = "mtllib a.mtl\n" + CORNERS.replace("v 1 1 0", "v 1 1 0 0 1 0") + "usemtl m\nf 1 2 3\n"
     mesh = load_mesh(model(tmp_path, obj, "newmtl m\nKd 0.2 0.4 0.6\n"))
     assert mesh.materials[0].color == (51, 102, 153)

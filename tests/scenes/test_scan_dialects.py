@@ -34,11 +34,11 @@ def test_quads_and_triangles_in_binary():
     assert area(mesh) == pytest.approx(1.5)
 
 
-def test_colours_of_sixteen_bits():
+def test_colors_of_sixteen_bits():
     assert colors(load_mesh(CASES / "u16col.ply")) == [[[255, 0, 0], [0, 255, 0], [0, 0, 128]]]
 
 
-def test_colours_of_off_files():
+def test_colors_of_off_files():
     assert colors(load_mesh(CASES / "facecol.off")) == [[[255, 0, 0]] * 3, [[0, 0, 255]] * 3]
     assert colors(load_mesh(CASES / "coff.off")) == [[[255, 0, 0], [0, 255, 0], [0, 0, 255]]]
 
@@ -67,7 +67,7 @@ def ply(folder, *, vertex=(), face=(), rows=POINTS, faces=("3 0 1 2", "4 0 1 2 3
     ("kind", "values"),
     [("uchar", (255, 51, 0)), ("float", (1.0, 0.2, 0.0)), ("int", (255, 51, 0)), ("ushort", (65535, 13107, 0))],
 )
-def test_colours_of_every_type(tmp_path, kind, values):
+def test_colors_of_every_type(tmp_path, kind, values):
     vertex = [f"{kind} {name}" for name in ("red", "green", "blue")]
     mesh = load_mesh(ply(tmp_path, vertex=vertex, rows=[(*point, *values) for point in POINTS]))
     assert np.unique(mesh.colors, axis=0).tolist() == [[255, 51, 0]]
@@ -78,7 +78,7 @@ def test_colours_of_every_type(tmp_path, kind, values):
     assert len(mesh.faces) == 3
 
 
-def test_colours_of_faces_are_those_of_all_their_triangles(tmp_path):
+def test_colors_of_faces_are_those_of_all_their_triangles(tmp_path):
     face = [f"uchar {name}" for name in ("red", "green", "blue")]
     mesh = load_mesh(ply(tmp_path, face=face, faces=["4 0 1 2 3 9 8 7", "3 1 4 2 6 5 4"]))
     assert colors(mesh) == [[[9, 8, 7]] * 3] * 2 + [[[6, 5, 4]] * 3]

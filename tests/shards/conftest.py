@@ -1,6 +1,6 @@
 """Stores on localhost and sets of shards, for all tests of shards."""
 
-from tests.shards.foreign_tars import written
+from tests.shards.external_tars import written
 from tests.shards.sets import whole
 from tests.stores import bucket, memory, s3, short_waits, web
 

@@ -85,9 +85,9 @@ def test_factors_keys_and_source_rows(made: tuple[ShardedDataset, np.ndarray, np
 
 
 def test_what_is_copied_and_what_is_decoded(tmp_path: Path) -> None:
-    said = {form: open_shards(small_set(tmp_path / form, form)[0]).computes for form in ("npy", "png", "webp")}
+    said = {form: open_shards(small_set(tmp_path / form, form)[0]).cpu_bound for form in ("npy", "png", "webp")}
     assert said == {"npy": False, "png": True, "webp": True}
-    assert open_shards(tmp_path / "npy", size=(3, 3)).computes
+    assert open_shards(tmp_path / "npy", size=(3, 3)).cpu_bound
 
 
 def test_wrong_requests(made: tuple[ShardedDataset, np.ndarray, np.ndarray]) -> None:

@@ -66,7 +66,7 @@ def test_a_png_is_packed_as_zlib_itself_packs_it():
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-def test_a_jpeg_is_close_and_keeps_the_colours_of_all_pixels(channels):
+def test_a_jpeg_is_close_and_keeps_the_colors_of_all_pixels(channels):
     ramp = np.linspace(0, 255, 40 * 48 * channels).reshape(1, 40, 48, channels).astype(np.uint8)
     ramp[0, :, ::2] //= 2  # stripes of one pixel, which sampling of the colours would smear
     member = stored("image", Modality((40, 48, channels), "uint8", color="srgb"), "jpeg")

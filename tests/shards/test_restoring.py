@@ -15,8 +15,8 @@ from setsup.datasets import Dataset
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.shards.backup import read_backup
-from setsup.shards.foreign.indexing import index_shards, write_foreign_index
-from setsup.shards.foreign.restoring import LOST
+from setsup.shards.external.indexing import index_shards, write_foreign_index
+from setsup.shards.external.restoring import LOST
 from setsup.shards.writing.writer import write_shards
 from tests.sharded import Varied, contents
 from tests.shards.sets import FEW

@@ -15,13 +15,13 @@ from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.folder import open_rendered
 from setsup.rendered.writing import render
 from setsup.scenes import Camera
-from setsup.shards.foreign.indexing import write_foreign_index
+from setsup.shards.external.indexing import write_foreign_index
 from setsup.shards.views import ShardedViews, parse_view
 from setsup.shards.writing.writer import write_shards
 from tests.fuzzing import survives
 from tests.rendered_scenes import Crayon, Dots
 from tests.sharded import Varied, contents
-from tests.shards.foreign_tars import streamed
+from tests.shards.external_tars import streamed
 
 ROWS = 144
 

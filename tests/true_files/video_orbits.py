@@ -68,7 +68,7 @@ def head(who: str | Looks, yaw: float, size: int) -> npt.NDArray[np.uint8]:
     skin, hair, wide = PEOPLE[who] if isinstance(who, str) else who
     count = 2 * size
     y, x = (np.mgrid[0:count, 0:count] + 0.5) / count * 2 * _REACH - _REACH
-    colour, depth = np.zeros((count, count, 3)), np.full((count, count), -9.0)
+    color, depth = np.zeros((count, count, 3)), np.full((count, count), -9.0)
     light = np.array([-0.35, -0.5, 0.8]) / np.linalg.norm([-0.35, -0.5, 0.8])
     turn = _turned(yaw)
     for centre, radii, paint in _PARTS:
@@ -84,10 +84,10 @@ def head(who: str | Looks, yaw: float, size: int) -> npt.NDArray[np.uint8]:
         normal /= np.linalg.norm(normal, axis=-1, keepdims=True) + 1e-9
         shade = 0.38 + 0.62 * np.clip(normal @ light, 0, 1)
         rgb = np.array({"hair": hair, None: skin}.get(paint, paint), float)
-        colour[front] = rgb * shade[front][:, None]
+        color[front] = rgb * shade[front][:, None]
         depth[front] = (dz + where[2])[front]
     opaque = 255.0 * (depth > -9)
-    picture = np.concatenate([colour, opaque[..., None]], -1)
+    picture = np.concatenate([color, opaque[..., None]], -1)
     small = picture.reshape(size, 2, size, 2, 4).mean((1, 3))
     small[..., :3] = np.where(small[..., 3:] > 0, small[..., :3] * 255 / np.maximum(small[..., 3:], 1), 0)
     return np.clip(small.round(), 0, 255).astype(np.uint8)

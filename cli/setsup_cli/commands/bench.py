@@ -48,7 +48,7 @@ def run(options: Options) -> int:
     held = list(options.inactive) if options.inactive is not None else _first(dataset)
     check_factors(held, dataset.factors, card_command(options))
     size = min(32, int(dataset.factors.group_by(held).sizes.max(initial=1)))
-    sampler = SetSampler(dataset.factors, inactive=held, size=size, sets=2, small="drop")
+    sampler = SetSampler(dataset.factors, inactive=held, size=size, sets=2, on_small_group="drop")
     rates = _measured(dataset, sampler)
     if options.json:
         measured = [{"what": what, "unit": unit, "rate": rate} for what, (unit, rate) in rates.items()]

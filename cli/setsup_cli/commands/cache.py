@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 from setsup.files import cache_folder, disk_errors, manifest_names, readable_size
 from setsup_cli.advice import advise
 from setsup_cli.output import say, show_json, show_table
@@ -91,7 +91,7 @@ def _size(folder: Path) -> int:
 def _clear(folder: Path, entries: dict[str, int], names: list[str]) -> None:
     for name in names:
         if name not in entries:
-            raise DataError(f"nothing named {name!r} is cached in {folder}{near(name, entries)}")
+            raise DataError(f"nothing named {name!r} is cached in {folder}{did_you_mean(name, entries)}")
         if (folder / name).is_symlink():
             raise DataError(f"{folder / name} is a link, and what it points to is not the cache's; remove it yourself")
     for name in dict.fromkeys(names):

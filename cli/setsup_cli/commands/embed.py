@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from setsup.checks import check_integer
-from setsup.errors import DataError, FactorError, SetsupError, need
+from setsup.errors import DataError, FactorError, SetsupError, require_modules
 from setsup.files import readable_size
 from setsup.files.disk import need_regular, need_writable
 from setsup.files.expand_user import expanded
@@ -138,7 +138,7 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
 
 def run(options: "Options | ByEncoder") -> int:
     """Embed, write, print."""
-    need("embed needs", "torch", "lightning")
+    require_modules("embed needs", "torch", "lightning")
     import numpy as np
 
     check_root(options.root)

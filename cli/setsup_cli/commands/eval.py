@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from setsup.errors import SetsupError, need
+from setsup.errors import SetsupError, require_modules
 from setsup_cli.advice import advise_command
 from setsup_cli.encoders import evaluating
 from setsup_cli.encoders.options import MODE, names_encoder
@@ -64,7 +64,7 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     given = parse_known(subcommand, words)
     if not given.runs:
         return subcommand
-    need("eval needs", "torch", "lightning")
+    require_modules("eval needs", "torch", "lightning")
     evaluations = _evaluations([opened(folder, given.preset, given.checkpoint) for folder in given.runs], given.preset)
     settings = [field for name, evaluation in evaluations.items() for field in nested(name, evaluation)]
     namespace = {"typed": typed_settings(words)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from setsup.errors import DataError, SetsupError, need
+from setsup.errors import DataError, SetsupError, require_modules
 from setsup_cli.advice import is_watched
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import DEFAULT, Common, DatasetOptions, Root, Source, Split, flag
@@ -75,7 +75,7 @@ def run(options: Options) -> int:
     folders = [Path(one) for one in given if has_embeddings(Path(one))]
     sources = [one for one in given if not _is_run(Path(one)) and Path(one) not in folders]
     if options.export is None:
-        need("a live page needs", "starlette", "uvicorn")
+        require_modules("a live page needs", "starlette", "uvicorn")
     if len(sources) > 1 and (options.root or options.split or options.option or options.sampler):
         raise DataError("--root, --split, --option and --sampler go with one source; explore the others by themselves")
     datasets = {source: _opened(options, source) for source in sources}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from setsup.errors import DataError, need
+from setsup.errors import DataError, require_modules
 from setsup.files.expand_user import expanded
 from setsup_cli.advice import advise, python_command
 from setsup_cli.output import say, show_json
@@ -37,7 +37,7 @@ class Options(Common):
 
 def run(options: Options) -> int:
     """Export and print."""
-    need("export needs", "torch", "lightning")
+    require_modules("export needs", "torch", "lightning")
     from setsup.experiments import export
 
     check_root(options.root)

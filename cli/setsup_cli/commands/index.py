@@ -13,7 +13,7 @@ from setsup_cli.parsing.sampling import sample_command
 from setsup_cli.stopping import sigterm_as_interrupt
 
 if TYPE_CHECKING:
-    from setsup.shards.foreign.indexing import Indexed
+    from setsup.shards.external.indexing import Indexed
 
 __all__ = ["HELP", "Options", "run"]
 
@@ -44,7 +44,7 @@ class Options(Common):
 
 def run(options: Options) -> int:
     """Index, and say what was found."""
-    from setsup.shards.foreign.indexing import write_foreign_index
+    from setsup.shards.external.indexing import write_foreign_index
 
     with sigterm_as_interrupt():
         about = _about(write_foreign_index(options.url, options.out))

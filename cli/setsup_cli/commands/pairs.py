@@ -10,6 +10,7 @@ from setsup.files.expand_user import expanded
 from setsup_cli.advice import advise_command
 from setsup_cli.encoders import pixel_matches
 from setsup_cli.output import say, show_json, show_table
+from setsup_cli.output_paths import Force, moved, write_image
 from setsup_cli.parsing import recipes
 from setsup_cli.parsing.arguments import option
 from setsup_cli.parsing.parser import Subcommand
@@ -22,7 +23,6 @@ from setsup_cli.parsing.recipes import (
     need_rendering,
 )
 from setsup_cli.parsing.values import check_image
-from setsup_cli.places import Force, moved, write_image
 
 if TYPE_CHECKING:
     from setsup.correspondence import PixelPairs

@@ -6,16 +6,16 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
-from setsup.errors import DataError, SetsupError, need
+from setsup.errors import DataError, SetsupError, require_modules
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.advice import advise, advise_command
 from setsup_cli.encoders import invariance, knowledge, orbits
 from setsup_cli.output import say, show_json, show_table
+from setsup_cli.output_paths import Force, moved, write_file, write_image
 from setsup_cli.parsing.arguments import Common, flag, option
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
-from setsup_cli.places import Force, moved, write_file, write_image
 from setsup_cli.report_printing import print_report
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
     out = None if options.out is None else expanded(options.out)
     page = out is not None and out.suffix.lower() in _PAGES
     if out is not None:
-        need("--out needs", "matplotlib")
+        require_modules("--out needs", "matplotlib")
         if page:
             need_writable(out)
         else:

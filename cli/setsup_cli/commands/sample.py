@@ -10,11 +10,11 @@ from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.advice import advise, python_command, sampler_call
 from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.output_paths import Force, moved
 from setsup_cli.parsing.arguments import Source, option
 from setsup_cli.parsing.own_samplers import find_class
 from setsup_cli.parsing.sampling import build_sampler, check_factor_lists, choose_sampler, fill_defaults
 from setsup_cli.parsing.source import assignments, card_command, find_source, open_call, open_source
-from setsup_cli.places import Force, moved
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from cyclopts import Parameter
 
-from setsup.errors import SetsupError, need
+from setsup.errors import SetsupError, require_modules
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json, write
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Image, Kinds, Root, flag
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand, parse_known
 from setsup_cli.parsing.settings import Setting, setting_fields, short_fields, typed_settings
-from setsup_cli.training.asked import NO_SETTINGS, Asked, find, read_asked, read_file
 from setsup_cli.training.describing import list_presets, speaks
 from setsup_cli.training.running import check_points, plan_points, train_points
 from setsup_cli.training.sweep import read_points
+from setsup_cli.training.train_args import NO_SETTINGS, Asked, find, read_asked, read_file
 
 if TYPE_CHECKING:
     from setsup.experiments import Preset, RunConfig
@@ -137,7 +137,7 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     if given.preset is None and given.config is None:
         return subcommand._replace(help=f"{HELP}\n\n{list_presets()}")
     if not {"-h", "--help"} & set(words):
-        need("train needs", "torch", "lightning")
+        require_modules("train needs", "torch", "lightning")
     namespace: dict[str, Any] = {}
     usual: list[Any] = []
     if given.config is None:
@@ -180,7 +180,7 @@ def run(options: Any) -> int:
     """Train and print, or list the presets."""
     if options.preset is None and options.file is None:
         return _list(options.json)
-    from setsup.experiments.training.watching.loggers import need_logger
+    from setsup.experiments.training.monitoring.loggers import need_logger
 
     for name in options.log or ():
         need_logger(name)  # before torch is imported, and data are opened

@@ -5,7 +5,7 @@ from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from setsup.errors import need
+from setsup.errors import require_modules
 from setsup.files.expand_user import expanded
 from setsup_cli.advice import advise_command
 from setsup_cli.encoders.options import (
@@ -59,7 +59,7 @@ class _Opened:
 
 def resolve_options(words: Sequence[str], text: str) -> Subcommand:
     """Options with the settings of the evaluations of the dataset that words name."""
-    need("eval needs", "torch", "lightning")
+    require_modules("eval needs", "torch", "lightning")
     from setsup.experiments.encoders import standard_evaluations, suitable_factors
     from setsup.samplers import EpochSampler
 

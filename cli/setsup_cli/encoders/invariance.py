@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from setsup.errors import SetsupError, need
+from setsup.errors import SetsupError, require_modules
 from setsup_cli.encoders.knowledge import trained_methods
 from setsup_cli.encoders.options import (
     Batch,
@@ -78,7 +78,7 @@ SUBCOMMAND = Subcommand("report", Options, HELP, NAME)
 
 def run(options: Options) -> int:
     """Measure and print."""
-    need("this report needs", "torch", "lightning")
+    require_modules("this report needs", "torch", "lightning")
     from setsup.experiments.data import image_modality
     from setsup.experiments.measures.classes import split_attribute
     from setsup.experiments.measures.invariance import study_invariance

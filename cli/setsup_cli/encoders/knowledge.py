@@ -6,7 +6,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from setsup.errors import SetsupError, need
+from setsup.errors import SetsupError, require_modules
 from setsup.files.expand_user import expanded
 from setsup_cli.encoders.options import (
     Batch,
@@ -22,11 +22,11 @@ from setsup_cli.encoders.options import (
     opened_encoder,
 )
 from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.output_paths import Force, moved, write_image
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Root, Source, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
-from setsup_cli.places import Force, moved, write_image
 from setsup_cli.runs import check_device, describe_run, opened
 
 if TYPE_CHECKING:
@@ -91,14 +91,14 @@ SUBCOMMAND = Subcommand("report", Options, HELP, NAME)
 
 def run(options: Options) -> int:
     """Measure, print and plot."""
-    need("this report needs", "torch", "lightning", "sklearn")
+    require_modules("this report needs", "torch", "lightning", "sklearn")
     from setsup.experiments.encoders import FactorKnowledge, suitable_factors
 
     if not (options.encoder or options.runs):
         raise SetsupError("`setsup report factors` compares encoders: name one with --encoder, or folders of runs")
     out = None if options.out is None else expanded(options.out)
     if out is not None:
-        need("--out needs", "matplotlib")
+        require_modules("--out needs", "matplotlib")
         check_image(out)
     source = Source(options.dataset, root=options.root, split=options.split, option=options.option)
     check_device(options.device)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from setsup.errors import SetsupError, need
+from setsup.errors import SetsupError, require_modules
 from setsup.files.expand_user import expanded
 from setsup_cli.encoders.knowledge import trained_methods
 from setsup_cli.encoders.options import (
@@ -20,11 +20,11 @@ from setsup_cli.encoders.options import (
     open_data,
 )
 from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.output_paths import Force, moved, write_image
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Root, Source, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
-from setsup_cli.places import Force, moved, write_image
 from setsup_cli.runs import check_device
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ SUBCOMMAND = Subcommand("report", Options, HELP, NAME)
 
 def run(options: Options) -> int:
     """Measure, print and draw."""
-    need("this report needs", "torch", "lightning")
+    require_modules("this report needs", "torch", "lightning")
     from setsup.experiments.data import image_modality
     from setsup.experiments.measures.orbits import OrbitStructure, draw_orbit_sheet, study_orbits
 

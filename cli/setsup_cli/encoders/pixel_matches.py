@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from setsup.errors import DataError, need
+from setsup.errors import DataError, require_modules
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
+from setsup_cli.output_paths import Force, moved, write_image
 from setsup_cli.parsing.arguments import Common, Device
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
-from setsup_cli.places import Force, moved, write_image
 from setsup_cli.runs import check_device, opened
 
 __all__ = ["SUBCOMMAND", "Options", "run"]
@@ -47,7 +47,7 @@ SUBCOMMAND = Subcommand("pairs", Options, HELP, "--run")
 
 def run(options: Options) -> int:
     """Match, print and draw."""
-    need("features of pixels need", "torch", "lightning")
+    require_modules("features of pixels need", "torch", "lightning")
     import numpy as np
     from PIL import Image
 

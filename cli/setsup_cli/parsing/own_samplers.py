@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import SamplerError, near
+from setsup.errors import SamplerError, did_you_mean
 from setsup_cli.parsing.source import assignments
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def find_class(word: str) -> "type[Sampler]":
     name = names[0] if not name and len(names) == 1 else name
     found = getattr(module, name, None) if name else None
     if not isinstance(found, type) or not issubclass(found, Sampler):
-        listed = near(name, names) if names else "; samplers derive from setsup.samplers.Sampler"
+        listed = did_you_mean(name, names) if names else "; samplers derive from setsup.samplers.Sampler"
         raise SamplerError(f"--sampler {word}: {place} has no sampler {name!r}{listed}")
     return found
 
@@ -50,7 +50,7 @@ def build_own(given: Mapping[str, Any], options: Mapping[str, Any], table: "Fact
     }
     for name in arguments:
         if name not in takes:
-            raise SamplerError(f"{kind.__name__} has no argument {name!r}{near(name, takes)}")
+            raise SamplerError(f"{kind.__name__} has no argument {name!r}{did_you_mean(name, takes)}")
     try:
         return kind(table, **arguments)
     except TypeError as error:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 import cyclopts
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from setsup.errors import SetsupError, near
+from setsup.errors import SetsupError, did_you_mean
 from setsup_cli.parsing.values import alternatives
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def _sentence(error: CycloptsError, command: str, options: type | None = None) -
             elif sought in _NOT_HERE:
                 close = f"; {_NOT_HERE[sought]}"
             else:
-                close = near(sought, [one for one in names if one.startswith(sought)] or names)
+                close = did_you_mean(sought, [one for one in names if one.startswith(sought)] or names)
             return f"unknown option {name!r}{close} (`{command} --help` lists the options)"
         case cyclopts.UnusedCliTokensError(unused_tokens=[first, *_]):
             return f"unexpected argument {first!r} (`{command} --help` lists arguments and options)"
@@ -257,7 +257,7 @@ def _sentence(error: CycloptsError, command: str, options: type | None = None) -
             if argument.hint is bool:
                 return f"{option} takes no value; leave out '={token.value}'"
             choices = _choices(kind)
-            meant = near(token.value, choices) if choices else ""
+            meant = did_you_mean(token.value, choices) if choices else ""
             meant = meant if "did you mean" in meant else ""  # the choices are listed before
             return f"{option} must be {_expected(kind, parameter.metavar or '')}, not {token.value!r}{meant}"
     return str(error).rstrip(".")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 
 from cyclopts import Parameter
 
-from setsup.errors import DataError, FactorError, near
+from setsup.errors import DataError, FactorError, did_you_mean
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Common, option
 from setsup_cli.parsing.parser import Subcommand, parse_known
@@ -101,7 +101,7 @@ def _kind(name: str) -> type:
     from setsup.scenes import recipes as known
 
     if name not in known.RECIPES:
-        raise DataError(f"unknown recipe {name!r}{near(name, known.RECIPES)} (`setsup render` lists them)")
+        raise DataError(f"unknown recipe {name!r}{did_you_mean(name, known.RECIPES)} (`setsup render` lists them)")
     found: type = getattr(known, known.RECIPES[name])
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import FactorError, SamplerError, near
+from setsup.errors import FactorError, SamplerError, did_you_mean
 from setsup.files.expand_user import expanded
 from setsup_cli.parsing.own_samplers import build_own
 from setsup_cli.parsing.source import assignments, check_factors, numbers
@@ -400,7 +400,7 @@ def _level(factor: "Factor", word: str) -> "Level":
             f'factor {factor.name!r} is continuous: use --canonical "{factor.name} == {word}", the first row of an '
             f"orbit that satisfies it, or --canonical argmin:{factor.name}"
         )
-    known = near(word, [str(level) for level in factor.levels])
+    known = did_you_mean(word, [str(level) for level in factor.levels])
     raise FactorError(f"factor {factor.name!r} has no level {word!r}{known}")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setsup.checks import check_choice
-from setsup.errors import DataError, FactorError, near
+from setsup.errors import DataError, FactorError, did_you_mean
 from setsup_cli.parsing.arguments import DEFAULT, Named
 from setsup_cli.parsing.values import is_readable, read_options, write_literal
 
@@ -177,7 +177,7 @@ def check_factors(names: Iterable[str], table: "FactorTable", card: str) -> None
         parts = [part for part in name.split(",") if part]
         if len(parts) > 1 and all(part in table for part in parts):
             raise FactorError(f"{name!r} is not a factor; put spaces between factors: {' '.join(parts)}")
-        raise FactorError(f"unknown factor {name!r}{near(name, table.names)} ({card} lists the factors)")
+        raise FactorError(f"unknown factor {name!r}{did_you_mean(name, table.names)} ({card} lists the factors)")
 
 
 def numbers(words: Mapping[str, str], option: str) -> dict[str, float]:

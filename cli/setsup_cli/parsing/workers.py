@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from setsup.errors import SetsupError, need
+from setsup.errors import SetsupError, require_modules
 from setsup_cli.parsing.arguments import option
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def cluster(on: str | None, address: str | None, gpus: float) -> "Ray | None":
         return None
     if on != "ray":
         raise SetsupError(f"--on must be ray, not {on!r}; without --on the command runs on this machine")
-    need("--on ray needs", "ray")
+    require_modules("--on ray needs", "ray")
     from setsup.jobs import Ray
 
     return Ray(address, gpus)

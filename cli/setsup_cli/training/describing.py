@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from setsup_cli.parsing.settings import short_names
 from setsup_cli.parsing.values import write_options, write_value
 from setsup_cli.runs import CHANGED, number
-from setsup_cli.training.asked import NO_SETTINGS, Asked, Training
+from setsup_cli.training.train_args import NO_SETTINGS, Asked, Training
 
 if TYPE_CHECKING:
     from setsup.experiments import Run, RunConfig

@@ -8,7 +8,6 @@ from setsup.errors import SetsupError
 from setsup_cli.advice import advise_command
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.values import write_value
-from setsup_cli.training.asked import Asked, Training
 from setsup_cli.training.describing import (
     describe,
     describe_begin,
@@ -18,6 +17,7 @@ from setsup_cli.training.describing import (
     speaks,
 )
 from setsup_cli.training.sweep import Point, show_points, summarise
+from setsup_cli.training.train_args import Asked, Training
 from setsup_cli.training.trainings import check, check_draws, check_parallel, default_parallel, train_beside, train_one
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from itertools import product
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from setsup.errors import SetsupError, near
+from setsup.errors import SetsupError, did_you_mean
 from setsup_cli.output import show_table
 from setsup_cli.parsing.parser import Subcommand, parse
 from setsup_cli.parsing.settings import short_names
 from setsup_cli.parsing.values import write_value
 from setsup_cli.runs import number
-from setsup_cli.training.asked import NO_SETTINGS, Asked
+from setsup_cli.training.train_args import NO_SETTINGS, Asked
 
 __all__ = ["Point", "read_points", "show_points", "summarise"]
 
@@ -45,7 +45,7 @@ def read_points(asked: Asked, options: Any) -> list[Point]:
         if not (name and equals and texts):
             raise SetsupError(f"--sweep takes SETTING=VALUE,VALUE,… such as steps=500,1000, not {word!r}")
         if name not in known:
-            raise SetsupError(f"--sweep {word}: there is no setting {name!r}{near(name, known)}")
+            raise SetsupError(f"--sweep {word}: there is no setting {name!r}{did_you_mean(name, known)}")
         for one in short.get(name, [name]):
             if one in sets:
                 raise SetsupError(f"--sweep names {one} twice: give all its values at once, separated by commas")

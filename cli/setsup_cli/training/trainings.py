@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import DataError, SetsupError
-from setsup_cli.training.asked import Training
 from setsup_cli.training.describing import result_json
+from setsup_cli.training.train_args import Training
 
 if TYPE_CHECKING:
     from setsup.experiments import Run

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from setsup.arrays import Array, Rows
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.abc.across import nearest_of_each
 from setsup_papers.abc.digits import digit_measures
 

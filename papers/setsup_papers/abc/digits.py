@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError, SetsupError, brief, imported
+from setsup.errors import DataError, SetsupError, abbreviate, imported
 from setsup.evaluation.agreement import accuracy
 from setsup.evaluation.inputs import check_embeddings, check_labels
 from setsup.evaluation.probes import ridge_probe
@@ -252,7 +252,7 @@ def digit_measures(
             "embed both with one network"
         )
     if not isinstance(sigma, int | float | np.integer | np.floating) or not 0 <= sigma < np.inf:
-        raise SetsupError(f"sigma must be a number from 0 on, not {brief(sigma)}")
+        raise SetsupError(f"sigma must be a number from 0 on, not {abbreviate(sigma)}")
     noisy = reals + sigma * _normal(reals.shape, seed)
     styles = _styles(images, len(reals), "images")
     withheld_styles = _styles(withheld_images, len(withheld), "withheld images")

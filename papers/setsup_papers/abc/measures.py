@@ -12,7 +12,7 @@ from setsup.arrays import Array
 from setsup.experiments.measures import noise_of
 from setsup.experiments.measures.components import component_labels
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.abc.digit_images import open_digit_images, read_digits, read_images
 from setsup_papers.abc.digits import pixels
 

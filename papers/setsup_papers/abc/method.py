@@ -9,9 +9,9 @@ References
 
 # ruff: noqa: E402
 
-from setsup.errors import DataError, SetsupError, need
+from setsup.errors import DataError, SetsupError, require_modules
 
-need("ABC needs", "torch", "lightning")  # before what imports them
+require_modules("ABC needs", "torch", "lightning")  # before what imports them
 
 from collections.abc import Iterable, Mapping
 from typing import Any

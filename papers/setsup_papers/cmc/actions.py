@@ -16,9 +16,9 @@ import numpy as np
 
 from setsup.errors import SetsupError
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup.progress import progress
-from setsup.random import below, fold, stream_key
+from setsup.random import fold, randint_below, stream_key
 from setsup.samplers import EpochSampler
 from setsup_papers.cmc.frozen import (
     batches_of,
@@ -196,7 +196,9 @@ class Actions:
         for batch in Loader(dataset, sampler, modalities=["video"], to=to):
             clips = batch["video"]
             key = fold(stream_key(seed, "frames"), int(batch["step"]))
-            times = torch.from_numpy(below(fold(key, np.arange(clips.shape[1])), clips.shape[2]).astype(np.int64))
+            times = torch.from_numpy(
+                randint_below(fold(key, np.arange(clips.shape[1])), clips.shape[2]).astype(np.int64)
+            )
             frames = clips[0, torch.arange(clips.shape[1]), times.to(clips.device)]
             yield self._cut({**batch, self.view: frames[None]}, seed)
 

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.experiments.configs import build_transform
 from setsup.experiments.data import shared_modalities
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup.random import fold, stream_key
 from setsup.samplers import EpochSampler
 
@@ -69,7 +69,7 @@ def check_views(method: Any, views: Sequence[str]) -> tuple[str, ...]:
     for view in views:
         if view not in known:
             there = f"{type(method).__name__} has no view {view!r}, but {', '.join(known)}"
-            raise SetsupError(f"{there}; name some of these{near(view, known)}")
+            raise SetsupError(f"{there}; name some of these{did_you_mean(view, known)}")
     return tuple(views) or known
 
 
@@ -77,7 +77,7 @@ def modalities_of(trained: TrainedRun, dataset: "Dataset", more: Sequence[str] =
     """Modalities of the training and further ones; None for all of the dataset."""
     for name in more:
         if name not in dataset.modalities:
-            raise SetsupError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")
+            raise SetsupError(f"{dataset.name} has no modality {name!r}{did_you_mean(name, dataset.modalities)}")
     shared = shared_modalities(trained.data, dataset)
     return None if shared is None else tuple(dict.fromkeys([*shared, *more]))
 

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.loading.batch import Batch
 
 __all__ = ["Pairs", "both_directions", "check_different", "check_names", "group_numbers", "pair_views", "view_images"]
@@ -52,7 +52,7 @@ def view_images(batch: Batch, name: str) -> Tensor:
     """
     if name not in batch:
         known = [key for key, value in batch.items() if isinstance(value, Tensor) and value.ndim >= _FEW]
-        meant = near(name, known)
+        meant = did_you_mean(name, known)
         if not meant.startswith("; did you mean"):
             meant = "; images of two sensors belong in one .npz file, since a table has one column of images"
         raise SetsupError(
@@ -138,7 +138,7 @@ def group_numbers(batch: Batch, factors: Sequence[str]) -> Tensor | None:
     if missing:
         known = tuple(batch["factors"])
         raise SetsupError(
-            f"the data have no factor {missing[0]!r} to keep images apart by{near(missing[0], known)}; name factors by "
+            f"the data have no factor {missing[0]!r} to keep images apart by{did_you_mean(missing[0], known)}; name factors by "
             "--method.apart"
         )
     codes = torch.stack([batch["factors"][name].flatten().to(torch.int64) for name in factors], 1)

@@ -16,7 +16,7 @@ import numpy as np
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.measures.rows import SMOKE_ROWS
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup.progress import progress
 from setsup_papers.cmc.frozen import (
     augmented_batches,

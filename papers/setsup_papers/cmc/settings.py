@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from setsup.errors import SetsupError, near
+from setsup.errors import SetsupError, did_you_mean
 from setsup.experiments.optimisation import SGD, Adam, Constant, Optimiser, Schedule, optimise
 
 if TYPE_CHECKING:
@@ -123,7 +123,9 @@ class CMCSettings:
             if not getattr(self, name) > 0:
                 raise SetsupError(f"{name} is a size of networks, above 0, not {getattr(self, name)}")
         if other := [view for view in self.shared if view not in self.views]:
-            raise SetsupError(f"{other[0]!r} of shared is none of the views {self.views}{near(other[0], self.views)}")
+            raise SetsupError(
+                f"{other[0]!r} of shared is none of the views {self.views}{did_you_mean(other[0], self.views)}"
+            )
 
     def fit_to(self, batch: "Batch") -> "CMCSettings":
         """Settings with the sizes of the views of a batch."""
@@ -277,7 +279,7 @@ def _build_encoder(
         "small": networks.small_view,
     }
     if name not in built:
-        raise SetsupError(f"there is no encoder {name!r}{near(name, (*built, 'caffenet', *networks.RESNETS))}")
+        raise SetsupError(f"there is no encoder {name!r}{did_you_mean(name, (*built, 'caffenet', *networks.RESNETS))}")
     return built[name](image, features, width)
 
 

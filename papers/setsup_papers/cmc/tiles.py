@@ -54,16 +54,16 @@ def draw_tiles(shown: Pixels, labels: Array, told: Array, names: tuple[str, ...]
     from setsup.reports import image_grid
 
     most = int(max(labels.max(), told.max(), len(names) - 1)) + 1
-    colours = _colours(most)
+    colors = _colors(most)
     rows: list[Any] = [
         [np.repeat(one[..., None], 3, axis=-1) for one in shown],
-        [colours[one] for one in labels],
-        [colours[one] for one in told],
+        [colors[one] for one in labels],
+        [colors[one] for one in told],
     ]
     return image_grid(rows, ["view", "classes", "predicted"], title="Classes of pixels", tile=96)
 
 
-def _colours(count: int) -> Pixels:
+def _colors(count: int) -> Pixels:
     """A colour for each class, black for the first, (count, 3) uint8."""
     import colorsys
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from setsup.errors import SetsupError
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.cmc.frozen import augmented_batches, modalities_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from setsup.errors import SetsupError
 from setsup.experiments.measures.classes import FitRows, rows_of, split_attribute
 from setsup.experiments.measures.rows import SMOKE_ROWS, Sample, shared_rows
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup.factors import Kind
 from setsup_papers.dcodr.retrieval_sheet import retrieval_sheet
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 from setsup.errors import SetsupError
 from setsup.experiments.preset import Measured
 from setsup.experiments.runs.checkpoint import callback_state, has_checkpoint, open_checkpoint, trained_steps
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["EpochTime"]
 

@@ -26,7 +26,7 @@ import numpy as np
 from setsup.errors import SetsupError
 from setsup.experiments.measures.rows import SMOKE_ROWS
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.dcodr.network_choice import image_distance
 from setsup_papers.dcodr.tables import AUTOENCODERS
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from setsup.evaluation.maps import tsne_map
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup.factors import Factor, Kind
 from setsup_papers.orbits.orbit_rows import at_most_few, check_limits, draw_rows, embedders
 
@@ -88,7 +88,7 @@ class OrbitMap:
         known = rows.orbits[first[np.argsort(rows.labels[first], kind="stable")]]
         place = {int(orbit): number for number, orbit in enumerate(known)}
         orbit = Factor("orbit", Kind.NOMINAL, tuple(range(1, len(known) + 1)))
-        colours = {self.factor: rows.labels, orbit.name: np.array([place[int(one)] for one in rows.orbits])}
+        colors = {self.factor: rows.labels, orbit.name: np.array([place[int(one)] for one in rows.orbits])}
         pictures: dict[str, Image] = {}
         values: dict[str, float] = {}
         for source, embedded in embedders(self.baselines, trained, dataset, rows).items():
@@ -105,7 +105,7 @@ class OrbitMap:
             pictures[source or "trained"] = scatter_panels(
                 np.asarray(found["points"]),
                 [dataset.factors[self.factor], orbit],
-                colours,
+                colors,
                 x_label="t-SNE 1",
                 y_label="t-SNE 2",
             )

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.measures.rows import Sample
-from setsup.experiments.origin import find_origin
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
+from setsup.experiments.training_rows import find_origin
 from setsup.random import fold, permute, stream_key
 
 if TYPE_CHECKING:

@@ -61,7 +61,7 @@ class OrbitBatches:
             canonical=self.canonical,
             values=self.values,
             choose="groups" if self.values == "different" else "rows",
-            small=self.small,
+            on_small_group=self.small,
             where=self.where,
             seed=seed,
         )
@@ -81,7 +81,7 @@ class MembersOnDevice:
     def build(self, dataset: "Dataset", seed: int) -> "Transform":
         """Build the transform of a run."""
         from setsup.datasets.benchmarks.affine_mnist.dataset import AffineMnist
-        from setsup.experiments.origin import find_origin
+        from setsup.experiments.training_rows import find_origin
         from setsup_papers.orbits.affine_members import AffineMembers
 
         source, _ = find_origin(dataset)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from setsup.datasets.benchmarks.colored_mnist import LABEL_NOISE, NOISE
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 
 if TYPE_CHECKING:
     import torch

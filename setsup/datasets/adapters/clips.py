@@ -29,7 +29,7 @@ from setsup.datasets.adapters.video_index import video_file, video_index
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.datasets.images import check_size, parallel, resize, several_sizes
-from setsup.errors import DataError, need
+from setsup.errors import DataError, require_modules
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
 
@@ -114,7 +114,7 @@ class Clips(BaseDataset):
 
     """
 
-    computes = True
+    cpu_bound = True
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class Clips(BaseDataset):
         self.name = name
         Windows([], length, stride, every)  # checks the numbers before minutes pass
         if check_boolean(flow, "flow", DataError):
-            need("optical flow needs", "skimage")
+            require_modules("optical flow needs", "skimage")
             if length < 2:
                 raise DataError("there is no flow within a single frame: give length=2 or more")
         size = check_size(size)

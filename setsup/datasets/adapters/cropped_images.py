@@ -15,7 +15,7 @@ from setsup.datasets.dataset import Modality, of_row
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import check_size, decode
 from setsup.errors import DataError
-from setsup.factors.stored import check_rows
+from setsup.factors.column_storage import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.archives.members import MemberIndex
 

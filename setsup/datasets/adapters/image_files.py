@@ -16,7 +16,7 @@ _LOOKED_AT = 16
 class ReleaseDataset(BaseDataset):
     """Rows that each have an image file of a release; a subclass sets ``_images``."""
 
-    computes = True
+    cpu_bound = True
     _images: MemberImages
 
     @of_row

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Selection
-from setsup.errors import DataError, FactorError, near
+from setsup.errors import DataError, FactorError, did_you_mean
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.split import check_disjoint
 from setsup.factors.split import split as drawn
@@ -167,6 +167,6 @@ def _unknown(dataset: Dataset, name: str, known: Sequence[str]) -> DataError:
         return DataError(f"{dataset.name} has no split {name!r} as it is opened here, with another option: {there}")
     if not names:
         return DataError(f"{dataset.name} is not divided into splits; leave out split={name!r}")
-    hint = near(name, names)
+    hint = did_you_mean(name, names)
     listed = "" if hint.startswith("; known") else f" Its splits: {', '.join(names)}"
     return DataError(f"{dataset.name} has no split {name!r}{hint}{listed}")

@@ -26,7 +26,7 @@ from setsup.datasets.benchmarks.idx_images import release
 from setsup.datasets.benchmarks.mnist import Mnist
 from setsup.datasets.benchmarks.mnist_environments import Permutation, deal
 from setsup.datasets.dataset import Modality
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.split import split
 from setsup.random import fold, permute, stream_key, uniform
@@ -106,7 +106,7 @@ class ColoredMnist(BaseDataset):
         self, folder: Path | str, recipe: Recipe = "irm", seed: int = 0, permutation: Permutation = None
     ) -> None:
         if not isinstance(recipe, str) or recipe not in _SHAPES:
-            raise DataError(f"colored-mnist has no recipe {recipe!r}{near(recipe, _SHAPES)}")
+            raise DataError(f"colored-mnist has no recipe {recipe!r}{did_you_mean(recipe, _SHAPES)}")
         if permutation is not None and recipe != "domainbed":
             raise DataError(f"the recipe {recipe!r} takes no permutation; only 'domainbed' does")
         self.recipe = recipe

@@ -30,7 +30,7 @@ from setsup.datasets.adapters.clip_flow import flow_preparer
 from setsup.datasets.adapters.clips import Clips, Codes
 from setsup.datasets.adapters.factor_columns import nominal
 from setsup.datasets.adapters.video_lists import lists_beside, split_factor
-from setsup.errors import DamagedFile, need
+from setsup.errors import DamagedFile, require_modules
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
@@ -97,7 +97,7 @@ def open(
         out of range.
 
     """
-    need(f"{_NAME} needs", "av")
+    require_modules(f"{_NAME} needs", "av")
     folder = None if root is None else expanded(root)
     held = {rf"(?:[^/]+/)?[^/]+/[^/]+{_SEEN}\.avi": "<action>/<video>.avi"}
     members = find_members(_NAME, folder, held, _ARCHIVES)

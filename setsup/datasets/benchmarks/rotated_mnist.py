@@ -57,7 +57,7 @@ class RotatedMnist(BaseDataset):
     """
 
     name = "rotated-mnist"
-    computes = True
+    cpu_bound = True
 
     def __init__(self, folder: Path | str, seed: int = 0, permutation: Permutation = None) -> None:
         self.folder = self._source = Path(folder)

@@ -23,7 +23,7 @@ from setsup.datasets.adapters.clip_flow import flow_preparer
 from setsup.datasets.adapters.clips import Clips, Codes
 from setsup.datasets.adapters.factor_columns import nominal
 from setsup.datasets.adapters.video_lists import PARTS, lists_beside, split_factor
-from setsup.errors import DamagedFile, need
+from setsup.errors import DamagedFile, require_modules
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
@@ -81,7 +81,7 @@ def open(
         out of range.
 
     """
-    need(f"{_NAME} needs", "av")
+    require_modules(f"{_NAME} needs", "av")
     folder = None if root is None else expanded(root)
     members = find_members(_NAME, folder, {rf"(?:UCF-?101/)?(?:[^/]+/)?{_VIDEO}\.avi": "v_*_g*_c*.avi"}, _ARCHIVES)
     places, fields = members.matching(rf"(?:.*/)?(?P<video>{_VIDEO})\.avi")

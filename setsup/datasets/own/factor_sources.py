@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from setsup.arrays import Array
-from setsup.errors import DataError, FactorError, brief
+from setsup.errors import DataError, FactorError, abbreviate
 from setsup.factors import FactorTable, Kind
+from setsup.factors.column_storage import as_array
 from setsup.factors.io.text_file import PARQUET
-from setsup.factors.stored import as_array
 from setsup.files.expand_user import expanded
 
 __all__ = ["Kinds", "plain_column", "read_factors"]
@@ -47,7 +47,7 @@ def _table(given: Any, kinds: Kinds) -> FactorTable:
         return FactorTable.from_pandas(given, kinds=kinds)
     raise FactorError(
         "factors must be a FactorTable, a mapping of names to values, a pandas.DataFrame, or the path of a CSV or "
-        f"Parquet file, not {brief(given)}"
+        f"Parquet file, not {abbreviate(given)}"
     )
 
 

@@ -14,7 +14,7 @@ from setsup.datasets.images import check_size
 from setsup.datasets.own.factor_sources import Kinds
 from setsup.datasets.own.table import ImageTable
 from setsup.datasets.own.torch.dataset import ItemDataset, find_modalities, sample_items
-from setsup.errors import DataError, imported, near
+from setsup.errors import DataError, did_you_mean, imported
 from setsup.factors import Factor, FactorTable
 from setsup.files.expand_user import expanded
 
@@ -84,7 +84,7 @@ def from_pandas(
     columns = [str(column) for column in frame.columns]
     if image not in columns:
         raise DataError(
-            f"the frame has no column {image!r}{near(image, columns)}; name the one with the images: image="
+            f"the frame has no column {image!r}{did_you_mean(image, columns)}; name the one with the images: image="
         )
     if len(columns) == 1:
         raise DataError(f"the frame has the image column {image!r} only; add a column for every factor")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from setsup.datasets.formats.image_formats import ending_pattern, missing_plugins
-from setsup.datasets.marks import MARKS
+from setsup.datasets.signatures import MARKS
 from setsup.errors import DataError
 from setsup.files.archives.archive_format import archive_kind
 from setsup.files.archives.listing import find_matches

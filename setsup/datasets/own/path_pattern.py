@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from setsup.datasets.formats.image_formats import ending_pattern, image_endings
-from setsup.errors import DataError, brief
+from setsup.errors import DataError, abbreviate
 
 __all__ = ["PathPattern", "suggest_pattern"]
 
@@ -71,9 +71,9 @@ class PathPattern:
     def of(cls, text: str) -> "PathPattern":
         """Parse a pattern; DataError where it is none."""
         if not isinstance(text, str) or not text.strip():
-            raise DataError(f"a pattern is a path with fields, such as '{{class}}/...', not {brief(text)}")
+            raise DataError(f"a pattern is a path with fields, such as '{{class}}/...', not {abbreviate(text)}")
         if len(text) > _LONGEST:
-            raise DataError(f"a pattern has at most {_LONGEST:,} characters, and {brief(text)} has {len(text):,}")
+            raise DataError(f"a pattern has at most {_LONGEST:,} characters, and {abbreviate(text)} has {len(text):,}")
         *folders, name = text.removeprefix("./").split("/")
         _check_segments(text, [*folders, name])
         name, ending = _split_ending(name)
@@ -145,7 +145,7 @@ def _check_segments(text: str, segments: Sequence[str]) -> None:
         (not text.isprintable(), "has a line break or another character that cannot be shown; write {} for it"),
     ):
         if bad:
-            raise DataError(f"the pattern {brief(text)} {why}")
+            raise DataError(f"the pattern {abbreviate(text)} {why}")
     for rest in _REST:
         if any(rest in segment and segment not in _REST for segment in segments):
             raise DataError(

@@ -13,7 +13,7 @@ from setsup.datasets.adapters.image_sources import ImageFiles, PackedImages
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality
 from setsup.datasets.images import channels_of, check_size
-from setsup.errors import DataError, listed, near, short
+from setsup.errors import DataError, did_you_mean, listed, short
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.io.text_file import PARQUET, arrow_source
 from setsup.files import need_readable
@@ -35,7 +35,7 @@ class ImageTable(BaseDataset):
     and are arrays (height, width) of numbers, as depth is.
     """
 
-    computes = True
+    cpu_bound = True
 
     def __init__(self, name: str, factors: FactorTable, images: Images, size: tuple[int, int] | None) -> None:
         if not len(factors) == len(images) > 0:
@@ -189,7 +189,7 @@ def _holds_images(kind: Any) -> bool:
 def _image_column(path: Path, image: str | None, columns: Sequence[str], packed: Sequence[str] = ()) -> str:
     if image is not None:
         if image not in columns:
-            raise DataError(f"{path} has no column {image!r}{near(image, columns)}")
+            raise DataError(f"{path} has no column {image!r}{did_you_mean(image, columns)}")
         return image
     lower = {column.lower(): column for column in reversed(columns)}
     for name in _COLUMNS:

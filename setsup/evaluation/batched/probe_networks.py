@@ -21,7 +21,7 @@ from setsup.errors import SetsupError
 from setsup.evaluation.batched.networks import Adam, dense_shapes, products, through_relu, views
 from setsup.evaluation.information import draw_glorot, draw_normal
 from setsup.progress import progress
-from setsup.random import below, fold, permute, stream_key
+from setsup.random import fold, permute, randint_below, stream_key
 
 __all__ = ["Probe", "ProbeNetworks", "make_probe", "probe_step", "split_rows", "train_probes"]
 
@@ -238,4 +238,4 @@ def _drawn(probe: Probe, words: range, batch: int) -> Rows:
     """Rows (steps, B) that a probe is fitted to, with replacement."""
     steps = np.arange(words.start, words.stop, dtype=np.uint64)
     slots = fold(fold(stream_key(probe.seed, "probe rows"), steps)[:, None], np.arange(batch, dtype=np.uint64))
-    return np.asarray(probe.fit[below(slots, len(probe.fit))])
+    return np.asarray(probe.fit[randint_below(slots, len(probe.fit))])

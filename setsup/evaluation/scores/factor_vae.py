@@ -80,8 +80,8 @@ def factor_vae(
     left_out = (levels < 0).sum(axis=0)
     kinds = levels.shape[1]
     sampler = SetSampler(
-        _table(levels), [str(j) for j in range(kinds)], random=1, size=size, sets=1,
-        small="replace", seed=seed, stream="factor_vae",
+        _table(levels), [str(j) for j in range(kinds)], num_fixed=1, size=size, sets=1,
+        on_small_group="replace", seed=seed, stream="factor_vae",
     )  # fmt: skip
     alive = np.flatnonzero(np.ptp(reals, axis=0) > 0)
     if not len(alive):

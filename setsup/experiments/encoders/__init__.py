@@ -7,9 +7,9 @@ encoder knows about each factor.
 
 # ruff: noqa: E402
 
-from setsup.errors import need
+from setsup.errors import require_modules
 
-need("encoders need", "torch", "lightning")  # before what imports them
+require_modules("encoders need", "torch", "lightning")  # before what imports them
 
 from setsup.experiments.encoders.encoder import Encoder
 from setsup.experiments.encoders.factors import standard_evaluations, suitable_factors

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import FactorError, SetsupError, near
+from setsup.errors import FactorError, SetsupError, did_you_mean
 from setsup.experiments.measures import Components, FactorInformation, Probes, Retrieval
 from setsup.experiments.preset import Evaluation
 from setsup.factors import FactorTable
@@ -49,7 +49,7 @@ def suitable_factors(
     """
     for name in factors:
         if name not in table:
-            raise FactorError(f"unknown factor {name!r}{near(name, table.names)}")
+            raise FactorError(f"unknown factor {name!r}{did_you_mean(name, table.names)}")
     kept, others = [], {}
     for name in factors or table.names:
         reason = _reason(table, name, rows, chosen=bool(factors))

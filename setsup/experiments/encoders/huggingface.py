@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from setsup.errors import DataError, SetsupError, need
+from setsup.errors import DataError, SetsupError, require_modules
 from setsup.experiments.encoders.preprocessing import Preprocessing, as_rgb
 from setsup.files import content_digest
 from setsup.files.expand_user import expanded
@@ -46,7 +46,7 @@ def hub_model(name: str) -> tuple[Any, Any, str]:
 @contextlib.contextmanager
 def _opened(name: str) -> Iterator[Path]:
     """The folder of a repository; errors of transformers say which."""
-    need(f"hf:{name} needs", "transformers", "huggingface_hub")
+    require_modules(f"hf:{name} needs", "transformers", "huggingface_hub")
     folder = cached_folder(name)
     for file in ("config.json", "preprocessor_config.json"):
         if not (folder / file).is_file():

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from setsup.errors import DataError, SetsupError, near, need
+from setsup.errors import DataError, SetsupError, did_you_mean, require_modules
 from setsup.experiments.encoders.preprocessing import Preprocessing
 from setsup.files import content_digest
 
@@ -18,13 +18,13 @@ _FILES = ("model.safetensors", "pytorch_model.bin")
 
 def timm_encoder(name: str) -> tuple[nn.Module, Callable[[Tensor], Tensor], str]:
     """The network of a name that timm knows, without its classifier, its preprocessing, and which weights these are."""
-    need(f"timm:{name} needs", "timm", "huggingface_hub")
+    require_modules(f"timm:{name} needs", "timm", "huggingface_hub")
     import timm
     from huggingface_hub import try_to_load_from_cache
     from timm.models import get_pretrained_cfg
 
     if not timm.is_model(name):
-        raise SetsupError(f"timm has no model {name!r}{near(name, timm.list_models())}")
+        raise SetsupError(f"timm has no model {name!r}{did_you_mean(name, timm.list_models())}")
     described = get_pretrained_cfg(name, allow_unregistered=False)
     repository = getattr(described, "hf_hub_id", None)
     if not repository:

@@ -12,7 +12,7 @@ from setsup.experiments.encoders.factors import suitable_factors
 from setsup.experiments.measures import FactorInformation
 from setsup.experiments.measures.rows import SMOKE_ROWS
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["MEASURES", "NOISE", "FactorKnowledge", "spread_of"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from setsup.errors import SetsupError, near
+from setsup.errors import SetsupError, did_you_mean
 from setsup.experiments.encoders.preprocessing import unit_rgb
 from setsup.experiments.registry import import_file
 
@@ -20,7 +20,7 @@ def own_encoder(path: Path, function: str) -> tuple[nn.Module, Callable[[Tensor]
     build = getattr(module, function, None)
     if not callable(build):
         functions = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
-        raise SetsupError(f"{path} has no function {function!r}{near(function, functions)}")
+        raise SetsupError(f"{path} has no function {function!r}{did_you_mean(function, functions)}")
     where = f"{path}:{function}"
     found = _explained(where, path, build)
     network, preprocess = found if isinstance(found, tuple) and len(found) == 2 else (found, None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from setsup.errors import DataError, SetsupError, near, need
+from setsup.errors import DataError, SetsupError, did_you_mean, require_modules
 from setsup.experiments.encoders.preprocessing import Preprocessing
 from setsup.methods.networks.pretrained import pretrained_resnet, read_weights
 from setsup.random import stream_key
@@ -44,17 +44,17 @@ class _Pooled(nn.Module):
 
 def published_resnet(path: Path) -> nn.Module:
     """The network of a checkpoint, whose depth and widths its weights tell, without its head."""
-    need("checkpoints of ResNets need", "transformers")
+    require_modules("checkpoints of ResNets need", "transformers")
     return _Pooled(pretrained_resnet(path, config_of(path, read_weights(path))))
 
 
 def random_resnet(name: str, seed: int) -> nn.Module:
     """A ResNet with the weights that training begins with: normal by He's rule, determined by the seed."""
-    need(f"random:{name} needs", "transformers")
+    require_modules(f"random:{name} needs", "transformers")
     from transformers import ResNetConfig, ResNetModel
 
     if name not in _DEPTHS:
-        raise SetsupError(f"there is no random:{name}{near(name, _DEPTHS)}")
+        raise SetsupError(f"there is no random:{name}{did_you_mean(name, _DEPTHS)}")
     kind, depths = _DEPTHS[name]
     config = ResNetConfig(layer_type=kind, depths=list(depths), hidden_sizes=list(_WIDTHS[kind]))
     with torch.random.fork_rng(devices=[]):

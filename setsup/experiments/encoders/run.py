@@ -7,17 +7,17 @@ from typing import Any
 
 from setsup.checks import check_arguments
 from setsup.datasets import Dataset
-from setsup.errors import SetsupError, near, need
+from setsup.errors import SetsupError, did_you_mean, require_modules
 from setsup.experiments.data import Data, image_modality
 from setsup.experiments.encoders.encoder import Encoder
 from setsup.experiments.encoders.knowledge import NOISE, spread_of
 from setsup.experiments.evaluating import PARTS, identify
-from setsup.experiments.parts import PartStore, digest_weights
 from setsup.experiments.preset import Evaluation, Measured
+from setsup.experiments.result_cache import PartStore, digest_weights
 from setsup.experiments.runs.json_files import read_json, write_json
 from setsup.experiments.runs.results import EVALUATION, save_result
 from setsup.experiments.settings import describe
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup.files.disk import need_writable
 
 __all__ = ["ABOUT", "encoder_run", "evaluate_encoder"]
@@ -127,10 +127,10 @@ def evaluate_encoder(
     check_arguments(evaluate_encoder, locals())
     for name in only:
         if name not in evaluations:
-            raise SetsupError(f"there is no evaluation {name!r} of encoders{near(name, evaluations)}")
+            raise SetsupError(f"there is no evaluation {name!r} of encoders{did_you_mean(name, evaluations)}")
     chosen = {name: one for name, one in evaluations.items() if not only or name in only}
     for name, one in chosen.items():
-        need(f"the evaluation {name!r} needs", *getattr(one, "needs", ()))
+        require_modules(f"the evaluation {name!r} needs", *getattr(one, "needs", ()))
     claimed = _claim(trained, dict(about or {}))
     found = {}
     for name, evaluation in chosen.items():

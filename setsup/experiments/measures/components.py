@@ -12,7 +12,7 @@ from setsup import evaluation
 from setsup.evaluation.maps import tsne_map, umap_map
 from setsup.experiments.measures.rows import SMOKE_ROWS
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["Components", "component_labels"]
 
@@ -67,7 +67,7 @@ class Components:
         found = evaluation.principal_components(embedded)
         shares = np.cumsum(found.explained)
         table, some = trained.dataset.factors, embedded[: self.shown]
-        colours = {name: table.codes(name, rows[: self.shown]) for name in self.factors}
+        colors = {name: table.codes(name, rows[: self.shown]) for name in self.factors}
         pictures: dict[str, Image] = {}
         panels = [table[name] for name in self.factors]
         for kind in self.maps:
@@ -76,7 +76,7 @@ class Components:
             else:
                 word, placed = _MAPS[kind]
                 points, labels = placed(some, seed=trained.seed), [f"{word} 1", f"{word} 2"]
-            pictures[kind] = scatter_panels(points, panels, colours, x_label=labels[0], y_label=labels[-1])
+            pictures[kind] = scatter_panels(points, panels, colors, x_label=labels[0], y_label=labels[-1])
         return Measured(
             values={f"first {count}": shares[count - 1] for count in (1, 2, 3) if count <= len(shares)},
             pictures=pictures,

@@ -138,7 +138,9 @@ def draw_orbits(
     if largest < 2:
         raise SetsupError(f"all {len(groups):,} orbits by {by} have one member: name fewer factors")
     sets, size = min(count, len(groups)), min(members, largest)
-    sampler = OrbitSampler(table, list(orbit), sets, size, small="short", seed=seed, stream="orbits that are measured")
+    sampler = OrbitSampler(
+        table, list(orbit), sets, size, on_small_group="short", seed=seed, stream="orbits that are measured"
+    )
     draw = sampler[0]
     kept = np.ones(draw.indices.shape, dtype=np.bool_) if draw.mask is None else draw.mask
     if kept.sum() > _MOST:

@@ -12,7 +12,7 @@ from setsup import evaluation
 from setsup.errors import SetsupError
 from setsup.experiments.measures.rows import SMOKE_ROWS, Sample, draw_sample
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["Accuracy", "FactorInformation", "NoiseSweep", "noise_of"]
 

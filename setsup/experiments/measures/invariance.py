@@ -16,7 +16,7 @@ from setsup import evaluation
 from setsup.errors import SetsupError
 from setsup.evaluation.batched.probe_networks import split_rows
 from setsup.experiments.measures.classes import classes_of, split_attribute
-from setsup.experiments.trained import TrainedRun, need_vectors
+from setsup.experiments.trained_run import TrainedRun, need_vectors
 from setsup.factors import FactorTable
 from setsup.random import fold, permute, stream_key
 

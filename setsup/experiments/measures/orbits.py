@@ -15,7 +15,7 @@ from setsup.evaluation.orbits import QUANTILES
 from setsup.experiments.data import image_modality
 from setsup.experiments.measures.drawn_orbits import DrawnOrbits, draw_orbits
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["OrbitStructure", "StudiedOrbits", "draw_orbit_sheet", "study_orbits"]
 

@@ -15,7 +15,7 @@ from setsup.experiments.configs import Augmentation, build_transform
 from setsup.experiments.measures.rows import SMOKE_ROWS, Sample, draw_sample
 from setsup.experiments.preset import Measured
 from setsup.experiments.settings import flatten
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup.random import fold, stream_key
 
 __all__ = ["Probes"]

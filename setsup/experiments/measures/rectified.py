@@ -12,7 +12,7 @@ from setsup.errors import SetsupError
 from setsup.experiments.data import image_modality
 from setsup.experiments.embedding import embed_all
 from setsup.experiments.measures.drawn_orbits import DrawnOrbits
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["recovery_errors", "rectified"]
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from setsup.datasets import Dataset
 from setsup.errors import SetsupError
-from setsup.experiments.origin import find_origin
-from setsup.experiments.parts import digest_rows
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.result_cache import digest_rows
+from setsup.experiments.trained_run import TrainedRun
+from setsup.experiments.training_rows import find_origin
 
 __all__ = ["SMOKE_ROWS", "Sample", "draw_rows", "draw_sample", "shared_rows"]
 

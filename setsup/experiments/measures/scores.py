@@ -12,7 +12,7 @@ from setsup import evaluation
 from setsup.errors import SetsupError
 from setsup.experiments.measures.rows import SMOKE_ROWS, draw_sample
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["Disentanglement", "Retrieval"]
 

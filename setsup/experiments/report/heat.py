@@ -59,11 +59,11 @@ def heat(
     axes = figure.subplots()
     style_axes(axes, x_label, y_label)
     share = np.clip((cells - low) / (high - low), 0, 1)
-    colours = np.ones((*cells.shape, 3))
+    colors = np.ones((*cells.shape, 3))
     known = np.isfinite(cells)
-    colours[known] = sequential_colors(256)[np.round(share[known] * 255).astype(int)]
-    axes.imshow(colours, origin="lower", aspect="auto", interpolation="nearest")
-    dark = colours @ [0.3, 0.6, 0.1] < 0.5
+    colors[known] = sequential_colors(256)[np.round(share[known] * 255).astype(int)]
+    axes.imshow(colors, origin="lower", aspect="auto", interpolation="nearest")
+    dark = colors @ [0.3, 0.6, 0.1] < 0.5
     for row, column in zip(*np.nonzero(known), strict=True):
         axes.text(
             column,

@@ -15,8 +15,8 @@ from setsup.experiments.report.heat import find_cells, heat
 from setsup.experiments.report.report import reference_words
 from setsup.reports.bar_charts import bars
 from setsup.reports.curve_charts import curves
-from setsup.reports.lettering import Lines, Style, draw_text, line_height, wrap_text
 from setsup.reports.page import INK, SOFT
+from setsup.reports.text_layout import Lines, Style, draw_text, line_height, wrap_text
 
 __all__ = ["draw_report", "report_charts"]
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from setsup.checks import check_arguments
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.experiments.preset import Preset
 from setsup.experiments.registry import (
     experiment_modules,
@@ -77,7 +77,7 @@ def find_report(name: str, runs: Iterable[Path | str] = ()) -> Report:
                 return find_report(f"{own}:{name}")
             begun = [one for one in (known, presets()) if any(name.startswith(named) for name in one)]
             sought = [name for name in begun[0] if name.startswith(named)] if begun else sorted({*known, *presets()})
-            close = near(named, sought)
+            close = did_you_mean(named, sought)
             raise SetsupError(
                 f"there is no report {named!r}{close} (`setsup report` lists them; for one of your own name its "
                 "file, as in --preset my_method.py)"

@@ -14,10 +14,10 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from setsup.errors import SetsupError
 from setsup.experiments.preset import Preset
 from setsup.experiments.runs.checkpoint import CALLBACK, CHECKPOINT, callback_state, drop_previous, keep_previous
+from setsup.experiments.training.checkpoint_retention import KeptCheckpoints
 from setsup.experiments.training.checks import need_equal_state, need_step_metrics, need_step_schedules, nonfinite_state
 from setsup.experiments.training.config import RunConfig
 from setsup.experiments.training.counting import StepCounter
-from setsup.experiments.training.keeping import KeptCheckpoints
 from setsup.experiments.training.metrics import append_lines, mean_over_draws, truncate_lines, write_csv
 from setsup.experiments.training.step import copy_finite, count_images, find_loss
 from setsup.files.atomic import written

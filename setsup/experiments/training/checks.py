@@ -8,7 +8,7 @@ from lightning.pytorch.utilities.model_helpers import is_overridden
 from torch.nn.modules.batchnorm import _NormBase
 
 from setsup.errors import SetsupError
-from setsup.experiments.parts import digest_weights
+from setsup.experiments.result_cache import digest_weights
 from setsup.methods.rows import RowState
 from setsup.methods.rows.saving import saving_without_rows
 

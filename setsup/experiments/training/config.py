@@ -5,7 +5,7 @@ from typing import Literal
 
 from setsup.errors import SetsupError
 from setsup.experiments.settings import check
-from setsup.experiments.training.keeping import split_metric
+from setsup.experiments.training.checkpoint_retention import split_metric
 
 __all__ = ["RunConfig"]
 

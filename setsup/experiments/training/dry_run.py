@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from lightning.pytorch import LightningModule
 
-from setsup.experiments.initial import unfetched
+from setsup.experiments.initial_weights import unfetched
 from setsup.experiments.preset import Preset
 from setsup.experiments.runs.run_folder import check_begin
 from setsup.experiments.training.config import RunConfig

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from lightning.pytorch import LightningModule
 
 from setsup.datasets import Dataset
-from setsup.errors import DataError, SetsupError, need
+from setsup.errors import DataError, SetsupError, require_modules
 from setsup.experiments.configs import MethodConfig, SamplerConfig, build_method, build_transform
-from setsup.experiments.initial import InitialWeights, read_initial, start_from, unfetched
+from setsup.experiments.initial_weights import InitialWeights, read_initial, start_from, unfetched
 from setsup.experiments.preset import Preset
 from setsup.experiments.runs.checkpoint import has_checkpoint
 from setsup.experiments.runs.run_folder import check_begin
@@ -19,10 +19,10 @@ from setsup.experiments.settings import difference, flatten
 from setsup.experiments.training.checks import need_runnable
 from setsup.experiments.training.config import RunConfig
 from setsup.experiments.training.counting import StepCounter
+from setsup.experiments.training.monitoring.held_out import HeldOut
+from setsup.experiments.training.monitoring.loggers import need_logger
+from setsup.experiments.training.monitoring.validation import open_validation
 from setsup.experiments.training.preflight import fit_to_first_draw, try_first_draw
-from setsup.experiments.training.watching.held_out import HeldOut
-from setsup.experiments.training.watching.loggers import need_logger
-from setsup.experiments.training.watching.validation import open_validation
 from setsup.loading.lightning import LightningBatches
 
 __all__ = ["Prepared", "build_batches", "prepare"]
@@ -65,7 +65,7 @@ def prepare(
     for name in config.log:
         need_logger(name)
     if isinstance(preset.augmentation, str):
-        need(f"the augmentation {preset.augmentation!r} needs", "kornia")
+        require_modules(f"the augmentation {preset.augmentation!r} needs", "kornia")
     begun = has_checkpoint(folder)
     left_out = not fetch and unfetched(preset) is not None
     initial = None if left_out else _read_initial(preset, folder, seed, substitute)

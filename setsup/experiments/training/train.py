@@ -27,11 +27,11 @@ from setsup.experiments.training.callbacks import (
 from setsup.experiments.training.checkpointing import CheckpointCallback
 from setsup.experiments.training.config import RunConfig
 from setsup.experiments.training.launching import launching, own_process_group, watch_launcher
+from setsup.experiments.training.monitoring.first_batch import FirstBatchCallback
+from setsup.experiments.training.monitoring.loggers import build_logger, end_run, run_identity
+from setsup.experiments.training.monitoring.validation import ValidationCallback
 from setsup.experiments.training.preparing import prepare
 from setsup.experiments.training.trainer import build_trainer, quiet
-from setsup.experiments.training.watching.first_batch import FirstBatchCallback
-from setsup.experiments.training.watching.loggers import build_logger, end_run, run_identity
-from setsup.experiments.training.watching.validation import ValidationCallback
 from setsup.experiments.weights import load_weights
 from setsup.files.disk import disk_errors, make_folder
 

@@ -19,11 +19,11 @@ import numpy as np
 from setsup.arrays import Array
 from setsup.checks import check_mapping
 from setsup.errors import DataError, FactorError, SetsupError, listed, short
+from setsup.factors.column_storage import code_dtype
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import Factor, Kind, check_factors, level_array
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.infer import from_blocks
-from setsup.factors.stored import code_dtype
 from setsup.files import written
 from setsup.files.archives.listing import as_numpy
 from setsup.files.mapped import MappedFile

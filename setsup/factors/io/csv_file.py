@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from setsup.errors import DataError, brief
+from setsup.errors import DataError, abbreviate
 from setsup.factors.io.delimiters import find_delimiter, read_header
 from setsup.factors.io.fields import Commas
 from setsup.factors.io.text_file import LINE, TextFile, arrow_source, explain_errors, not_utf8
@@ -118,7 +118,7 @@ def _check_header(path: Path, header: list[str], delimiter: str, below: str) -> 
     if numbers or any(map(_IMAGE.fullmatch, cells)) or (alone and all(map(_LABELLED.fullmatch, [header[0], below]))):
         spaced = ", and separate its fields by commas" if alone and len(cells) > 1 else ""
         raise DataError(
-            f"{path} has no header: its first line is {brief(delimiter.join(header))}; start it with column names, "
+            f"{path} has no header: its first line is {abbreviate(delimiter.join(header))}; start it with column names, "
             f"such as image,label{spaced}"
         )
     for place, name in enumerate(header):

@@ -12,7 +12,8 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from setsup.arrays import Array
-from setsup.errors import FactorError, brief, near
+from setsup.errors import FactorError, abbreviate, did_you_mean
+from setsup.factors.column_storage import check_finite, code_dtype
 from setsup.factors.factor import Factor, Kind, sort_of
 from setsup.factors.io.distinct import (
     BLANKS,
@@ -24,7 +25,6 @@ from setsup.factors.io.distinct import (
     sorts_of,
     to_doubles,
 )
-from setsup.factors.stored import check_finite, code_dtype
 
 __all__ = ["ROLE_OF", "Commas", "Field", "refuse_mixture"]
 
@@ -158,7 +158,9 @@ class Field:
         if kind is Kind.CONTINUOUS:
             if sort in ("string", "boolean"):
                 row, value = next(self._seen[sort] for sort in _FAMILY if sort in self._seen)
-                raise FactorError(f"column {self.name!r} cannot be continuous: row {row} (from 0) has {brief(value)}")
+                raise FactorError(
+                    f"column {self.name!r} cannot be continuous: row {row} (from 0) has {abbreviate(value)}"
+                )
             factor = Factor(self.name, kind, role=self.role)
         else:
             if sort == "nothing":
@@ -185,12 +187,12 @@ class Field:
         if self._point is not None:
             raise FactorError(
                 f"column {self.name!r} mixes decimal points and commas: row {self._point[0]} has "
-                f"{brief(self._point[1])}, row {row} has {brief(value)} (rows count from 0); write "
+                f"{abbreviate(self._point[1])}, row {row} has {abbreviate(value)} (rows count from 0); write "
                 "all numbers in one way"
             )
         if self._commas == "unsure" and self._thousands:
             raise FactorError(
-                f"row {row} (from 0) of column {self.name!r} has {brief(value)}, whose comma may be decimal or "
+                f"row {row} (from 0) of column {self.name!r} has {abbreviate(value)}, whose comma may be decimal or "
                 "separate thousands; write the numbers without commas, or read strings with "
                 f"kinds={{{self.name!r}: 'nominal'}} (--kinds)"
             )
@@ -258,11 +260,11 @@ class Field:
     def _refuse(self, value: Any, row: int) -> NoReturn:
         if not self.given:
             raise FactorError(
-                f"column {self.name!r} changed while it was read: row {row + self._rows} has {brief(value)} now"
+                f"column {self.name!r} changed while it was read: row {row + self._rows} has {abbreviate(value)} now"
             )
-        known = near(value, self._settled().levels or ())
+        known = did_you_mean(value, self._settled().levels or ())
         raise FactorError(
-            f"row {row + self._rows} (from 0) of column {self.name!r} has {brief(value)}, which is not a level{known}"
+            f"row {row + self._rows} (from 0) of column {self.name!r} has {abbreviate(value)}, which is not a level{known}"
         )
 
     def _numbers(self, array: Any) -> Array:
@@ -279,7 +281,7 @@ class Field:
                 row = int(np.argmax(wrong))
                 text = values[int(index[row])].as_py()
                 raise FactorError(
-                    f"row {row + self._rows} (from 0) of column {self.name!r} has {brief(text)}, which is not a number"
+                    f"row {row + self._rows} (from 0) of column {self.name!r} has {abbreviate(text)}, which is not a number"
                 )
             known = pc.if_else(
                 pa.array(sorts == Sort.BLANK), pa.scalar(None, pa.string()), pc.cast(pointed, pa.string())
@@ -296,7 +298,7 @@ class Field:
 def refuse_mixture(name: str, firsts: dict[str, tuple[int, Any]], fix: str) -> NoReturn:
     """Refuse a column of several types; the first row and value of each are given."""
     found = sorted((row, value, family) for family, (row, value) in firsts.items())
-    rows = ", ".join(f"row {row} has {brief(value)}" for row, value, _ in found)
+    rows = ", ".join(f"row {row} has {abbreviate(value)}" for row, value, _ in found)
     raise FactorError(
         f"column {name!r} mixes {' and '.join(family for _, _, family in found)}: {rows} (rows count from 0); {fix}"
     )

@@ -24,7 +24,7 @@ import numpy as np
 
 from setsup.arrays import Array, Rows
 from setsup.checks import check_mapping
-from setsup.errors import DataError, FactorError, imported, near
+from setsup.errors import DataError, FactorError, did_you_mean, imported
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import Factor, Kind, check_factors
 from setsup.factors.io.arrow import describe_schema, open_table, save_table, say_left_out
@@ -100,7 +100,7 @@ def from_parquet(
             if columns is not None:
                 for name in columns:
                     if name not in schema.names:
-                        raise FactorError(f"there is no column {name!r}{near(name, schema.names)}")
+                        raise FactorError(f"there is no column {name!r}{did_you_mean(name, schema.names)}")
                 schema = pa.schema([schema.field(name) for name in columns], schema.metadata)
             names, known = describe_schema(schema, factors, {} if kinds is None else kinds)
             texts = [name for name in names if pa.types.is_string(schema.field(name).type)]

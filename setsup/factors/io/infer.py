@@ -21,12 +21,12 @@ import numpy as np
 
 from setsup.arrays import Array
 from setsup.checks import check_mapping
-from setsup.errors import FactorError, brief, near
+from setsup.errors import FactorError, abbreviate, did_you_mean
+from setsup.factors.column_storage import as_array, freeze
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import PLURAL, Factor, Kind, check_factors, sort_of
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.fields import ROLE_OF, Commas, Field, refuse_mixture
-from setsup.factors.stored import as_array, freeze
 
 __all__ = ["Blocks", "Store", "arrow_array", "from_blocks", "from_values"]
 
@@ -91,7 +91,7 @@ def _fields(
             del kinds[name]
     for name in [*given, *kinds]:
         if name not in names:
-            raise FactorError(f"there is no column {name!r} for the factor of that name{near(name, names)}")
+            raise FactorError(f"there is no column {name!r} for the factor of that name{did_you_mean(name, names)}")
     if not names:
         raise FactorError("there is no column that could be a factor")
     twice = given.keys() & kinds.keys()
@@ -116,7 +116,7 @@ def _kind(name: str, kinds: Mapping[str, Kind | str]) -> Kind | None:
     try:
         return Kind(kinds[name]) if name in kinds else None
     except (ValueError, TypeError):
-        raise FactorError(f"column {name!r}: unknown kind {kinds[name]!r}{near(kinds[name], Kind)}") from None
+        raise FactorError(f"column {name!r}: unknown kind {kinds[name]!r}{did_you_mean(kinds[name], Kind)}") from None
 
 
 def _see(blocks: Blocks, fields: Sequence[Field]) -> None:
@@ -155,7 +155,7 @@ def arrow_array(name: str, column: Any, first: int = 0) -> Any:
     if hasattr(column, "detach"):  # a tensor
         column = as_array(column, f"column {name!r}")
     if isinstance(column, str | bytes | Mapping | Set) or not hasattr(column, "__len__"):
-        raise FactorError(f"column {name!r} must be a sequence of values, not {brief(column)}")
+        raise FactorError(f"column {name!r} must be a sequence of values, not {abbreviate(column)}")
     if isinstance(column, np.ndarray) and column.ndim != 1:
         raise FactorError(f"column {name!r} must have one axis, not the shape {column.shape}")
     try:

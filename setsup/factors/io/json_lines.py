@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from setsup.errors import DataError, brief
+from setsup.errors import DataError, abbreviate
 from setsup.factors.io.infer import arrow_array
 from setsup.factors.io.text_file import LINE, TextFile, explain_errors
 
@@ -100,5 +100,7 @@ def _objects(text: TextFile) -> Iterator[dict[str, Any]]:
                 ) from None
             if type(found) is not dict:
                 hint = ", as pandas does with orient='records', lines=True" if type(found) is list else ""
-                raise DataError(f"{path}, line {number}: {brief(found)} is no JSON object; write one per line{hint}")
+                raise DataError(
+                    f"{path}, line {number}: {abbreviate(found)} is no JSON object; write one per line{hint}"
+                )
             yield found

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from setsup.arrays import Places
-from setsup.errors import DataError, RowError, near
+from setsup.errors import DataError, RowError, did_you_mean
 from setsup.files.archives.archive import Archive
 from setsup.files.archives.listing import as_numpy, find_matches
 from setsup.files.archives.member_index import Index, load_index
@@ -111,7 +111,7 @@ class MemberIndex:
         if found < 0:
             there = self._bisected(name)
             around = self.names[max(0, there - _NEAR) : there + _NEAR].to_pylist()
-            raise DataError(f"{self._shown('')} has no {shown(self.prefix + name)}{near(name, around)}")
+            raise DataError(f"{self._shown('')} has no {shown(self.prefix + name)}{did_you_mean(name, around)}")
         return found
 
     def places(self, names: Sequence[str] | Any) -> Places:

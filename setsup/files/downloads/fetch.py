@@ -10,7 +10,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from setsup.errors import DamagedFile, DataError, near
+from setsup.errors import DamagedFile, DataError, did_you_mean
 from setsup.files.disk import make_folder, need_space
 from setsup.files.downloads.check import State, file_state, release_folder
 from setsup.files.downloads.copies import list_copies, take_copy
@@ -134,7 +134,7 @@ def _named(manifest: Manifest, names: Sequence[str]) -> list[ManifestFile]:
     paths = [file.path for file in manifest.files]
     for name in names:
         if not any(fnmatchcase(path, name) for path in paths):
-            raise DataError(f"{manifest.name} has no file {name!r}{near(name, paths)}")
+            raise DataError(f"{manifest.name} has no file {name!r}{did_you_mean(name, paths)}")
     return [file for file in manifest.files if any(fnmatchcase(file.path, name) for name in names)]
 
 

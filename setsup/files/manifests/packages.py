@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 from setsup.files.manifests.manifest import Manifest
 from setsup.files.manifests.parsing import read_manifest
 from setsup.packages import own_entries
@@ -72,7 +72,7 @@ def load_manifest(name: str) -> Manifest:
     """
     names = manifest_names()
     if name not in names:
-        raise DataError(f"there is no dataset {name!r}{near(name, names)} (`setsup datasets` lists them)")
+        raise DataError(f"there is no dataset {name!r}{did_you_mean(name, names)} (`setsup datasets` lists them)")
     file = next(file for folder in _folders() if (file := folder / f"{name}.yaml").is_file())
     return _as_of(file, file.stat().st_mtime_ns)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 from setsup.files.disk import need_regular, read_errors
 
 __all__ = ["Fields", "read_yaml"]
@@ -65,7 +65,9 @@ class Fields:
     def done(self) -> None:
         """Refuse keys that nobody took."""
         for key in self._left:
-            raise DataError(f"{self._file}: unknown key {reprlib.repr(self._place(key))}{near(key, self._seen)}")
+            raise DataError(
+                f"{self._file}: unknown key {reprlib.repr(self._place(key))}{did_you_mean(key, self._seen)}"
+            )
 
     def wrong(self, key: str, expected: str, value: object) -> DataError:
         """Make the error for a value that is not as expected."""

@@ -6,9 +6,9 @@ Everything here is a callable of a batch, for ``transform=`` of :func:`setsup.lo
 
 # ruff: noqa: E402
 
-from setsup.errors import need
+from setsup.errors import require_modules
 
-need("transforms need", "torch", "kornia")  # before what imports them
+require_modules("transforms need", "torch", "kornia")  # before what imports them
 
 from setsup.loading.transforms.augment import Augment, Compose
 from setsup.loading.transforms.choices import ForLevels, OneOf, RandomApply

@@ -12,7 +12,7 @@ from torch import Tensor
 from setsup.arrays import Size
 from setsup.checks import check_integer
 from setsup.correspondence import planar
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.apply import apply_steps, mapped
 from setsup.loading.transforms.choices import Move, Steps, check_operations, factors_of, moves, steps_of
@@ -255,13 +255,15 @@ def _check_modalities(modalities: Any) -> None:
         raise SetsupError(f'modalities must say what is changed, as in {{"image": "color"}}, not {modalities!r}')
     for name, kind in modalities.items():
         if kind not in KINDS:
-            raise SetsupError(f"{name!r} is of no known kind, {kind!r}{near(kind, KINDS)}")
+            raise SetsupError(f"{name!r} is of no known kind, {kind!r}{did_you_mean(kind, KINDS)}")
 
 
 def _check_fill(fill: Any, modalities: Mapping[str, str]) -> None:
     for name, value in fill.items() if isinstance(fill, Mapping) else [(None, fill)]:
         if name is not None and name not in modalities:
-            raise SetsupError(f"fill names {name!r}, which is not one of the modalities{near(name, modalities)}")
+            raise SetsupError(
+                f"fill names {name!r}, which is not one of the modalities{did_you_mean(name, modalities)}"
+            )
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
             raise SetsupError(f"fill must be a number, or numbers by modality, not {value!r}")
         if (name is None or modalities[name] in _IMAGES) and not 0 <= value <= 1:
@@ -334,7 +336,7 @@ def _codes(batch: Batch, names: Iterable[str], axes: tuple[int, ...]) -> dict[st
     for name in names:
         factors = batch.get("factors", {})
         if name not in factors:
-            raise DataError(f'the batch has no factor {name!r} under "factors"{near(name, factors)}')
+            raise DataError(f'the batch has no factor {name!r} under "factors"{did_you_mean(name, factors)}')
         codes = torch.as_tensor(factors[name]).cpu().numpy()
         if codes.shape != axes[:-1]:
             raise DataError(

@@ -9,7 +9,7 @@ import torch
 from setsup import random
 from setsup.arrays import Words
 from setsup.checks import is_integer
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.slots import Slots
 
@@ -38,7 +38,7 @@ _CANONICAL = "canonical_"  # what names of modalities of canonical rows begin wi
 def tensor_of(batch: Batch, name: str) -> torch.Tensor:
     """A modality of a batch."""
     if name not in batch:
-        raise SetsupError(f"the batch has no modality {name!r}{near(name, batch)}")
+        raise SetsupError(f"the batch has no modality {name!r}{did_you_mean(name, batch)}")
     found = batch[name]
     if not isinstance(found, torch.Tensor):
         raise DataError(f"{name!r} must be a tensor, not {type(found).__name__}: make batches with to='torch'")

@@ -61,7 +61,7 @@ class Slots:
 
     def below(self, n: int | npt.NDArray[Any], parameter: int = 0) -> npt.NDArray[np.int64]:
         """One integer an image, uniform in 0 … n − 1; a second one needs another ``parameter``."""
-        return random.below(self.bits(parameter), n)
+        return random.randint_below(self.bits(parameter), n)
 
     def at(self, operation: int) -> "Slots":
         """The same images with keys of their own for one operation of several."""

@@ -13,9 +13,9 @@ set, slot, copy): two views of one class with one seed draw the same unless thei
 
 # ruff: noqa: E402
 
-from setsup.errors import need
+from setsup.errors import require_modules
 
-need("views need", "torch", "kornia")  # before what imports them
+require_modules("views need", "torch", "kornia")  # before what imports them
 
 from setsup.loading.views.clips import FrameTriples
 from setsup.loading.views.color_views import ColorViews

@@ -33,7 +33,7 @@ import torch
 from kornia.color import rgb_to_hsv, rgb_to_lab, rgb_to_linear_rgb, rgb_to_luv
 
 from setsup.arrays import Matrices
-from setsup.errors import DataError, SetsupError, brief, near
+from setsup.errors import DataError, SetsupError, abbreviate, did_you_mean
 from setsup.loading.transforms.by_image import UNIT, Image, cv2, real
 
 __all__ = ["SPACES", "ColorSpace", "array_in_color_space", "color_space", "in_color_space"]
@@ -109,7 +109,7 @@ def array_in_color_space(image: Image, space: str, *, normalize: bool = False) -
 def color_space(name: str) -> ColorSpace:
     """Find a colour space by its name."""
     if not isinstance(name, str) or name not in SPACES:
-        raise SetsupError(f"there is no colour space {brief(name)}{near(name, SPACES)}")
+        raise SetsupError(f"there is no colour space {abbreviate(name)}{did_you_mean(name, SPACES)}")
     return SPACES[name]
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 import torch
 
 from setsup.checks import check_integer
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.modalities import KINDS, has_slots, images_of, keyed_slots, tensor_of
 from setsup.loading.views.names import add_views, check_names
@@ -161,7 +161,7 @@ class PatchPairs:
 
 def _check_kind(kind: str) -> None:
     if kind not in _CUT:
-        raise SetsupError(f"the kind of the cut is unknown, {kind!r}{near(kind, _CUT)}")
+        raise SetsupError(f"the kind of the cut is unknown, {kind!r}{did_you_mean(kind, _CUT)}")
 
 
 def _check_room(images: torch.Tensor, name: str, needed: int, what: str) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from setsup.errors import DataError, need
+from setsup.errors import DataError, require_modules
 from setsup.methods.networks.files import load_state
 from setsup.methods.networks.published import is_repository, weights_file
 
@@ -60,7 +60,7 @@ def read_weights(source: str | Path) -> dict[str, Tensor]:
 
 def pretrained_resnet(source: str | Path, config: "ResNetConfig | None" = None) -> "ResNetModel":
     """A ResNet with the weights of a checkpoint, without its head."""
-    need("pretrained networks need", "transformers")
+    require_modules("pretrained networks need", "transformers")
     from transformers import ResNetConfig, ResNetModel
 
     path = weights_file(source)

@@ -25,7 +25,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from setsup.errors import DataError, SetsupError, near, need
+from setsup.errors import DataError, SetsupError, did_you_mean, require_modules
 from setsup.files import ManifestFile, cache_folder, content_digest, locked
 from setsup.files.downloads.download import download
 
@@ -96,7 +96,7 @@ def weights_file(source: str | Path) -> Path:
         return _from_hub(source)
     if Path(source).name == source and not source.endswith(_SUFFIXES):
         raise SetsupError(
-            f"there is no file {source!r}, and no weights are published by that name{near(source, _PUBLISHED)}"
+            f"there is no file {source!r}, and no weights are published by that name{did_you_mean(source, _PUBLISHED)}"
         )
     return Path(source)
 
@@ -163,7 +163,7 @@ def _fetch(name: str) -> Path:
 
 def _from_hub(name: str) -> Path:
     """The weights of a repository, with ``config.json``, in the cache of huggingface_hub."""
-    need(f"{name} needs", "huggingface_hub")
+    require_modules(f"{name} needs", "huggingface_hub")
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, HFValidationError
 

@@ -9,14 +9,14 @@ import numpy.typing as npt
 from setsup.checks import check_integer, check_string
 from setsup.datasets import Dataset
 from setsup.errors import DataError
+from setsup.reports.describe import PairWords, SetWords, describe, describe_pairs
 from setsup.reports.display.saving import Sheet
 from setsup.reports.display.shown import Shown, find_shown
-from setsup.reports.lettering import legible
 from setsup.reports.page import check_measures
 from setsup.reports.sheet import contact_page
+from setsup.reports.text_layout import legible
 from setsup.reports.thumbnails import thumbnail
 from setsup.reports.triplets import triplet_page
-from setsup.reports.words import PairWords, SetWords, describe, describe_pairs
 from setsup.samplers.arguments import weight_names, weight_words, where_words
 from setsup.samplers.draw import Draw
 from setsup.samplers.neighbours import NeighbourSampler

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from setsup.checks import check_path
-from setsup.errors import DataError, brief, near
+from setsup.errors import DataError, abbreviate, did_you_mean
 from setsup.files.atomic import written
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup.files.outputs import mark_png
-from setsup.reports.lettering import font, text_width
 from setsup.reports.page import CARD, EDGE, EMPTY, FRAME, PAPER, Mark, Page
+from setsup.reports.text_layout import font, text_width
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -74,7 +74,7 @@ class Sheet:
         suffix = file.suffix.lower().removeprefix(".")
         if suffix not in FORMATS:
             known = ", ".join(f".{name}" for name in FORMATS)
-            raise DataError(f"a sheet is saved as {known}, not as {brief(file.name)}; change the end of the name")
+            raise DataError(f"a sheet is saved as {known}, not as {abbreviate(file.name)}; change the end of the name")
         content = self.encode(suffix)
         need_writable(file)
         with written(file) as part:
@@ -90,7 +90,7 @@ class Sheet:
 
         """
         if not isinstance(format, str) or format not in FORMATS:
-            raise DataError(f"a sheet has no format {brief(format)}{near(format, FORMATS)}")
+            raise DataError(f"a sheet has no format {abbreviate(format)}{did_you_mean(format, FORMATS)}")
         return FORMATS[format](self)
 
     def _repr_png_(self) -> bytes:
@@ -126,10 +126,10 @@ def _svg(sheet: Sheet) -> bytes:
 def _svg_mark(mark: Mark) -> str:
     left, top, width, height = mark.box.left, mark.box.top, mark.box.width, mark.box.height
     if mark.kind == "text":
-        text, (size, colour) = mark.content
+        text, (size, color) = mark.content
         # the width that the layout reckoned with, whatever font the viewer has
         return (
-            f'<text x="{left}" y="{top + font(size).getmetrics()[0]}" font-size="{size}" fill="{colour}" '
+            f'<text x="{left}" y="{top + font(size).getmetrics()[0]}" font-size="{size}" fill="{color}" '
             f'textLength="{text_width(text, size)}" lengthAdjust="spacingAndGlyphs">{_xml(text)}</text>'
         )
     if mark.kind == "image":

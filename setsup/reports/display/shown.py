@@ -9,7 +9,7 @@ import numpy.typing as npt
 from setsup.checks import check_array
 from setsup.datasets import Dataset
 from setsup.errors import DataError
-from setsup.factors.stored import check_rows
+from setsup.factors.column_storage import check_rows
 from setsup.factors.table import FactorTable
 from setsup.random import fold, permute
 from setsup.samplers.draw import Draw

@@ -5,7 +5,7 @@ import numpy as np
 from setsup.arrays import Array, Bools, Reals, Rows, Words
 from setsup.checks import check_memory
 from setsup.errors import SamplerError
-from setsup.random import below, fold
+from setsup.random import fold, randint_below
 from setsup.samplers.groups.within import Keys, distinct
 
 __all__ = ["DomainPairs"]
@@ -70,7 +70,7 @@ class DomainPairs:
 
     def draw(self, key: Words) -> tuple[Array, Array]:
         """Groups of support and of query, (steps, ways) each, of keys (steps,); their classes are the same."""
-        pair = below(fold(key, _PAIR), self.pairs)
+        pair = randint_below(fold(key, _PAIR), self.pairs)
         first, second = np.divmod(self._able[pair], self.domains)
         count = self._counts[pair]
         keys = Keys(fold(key, _CLASSES), np.zeros(1, dtype=np.uint64))

@@ -10,7 +10,7 @@ from setsup.errors import SamplerError
 from setsup.factors.constraint import Constraint
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
-from setsup.random import below
+from setsup.random import randint_below
 from setsup.samplers.groups.anchors import Anchors
 from setsup.samplers.groups.members import fill
 from setsup.samplers.groups.within import ANCHOR, ROWS, Keys, distinct, order_by_weight, successive
@@ -41,20 +41,20 @@ class AnchoredMembers:
         groups: Groups,
         constraint: Constraint,
         need: int,
-        small: str,
+        on_small_group: str,
         where: Bools | None,
         weights: Reals | None = None,
     ) -> None:
-        others = need - 1 if small in ("error", "drop") else 1
+        others = need - 1 if on_small_group in ("error", "drop") else 1
         self._anchors = Anchors(table, groups.names, {_ROLE: constraint}, {_ROLE: others}, where, weights)
         self._weights = weights
         self._number = self._anchors.number(groups.keys())
         self.anchors: Array = np.append(self._anchors.totals, 0)[self._number]
         self.sizes = np.where(self.anchors > 0, need, 0)
         lonely = np.flatnonzero(self.anchors == 0)
-        if len(lonely) == len(groups) or (len(lonely) and small == "error"):
+        if len(lonely) == len(groups) or (len(lonely) and on_small_group == "error"):
             named = "; ".join(groups.describe(table, int(group)) for group in lonely[:5])
-            drop = f", or pass {spell(small='drop')} to leave them out" if len(lonely) < len(groups) else ""
+            drop = f", or pass {spell(on_small_group='drop')} to leave them out" if len(lonely) < len(groups) else ""
             raise SamplerError(
                 f"{len(lonely):,} of {len(groups):,} groups of {', '.join(groups.names)} have no anchor with {others} "
                 f"other row{'s' * (others > 1)} that satisfy {spell(members=constraint.text)} (first: {named}); "
@@ -65,11 +65,11 @@ class AnchoredMembers:
         """Never known: anchors differ in how many rows go with them."""
         return False
 
-    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Bools | None]:
+    def draw(self, keys: Keys, groups: Rows, slots: int, on_small_group: str) -> tuple[Rows, Bools | None]:
         """Rows (draws, slots) with an anchor of the given groups, and which slots count."""
         cells, anchors = self._anchors.draw(self._number[groups], keys.bits(ANCHOR, 1)[:, 0])
         others = self._evenly if self._weights is None else self._by_weight
-        found, counts = others(keys, cells, anchors, slots - 1, small)
+        found, counts = others(keys, cells, anchors, slots - 1, on_small_group)
         rows = np.concatenate([anchors[:, None], found], axis=1)
         if counts is None:
             return rows, None
@@ -77,19 +77,23 @@ class AnchoredMembers:
         mask[:, 1:] = counts
         return np.where(mask, rows, rows[:, :1]), mask  # padding repeats the set's first member
 
-    def _evenly(self, keys: Keys, cells: Rows, anchors: Rows, slots: int, small: str) -> tuple[Rows, Bools | None]:
+    def _evenly(
+        self, keys: Keys, cells: Rows, anchors: Rows, slots: int, on_small_group: str
+    ) -> tuple[Rows, Bools | None]:
         sizes = self._anchors.others(_ROLE, cells, anchors)
         ranks, counts = fill(
             sizes,
             slots,
-            small,
+            on_small_group,
             keys,
             lambda part, draws: distinct(part, sizes[draws], slots),
-            lambda part, draws: below(part.bits(ROWS, slots), sizes[draws][:, None]),
+            lambda part, draws: randint_below(part.bits(ROWS, slots), sizes[draws][:, None]),
         )
         return self._anchors.take(_ROLE, cells[:, None], anchors[:, None], ranks), counts
 
-    def _by_weight(self, keys: Keys, cells: Rows, anchors: Rows, slots: int, small: str) -> tuple[Rows, Bools | None]:
+    def _by_weight(
+        self, keys: Keys, cells: Rows, anchors: Rows, slots: int, on_small_group: str
+    ) -> tuple[Rows, Bools | None]:
         others = _Others(self._anchors, cells, anchors)
         weights: Reals = np.zeros(0) if self._weights is None else self._weights
 
@@ -109,7 +113,7 @@ class AnchoredMembers:
         return fill(
             others.counts(),
             slots,
-            small,
+            on_small_group,
             keys,
             apart,
             lambda part, draws: others.some(draws).pick(part.bits(ROWS, slots)),

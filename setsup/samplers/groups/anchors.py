@@ -10,7 +10,7 @@ from setsup.factors.constraint import Constraint
 from setsup.factors.grouping import group_by
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
-from setsup.random import below
+from setsup.random import randint_below
 from setsup.samplers.arguments import both
 from setsup.samplers.groups.candidates import Candidates, Ranks, check_cells
 from setsup.samplers.groups.within import pick_by_weight, share_ends
@@ -113,7 +113,7 @@ class Anchors:
         """Anchors of groups, uniform over those of each or by weight: cells, and rows; of the shape of ``groups``."""
         first, counts = self._first[groups], self.counts[groups]
         if self._weights is None:
-            place = first + below(bits, counts)
+            place = first + randint_below(bits, counts)
         else:
             place = first + pick_by_weight(bits, self._share_ends, first, counts)
         cell = np.searchsorted(self._ends, place, side="right") - 1

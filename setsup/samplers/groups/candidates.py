@@ -24,10 +24,10 @@ from setsup.factors.constraint import Constraint
 from setsup.factors.counting import with_outer
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
-from setsup.random import below
+from setsup.random import randint_below
 from setsup.samplers.groups.units import Units
 
-__all__ = ["Candidates", "Found", "Ranks"]
+__all__ = ["CandidateRuns", "Candidates", "Ranks"]
 
 _CELL = 64  # bytes that a cell takes in each table
 
@@ -88,7 +88,7 @@ class _Agreeing:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CandidateRuns:
     """Where the rows are that go with anchors; every array is (anchors,) int64, or (anchors' cells,).
 
     `start`: rows before the run; `first`, `last`: cells of the run; `counts`: rows that go with the anchor, the anchor
@@ -101,10 +101,10 @@ class Found:
     counts: Rows
     agreeing: tuple[Rows, ...]
 
-    def at(self, which: Rows) -> "Found":
+    def at(self, which: Rows) -> "CandidateRuns":
         """Those of some anchors."""
         agreeing = tuple(numbers[which] for numbers in self.agreeing)
-        return Found(self.start[which], self.first[which], self.last[which], self.counts[which], agreeing)
+        return CandidateRuns(self.start[which], self.first[which], self.last[which], self.counts[which], agreeing)
 
 
 class Candidates:
@@ -149,7 +149,7 @@ class Candidates:
         """Whether an anchor is among the rows that are equal to it, where nothing must differ."""
         return not self.constraint.differ
 
-    def find(self, names: Sequence[str], keys: Rows) -> Found:
+    def find(self, names: Sequence[str], keys: Rows) -> CandidateRuns:
         """Find the rows that go with anchors, given by known levels `keys` (anchors, factors) of the named factors."""
         columns = dict(zip(names, keys.T, strict=True))
         run = self._runs.find([columns[name] for name in self._equal], len(keys))
@@ -161,9 +161,9 @@ class Candidates:
             numbers = agreed.ranks.find([columns[name] for name in named], len(keys))
             counts = counts + sign * agreed.total(numbers)
             agreeing.append(numbers)
-        return Found(start, first, last, counts, tuple(agreeing))
+        return CandidateRuns(start, first, last, counts, tuple(agreeing))
 
-    def others(self, found: Found, anchors: Rows) -> Rows:
+    def others(self, found: CandidateRuns, anchors: Rows) -> Rows:
         """Count the rows, or their units, that go with anchors, themselves not among them."""
         if not self.may_be_itself:
             return found.counts
@@ -171,7 +171,7 @@ class Candidates:
             return np.asarray(found.counts - self._units.of_rows(anchors))
         return np.asarray(found.counts - (1 if self.mask is None else self.mask[anchors]))
 
-    def take(self, found: Found, anchors: Rows, ranks: Rows) -> Rows:
+    def take(self, found: CandidateRuns, anchors: Rows, ranks: Rows) -> Rows:
         """Rows that go with anchors, by their ranks below the count of others; all of one shape."""
         if self._units is not None:
             return self._take_by_weight(self._units, found, anchors, ranks)
@@ -187,11 +187,11 @@ class Candidates:
         place = found.start + ranks
         return self._row(place + np.where(place >= self._ends[cell], size, 0))
 
-    def pick(self, found: Found, anchors: Rows, bits: Words) -> Rows:
+    def pick(self, found: CandidateRuns, anchors: Rows, bits: Words) -> Rows:
         """One row for each anchor, uniform over the rows that go with it, or by weight; all of one shape."""
-        return self.take(found, anchors, below(bits, self.others(found, anchors)))
+        return self.take(found, anchors, randint_below(bits, self.others(found, anchors)))
 
-    def _take_by_weight(self, units: Units, found: Found, anchors: Rows, ranks: Rows) -> Rows:
+    def _take_by_weight(self, units: Units, found: CandidateRuns, anchors: Rows, ranks: Rows) -> Rows:
         """Rows by the units before them, without those of the anchor, or of the cells that agree with it."""
         if len(self._tables) > 1:
             cells, left = self._search(found, ranks)
@@ -203,7 +203,7 @@ class Candidates:
             before, own = self._ends[cell] - found.start, self._tables[0].total(found.agreeing[0])
         return units.take(found.first, found.last, ranks + np.where(ranks >= before, own, 0))
 
-    def _search(self, found: Found, ranks: Rows) -> tuple[Rows, Rows]:
+    def _search(self, found: CandidateRuns, ranks: Rows) -> tuple[Rows, Rows]:
         """Find the last cell of the run before which no more rows than the rank are left, and the rank in it."""
         low, high = found.first, found.last
         before = np.zeros_like(ranks)

@@ -7,11 +7,11 @@ import numpy as np
 
 from setsup.arrays import Reals, Rows
 from setsup.factors.table import FactorTable
+from setsup.samplers.coverage import ReachedGroups, Reason, SetReach
 from setsup.samplers.groups.anchored import AnchoredMembers
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.window import WindowMembers
-from setsup.samplers.reach import ReachedGroups, Reason, SetReach
 
 __all__ = ["at_least_one", "dealt_reach", "inclusion", "is_estimated", "reached_groups", "set_reach"]
 
@@ -53,9 +53,11 @@ def reached_groups(
         reasons.append(Reason("no row of it has as many others that go with it by the constraint", "lower size"))
     elif isinstance(members, WindowMembers):
         text = f"no row has the {sampler.need} rows of a set within the tolerance of {members.name}"
-        reasons.append(Reason(text, "widen tolerance=, lower size, or pass small='short' or small='replace'"))
+        reasons.append(
+            Reason(text, "widen tolerance=, lower size, or pass on_small_group='short' or on_small_group='replace'")
+        )
     else:
-        option = option or "lower size, or pass small='short' or small='replace'"
+        option = option or "lower size, or pass on_small_group='short' or on_small_group='replace'"
         reasons.append(Reason(f"it has fewer than the {sampler.need} rows that are drawn from it", option))
     which = np.zeros(len(groups), dtype=np.int8)
     for number, (reason, numbers) in enumerate(others, 1):
@@ -98,7 +100,7 @@ def set_reach(
     """
     full = size if full is None else full
     of_rows = _of_rows(table, sampler, chance, _inside(sampler, size, full))
-    repeats = sampler.small == "replace" and not isinstance(sampler.members, WindowMembers | AnchoredMembers)
+    repeats = sampler.on_small_group == "replace" and not isinstance(sampler.members, WindowMembers | AnchoredMembers)
     thin = None
     if repeats and not together:
         slots = np.arange(full) < size
@@ -125,7 +127,7 @@ def dealt_reach(
         slots[places] = np.repeat(kept, [len(one) for one in dealt])
         return _of_rows(table, sampler, chance, _at_slots(sampler, slots))(rows)
 
-    apart = sampler.small != "replace" or bool((sampler.members.sizes[sampler.drawable] >= full).any())
+    apart = sampler.on_small_group != "replace" or bool((sampler.members.sizes[sampler.drawable] >= full).any())
     estimated = isinstance(sampler.members, WeightedMembers) and full > _EXACT and apart
     return SetReach(tuple(sets), lambda rows: thin(rows, [1.0] * len(dealt)), True, thin, estimated)
 
@@ -157,7 +159,7 @@ def _inside(sampler: GroupSampler, size: int, full: int) -> Inside:
             return lambda groups, places, rows: np.full(len(rows), np.nan)
         return lambda groups, places, rows: np.where(reached[rows], np.nan, 0.0)
     if isinstance(members, WindowMembers):
-        known_rows, shares = members.chances(size, full, sampler.small, sampler.drawable)
+        known_rows, shares = members.chances(size, full, sampler.on_small_group, sampler.drawable)
         return lambda groups, places, rows: shares[np.searchsorted(known_rows, rows)]
     return _at_slots(sampler, (np.arange(full) < size).astype(np.float64))
 
@@ -167,7 +169,7 @@ def _at_slots(sampler: GroupSampler, kept: Reals) -> Inside:
 
     `kept` (slots,) float64
     """
-    members, full, replaces = sampler.members, len(kept), sampler.small == "replace"
+    members, full, replaces = sampler.members, len(kept), sampler.on_small_group == "replace"
     if isinstance(members, WeightedMembers):
         known: dict[int, Reals] = {}
 

@@ -10,7 +10,7 @@ import numpy as np
 from setsup.arrays import Array, Reals, Rows, Words
 from setsup.checks import check_choice
 from setsup.errors import SamplerError
-from setsup.random import below, fold, stream_key, uniform
+from setsup.random import fold, randint_below, stream_key, uniform
 from setsup.samplers.groups.different import Different
 
 __all__ = ["CHOICES", "Chooser", "level_probabilities"]
@@ -84,7 +84,7 @@ class Chooser:
 
     def pick(self, bits: Words) -> Rows:
         """One group for each word, independently."""
-        return below(bits, self.count) if self._ends is None else self.at(uniform(bits) * self.total)
+        return randint_below(bits, self.count) if self._ends is None else self.at(uniform(bits) * self.total)
 
     def at(self, points: Reals) -> Rows:
         """Groups at points of 0 … ``total``, of which each has its share."""

@@ -35,7 +35,7 @@ class GroupSampler:
         weights: Reals | None,
         *,
         choose: str,
-        small: str,
+        on_small_group: str,
         tolerance: Mapping[str, float] | None = None,
         shared: bool = False,
         members: Constraint | None = None,
@@ -52,7 +52,7 @@ class GroupSampler:
             raise SamplerError(f"weights and the tolerance of {near[0]!r} cannot be combined; bin {near[0]!r} instead")
         rows, unknown = _with_known(table, near, rows)
         self.groups = group_by(table, [name for name in names if name not in near], rows)
-        self.need, self.small, self.shared = need, small, shared
+        self.need, self.on_small_group, self.shared = need, on_small_group, shared
         self.groups.unknown += unknown
         self.groups.excluded -= unknown
         self.near = near[0] if near else None
@@ -60,9 +60,9 @@ class GroupSampler:
         if members is not None:
             equal = tuple(dict.fromkeys((*names, *members.equal)))
             constraint = replace(members, equal=equal)
-            self.members = AnchoredMembers(table, self.groups, constraint, need, small, rows, weights)
+            self.members = AnchoredMembers(table, self.groups, constraint, need, on_small_group, rows, weights)
         elif self.near is not None:
-            self.members = WindowMembers(table, self.groups, self.near, tolerance[self.near], need, small)
+            self.members = WindowMembers(table, self.groups, self.near, tolerance[self.near], need, on_small_group)
         elif weights is not None:
             self.members = WeightedMembers(self.groups, weights)
         else:
@@ -70,7 +70,7 @@ class GroupSampler:
         unit = f" {table[near[0]].unit}" if near and table[near[0]].unit else ""
         nearby = f" within {tolerance[near[0]]:g}{unit} of some {near[0]}" if near else ""
         self._choose = choose
-        self.restrict(drawable_groups(table, self.groups, self.members.sizes, need, small, nearby, policies))
+        self.restrict(drawable_groups(table, self.groups, self.members.sizes, need, on_small_group, nearby, policies))
 
     def restrict(self, drawable: Rows) -> None:
         """Choose among these groups only, given by their numbers among all."""
@@ -108,7 +108,7 @@ class GroupSampler:
 
     def draw(self, keys: Keys, chosen: Rows, size: int) -> tuple[Rows, Bools | None]:
         """Rows (..., size) of chosen groups, and which of them count (None: all)."""
-        rows, mask = self.members.draw(keys, self.number(chosen).reshape(-1), size, self.small)
+        rows, mask = self.members.draw(keys, self.number(chosen).reshape(-1), size, self.on_small_group)
         shape = (*chosen.shape, size)
         return rows.reshape(shape), None if mask is None else mask.reshape(shape)
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from setsup.arrays import Bools, Reals, Rows, Words
 from setsup.checks import check_choice, check_memory
-from setsup.errors import SamplerError, brief
+from setsup.errors import SamplerError, abbreviate
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
-from setsup.random import below, permute, uniform
+from setsup.random import permute, randint_below, uniform
 from setsup.samplers.groups.within import (
     CROWDED,
     ROWS,
@@ -47,7 +47,7 @@ class GroupMembers(Protocol):
     def crowded(self, slots: int) -> bool:
         """Whether every draw of so many rows needs a permutation, and no bits for rows."""
 
-    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Bools | None]:
+    def draw(self, keys: Keys, groups: Rows, slots: int, on_small_group: str) -> tuple[Rows, Bools | None]:
         """Rows (draws, slots) of the given groups (draws,), and which slots count (None: all)."""
 
 
@@ -71,7 +71,7 @@ class EvenMembers:
         """Whether every draw of so many rows needs a permutation, and no bits for rows."""
         return self.common is not None and slots <= self.common < CROWDED * slots
 
-    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Bools | None]:
+    def draw(self, keys: Keys, groups: Rows, slots: int, on_small_group: str) -> tuple[Rows, Bools | None]:
         """Rows (draws, slots) of the given groups, and which slots count."""
         if self.common is not None and self.common >= slots:
             positions, mask = distinct(keys, self.common, slots), None
@@ -80,10 +80,10 @@ class EvenMembers:
             positions, mask = fill(
                 sizes,
                 slots,
-                small,
+                on_small_group,
                 keys,
                 lambda part, draws: distinct(part, sizes[draws], slots),
-                lambda part, draws: below(part.bits(ROWS, slots), sizes[draws][:, None]),
+                lambda part, draws: randint_below(part.bits(ROWS, slots), sizes[draws][:, None]),
             )
         return self._groups.take(groups[:, None], positions), mask
 
@@ -110,13 +110,13 @@ class WeightedMembers:
         """Never: weighted draws begin with bits for every row."""
         return False
 
-    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Bools | None]:
+    def draw(self, keys: Keys, groups: Rows, slots: int, on_small_group: str) -> tuple[Rows, Bools | None]:
         """Rows (draws, slots) of the given groups, and which slots count."""
         start, sizes = self._start[groups], self.sizes[groups]
         positions, mask = fill(
             sizes,
             slots,
-            small,
+            on_small_group,
             keys,
             lambda part, draws: distinct_weighted(part, self._ends, self._weights, start[draws], sizes[draws], slots),
             lambda part, draws: by_weight(part.bits(ROWS, slots), self._ends, start[draws], sizes[draws]),
@@ -157,7 +157,7 @@ Drawn = Callable[[Keys, Any], Rows]
 def fill(
     sizes: Rows,
     slots: int,
-    small: str,
+    on_small_group: str,
     keys: Keys,
     apart: Drawn,
     repeating: Drawn,
@@ -177,7 +177,7 @@ def fill(
     if len(ample):
         found[ample] = apart(keys.part(ample), ample)
     part = keys.part(scarce)
-    if small == "replace":
+    if on_small_group == "replace":
         found[scarce] = repeating(part, scarce)
         return found, None
     slot = np.arange(slots)
@@ -191,16 +191,16 @@ def fill(
     return found, mask
 
 
-def check_small(small: str) -> str:
+def check_small(on_small_group: str) -> str:
     """The policy for small groups, if there is one of that name; SamplerError otherwise."""
-    return check_choice(small, SMALL, "small", SamplerError)
+    return check_choice(on_small_group, SMALL, "on_small_group", SamplerError)
 
 
-def check_refusal(small: str, why: str = "") -> None:
+def check_refusal(on_small_group: str, why: str = "") -> None:
     """Refuse a policy for small groups that draws from them; ``why`` says what they lack."""
-    if not isinstance(small, str) or small not in REFUSALS:
+    if not isinstance(on_small_group, str) or on_small_group not in REFUSALS:
         reason = f", for {why}" if why else ""
-        raise SamplerError(f"small must be error or drop{reason}, not {brief(small)}")
+        raise SamplerError(f"on_small_group must be error or drop{reason}, not {abbreviate(on_small_group)}")
 
 
 def drawable_groups(
@@ -208,13 +208,13 @@ def drawable_groups(
     groups: Groups,
     sizes: Rows,
     need: int,
-    small: str,
+    on_small_group: str,
     nearby: str = "",
     policies: Sequence[str] = SMALL,
 ) -> Rows:
     """Numbers of the groups that may be chosen.
 
-    ``nearby`` says what else limits their ``sizes``, ``policies`` which ``small`` an error may offer.
+    ``nearby`` says what else limits their ``sizes``, ``policies`` which ``on_small_group`` an error may offer.
     """
     names = ", ".join(groups.names) or "nothing"
     if not len(groups):
@@ -226,24 +226,24 @@ def drawable_groups(
         )
     check_memory(9 * len(groups), f"a sampler of {len(groups):,} groups of {names}", "the factors", SamplerError)
     few = sizes < need
-    if small in ("short", "replace"):
+    if on_small_group in ("short", "replace"):
         return np.flatnonzero(sizes > 0)
-    if few.any() and (small == "error" or few.all()):
+    if few.any() and (on_small_group == "error" or few.all()):
         smallest = np.argsort(sizes, kind="stable")[:5]
         named = "; ".join(f"{groups.describe(table, int(g))}: {sizes[g]}" for g in smallest)
         fewer = ", fix fewer factors" if len(groups.names) > 1 else ""  # without the last one, nothing would be fixed
         if nearby:
             fix = f"widen the tolerance or lower {spell_name('size')}"
         elif "short" not in policies:
-            fix = f"pass {spell(small='drop')} to leave them out"
+            fix = f"pass {spell(on_small_group='drop')} to leave them out"
             if few.all():
                 fix = "name fewer factors" if fewer else "name another factor"
         elif few.all():
-            fix = f"lower {spell_name('size')}{fewer}, or pass {spell(small='short')} or {spell(small='replace')}"
+            fix = f"lower {spell_name('size')}{fewer}, or pass {spell(on_small_group='short')} or {spell(on_small_group='replace')}"
         else:
             fix = (
-                f"lower {spell_name('size')}, or pass {spell(small='drop')} to leave them out, {spell(small='short')} "
-                f"or {spell(small='replace')}"
+                f"lower {spell_name('size')}, or pass {spell(on_small_group='drop')} to leave them out, {spell(on_small_group='short')} "
+                f"or {spell(on_small_group='replace')}"
             )
         raise SamplerError(
             f"{int(few.sum()):,} of {len(groups):,} groups of {names} have fewer than the {need} rows{nearby} "

@@ -7,7 +7,7 @@ import numpy as np
 from setsup.arrays import Array, Rows, Words
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
-from setsup.random import below, fold, mix, spread
+from setsup.random import fold, mix, randint_below, spread
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.within import GROUP, ORDER, ROWS, SUBSET, Keys, word
@@ -153,7 +153,7 @@ class StepPlans:
         if len(self.plans) == 1:
             draw = self.plans[0].draw(key, self.names, self._table)
         else:
-            chosen = below(fold(key, int(word(0, SUBSET, 0))), len(self.plans) if count is None else count)
+            chosen = randint_below(fold(key, int(word(0, SUBSET, 0))), len(self.plans) if count is None else count)
             draw = self._draw_any(key, first + chosen)
         return Draw(draw.indices, draw.inactive) if draw.mask is not None and draw.mask.all() else draw
 

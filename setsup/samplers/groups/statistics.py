@@ -7,7 +7,7 @@ import numpy as np
 
 from setsup.arrays import Bools, Reals, Rows
 from setsup.factors.table import FactorTable
-from setsup.random import below, fold, stream_key, uniform
+from setsup.random import fold, randint_below, stream_key, uniform
 from setsup.samplers.groups.anchored import AnchoredMembers
 from setsup.samplers.groups.combinations import chance_of_any, log_combinations, log_sum
 from setsup.samplers.groups.group_sampler import GroupSampler
@@ -105,7 +105,7 @@ class _Sets:
         """Sets of so many rows, so many of them together from one group."""
         rows = sampler.groups.sizes[sampler.drawable]
         few = rows < size * together
-        repeating = few & (sampler.small == "replace")
+        repeating = few & (sampler.on_small_group == "replace")
         most = np.where(few & ~repeating, -(-rows // together), size)
         least = np.where(few & ~repeating, rows // together, size)
         longer = np.where(most > least, rows % together / together, 1.0)
@@ -186,7 +186,7 @@ def _looked_at(sampler: GroupSampler, chance: Reals, budget: int) -> tuple[Rows,
         if count <= most:
             positions = np.arange(count)
         else:  # not evenly spaced ones, which may miss levels that follow the rows
-            positions = below(fold(fold(key, number), np.arange(most)), count)
+            positions = randint_below(fold(fold(key, number), np.arange(most)), count)
             scale[place] = count / most
         rows.append(groups.take(int(drawable[number]), positions))
     return looked, weights, rows, scale, len(looked) == len(drawable) and bool((scale == 1).all())

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from setsup.arrays import Array, Bools, Reals, Rows
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
-from setsup.random import below
+from setsup.random import randint_below
 from setsup.samplers.groups.members import fill
 from setsup.samplers.groups.within import ANCHOR, ROWS, Keys, distinct
 
@@ -32,7 +32,9 @@ class WindowMembers:
     into it, that of the largest counts for all.
     """
 
-    def __init__(self, table: FactorTable, groups: Groups, name: str, tolerance: float, need: int, small: str) -> None:
+    def __init__(
+        self, table: FactorTable, groups: Groups, name: str, tolerance: float, need: int, on_small_group: str
+    ) -> None:
         self.name = name
         self._begin = np.cumsum(groups.sizes) - groups.sizes
         self._count = groups.sizes
@@ -53,7 +55,7 @@ class WindowMembers:
         for start in range(0, len(rows), _BLOCK):
             some = slice(start, start + _BLOCK)
             self._first[some], self.widths[some] = self._windows(which[some], self._values[some], tolerance, period)
-        enough = np.ones(len(rows), bool) if small in ("short", "replace") else self.widths >= need
+        enough = np.ones(len(rows), bool) if on_small_group in ("short", "replace") else self.widths >= need
         self._anchors = np.flatnonzero(enough)
         bounds = np.searchsorted(self._anchors, np.append(self._begin, len(rows)))
         self._anchor_begin, self._anchor_count = bounds[:-1], np.diff(bounds)
@@ -104,9 +106,9 @@ class WindowMembers:
             high = np.where(open_ & hit, middle, high)
             low = np.where(open_ & ~hit, middle + 1, low)
 
-    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Bools | None]:
+    def draw(self, keys: Keys, groups: Rows, slots: int, on_small_group: str) -> tuple[Rows, Bools | None]:
         """Rows (draws, slots) around an anchor of the given groups, and which slots count."""
-        turn = below(keys.bits(ANCHOR, 1)[:, 0], self._anchor_count[groups])
+        turn = randint_below(keys.bits(ANCHOR, 1)[:, 0], self._anchor_count[groups])
         anchor = self._anchors[self._anchor_begin[groups] + turn]
         begin, count = self._begin[groups], self._count[groups]
         start, others = self._first[anchor], self.widths[anchor] - 1
@@ -115,17 +117,17 @@ class WindowMembers:
         if slots == 1:
             return rows, None
         # an anchor alone has nothing to add to a short set
-        some = np.flatnonzero(others > 0) if small == "short" else np.arange(len(others))
+        some = np.flatnonzero(others > 0) if on_small_group == "short" else np.arange(len(others))
         part = keys.part(some)
         sizes = others[some]
         found, counts = fill(
             sizes,
             slots - 1,
-            small,
+            on_small_group,
             part,
             lambda inner, draws: distinct(inner, sizes[draws], slots - 1),
             # with repeats the anchor may come again: it is the position after the others
-            lambda inner, draws: below(inner.bits(ROWS, slots - 1), sizes[draws][:, None] + 1),
+            lambda inner, draws: randint_below(inner.bits(ROWS, slots - 1), sizes[draws][:, None] + 1),
         )
         again = found == sizes[:, None]
         found += found >= place[some, None]
@@ -136,7 +138,7 @@ class WindowMembers:
         mask = np.zeros(rows.shape, dtype=bool)
         mask[:, 0] = True
         mask[some, 1:] = True if counts is None else counts
-        return rows, mask if small == "short" else None
+        return rows, mask if on_small_group == "short" else None
 
     def anchors(self, rows: Rows) -> npt.NDArray[np.float32]:
         """Values of the anchors, given as drawn rows whose slot 0 they take; float32 as the table has them."""
@@ -147,7 +149,7 @@ class WindowMembers:
         anchors, _ = self._anchors_of(groups)
         return int((self._covered(anchors, np.ones(len(anchors), dtype=np.int64)) == 0).sum())
 
-    def chances(self, size: int, full: int, small: str, groups: Rows) -> tuple[Rows, Reals]:
+    def chances(self, size: int, full: int, on_small_group: str, groups: Rows) -> tuple[Rows, Reals]:
         """Rows, ascending, and the chance of each to be in a set of ``size`` rows of its group, if that is given.
 
         `full`: rows that a draw has at other steps, where those beyond ``size`` are masked.
@@ -155,7 +157,7 @@ class WindowMembers:
         anchors, which = self._anchors_of(groups)
         others = np.maximum(self.widths[anchors] - 1, 1)
         chance = np.where(self.widths[anchors] > 1, np.minimum((size - 1) / others, 1.0), 0.0)
-        if small == "replace":
+        if on_small_group == "replace":
             few = self.widths[anchors] < full
             chance = np.where(few, 1 - (1 - 1 / self.widths[anchors]) ** (size - 1), chance)
         share = 1 / self._anchor_count[which]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from setsup.arrays import Array, Bools, Reals, Rows, Words
-from setsup.random import below, fold, leading, mix, spread, uniform
+from setsup.random import fold, leading, mix, randint_below, spread, uniform
 
 __all__ = [
     "CROWDED",
@@ -89,17 +89,17 @@ def distinct(keys: Keys, sizes: Rows | int, slots: int) -> Rows:
     if isinstance(sizes, int):
         if sizes < CROWDED * slots:
             return leading(keys.order(), sizes, slots)
-        return _redraw(keys, below(keys.bits(ROWS, slots), sizes), sizes)
+        return _redraw(keys, randint_below(keys.bits(ROWS, slots), sizes), sizes)
     crowded = sizes < CROWDED * slots
     if not crowded.any():
-        return _redraw(keys, below(keys.bits(ROWS, slots), sizes[:, None]), sizes)
+        return _redraw(keys, randint_below(keys.bits(ROWS, slots), sizes[:, None]), sizes)
     if crowded.all():
         return leading(keys.order(), sizes, slots)
     found = np.empty((len(sizes), slots), dtype=np.int64)
     dense, loose = np.flatnonzero(crowded), np.flatnonzero(~crowded)
     found[dense] = leading(keys.part(dense).order(), sizes[dense], slots)
     part = keys.part(loose)
-    found[loose] = _redraw(part, below(part.bits(ROWS, slots), sizes[loose, None]), sizes[loose])
+    found[loose] = _redraw(part, randint_below(part.bits(ROWS, slots), sizes[loose, None]), sizes[loose])
     return found
 
 
@@ -117,7 +117,7 @@ def _redraw(keys: Keys, found: Rows, sizes: Rows | int) -> Rows:
         if turn == PASSES:
             found[draws] = leading(part.order(), some, slots)
             return found
-        fresh = below(part.bits(ROWS + turn, slots), some if isinstance(some, int) else some[:, None])
+        fresh = randint_below(part.bits(ROWS + turn, slots), some if isinstance(some, int) else some[:, None])
         found[draws] = np.where(_repeats(found[draws]), fresh, found[draws])
     return found
 

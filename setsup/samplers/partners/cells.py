@@ -31,10 +31,10 @@ class Axis:
     cyclic: bool
     radius: int | None
 
-    def steps(self, differ: bool) -> list[int]:
+    def steps(self, must_differ: bool) -> list[int]:
         """Steps within the radius, each leading to another code; without 0 where the code must differ."""
         first, last = self.window
-        return [step for step in range(first, last + 1) if step or not differ]
+        return [step for step in range(first, last + 1) if step or not must_differ]
 
     @property
     def window(self) -> tuple[int, int]:

@@ -23,7 +23,7 @@ from setsup.arrays import Array, Bools, Reals, Rows, Words
 from setsup.checks import check_memory
 from setsup.errors import SamplerError
 from setsup.factors.counting import number_cells
-from setsup.random import below
+from setsup.random import randint_below
 from setsup.samplers.groups.units import last_before
 from setsup.samplers.partners.cells import Cells
 from setsup.samplers.partners.windows import Windows
@@ -39,14 +39,14 @@ _BLOCK = 1 << 22  # numbers counted at a time
 class IndexPartners:
     """Pairs of rows that differ in given factors; see :class:`ProductPartners` for the attributes."""
 
-    def __init__(self, cells: Cells, subsets: Bools, differ: bool) -> None:
-        self._cells, self._differ = cells, differ
+    def __init__(self, cells: Cells, subsets: Bools, must_differ: bool) -> None:
+        self._cells, self._must_differ = cells, must_differ
         self._load: Rows = np.asarray(cells.groups.sizes) if cells.units is None else cells.units.totals
         near = np.array([axis.radius is not None for axis in cells.axes])
         self._near = np.flatnonzero(near & subsets.any(axis=0))
         masks = [_mask(subset) for subset in subsets]
         rough = _mask(near)
-        free = _free_sets(masks, rough, differ)
+        free = _free_sets(masks, rough, must_differ)
         self._place = {mask: place for place, mask in enumerate(free)}
         self._plain = np.array([place for place, mask in enumerate(free) if not mask & rough], dtype=np.int64)
         self._equal = np.array([[not mask >> axis & 1 for axis in range(len(near))] for mask in free])
@@ -100,9 +100,9 @@ class IndexPartners:
     def _terms_of(self, mask: int, rough: int) -> tuple[Rows, Rows, Rows]:
         """Groups by which partners are counted: lists (terms,), signs (terms,), and steps (terms, near factors)."""
         axes = self._cells.axes
-        away = [axes[place].steps(self._differ) if mask >> int(place) & 1 else [0] for place in self._near]
+        away = [axes[place].steps(self._must_differ) if mask >> int(place) & 1 else [0] for place in self._near]
         inner = mask & ~rough
-        equal = list(_submasks(inner)) if self._differ else [0]
+        equal = list(_submasks(inner)) if self._must_differ else [0]
         lists = np.array([self._place[inner & ~also] for also in equal], dtype=np.int64)
         signs = np.array([-1 if also.bit_count() % 2 else 1 for also in equal], dtype=np.int64)
         moves = list(itertools.product(*away))
@@ -163,7 +163,7 @@ class IndexPartners:
                 if mask & rough not in by_near:
                     by_near[mask & rough] = self._partners(cells, mask & rough)
                 partners = by_near[mask & rough][np.searchsorted(self._plain, self._place[mask & ~rough])]
-                able = np.flatnonzero(partners > (0 if self._differ else sizes[cells]))
+                able = np.flatnonzero(partners > (0 if self._must_differ else sizes[cells]))
                 pairs[number] += float((partners[able].astype(np.float64) * sizes[cells[able]]).sum())
                 found[number].append(cells[able].astype(kind))
                 seen[cells[able]] = True
@@ -194,15 +194,15 @@ class IndexPartners:
             total = self._totals[self._numbers(self._plain[:, None], cells[None], np.zeros(len(self._near), int))[0]]
         else:
             total = np.zeros(shape, dtype=np.int64)
-            wide = max(places, key=lambda place: len(axes[place].steps(self._differ)))
+            wide = max(places, key=lambda place: len(axes[place].steps(self._must_differ)))
             windows = self._windows(wide)
             others = [place for place in places if place != wide]
             codes = self._cells.columns[wide][cells]
-            for steps in itertools.product(*(axes[place].steps(self._differ) for place in others)):
+            for steps in itertools.product(*(axes[place].steps(self._must_differ) for place in others)):
                 moves = dict(zip(others, steps, strict=True))
                 key, there = self._keys(self._plain[:, None], cells[None], moves, without=wide)
-                total += np.where(there, windows.count(key, codes, self._differ), 0)
-        if self._differ:
+                total += np.where(there, windows.count(key, codes, self._must_differ), 0)
+        if self._must_differ:
             for larger, smaller in self._lattice():
                 total[larger] -= total[smaller]
         return total
@@ -220,7 +220,7 @@ class IndexPartners:
 
     def draw(self, which: Rows, first: Words, second: Words) -> tuple[Rows, Rows, Rows]:
         """Anchors and partners (pairs,) by the numbers of their subsets and a word each; and cells of the anchors."""
-        rank, ends = self._first[which] + below(first, self._anchor_load[which]), self._anchor_ends
+        rank, ends = self._first[which] + randint_below(first, self._anchor_load[which]), self._anchor_ends
         if ends is None:
             place = rank
         elif self._cells.units is None:
@@ -249,7 +249,7 @@ class IndexPartners:
         start, stop = np.searchsorted(self._sorted, base), np.searchsorted(self._sorted, base + count)
         # partners in cells before the range that is searched, in the terms that have no cell in it
         settled = -self._sum(signs, start, pair, len(cell))
-        rank = below(word, settled + self._sum(signs, stop, pair, len(cell)))
+        rank = randint_below(word, settled + self._sum(signs, stop, pair, len(cell)))
         head = self._number[self._outside[which], cell].astype(np.int64) * count
         low, high = np.searchsorted(self._sorted, head), np.searchsorted(self._sorted, head + count) - 1
         # the first cell of the group up to which, and with which, there are more partners than the rank
@@ -297,19 +297,19 @@ def _submasks(mask: int) -> Iterator[int]:
         found = (found - 1) & mask
 
 
-def _free_sets(masks: Sequence[int], rough: int, differ: bool) -> list[int]:
+def _free_sets(masks: Sequence[int], rough: int, must_differ: bool) -> list[int]:
     """Sets of factors whose complements rows are grouped by, ascending."""
     found: set[int] = set()
     for mask in masks:
         inner = mask & ~rough
         most = inner.bit_count()
-        if differ and 1 << most > _GROUPINGS:
+        if must_differ and 1 << most > _GROUPINGS:
             raise SamplerError(
                 f"a pair that differs in {most} factors is found by {1 << most:,} lists of factors, more than "
                 f"{_GROUPINGS:,}; lower {spell_name('k')}, name fewer factors in {spell_name('among')}, or pass "
-                f"{spell(differ=False)}"
+                f"{spell(must_differ=False)}"
             )
-        found |= {mask, *(_submasks(inner) if differ else [inner])}
+        found |= {mask, *(_submasks(inner) if must_differ else [inner])}
         if len(found) > _GROUPINGS:
             raise SamplerError(
                 f"pairs are found by more than {_GROUPINGS:,} lists of factors; lower {spell_name('k')}, or name fewer "

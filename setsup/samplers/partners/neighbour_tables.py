@@ -10,7 +10,7 @@ import numpy as np
 
 from setsup.arrays import Array
 from setsup.checks import check_array, check_path
-from setsup.errors import SamplerError, brief
+from setsup.errors import SamplerError, abbreviate
 from setsup.files.disk import read_errors
 from setsup.samplers.steps import LAST
 
@@ -56,7 +56,7 @@ def _step(key: Any) -> int:
     if isinstance(key, bool) or not isinstance(key, int | np.integer) or not 0 <= key < LAST:
         raise SamplerError(
             f"neighbours must be a table, or tables by step, with integers from 0 and below 2**63 for keys, not "
-            f"{brief(key)}"
+            f"{abbreviate(key)}"
         )
     return int(key)
 
@@ -66,7 +66,7 @@ def _read(given: Any, what: str, count: int) -> NeighbourTable:
     expected = None
     if isinstance(given, Mapping):
         if set(given) != _FILE:
-            raise SamplerError(f"{what} must be an array, a path, or a path with its digest, not {brief(given)}")
+            raise SamplerError(f"{what} must be an array, a path, or a path with its digest, not {abbreviate(given)}")
         given, expected = given["path"], given["digest"]
     if not isinstance(given, str | Path):
         rows = np.array(check_array(given, what, SamplerError))  # no later change reaches it

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from setsup.arrays import Array, Bools, Reals, Rows, Words
-from setsup.random import below
+from setsup.random import randint_below
 from setsup.samplers.partners.cells import Axis, Cells
 
 __all__ = ["ProductPartners"]
@@ -21,22 +21,22 @@ class _Choices:
 
     listed: Rows | None
     counts: Rows
-    differ: bool
+    must_differ: bool
 
     @classmethod
-    def of(cls, axis: Axis, differ: bool) -> "_Choices":
+    def of(cls, axis: Axis, must_differ: bool) -> "_Choices":
         if axis.radius is None or axis.size == 1:
-            return cls(None, np.full(axis.size, axis.size - differ, dtype=np.int64), differ)
-        steps = np.array(axis.steps(differ), dtype=np.int64)
+            return cls(None, np.full(axis.size, axis.size - must_differ, dtype=np.int64), must_differ)
+        steps = np.array(axis.steps(must_differ), dtype=np.int64)
         codes, there = axis.move(np.arange(axis.size)[:, None], steps)
         listed = np.sort(np.where(there, codes, axis.size), axis=1)
-        return cls(listed, there.sum(axis=1), differ)
+        return cls(listed, there.sum(axis=1), must_differ)
 
     def take(self, codes: Rows, places: Rows) -> Rows:
         """Codes at places among the choices of others."""
         if self.listed is not None:
             return np.asarray(self.listed[codes, places])
-        return places + (places >= codes) if self.differ else places
+        return places + (places >= codes) if self.must_differ else places
 
 
 class ProductPartners:
@@ -55,12 +55,12 @@ class ProductPartners:
 
     """
 
-    def __init__(self, cells: Cells, subsets: Bools, differ: bool) -> None:
+    def __init__(self, cells: Cells, subsets: Bools, must_differ: bool) -> None:
         self._cells, self._subsets = cells, subsets
         self._each = int(cells.groups.sizes[0]) if len(cells) else 1
-        self._choices = [_Choices.of(axis, differ) for axis in cells.axes]
+        self._choices = [_Choices.of(axis, must_differ) for axis in cells.axes]
         vary = np.array([axis.size > 1 for axis in cells.axes])
-        able = (vary | ~subsets).all(axis=1) if differ else (vary & subsets).any(axis=1)
+        able = (vary | ~subsets).all(axis=1) if must_differ else (vary & subsets).any(axis=1)
         self.anchors: Rows = np.where(able, cells.groups.rows, 0)
         logs = [(math.log(max(axis.size, 1)), math.log(max(int(c.counts.sum()), 1))) for axis, c in self._paired()]
         changed = np.where(subsets, [log for _, log in logs], [log for log, _ in logs]).sum(axis=1)
@@ -84,7 +84,7 @@ class ProductPartners:
     def draw(self, which: Rows, first: Words, second: Words) -> tuple[Rows, Rows, Rows]:
         """Anchors and partners (pairs,) by the numbers of their subsets and a word each; and cells of the anchors."""
         groups = self._cells.groups
-        cell, place = np.divmod(below(first, groups.rows), self._each)
+        cell, place = np.divmod(randint_below(first, groups.rows), self._each)
         codes: list[Rows] = []
         rest = cell
         for axis in reversed(self._cells.axes):
@@ -96,7 +96,7 @@ class ProductPartners:
             np.where(here, choices.counts[code], 1)
             for here, choices, code in zip(changed, self._choices, codes, strict=True)
         ]
-        rest, partner_place = np.divmod(below(second, math.prod(counts) * self._each), self._each)
+        rest, partner_place = np.divmod(randint_below(second, math.prod(counts) * self._each), self._each)
         partner, stride = np.zeros_like(cell), 1
         for axis, here, choices, code, count in reversed(
             list(zip(self._cells.axes, changed, self._choices, codes, counts, strict=True))

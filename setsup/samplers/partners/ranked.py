@@ -9,7 +9,7 @@ from setsup.errors import SamplerError
 from setsup.factors.factor import Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
-from setsup.random import below
+from setsup.random import randint_below
 from setsup.samplers.groups.within import pick_by_weight
 
 __all__ = ["RankedRows"]
@@ -48,7 +48,7 @@ class RankedRows:
     def draw(self, bits: Words) -> Rows:
         """Rows, of the shape of the bits."""
         if self._shares is None:
-            place = below(bits, self.groups.rows)
+            place = randint_below(bits, self.groups.rows)
         else:
             place = pick_by_weight(bits, self._ends, 0, self.groups.rows)
         return place if self._known is None else np.asarray(self._known[place])

@@ -9,8 +9,8 @@ import numpy as np
 
 from setsup.arrays import Bools, Reals, Rows, Steps, Words
 from setsup.checks import is_integer
-from setsup.errors import SamplerError, brief
-from setsup.random import below
+from setsup.errors import SamplerError, abbreviate
+from setsup.random import randint_below
 from setsup.samplers.report import span
 from setsup.samplers.schedules import Schedule
 from setsup.samplers.spelling import spell_name
@@ -68,8 +68,8 @@ class Subsets:
     def draw(self, steps: Steps, bits: Words) -> Rows:
         """Numbers of subsets (steps, pairs), from bits (steps, pairs, 2)."""
         stretch = self.sizes.stretch(steps)[:, None]
-        number = self._first[stretch] + below(bits[..., 0], self._many[stretch])
-        return np.asarray(self.feasible[self._starts[number] + below(bits[..., 1], self._counts[number])])
+        number = self._first[stretch] + randint_below(bits[..., 0], self._many[stretch])
+        return np.asarray(self.feasible[self._starts[number] + randint_below(bits[..., 1], self._counts[number])])
 
     def shares(self) -> Reals:
         """Chance of each feasible subset, where all steps have the same sizes."""
@@ -106,9 +106,11 @@ def _check_k(k: Any, among: int, most: int, what: str) -> tuple[int, int]:
         k = (k, k)
     if not isinstance(k, Sequence) or len(k) != 2 or not all(is_integer(one) for one in k):
         raise SamplerError(
-            f"{what} must be a number of factors, or the least and the most, as in (1, 3), not {brief(k)}"
+            f"{what} must be a number of factors, or the least and the most, as in (1, 3), not {abbreviate(k)}"
         )
     low, high = int(k[0]), int(k[1])
     if not 1 <= low <= high <= among:
-        raise SamplerError(f"{what} must be from 1 to {among}, the number of factors that may differ, not {brief(k)}")
+        raise SamplerError(
+            f"{what} must be from 1 to {among}, the number of factors that may differ, not {abbreviate(k)}"
+        )
     return low, high

@@ -36,7 +36,7 @@ class Windows:
         order = np.argsort(line, kind="stable")
         return cls(axis, heads, line[order], np.concatenate([[0], np.cumsum(rows[order])]))
 
-    def count(self, keys: Array, codes: Array, differ: bool) -> Rows:
+    def count(self, keys: Array, codes: Array, must_differ: bool) -> Rows:
         """Rows within the window around codes of groups with these keys, in which the factor has code 0; broadcast."""
         head = np.minimum(np.searchsorted(self.heads, keys), max(len(self.heads) - 1, 0))
         base, size = head * self.axis.size, self.axis.size
@@ -46,7 +46,7 @@ class Windows:
         if self.axis.cyclic:  # what lies beyond one end comes from the other
             found += self._between(base + np.minimum(first + size, size), base + size - 1)
             found += self._between(base, base + np.maximum(last - size, -1))
-        if differ:
+        if must_differ:
             found -= self._between(base + codes, base + codes)
         there: Bools = self.heads[head] == keys
         return np.where(there, found, 0)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from setsup.checks import check_image_size
-from setsup.errors import SetsupError, near
+from setsup.errors import SetsupError, did_you_mean
 from setsup.factors.factor import Factor
 from setsup.scenes.camera import Camera
 from setsup.scenes.recipes.values import LARGEST
@@ -85,7 +85,7 @@ class FunctionRecipe:
         for name in chosen:
             if name not in names:
                 raise SetsupError(
-                    f"the scene factor {name!r} of recipe {self.name!r} is not a factor{near(name, names)}"
+                    f"the scene factor {name!r} of recipe {self.name!r} is not a factor{did_you_mean(name, names)}"
                 )
         object.__setattr__(self, "scene_factors", chosen)
         if self.version is None:

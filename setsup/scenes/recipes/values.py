@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from numbers import Real
 from typing import Any
 
-from setsup.errors import FactorError, near
+from setsup.errors import FactorError, did_you_mean
 
 __all__ = ["LARGEST", "level", "number"]
 
@@ -31,11 +31,11 @@ def level(values: Mapping[str, Any], name: str, levels: Collection[str]) -> str:
     """Read a name out of a list."""
     value = _found(values, name)
     if not isinstance(value, str) or value not in levels:
-        raise FactorError(f"{name} has no level {value!r}{near(value, levels)}")
+        raise FactorError(f"{name} has no level {value!r}{did_you_mean(value, levels)}")
     return value
 
 
 def _found(values: Mapping[str, Any], name: str) -> Any:
     if name not in values:
-        raise FactorError(f"the recipe needs the factor {name!r}, which the row lacks{near(name, values)}")
+        raise FactorError(f"the recipe needs the factor {name!r}, which the row lacks{did_you_mean(name, values)}")
     return values[name]

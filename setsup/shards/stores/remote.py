@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from setsup.errors import DataError, need
+from setsup.errors import DataError, require_modules
 from setsup.files import readable_size, written
 from setsup.progress import progress
 from setsup.shards.stores.attempts import Attempts, Request
@@ -61,7 +61,7 @@ class RemoteStore:
         self._opened: FileSystem | None = None
         self.url = without_secrets(address)
         self._attempts = Attempts(self.url, self._scheme)
-        need(f"{self.url} needs", "fsspec", *_LIBRARIES.get(self._scheme, ()))
+        require_modules(f"{self.url} needs", "fsspec", *_LIBRARIES.get(self._scheme, ()))
         import fsspec
 
         try:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Array
 from setsup.datasets.dataset import Modality
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 from setsup.factors import Factor, FactorTable
 from setsup.shards.layout import Member
 
@@ -41,7 +41,7 @@ def stored(name: str, modality: Modality, format: str) -> Member:
     as npy. What a format has no place for is PNG: grey in WebP, alpha in JPEG.
     """
     if format not in FORMATS:
-        raise DataError(f"shards have no format {format!r}{near(format, FORMATS)}")
+        raise DataError(f"shards have no format {format!r}{did_you_mean(format, FORMATS)}")
     if not (name.isascii() and name.replace("_", "a").isalnum() and name == name.lower()):
         raise DataError(
             f"the modality {name!r} cannot be a part of a file's name in a tar, which must be small letters, digits "

@@ -8,7 +8,7 @@ import numpy as np
 from setsup.arrays import Rows
 from setsup.datasets.concatenation import Concat
 from setsup.datasets.dataset import Dataset, Selection
-from setsup.errors import DataError, FactorError, near
+from setsup.errors import DataError, FactorError, did_you_mean
 from setsup.shards.decoding import check_members
 from setsup.shards.index import Spans, part
 from setsup.shards.layout import CAMERA, CRC32C, INDEX, VIEW, Catalogue, Member, Shard, parse_catalogue
@@ -32,7 +32,7 @@ def stored_members(dataset: Dataset, modalities: Iterable[str] | None, format: s
     names = dict.fromkeys(dataset.modalities if modalities is None else modalities)
     for name in names:
         if name not in dataset.modalities:
-            raise DataError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")
+            raise DataError(f"{dataset.name} has no modality {name!r}{did_you_mean(name, dataset.modalities)}")
     if not names:
         raise DataError(f"name at least one modality to write: {', '.join(dataset.modalities) or 'there is none'}")
     members = {name: stored(name, dataset.modalities[name], format) for name in names}

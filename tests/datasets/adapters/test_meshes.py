@@ -131,7 +131,7 @@ def test_fuzzing(tmp_path, what):
     assert refused > 10 or what == "mtl"
 
 
-def test_pictures_of_meshes_with_and_without_colours():
+def test_pictures_of_meshes_with_and_without_colors():
     vertices, triangles, colors = painted_toy(3, 0)
     painted = meshes.preview_mesh(vertices, triangles, colors.astype(np.uint8))
     plain = meshes.preview_mesh(vertices, triangles, None)

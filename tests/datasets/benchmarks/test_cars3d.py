@@ -139,7 +139,7 @@ def test_slow_reading_is_said_once(release, caplog):
         dataset.fetch([0, 1])
         dataset.fetch([7])
     assert caplog.text.count("setsup prepare cars3d") == 1
-    assert dataset.computes
+    assert dataset.cpu_bound
 
 
 def test_what_prepared_itself_reads_what_it_prepared(tmp_path, release, truth, monkeypatch):
@@ -148,7 +148,7 @@ def test_what_prepared_itself_reads_what_it_prepared(tmp_path, release, truth, m
     dataset.prepare()
     monkeypatch.setattr("setsup.datasets.benchmarks.cars3d.dataset.read_mat", lambda *_: pytest.fail("read a MAT file"))
     assert np.array_equal(dataset.fetch([6, 9])["image"], truth[0][[6, 9]])
-    assert not dataset.computes
+    assert not dataset.cpu_bound
 
 
 @pytest.mark.long("large or genuine files")
@@ -159,7 +159,7 @@ def test_prepared_arrays_belong_to_the_files(tmp_path, release, truth, caplog):
         dataset = cars3d.open(tmp_path)
         assert np.array_equal(dataset.fetch([6])["image"], truth[0][[6]])
     assert not caplog.text
-    assert not dataset.computes
+    assert not dataset.cpu_bound
     # another order of the same files gives other rows, and the arrays are not used
     turned = (tmp_path / "list.txt").read_text().splitlines()[::-1]
     (tmp_path / "list.txt").write_text("\n".join(turned))

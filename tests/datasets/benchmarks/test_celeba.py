@@ -124,7 +124,7 @@ def test_persons_of_twenty_images_and_more(whole):
     table = whole.factors
     kept = whole.where("count(identity) >= 20")
     assert set(kept.factors.values("identity").tolist()) == {2880, 8692}
-    draw = setsup.DomainSampler(table, "identity", sets=2, size=20, small="drop")[3]
+    draw = setsup.DomainSampler(table, "identity", sets=2, size=20, on_small_group="drop")[3]
     assert set(table.values("identity", draw.indices).reshape(-1).tolist()) == {2880, 8692}
 
 
@@ -133,7 +133,7 @@ def test_persons_of_twenty_images_and_more(whole):
 
 def test_pictures(whole):
     assert whole.modalities["image"].shape == (218, 178, 3)
-    assert whole.computes
+    assert whole.cpu_bound
     for rows in ([[3, 68], [3, 0]], [], 7, [[]], list(range(20))):
         found = whole.fetch(rows)["image"]
         assert found.shape == (*np.shape(rows), 218, 178, 3)

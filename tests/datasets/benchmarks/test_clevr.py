@@ -51,7 +51,7 @@ def test_images_with_their_objects(release):
 
 def test_sets_of_images_with_the_same_number_of_cubes(release):
     found = setsup.load("clevr", release, split="train")
-    sets = setsup.SetSampler(found.factors, inactive=["cube"], size=3, small="drop", seed=0)
+    sets = setsup.SetSampler(found.factors, inactive=["cube"], size=3, on_small_group="drop", seed=0)
     cubes = found.factors.codes("cube")[sets.block(0, 20).indices]
     assert (cubes == cubes[..., :1]).all()
 

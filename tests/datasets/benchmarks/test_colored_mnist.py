@@ -91,7 +91,7 @@ def test_three_domains_of_a_number_that_three_does_not_divide(tmp_path):
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_labels_and_colours_are_fixed(folder, recipe):
+def test_labels_and_colors_are_fixed(folder, recipe):
     one, same = (colored_mnist.open(folder, recipe=recipe, seed=3) for _ in range(2))
     assert one.factors.fingerprint == same.factors.fingerprint
     other = colored_mnist.open(folder, recipe=recipe, seed=4)
@@ -203,7 +203,7 @@ class TestPublished:
             ("pixels", "split == 'ood'", 0.1),
         ],
     )
-    def test_colour_alone_predicts_the_label(self, published, recipe, where, share):
+    def test_color_alone_predicts_the_label(self, published, recipe, where, share):
         found, rows = _agreement(published[recipe].factors, "color", "label", where)
         assert abs(found - share) < 4 * np.sqrt(share * (1 - share) / rows)
 
@@ -228,7 +228,7 @@ class TestPublished:
 
     @pytest.mark.long("large or genuine files")
     @pytest.mark.parametrize("recipe", RECIPES)
-    def test_the_colour_is_seen_and_tells_the_label(self, published, recipe):
+    def test_the_color_is_seen_and_tells_the_label(self, published, recipe):
         """From pixels alone: the empty channel tells the label as well as the factor does."""
         colored = published[recipe]
         rows = np.random.default_rng(0).permutation(colored.factors.rows("environment == 0.9"))[:4000]

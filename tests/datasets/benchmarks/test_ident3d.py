@@ -45,7 +45,7 @@ def test_3dident(tmp_path, form):
         files[name] for part in parts for files in [ident3d.files(part)] for name in sorted(files) if "im" in name
     ]
     _same_images(found, images)
-    sets = setsup.SetSampler(found.factors, inactive=["x"], tolerance={"x": 0.6}, size=2, seed=0, small="drop")
+    sets = setsup.SetSampler(found.factors, inactive=["x"], tolerance={"x": 0.6}, size=2, seed=0, on_small_group="drop")
     x = found.factors.column("x")[sets[0].indices]
     assert np.abs(x[:, 0] - x[:, 1]).max() <= 1.2
 

@@ -94,7 +94,7 @@ def test_pictures_whatever_their_files_hold(release, pictures):
     assert kinds == {"RGB", "L", "CMYK"}
     assert any(content.startswith(b"\x89PNG") for *_, content in rows)
     assert pictures.modalities["image"].shape == (None, None, 3)
-    assert pictures.computes
+    assert pictures.cpu_bound
     for row, (*_, content) in enumerate(rows):
         assert np.array_equal(pictures.fetch([row])["image"][0], _rgb(content)), row
     with pytest.raises(DataError, match=r"size=\(height, width\)"):

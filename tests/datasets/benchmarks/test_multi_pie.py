@@ -93,7 +93,7 @@ def test_every_expression_and_camera(tmp_path):
 def test_pictures(release, faces):
     paths = [release / "Multi-Pie" / "data" / path for path in faces.paths(range(len(faces)))]
     assert faces.modalities["image"].shape == (480, 640, 3)
-    assert faces.computes
+    assert faces.cpu_bound
     for rows in ([[3, 179], [3, 0]], [], 7, [[]], list(range(20))):
         found = faces.fetch(rows)["image"]
         expected = [np.asarray(Image.open(paths[row])) for row in np.asarray(rows, int).reshape(-1)]

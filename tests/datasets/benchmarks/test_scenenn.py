@@ -349,7 +349,7 @@ def test_damaged_meshes(tmp_path, change, sentence):
         assert "\n" not in str(found.value)
 
 
-def test_a_mesh_without_colours(tmp_path):
+def test_a_mesh_without_colors(tmp_path):
     mesh = true.ply(*true.scene_mesh(0)).replace(b"uchar red", b"uchar a").replace(b"uchar green", b"uchar b")
     picture = opened(tmp_path, ply=mesh).fetch(0, ["preview"])["preview"]
     assert {150, 255} <= set(np.unique(picture).tolist()) <= set(range(150, 256))

@@ -106,7 +106,7 @@ def test_the_factors_are_described(views):
     }
     assert views.factors["azimuth"].period == 360
     assert views.factors["azimuth"].unit == views.factors["elevation"].unit == "deg"
-    assert views.computes
+    assert views.cpu_bound
 
 
 def test_the_two_views_of_a_pair(views):

@@ -27,7 +27,7 @@ def _file(data="ascii", rgb="U", count=3):
 
 @pytest.mark.parametrize("data", ["ascii", "binary"])
 @pytest.mark.parametrize("rgb", ["U", "F"])
-def test_both_forms_and_both_colours(data, rgb, tmp_path):
+def test_both_forms_and_both_colors(data, rgb, tmp_path):
     path = tmp_path / "a #1 ü.pcd"
     path.write_bytes(_file(data, rgb))
     cloud = read_pcd(path, str(path))

@@ -275,7 +275,7 @@ SPACES = {
 
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("space", SPACES)
-def test_colours_are_those_of_the_formula(space, full):
+def test_colors_are_those_of_the_formula(space, full):
     red, blue, code = SPACES[space]
     colors = [
         (16, 128, 128),

@@ -55,7 +55,7 @@ def test_images(shape: tuple[int, ...], modality: tuple[int, ...], color: str) -
     np.testing.assert_array_equal(found.fetch(rows)["image"], given[rows].reshape(2, 2, *modality))
     found.fetch([3])["image"][...] = 0
     np.testing.assert_array_equal(found.fetch([3])["image"], given[[3]].reshape(1, *modality))
-    assert (found.computes, len(found), found.name) == (False, N, "arrays")
+    assert (found.cpu_bound, len(found), found.name) == (False, N, "arrays")
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def columns(root: Path) -> dict[str, list[Any]]:
 def test_images_in_every_form(root: Path, form: str) -> None:
     frame = pandas.DataFrame({"who": WHO, "image": columns(root)[form]}, index=range(50, 50 + N))
     found = setsup.from_pandas(frame, "image")
-    assert (found.factors.names, found.modalities["image"].shape, found.computes) == (("who",), (4, 6, 3), True)
+    assert (found.factors.names, found.modalities["image"].shape, found.cpu_bound) == (("who",), (4, 6, 3), True)
     for one in (found, pickle.loads(pickle.dumps(found))):
         images = one.fetch([5, 0, 5])["image"]
         np.testing.assert_array_equal(images, np.stack([np.asarray(picture(row)) for row in (5, 0, 5)]))

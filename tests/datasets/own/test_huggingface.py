@@ -73,7 +73,7 @@ def test_factors_and_pictures():
     assert np.allclose(data.factors.values("label_wall_hue"), np.arange(ROWS) / 8 + 0.1)
     kind = data.modalities["image"]
     assert (kind.shape, kind.dtype, kind.color) == ((6, 8, 3), "uint8", "srgb")
-    assert data.computes
+    assert data.cpu_bound
     assert data.skipped == {}
     for rows in ([[3, 19], [3, 0]], [], 7, list(range(ROWS)) * 3, [[]]):
         assert np.array_equal(data.fetch(rows)["image"], PIXELS[np.asarray(rows, int)])
@@ -207,8 +207,8 @@ def test_grey_alpha_and_modes():
         features=hf.Features({"image": hf.Image(), "k": hf.Value("int8")}),
     )
     assert from_huggingface(grey).modalities["image"].shape == (6, 8, 1)
-    colour = from_huggingface(grey.cast_column("image", hf.Image(mode="RGB")))
-    assert np.array_equal(colour.fetch(1)["image"], np.asarray(grey[1]["image"].convert("RGB")))
+    color = from_huggingface(grey.cast_column("image", hf.Image(mode="RGB")))
+    assert np.array_equal(color.fetch(1)["image"], np.asarray(grey[1]["image"].convert("RGB")))
     alpha = grey.map(lambda row: {"image": Image.fromarray(_pixels(row["k"], channels=4))}, features=grey.features)
     assert np.array_equal(from_huggingface(alpha).fetch(1)["image"], _pixels(1, channels=4))
     with pytest.raises(DataError, match="to be shown in mode L, into which setsup does not turn"):

@@ -273,7 +273,7 @@ def _table(folder, *names):
     return folder / "t.csv"
 
 
-def test_grey_stays_grey_and_is_widened_beside_colour(tmp_path):
+def test_grey_stays_grey_and_is_widened_beside_color(tmp_path):
     _save(tmp_path / "grey.png", _pixels(0, channels=1))
     _save(tmp_path / "colour.png", _pixels(1))
     _save(tmp_path / "alpha.png", _pixels(2, channels=4))
@@ -291,7 +291,7 @@ def test_grey_stays_grey_and_is_widened_beside_colour(tmp_path):
     assert np.array_equal(alpha.fetch(1)["image"], _pixels(2, channels=4))
 
 
-def test_colour_among_grey_that_was_not_looked_at(tmp_path):
+def test_color_among_grey_that_was_not_looked_at(tmp_path):
     _save(tmp_path / "grey.png", _pixels(0, channels=1))
     _save(tmp_path / "colour.png", _pixels(1))
     names = ["grey.png"] * 1000

@@ -102,7 +102,7 @@ def test_an_image_folder(folder: Path) -> None:
     found = setsup.from_torch(theirs)
     assert found.factors["target"].levels == ("cat", "dog")
     assert found.factors.values("target").tolist() == [theirs.classes[code] for code in theirs.targets]
-    assert (found.name, found.computes, found.modalities["image"].shape) == ("ImageFolder", True, (4, 6, 3))
+    assert (found.name, found.cpu_bound, found.modalities["image"].shape) == ("ImageFolder", True, (4, 6, 3))
     images = found.fetch([[3, 0], [3, 11]])["image"]
     for place, row in np.ndenumerate([[3, 0], [3, 11]]):
         np.testing.assert_array_equal(images[place], np.asarray(theirs[row][0]))

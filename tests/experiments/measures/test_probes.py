@@ -17,7 +17,7 @@ from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.evaluation.held_out import held_out  # noqa: E402
 from setsup.experiments.measures import Probes  # noqa: E402
 from setsup.experiments.measures.rows import draw_sample, shared_rows  # noqa: E402
-from setsup.experiments.parts import PartStore  # noqa: E402
+from setsup.experiments.result_cache import PartStore  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 from tests.experiments.numbered import Numbered, trained  # noqa: E402
 

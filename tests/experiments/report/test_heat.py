@@ -41,7 +41,7 @@ def test_one_line_a_number_of_orbits_is_drawn(tmp_path: Path) -> None:
     assert draw_report(report).mode == "RGB"
 
 
-def test_equal_limits_give_equal_colours() -> None:
+def test_equal_limits_give_equal_colors() -> None:
     pytest.importorskip("matplotlib")
     # viridis ends in yellow: 0.9 is there, and 0.1 dark; a cell without a value is white
     drawn = np.asarray(heat({10: {1: 0.1, 2: 0.9}, 20: {1: 0.1}}, (0.1, 0.9))).reshape(-1, 3).astype(int)

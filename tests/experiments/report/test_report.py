@@ -492,13 +492,13 @@ class TestFindingReports:
 
 class TestThePicture:
     def test_pictures_of_runs_are_shown(self, tmp_path: Path) -> None:
-        for seed, colour in enumerate(("#ff0000", "#00ff00")):
-            found = Measured({"first 2": 0.99}, pictures={"pca": Image.new("RGB", (300, 200), colour)})
+        for seed, color in enumerate(("#ff0000", "#00ff00")):
+            found = Measured({"first 2": 0.99}, pictures={"pca": Image.new("RGB", (300, 200), color)})
             measured(trained(tmp_path / f"{seed}", "abc/fig3a", seed), "components", found)
         drawn = draw_report(report_on(find_report("abc/fig3a"), [tmp_path]))
         pixels = np.asarray(drawn).reshape(-1, 3)
-        for colour in ((255, 0, 0), (0, 255, 0)):
-            assert (pixels == colour).all(axis=1).sum() >= 300 * 200
+        for color in ((255, 0, 0), (0, 255, 0)):
+            assert (pixels == color).all(axis=1).sum() >= 300 * 200
 
     def test_bars_stand_as_high_as_means(self, tmp_path: Path) -> None:
         def blue(wall: float) -> int:

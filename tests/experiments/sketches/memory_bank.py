@@ -18,7 +18,7 @@ from setsup.experiments import Data, Preset
 from setsup.experiments.measures import Retrieval
 from setsup.loading.views import ColorViews
 from setsup.methods.rows import RowState
-from setsup.random import below, fold, stream_key, uniform
+from setsup.random import fold, randint_below, stream_key, uniform
 
 OTHER = {"L": "ab", "ab": "L"}
 
@@ -77,7 +77,7 @@ class Banks(lightning.LightningModule):
     def candidates(self, rows: Tensor) -> Tensor:
         """The row itself and its negatives, (n, 1 + negatives): functions of the step and the row, not of the rank."""
         keys = fold(fold(self.keys["negatives"], int(self.updates)), rows.cpu().numpy())
-        drawn = below(fold(keys[:, None], np.arange(self.negatives)), self.rows)
+        drawn = randint_below(fold(keys[:, None], np.arange(self.negatives)), self.rows)
         return torch.cat([rows[:, None], torch.from_numpy(drawn).to(rows)], 1)
 
     def training_step(self, batch: Any, number: int) -> Tensor:

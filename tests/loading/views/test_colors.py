@@ -58,7 +58,7 @@ def test_values_are_those_of_scikit_image(space, colors):
 @pytest.mark.long("large or genuine files")
 @given(colors=arrays(np.float32, (4, 3), elements=st.floats(0, 1, width=32)), space=st.sampled_from(sorted(SPACES)))
 @settings(max_examples=200, deadline=None)
-def test_values_of_any_colours_are_those_of_scikit_image(colors, space):
+def test_values_of_any_colors_are_those_of_scikit_image(colors, space):
     theirs = published(space, colors.astype(np.float64))
     # the hue of what is nearly grey, or nearly black, hangs on the last bit
     apart = distance(space, converted(space, colors), theirs)

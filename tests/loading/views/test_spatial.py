@@ -60,7 +60,7 @@ def test_views_are_the_two_images_and_positives_are_traced(shapes) -> None:
     assert batch["valid"].all()
 
 
-def test_partners_show_the_same_instance_and_nearly_the_same_colour(shapes) -> None:
+def test_partners_show_the_same_instance_and_nearly_the_same_color(shapes) -> None:
     batch = first_batch(shapes, SpatialPairs(shapes, keep=1.0), ("image", "instances"), workers=0)
     instances = batch["instances"].flatten(2)
     one, two = instances[:, 0], instances[:, 1].gather(1, batch["partner"])

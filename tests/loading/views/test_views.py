@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import setsup
 from setsup.errors import DataError, SetsupError
-from setsup.random import below, fold, stream_key
+from setsup.random import fold, randint_below, stream_key
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("kornia", reason="kornia is not installed")
@@ -43,7 +43,7 @@ def keys(seed, stream, step, *place):
 
 
 def drawn(key, parameter, n):
-    return int(below(fold(key, parameter), n))
+    return int(randint_below(fold(key, parameter), n))
 
 
 # colour views

@@ -15,7 +15,7 @@ import torch
 from setsup.errors import SetsupError
 from setsup.experiments.configs import build_method
 from setsup.experiments.data import Data
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.cmc.actions import Actions
 from setsup_papers.cmc.settings import CMCSettings
 from tests.true_files import ucf101

@@ -71,7 +71,7 @@ def test_views_of_several_sizes_are_not_cropped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "image", [np.zeros((COUNT, 4, 4), np.uint8), np.zeros((COUNT, 4, 4, 4), np.uint8), np.zeros((COUNT, 4, 4, 3))]
 )
-def test_what_has_no_colours_is_refused_before_it_is_read(tmp_path: Path, image: Any) -> None:
+def test_what_has_no_colors_is_refused_before_it_is_read(tmp_path: Path, image: Any) -> None:
     dataset = opened(tmp_path, image=image)
     with pytest.raises(SetsupError, match=r"channels of lab are views of colour images, .*; name other views by"):
         ViewCrops(views=("L", "ab")).build(dataset, 0)

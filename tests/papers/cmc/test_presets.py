@@ -130,7 +130,7 @@ def test_steps_are_the_epochs_of_the_paper() -> None:
     assert find_preset("cmc/stl10-nce").method.temperature == 0.1
 
 
-def test_colour_spaces_have_the_names_of_their_channels() -> None:
+def test_color_spaces_have_the_names_of_their_channels() -> None:
     assert {space: KNOWN[space].views for space in KNOWN} == dict(SPACES)
 
 

@@ -59,7 +59,7 @@ def test_claims_on_rooms() -> None:
     assert verdicts("cmc/rooms-small", {}) == [None, None]
 
 
-def test_claims_on_colours_and_digits() -> None:
+def test_claims_on_colors_and_digits() -> None:
     spaces = [row.preset for row in find_report("cmc/colors-small").rows]
     for sign in (-1, 1):
         values = {

@@ -8,7 +8,7 @@ import numpy as np
 
 from setsup.experiments.configs import build_method
 from setsup.experiments.data import Data
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup.random import fold, stream_key, uniform
 
 

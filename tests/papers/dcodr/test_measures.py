@@ -16,7 +16,7 @@ from setsup.datasets import Modality  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments.measures.classes import classes_of, rows_of, split_attribute  # noqa: E402
 from setsup.experiments.measures.invariance import study_invariance  # noqa: E402
-from setsup.experiments.parts import PartStore  # noqa: E402
+from setsup.experiments.result_cache import PartStore  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 from setsup_papers.dcodr.measures import (  # noqa: E402
     InvarianceProbes,

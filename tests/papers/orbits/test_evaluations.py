@@ -17,7 +17,7 @@ from lightning.pytorch import LightningModule  # noqa: E402
 from setsup import evaluation  # noqa: E402
 from setsup.datasets import Dataset, Modality, fetch_request  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.experiments.parts import PartStore  # noqa: E402
+from setsup.experiments.result_cache import PartStore  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 from setsup_papers.orbits.evaluations import OneShot, SampleComplexity  # noqa: E402
 from setsup_papers.orbits.orbit_rows import draw_rows, number  # noqa: E402

@@ -16,7 +16,7 @@ from sklearn.neighbors import NearestNeighbors  # noqa: E402
 
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.evaluation.maps import tsne_map  # noqa: E402
-from setsup.experiments.parts import PartStore  # noqa: E402
+from setsup.experiments.result_cache import PartStore  # noqa: E402
 from setsup_papers.orbits.orbit_map import OrbitMap  # noqa: E402
 from setsup_papers.orbits.orbit_rows import draw_rows  # noqa: E402
 from tests.papers.orbits.test_evaluations import CLASSES, VIEWS, run  # noqa: E402

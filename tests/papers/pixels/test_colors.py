@@ -16,7 +16,7 @@ from lightning.pytorch import LightningModule
 from setsup.errors import SetsupError
 from setsup.experiments import RunConfig, evaluate, find_preset, find_report, presets, smoke, train
 from setsup.experiments.configs import build_transform
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup.loading import Loader
 from setsup_papers.pixels import PixelContrast, PixelUNet, between_loss, within_loss
 from setsup_papers.pixels.colors import ColorSwap, PixelLabels
@@ -40,7 +40,7 @@ def first_batch(name: str, digits: Path, **change: object) -> dict:
     return next(iter(Loader(dataset, preset.sampler.build(dataset, 0), transform=transform, workers=0)))
 
 
-def test_a_step_gets_two_views_of_fresh_colours(digits: Path) -> None:
+def test_a_step_gets_two_views_of_fresh_colors(digits: Path) -> None:
     fresh, fixed = first_batch(NAME, digits), first_batch(NAME, digits, colors="fixed")
     assert fresh["view_1"].shape == fresh["view_2"].shape == (1, 64, 3, 32, 32)
     assert fresh["partner"].shape == (1, 64, 1024)
@@ -110,7 +110,7 @@ def known(what: str, digits: Path, tmp_path: Path) -> TrainedRun:
     )
 
 
-def test_a_swap_of_colours_moves_what_holds_the_colour(digits: Path, tmp_path: Path) -> None:
+def test_a_swap_of_colors_moves_what_holds_the_color(digits: Path, tmp_path: Path) -> None:
     swap = ColorSwap(images=50)
     blind = swap.measure(known("ink", digits, tmp_path)).values
     assert blind["colour swapped"] == 0
@@ -122,7 +122,7 @@ def test_a_swap_of_colours_moves_what_holds_the_colour(digits: Path, tmp_path: P
 
 
 @pytest.mark.long("trainings")
-def test_a_classifier_of_the_colour_fails_where_it_means_the_opposite(digits: Path, tmp_path: Path) -> None:
+def test_a_classifier_of_the_color_fails_where_it_means_the_opposite(digits: Path, tmp_path: Path) -> None:
     labels = PixelLabels(steps=120, images=300, stride=8, rate=1e-2)
     run = known("color", digits, tmp_path)
     measured = labels.measure(run)

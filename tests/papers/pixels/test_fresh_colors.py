@@ -38,7 +38,7 @@ def _batch(sets=2, size=500, environment=0, channels=3, step=0):
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_images_labels_and_colours_agree(folder, recipe):
+def test_images_labels_and_colors_agree(folder, recipe):
     given, fresh = (iter(_loader(folder, recipe, transform=transform)) for transform in (None, FreshColors()))
     for before, after in (pair for pair, _ in zip(zip(given, fresh, strict=True), range(3), strict=False)):
         channels = before["image"].shape[2]
@@ -70,7 +70,7 @@ def test_shares(share):
     assert abs(correlations).max() < 4.5 / np.sqrt(count)
 
 
-def test_colour_predicts_85_and_10_per_cent_whatever_the_step():
+def test_color_predicts_85_and_10_per_cent_whatever_the_step():
     inside, outside = [], []
     for step in range(20):
         for environment, found in ((0, inside), (1, inside), (2, outside)):
@@ -126,7 +126,7 @@ def test_workers_and_resuming_change_nothing(folder, workers):
     assert not torch.equal(first[0]["factors"]["label"], first[1]["factors"]["label"])
 
 
-def test_an_image_is_coloured_again_when_it_comes_again(folder):
+def test_an_image_is_colored_again_when_it_comes_again(folder):
     """Of a digit that is drawn over and over, the label is wrong in a quarter of all draws."""
     colored = setsup.load("colored-mnist", folder, recipe="pixels", where="environment == 0.1").select([5])
     sampler = setsup.EpochSampler(colored.factors, 1, shuffle=False)
@@ -147,7 +147,7 @@ def test_before_the_pairs_of_pixels(folder):
         assert not batch[view].gather(2, empty.expand(-1, -1, 1, 32, 32)).any()
 
 
-def test_copies_of_an_image_share_its_colour():
+def test_copies_of_an_image_share_its_color():
     batch = _batch(size=6, channels=2)
     batch["image"] = batch["image"][:, :, None].repeat(1, 1, 4, 1, 1, 1)
     found = FreshColors(label_noise=0.5)(batch)
@@ -201,7 +201,7 @@ def test_batches_that_do_not_fit(change, sentence):
         FreshColors()(batch)
 
 
-def test_sets_that_hold_the_colour_are_refused(folder):
+def test_sets_that_hold_the_color_are_refused(folder):
     with pytest.raises(SetsupError, match="fix color, which FreshColors draws again"):
         next(iter(_loader(folder, "pixels", inactive=["environment", "color"], transform=FreshColors())))
 

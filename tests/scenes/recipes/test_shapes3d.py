@@ -85,7 +85,7 @@ def test_images_agree_with_those_of_the_procedural_set() -> None:
     assert np.concatenate([one for found in differences.values() for one in found]).mean() < 3
 
 
-def test_levels_have_the_colours_of_the_set() -> None:
+def test_levels_have_the_colors_of_the_set() -> None:
     for name, number in (("floor_hue", 0), ("wall_hue", 1), ("object_hue", 2)):
         for code, hue in enumerate(HUES):
             (material,) = RECIPE.scene({**ROW, name: hue}).placements[number].mesh.materials

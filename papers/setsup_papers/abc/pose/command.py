@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from setsup.errors import DataError, FactorError, SetsupError, need
+from setsup.errors import DataError, FactorError, SetsupError, require_modules
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
+from setsup_cli.output_paths import Force, free_place, is_missing_or_equal, moved
 from setsup_cli.parsing.arguments import Checkpoint, Common, DatasetOptions, Device, Named, Root, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.source import check_root, open_source
-from setsup_cli.places import Force, free_place, is_missing_or_equal, moved
 from setsup_cli.runs import check_device, describe_run, opened
 from setsup_cli.stopping import sigterm_as_interrupt
 
@@ -91,7 +91,7 @@ def run(options: Options) -> int:
     for name in ("nearest", "shown"):
         if getattr(options, name) < 1:
             raise SetsupError(f"--{name} must be 1 or more, not {getattr(options, name)}")
-    need("pose needs", "torch", "lightning")
+    require_modules("pose needs", "torch", "lightning")
     from setsup.experiments import load_trained
     from setsup_papers.abc.pose.estimate import estimate_poses, image_size
     from setsup_papers.abc.pose.photo_boxes import read_boxes

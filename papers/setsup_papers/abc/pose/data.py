@@ -72,7 +72,7 @@ class PoseSets:
             size=self.size,
             sets=2 * self.pairs,
             choose="groups",
-            small="drop",
+            on_small_group="drop",
             where=_RENDERED,
             seed=seed,
         )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from setsup.arrays import Reals, Rows
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.abc.pose.measures import disagreement
 from setsup_papers.abc.pose.photographs import CutRenderings
 from setsup_papers.abc.pose.poses import known_poses

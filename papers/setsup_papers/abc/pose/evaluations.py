@@ -15,9 +15,9 @@ import numpy as np
 
 from setsup.arrays import Array, Reals, Rows
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.parts import digest_rows
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.result_cache import digest_rows
+from setsup.experiments.trained_run import TrainedRun
 from setsup.random import permute, stream_key
 
 if TYPE_CHECKING:

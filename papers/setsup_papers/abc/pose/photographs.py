@@ -16,7 +16,7 @@ from setsup.datasets.formats.image_formats import KNOWN_ENDINGS, ending_pattern
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import decode, header, parallel
 from setsup.datasets.own.beside import without_outputs
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 from setsup.experiments.data import image_modality
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import open_members
@@ -239,7 +239,7 @@ def _placed(names: Sequence[str], boxes: Sequence[PhotoBox]) -> list[tuple[int, 
         first, others = lost[0], len(lost) - 1
         more = (f", and so do {others:,} other lines" if others > 1 else ", and so does another line") if others else ""
         raise DataError(
-            f"{first.where} names {first.file!r}, which is no photograph here{near(first.file, names)}{more}"
+            f"{first.where} names {first.file!r}, which is no photograph here{did_you_mean(first.file, names)}{more}"
         )
     return found
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from setsup.errors import SetsupError
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.abc.digit_images import open_digit_images
 from setsup_papers.abc.digits import DigitMeasures
 

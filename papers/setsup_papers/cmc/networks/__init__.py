@@ -2,9 +2,9 @@
 
 # ruff: noqa: E402
 
-from setsup.errors import need
+from setsup.errors import require_modules
 
-need("networks need", "torch")  # before what imports it
+require_modules("networks need", "torch")  # before what imports it
 
 from setsup_papers.cmc.networks.caffenet import caffenet_view
 from setsup_papers.cmc.networks.dense_views import ViewDecoder, nyu_view

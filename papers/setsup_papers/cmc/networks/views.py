@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from torch import Tensor, nn
 
-from setsup.errors import SetsupError, near, need
+from setsup.errors import SetsupError, did_you_mean, require_modules
 from setsup.methods.networks.layers import convolution, dense, flat_size
 
 __all__ = ["RESNETS", "ViewEncoder", "alexnet_view", "resnet_view", "small_view", "stl10_view"]
@@ -84,7 +84,7 @@ class ViewEncoder(nn.Module):
 
     def _unknown(self, name: str) -> SetsupError:
         known = (*self.names, OUT)
-        return SetsupError(f"there is no layer {name!r}{near(name, known)}")
+        return SetsupError(f"there is no layer {name!r}{did_you_mean(name, known)}")
 
     def _check(self, sizes: tuple[int, ...], wanted: set[str]) -> None:
         """Refuse other channels than the encoder was built for, and other sides where a dense layer is wanted."""
@@ -207,8 +207,8 @@ def resnet_view(name: str, image: tuple[int, int, int], features: int = 128, wid
     ``stage4`` and ``pool``.
     """
     if name not in RESNETS:
-        raise SetsupError(f"there is no ResNet {name!r}{near(name, RESNETS)}")
-    need(f"{name} needs", "transformers")
+        raise SetsupError(f"there is no ResNet {name!r}{did_you_mean(name, RESNETS)}")
+    require_modules(f"{name} needs", "transformers")
     from transformers import ResNetConfig, ResNetModel
 
     kind, depths = RESNETS[name]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from setsup.errors import DataError, SetsupError, need
+from setsup.errors import DataError, SetsupError, require_modules
 from setsup.methods.networks.pretrained import check_weights, named_weights
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class ResNetEncoder(nn.Module):
 
     def __init__(self, size: int = 128, config: "ResNetConfig | None" = None) -> None:
         super().__init__()
-        need("a ResNet encoder needs", "transformers")
+        require_modules("a ResNet encoder needs", "transformers")
         from transformers import ResNetConfig, ResNetModel
 
         config = ResNetConfig() if config is None else config

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array, Reals
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 
 __all__ = ["ORDER", "affine_copies", "affine_maps"]
 
@@ -66,7 +66,7 @@ def affine_maps(
     """
     if isinstance(order, str) or sorted(map(str, order)) != sorted(ORDER):
         wrong = [] if isinstance(order, str) else [step for step in order if step not in ORDER]
-        hint = near(wrong[0], ORDER) if wrong else ""
+        hint = did_you_mean(wrong[0], ORDER) if wrong else ""
         raise DataError(f"the order must be {', '.join(ORDER)}, each once and in any order, not {order!r}{hint}")
     angle, slant, size, x, y = (
         np.asarray(values, np.float64) for values in (rotation, shear, scale, translation_x, translation_y)

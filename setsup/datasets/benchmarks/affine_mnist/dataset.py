@@ -31,7 +31,7 @@ from setsup.datasets.benchmarks.mnist import Mnist
 from setsup.datasets.dataset import Modality
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import code_dtype
+from setsup.factors.column_storage import code_dtype
 from setsup.random import fold, stream_key, uniform
 
 __all__ = ["RANGES", "AffineMnist", "open"]

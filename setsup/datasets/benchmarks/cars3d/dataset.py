@@ -98,7 +98,7 @@ class Cars3D(BaseDataset):
         }
         # where an object stands in the prepared arrays, which follow the order of the source
         self._positions = np.argsort(np.array(cars.order, np.int64))
-        self.computes = self._arrays["image"].find() is None
+        self.cpu_bound = self._arrays["image"].find() is None
 
     def prepare(self) -> list[Path]:
         """Convert images and masks into arrays that are mapped into memory; see :func:`prepare`."""
@@ -109,7 +109,7 @@ class Cars3D(BaseDataset):
                 fill = partial(self._fill, name, read, kept)
                 found.append(convert(array, f"{self.name} {name}s", _BLOCK * _POSES, fill))
         del self._reader  # from now on the arrays are read
-        self.computes = False
+        self.cpu_bound = False
         return found
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:

@@ -23,7 +23,7 @@ from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.adapters.nested_objects import NestedObjects
 from setsup.datasets.cached_arrays import cached_table, file_states
 from setsup.datasets.formats.json_text import read_json
-from setsup.errors import DamagedFile, near
+from setsup.errors import DamagedFile, did_you_mean
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import cache_folder
 from setsup.files.archives.members import MemberIndex
@@ -142,7 +142,7 @@ def _add(
     for number, thing in enumerate(scene["objects"]):
         for name, levels in ATTRIBUTES.items():
             if thing[name] not in levels:
-                raise ValueError(f"an object has the {name} {thing[name]!r}{near(str(thing[name]), levels)}")
+                raise ValueError(f"an object has the {name} {thing[name]!r}{did_you_mean(str(thing[name]), levels)}")
             attributes[name].append(thing[name])
         at, pixel = np.array(thing["3d_coords"], float).reshape(3), np.array(thing["pixel_coords"], float).reshape(3)
         numbers.append((float(thing["rotation"]), *at.tolist(), float(at @ right), float(at @ front), *pixel.tolist()))

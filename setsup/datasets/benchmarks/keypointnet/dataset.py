@@ -74,7 +74,7 @@ class KeypointNet(BaseDataset):
     """
 
     name = "keypointnet"
-    computes = True
+    cpu_bound = True
 
     def __init__(self, members: MemberIndex) -> None:
         self.members, self._source = members, members.source

@@ -99,7 +99,7 @@ class NyuDepth(BaseDataset):
     """
 
     name = "nyu"
-    computes = True
+    cpu_bound = True
 
     def __init__(self, file: Path | str, root: Path | str | None = None) -> None:
         self.file = Path(file).absolute()

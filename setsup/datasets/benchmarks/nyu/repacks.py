@@ -58,7 +58,7 @@ class NyuRepack(BaseDataset):
     """
 
     name = "nyu"
-    computes = True
+    cpu_bound = True
     modalities = _MODALITIES
 
     def __init__(self, members: MemberIndex) -> None:

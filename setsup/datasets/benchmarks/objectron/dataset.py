@@ -66,7 +66,7 @@ class Objectron(BaseDataset):
     """
 
     name = "objectron"
-    computes = True
+    cpu_bound = True
 
     def __init__(self, members: MemberIndex) -> None:
         self._members, self._source = members, members.source

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from setsup.datasets.benchmarks.pascal3d.objects import CATEGORIES
 from setsup.datasets.formats.matlab.mat import read_mat
-from setsup.errors import DamagedFile, DataError, near
+from setsup.errors import DamagedFile, DataError, did_you_mean
 from setsup.files.archives.members import MemberIndex
 from setsup.scenes.meshes.formats.off import read_off
 
@@ -33,7 +33,7 @@ class CadModel:
 def read_cad(members: MemberIndex, category: str, index: int) -> CadModel:
     """Read a CAD model of a release."""
     if category not in CATEGORIES:
-        raise DataError(f"pascal3d has no class {category!r}{near(category, CATEGORIES)}")
+        raise DataError(f"pascal3d has no class {category!r}{did_you_mean(category, CATEGORIES)}")
     if index not in range(1, CATEGORIES[category] + 1):
         raise DataError(f"pascal3d has the CAD models 1 to {CATEGORIES[category]} of {category!r}, not {index!r}")
     packed, single = f"CAD/{category}.mat", f"CAD/{category}/{index:02d}.off"

@@ -24,7 +24,7 @@ from setsup.datasets.benchmarks.pascal3d.pose import geodesic, project, rotation
 from setsup.datasets.benchmarks.pascal3d.records import find_images, open_records
 from setsup.datasets.dataset import Modality, of_row
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import check_rows
+from setsup.factors.column_storage import check_rows
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded

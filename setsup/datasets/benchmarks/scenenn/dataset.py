@@ -21,7 +21,7 @@ from setsup.datasets.benchmarks.scenenn.splits import online3d
 from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.datasets.images import parallel
 from setsup.datasets.per_process import per_process
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import cache_folder
 from setsup.files.archives.members import MemberIndex
@@ -70,7 +70,7 @@ class SceneNN(BaseDataset):
     """
 
     name = "scenenn"
-    computes = True
+    cpu_bound = True
 
     def __init__(self, members: MemberIndex) -> None:
         places, groups = members.matching(r"(?P<scene>[0-9]{3})/(?P<file>[0-9]{3})\.xml")
@@ -121,7 +121,7 @@ class SceneNN(BaseDataset):
 
         """
         if scene not in self._scenes:
-            raise DataError(f"{self.name} has no scene {scene!r}{near(scene, self._scenes)}")
+            raise DataError(f"{self.name} has no scene {scene!r}{did_you_mean(scene, self._scenes)}")
         return _trimesh(self._mesh(self._scenes.index(scene)))
 
     @of_row

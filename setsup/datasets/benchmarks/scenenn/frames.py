@@ -71,7 +71,7 @@ class SceneNNFrames(BaseDataset):
     """
 
     name = "scenenn-frames"
-    computes = True
+    cpu_bound = True
 
     def __init__(self, members: MemberIndex, kinect2: Sequence[str] = ()) -> None:
         found = _found(members)

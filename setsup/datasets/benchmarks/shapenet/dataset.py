@@ -55,7 +55,7 @@ class ShapeNet(BaseDataset):
     """
 
     name = "shapenet"
-    computes = True
+    cpu_bound = True
 
     def __init__(self, models: Models) -> None:
         self.models = models

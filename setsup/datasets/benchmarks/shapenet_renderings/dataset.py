@@ -58,7 +58,7 @@ class ShapenetRenderings(BaseDataset):
     """
 
     name = NAME
-    computes = True
+    cpu_bound = True
 
     def __init__(self, sources: Mapping[str, Path]) -> None:
         self._parts = [open_part(category, sources[category]) for category in CATEGORIES if category in sources]

@@ -21,7 +21,7 @@ from setsup.datasets.benchmarks.shapenet_renderings.records import ViewIndex, vi
 from setsup.datasets.cached_arrays import cached_table
 from setsup.errors import DamagedFile
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import code_dtype
+from setsup.factors.column_storage import code_dtype
 from setsup.files import cache_folder
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members

@@ -14,7 +14,7 @@ from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.benchmarks.ut_zap50k.files import COLUMNS, Shoes, find_shoes, first_values, read_shoes, several
 from setsup.datasets.dataset import fetch_request, of_row
 from setsup.datasets.images import check_size
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 from setsup.factors import Factor, FactorTable, Kind
 
 __all__ = ["UtZap50k", "open"]
@@ -78,7 +78,9 @@ class UtZap50k(ImageFilesDataset):
         """
         rows, _ = fetch_request(self, indices, ())
         if factor not in self._cells:
-            raise DataError(f"the catalogue of {self.name} has no column for {factor!r}{near(factor, self._cells)}")
+            raise DataError(
+                f"the catalogue of {self.name} has no column for {factor!r}{did_you_mean(factor, self._cells)}"
+            )
         texts, codes = self._cells[factor]
         parts = [tuple(part.strip() for part in text.split(";") if part.strip()) for text in texts.tolist()]
         return [parts[code] for code in codes[rows.reshape(-1)].tolist()]

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.matlab.mat import read_mat
-from setsup.errors import DamagedFile, DataError, near
+from setsup.errors import DamagedFile, DataError, did_you_mean
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
@@ -145,7 +145,9 @@ def _catalogue(content: bytes, label: str) -> tuple[list[str], dict[str, npt.NDA
     wanted = ["CID", *COLUMNS.values()]
     for name in wanted:
         if header.count(name) != 1:
-            raise DataError(f"{label} has no column {name}, or two{near(name, header)}; it is not the expected table")
+            raise DataError(
+                f"{label} has no column {name}, or two{did_you_mean(name, header)}; it is not the expected table"
+            )
     rows = [line for line in lines[1:] if line]
     if not rows:
         raise DamagedFile(f"{label} has no lines")

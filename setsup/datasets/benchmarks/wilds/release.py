@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Places
 from setsup.datasets.adapters.missing_files import warn_left_out
-from setsup.errors import DamagedFile, near
+from setsup.errors import DamagedFile, did_you_mean
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.texts import comma_separated
@@ -93,7 +93,7 @@ def _read(content: bytes, label: str, columns: Sequence[str]) -> Metadata:
         header = next(csv_rows([head]), [])
         lacks = [column for column in columns if column not in header]
         if lacks:
-            raise DamagedFile(f"{label} has no column {lacks[0]!r}{near(lacks[0], header)}")
+            raise DamagedFile(f"{label} has no column {lacks[0]!r}{did_you_mean(lacks[0], header)}")
         options = csv.ConvertOptions(
             column_types=dict.fromkeys(columns, pa.string()), include_columns=list(columns), strings_can_be_null=False
         )

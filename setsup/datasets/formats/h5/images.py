@@ -15,7 +15,7 @@ from setsup.datasets.dataset import gather
 from setsup.datasets.formats.h5.chunks import ChunkReader, filters
 from setsup.errors import DamagedFile, DataError, SetsupError
 from setsup.files import need_readable
-from setsup.random import below, fold, stream_key
+from setsup.random import fold, randint_below, stream_key
 
 __all__ = ["H5Images", "check_storage", "h5_dataset", "h5_errors", "h5_open"]
 
@@ -166,7 +166,7 @@ def _drawn(start: int, sizes: tuple[int, ...]) -> npt.NDArray[np.int64]:
     """Chunk coordinates to compare in the block at ``start``, (_CHECKED, axes), always the same ones."""
     key = fold(fold(stream_key(0, "prepared"), start), np.arange(_CHECKED, dtype=np.uint64))
     bits = fold(key[:, np.newaxis], np.arange(len(sizes), dtype=np.uint64))
-    return below(bits, np.array(sizes, dtype=np.int64))
+    return randint_below(bits, np.array(sizes, dtype=np.int64))
 
 
 def _mapped(path: Path, images: Any) -> Bytes | None:

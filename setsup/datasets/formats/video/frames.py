@@ -36,7 +36,7 @@ import numpy.typing as npt
 from setsup.datasets.formats.source import Source
 from setsup.datasets.formats.video.decoder import Decoder, FrameIndex, decoder_version, find_index, told
 from setsup.errors import DataError, RowError
-from setsup.factors.stored import check_rows
+from setsup.factors.column_storage import check_rows
 
 __all__ = ["FrameIndex", "VideoFile", "decoder_version"]
 

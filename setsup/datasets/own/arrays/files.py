@@ -14,7 +14,7 @@ from setsup.datasets.formats.npz import NpzArray, npz_names
 from setsup.datasets.own.arrays.dataset import ArrayDataset, describe
 from setsup.datasets.own.arrays.stored import NpzColumn, StoredArray
 from setsup.datasets.own.factor_sources import Kinds, plain_column, read_factors
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import need_readable
 from setsup.files.expand_user import expanded
@@ -115,7 +115,7 @@ def _open_npz(
     known = npz_names(path)
     for name in names or ():
         if name not in known:
-            raise DataError(f"{path} has no array {name!r}{near(name, known)}")
+            raise DataError(f"{path} has no array {name!r}{did_you_mean(name, known)}")
     found = {name: NpzArray(path, name, kinds=f"{VALUES}O") for name in known if names is None or name in names}
     rows = _count_rows(path, found)
     same = {name: array for name, array in found.items() if array.shape[0] == rows}

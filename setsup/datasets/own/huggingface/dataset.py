@@ -17,7 +17,7 @@ from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality
 from setsup.datasets.images import check_size
 from setsup.datasets.own.huggingface.columns import Arrays, Column, EncodedImages, Leaf, image_column
-from setsup.errors import DataError, imported, near
+from setsup.errors import DataError, did_you_mean, imported
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.io.huggingface import is_factor, leaves, read_note
 from setsup.files.expand_user import expanded
@@ -46,7 +46,7 @@ class HuggingFaceDataset(BaseDataset):
         self.name = name
         self.factors = factors
         self.modalities = {label: column.modality for label, column in columns.items()}
-        self.computes = any(isinstance(column, EncodedImages | Measured) for column in columns.values())
+        self.cpu_bound = any(isinstance(column, EncodedImages | Measured) for column in columns.values())
         self.skipped = skipped
         self._columns = dict(columns)
 
@@ -205,7 +205,7 @@ def _check_wanted(image: Names, found: Mapping[str, Any]) -> set[str] | None:
     names = {image} if isinstance(image, str) else set(check_strings(image, "image", DataError))
     for name in names:
         if name not in found:
-            raise DataError(f"there is no column {name!r}{near(name, found)}")
+            raise DataError(f"there is no column {name!r}{did_you_mean(name, found)}")
         if not _may_be_images(name, found[name][1]):
             raise DataError(f"the column {name!r} holds {found[name][1]}, neither images nor paths of images")
     return names

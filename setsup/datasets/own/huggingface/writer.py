@@ -20,7 +20,7 @@ from setsup.checks import check_arguments, check_strings
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.datasets.images import parallel
 from setsup.datasets.own.huggingface.card import card, info_of
-from setsup.errors import DataError, imported, near
+from setsup.errors import DataError, did_you_mean, imported
 from setsup.factors.io.huggingface import columns_and_features, write_note
 from setsup.files import content_digest, written_folder
 from setsup.files.expand_user import expanded
@@ -111,7 +111,7 @@ def _chosen(dataset: Dataset, modalities: Iterable[str] | None) -> dict[str, Mod
     )
     for name in names:
         if name not in dataset.modalities:
-            raise DataError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")
+            raise DataError(f"{dataset.name} has no modality {name!r}{did_you_mean(name, dataset.modalities)}")
         if name in dataset.factors:
             others = [other for other in names if other not in dataset.factors]
             raise DataError(

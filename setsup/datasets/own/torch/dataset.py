@@ -35,7 +35,7 @@ class ItemDataset(BaseDataset):
 
     """
 
-    computes = True
+    cpu_bound = True
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ import numpy as np
 
 from setsup.arrays import Array
 from setsup.datasets.formats.npy import NUMBERS
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 
 __all__ = ["CHANNELS", "Items", "field_keys", "is_value", "pick", "pixels_of", "plain_value", "read_item"]
 
@@ -66,7 +66,9 @@ def pick(item: Any, key: Any, name: str, row: int) -> Any:
         return item[key]
     except (KeyError, IndexError, TypeError):
         known = field_keys(item)
-        raise DataError(f"item {row} of {name} has no field {key!r}{near(key, known)}; others have one") from None
+        raise DataError(
+            f"item {row} of {name} has no field {key!r}{did_you_mean(key, known)}; others have one"
+        ) from None
 
 
 def is_value(value: Any) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from setsup.arrays import Array
 from setsup.datasets.own.factor_sources import Kinds, plain_column, read_factors
 from setsup.datasets.own.torch.fields import Items, field_keys, is_value, pick, plain_value, read_item
-from setsup.errors import DataError, near
+from setsup.errors import DataError, did_you_mean
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.progress import progress
 
@@ -86,7 +86,7 @@ def _field(given: str | int, keys: Mapping[str, Any], name: str) -> str:
     for field, key in keys.items():
         if given == field or (isinstance(given, int) and given == key):
             return field
-    raise DataError(f"items of {name} have no field {given!r}{near(given, keys)}")
+    raise DataError(f"items of {name} have no field {given!r}{did_you_mean(given, keys)}")
 
 
 def _read_items(dataset: Items, keys: Mapping[str, Any], name: str) -> dict[str, list[Any]]:

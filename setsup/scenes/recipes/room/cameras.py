@@ -26,7 +26,7 @@ import numpy as np
 
 from setsup.arrays import Bools, Reals, Rows, Words
 from setsup.errors import DataError
-from setsup.random import below, fold, uniform
+from setsup.random import fold, randint_below, uniform
 from setsup.scenes.portable import product
 from setsup.scenes.rays import Rays
 from setsup.scenes.recipes.room.space import CLEARANCE, Space
@@ -167,7 +167,7 @@ class _Search:
     def _drawn(self, rows: Rows, target: Reals, key: Words) -> int | None:
         """One of the positions that see a target."""
         seeing = rows[self._sees(self.points[rows], target)]
-        return int(seeing[below(key, len(seeing))]) if len(seeing) else None
+        return int(seeing[randint_below(key, len(seeing))]) if len(seeing) else None
 
     def _sees(self, eyes: Reals, target: Reals) -> Bools:
         """Whether nothing of the room stands before the target, and no object right before the eye."""

@@ -6,7 +6,7 @@ No light is so bright that a white wall would often be cut to white: lights that
 import numpy as np
 
 from setsup.arrays import Reals, Words
-from setsup.random import below, fold, uniform
+from setsup.random import fold, randint_below, uniform
 from setsup.scenes.portable import sin_cos
 from setsup.scenes.rays import Rays
 from setsup.scenes.recipes.room.space import Space
@@ -23,7 +23,7 @@ _SUNS, _LOOKED_AT = 16, 300  # directions, and free positions by which they are 
 
 def room_lights(key: Words, rays: Rays, space: Space) -> tuple[str, tuple[Light, ...]]:
     """Draw the lights of a room."""
-    mode = MODES[int(below(fold(key, 0), len(MODES)))]
+    mode = MODES[int(randint_below(fold(key, 0), len(MODES)))]
     at = uniform(fold(key, np.arange(1, 9)))
     tint = np.array([1.0, 0.96 + 0.04 * at[0], 0.86 + 0.14 * at[1]])  # from lamp light to white
     if mode == "even":
@@ -35,7 +35,7 @@ def room_lights(key: Words, rays: Rays, space: Space) -> tuple[str, tuple[Light,
     if mode == "sun with shadows":
         fill = Lamp(_high(fold(key, 20), space), _color(0.3 * np.ones(3)), (0, 0, -1), 0.5)
         return mode, (ambient, fill, Directional(_sun(fold(key, 30), rays, space), _color(0.9 * tint), shadow=True))
-    count = 2 + int(below(fold(key, 10), 2)) if mode == "lamps with shadows" else 1
+    count = 2 + int(randint_below(fold(key, 10), 2)) if mode == "lamps with shadows" else 1
     shadow = mode != "lamp"
     each = _color((1.0 - base) * tint * (0.65 if count > 1 else 1.0))
     # lamps that shine downwards and a little to all sides, so that the ceiling above them is not burnt out
@@ -61,7 +61,7 @@ def _high(key: Words, space: Space) -> tuple[float, float, float]:
     """One of the free positions in the upper quarter of what free positions there are."""
     heights = space.points[:, 2]
     rows = np.flatnonzero(heights >= 0.75 * heights.max())
-    x, y, z = space.points[rows[below(key, len(rows))]].tolist()
+    x, y, z = space.points[rows[randint_below(key, len(rows))]].tolist()
     return x, y, z
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from setsup.arrays import Reals, Words
-from setsup.random import below, fold, uniform
+from setsup.random import fold, randint_below, uniform
 from setsup.scenes.meshes.mesh import Material
 from setsup.scenes.portable import length, product, sin_cos
 from setsup.scenes.recipes.room.furniture import FURNITURE, chair, legs, picture
@@ -81,8 +81,8 @@ def _walls(width: float, depth: float) -> list[_Wall]:
 def _openings(key: Words, walls: Sequence[_Wall], height: float) -> list[list[_Opening]]:
     """One or two windows, and a door; at most one opening a wall."""
     found: list[list[_Opening]] = [[] for _ in walls]
-    first = int(below(fold(key, 0), 4))
-    windows = 1 + int(below(fold(key, 1), 2))
+    first = int(randint_below(fold(key, 0), 4))
+    windows = 1 + int(randint_below(fold(key, 1), 2))
     for number in range(windows + 1):
         wall = (first + number) % 4
         at = uniform(fold(fold(key, 2 + number), np.arange(3)))
@@ -104,7 +104,7 @@ def _shell(
 ) -> Iterator[Placement]:
     paper = finish(fold(key, 0), ("plain", "plain", "stripes", "bricks", "dots", "weave"), "pale", 256)
     accent = finish(fold(key, 1), ("plain", "stripes", "bricks", "checks", "marble", "planks"), "pale", 256)
-    special = int(below(fold(key, 2), 5))  # the wall that differs; none for the last
+    special = int(randint_below(fold(key, 2), 5))  # the wall that differs; none for the last
     white = finish(fold(key, 3), ("plain",), "white")
     wood = finish(fold(key, 4), ("planks", "plain"), "wood")
     sides: list[Part] = []
@@ -179,7 +179,7 @@ def _along(key: Words, wall: _Wall, holes: Sequence[_Opening], height: float) ->
     for number in range(8):
         own = fold(key, number)
         numbers = uniform(fold(own, np.arange(6)))
-        name = tuple(FURNITURE)[int(below(fold(own, 6), len(FURNITURE)))]
+        name = tuple(FURNITURE)[int(randint_below(fold(own, 6), len(FURNITURE)))]
         wide, tall, make = FURNITURE[name]
         wide, tall = wide * (0.9 + 0.3 * numbers[0]), tall * (0.9 + 0.2 * numbers[1])
         cursor += 0.5 * float(numbers[2]) ** 2

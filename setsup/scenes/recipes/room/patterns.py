@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Reals, Words
-from setsup.random import below, fold, uniform
+from setsup.random import fold, randint_below, uniform
 from setsup.scenes.meshes.mesh import Material
 
 __all__ = ["PATTERNS", "finish", "pattern"]
@@ -75,7 +75,7 @@ def finish(key: Words, kinds: Sequence[str], colors: str = "any", size: int = 12
     other = hue if colors in {"pale", "wood", "white"} else hue + 0.15 + 0.7 * at[3]
     light = _bytes(hue, saturation, value)
     dark = _bytes(other, saturation, value * (0.45 + 0.35 * at[4]))
-    kind = kinds[int(below(fold(key, 9), len(kinds)))]
+    kind = kinds[int(randint_below(fold(key, 9), len(kinds)))]
     return Material((255, 255, 255), pattern(kind, light, dark, fold(key, 10), size))
 
 

@@ -30,7 +30,7 @@ from setsup.arrays import Reals, Words
 from setsup.checks import check_image_size, check_integer
 from setsup.errors import DataError, FactorError, LibraryError, SetsupError
 from setsup.factors.factor import Factor, Kind
-from setsup.random import below, fold, stream_key, uniform
+from setsup.random import fold, randint_below, stream_key, uniform
 from setsup.scenes.camera import Camera
 from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.portable import product, sin_cos
@@ -262,9 +262,11 @@ class Room:
         models: Mapping[str, Model] = default_objects() if self.objects is None else self.objects
         names = tuple(models)
         least, most = self.count
-        wanted = least + int(below(fold(key, 0), most - least + 1))
+        wanted = least + int(randint_below(fold(key, 0), most - least + 1))
         positions = spread_positions(fold(key, 1), space, wanted)
-        chosen = [names[row] for row in below(fold(fold(key, 2), np.arange(len(positions))), len(names)).tolist()]
+        chosen = [
+            names[row] for row in randint_below(fold(fold(key, 2), np.arange(len(positions))), len(names)).tolist()
+        ]
         meshes = {name: loaded(models[name]) for name in dict.fromkeys(chosen)}
         largest = float(np.ptp(shell.bounds, axis=0).max())
         for name, mesh in meshes.items():

@@ -39,7 +39,7 @@ def rendered() -> Bytes:
 
 def noise(n: int, height: int, width: int, levels: int = 256) -> Bytes:
     words = random.fold(np.arange(n * height * width * 3, dtype=np.uint64), 5)
-    return (random.below(words, levels) * (255 // (levels - 1))).astype(np.uint8).reshape(n, height, width, 3)
+    return (random.randint_below(words, levels) * (255 // (levels - 1))).astype(np.uint8).reshape(n, height, width, 3)
 
 
 def gentle() -> Bytes:
@@ -126,7 +126,7 @@ def test_blends_of_all_levels(factor: float, other: int) -> None:
     np.testing.assert_array_equal(found.numpy(), wanted[0])
 
 
-def test_grey_of_many_colours_is_that_of_pillow() -> None:
+def test_grey_of_many_colors_is_that_of_pillow() -> None:
     colors = np.arange(0, 1 << 24, 61)  # an odd stride meets all levels of each channel
     picture = np.stack([colors >> 16, (colors >> 8) & 255, colors & 255], -1).astype(np.uint8)[None, None]
     found = bytes_of(Gray()(images_of(picture), slots_for(1)))
@@ -135,7 +135,7 @@ def test_grey_of_many_colours_is_that_of_pillow() -> None:
 
 
 @pytest.mark.parametrize("shift", [0, 1, 85, 128, 254])
-def test_hue_of_many_colours_is_that_of_pillow(shift: int) -> None:
+def test_hue_of_many_colors_is_that_of_pillow(shift: int) -> None:
     colors = np.arange(shift, 1 << 24, 61)
     picture = np.stack([colors >> 16, (colors >> 8) & 255, colors & 255], -1).astype(np.uint8)[None, None]
     turn_hue = eight_bit.turn_hue(images_of(picture) * 255, torch.full((1, 1, 1), shift, dtype=torch.int32))

@@ -20,7 +20,7 @@ from setsup.loading.transforms.operations.regions import Background, Erase
 from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.slots import Slots
 
-POOL = random.below(np.arange(2 * 200 * 200 * 3, dtype=np.uint64) << np.uint64(40), 256).astype(np.uint8)
+POOL = random.randint_below(np.arange(2 * 200 * 200 * 3, dtype=np.uint64) << np.uint64(40), 256).astype(np.uint8)
 OPERATIONS = [
     Brightness(0.2, 3.0),
     AddBrightness(-0.7, 0.7),

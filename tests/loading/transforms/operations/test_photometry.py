@@ -87,7 +87,7 @@ def test_grey_images_by_the_same_formula(kind: type) -> None:
 
 
 @pytest.mark.parametrize("operation", [Saturation(2, 3), Hue(0.1, 0.4), Gray()])
-def test_grey_images_have_no_colour_to_change(operation: object) -> None:
+def test_grey_images_have_no_color_to_change(operation: object) -> None:
     images = pictures(3, channels=1)
     assert torch.equal(operation(images, slots_for(3)), images)
 

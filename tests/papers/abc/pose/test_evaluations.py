@@ -16,7 +16,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 import setsup
 from setsup.datasets import Dataset
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.parts import PartStore
+from setsup.experiments.result_cache import PartStore
 from setsup_papers.abc.pose.evaluations import PoseLookup, PoseRegression
 from setsup_papers.abc.pose.lookup import draw_codebooks, look_up
 from setsup_papers.abc.pose.measures import confused, disagreement, over_azimuth, summarise

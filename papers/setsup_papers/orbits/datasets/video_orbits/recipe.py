@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
-from setsup.errors import DataError, imported, near
+from setsup.errors import DataError, did_you_mean, imported
 from setsup.files import locked
 from setsup.files.expand_user import expanded
 from setsup.progress import progress
@@ -126,7 +126,7 @@ def extract(
 
     """
     if keep not in _KEPT:
-        raise DataError(f"keep must be one of {', '.join(_KEPT)}, not {keep!r}{near(keep, _KEPT)}")
+        raise DataError(f"keep must be one of {', '.join(_KEPT)}, not {keep!r}{did_you_mean(keep, _KEPT)}")
     if not (isinstance(size, int) and size > 0 and margin >= 0):
         raise DataError(
             f"size must be a positive number of pixels and margin not negative, not {size!r} and {margin!r}"

@@ -67,7 +67,7 @@ class AbcPose(BaseDataset):
     """
 
     name = _NAME
-    computes = True
+    cpu_bound = True
 
     def __init__(
         self, parts: Sequence[_Images], names: Sequence[str], size: Size, margin: Size, root: Path | None

@@ -10,7 +10,7 @@ import numpy as np
 
 from setsup.arrays import Floats, Pixels, Words
 from setsup.errors import imported
-from setsup.random import below, fold, stream_key, uniform
+from setsup.random import fold, randint_below, stream_key, uniform
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.shading import noise
 
 __all__ = ["backdrop", "pool", "soften"]
@@ -83,7 +83,7 @@ def crop(image: Pixels, key: Words, height: int, width: int) -> Pixels:
     u = _uniform(key, 3)
     side = max(2, int(min(image.shape[:2]) * (0.33 + 0.67 * u[0])))
     free = np.array([image.shape[0] - side + 1, image.shape[1] - side + 1])
-    top, left = below(fold(key, np.arange(8, 10, dtype=np.uint64)), free).tolist()
+    top, left = randint_below(fold(key, np.arange(8, 10, dtype=np.uint64)), free).tolist()
     part = Image.fromarray(image[top : top + side, left : left + side]).resize(
         (width, height), Image.Resampling.BILINEAR
     )

@@ -19,7 +19,7 @@ from setsup.arrays import Integers
 from setsup.errors import DataError
 from setsup.files.archives.listing import SPARSE, Listing, as_numpy, find_matches
 from setsup.files.archives.names import shown
-from setsup.shards.walking import text_bytes
+from setsup.shards.tar_scan import text_bytes
 
 __all__ = ["Grouped", "group_samples"]
 

@@ -21,7 +21,7 @@ import numpy as np
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.names import shown
 
-__all__ = ["CLASSES", "FRACTIONS", "JSON", "NUMBERS", "TEXTS", "Found", "Sight", "found_columns"]
+__all__ = ["CLASSES", "FRACTIONS", "JSON", "NUMBERS", "TEXTS", "ColumnSample", "ColumnScan", "found_columns"]
 
 JSON = "json"
 CLASSES = ("cls", "cls2", "class", "id")
@@ -36,7 +36,7 @@ _FLOAT32 = float(np.finfo(np.float32).max)
 _FIX = "replace the tar, or pack it again without that sample"
 
 
-class Sight(NamedTuple):
+class ColumnSample(NamedTuple):
     """A value that was seen, for messages."""
 
     source: str
@@ -49,16 +49,16 @@ class Sight(NamedTuple):
 
 
 @dataclass(slots=True)
-class Found:
+class ColumnScan:
     """Columns of one tar.
 
     Attributes
     ----------
     arrays, classes : dict of str to Arrow array
         One value a sample, by the columns' names: of json members, and texts of class members.
-    sights : dict of str to dict of str to Sight
+    sights : dict of str to dict of str to ColumnSample
         First value of each family that a field of the json members has: texts, numbers, fractions, objects ….
-    documents : dict of str to dict of bool to Sight
+    documents : dict of str to dict of bool to ColumnSample
         By the extension: the first json member that is an object, and the first that is none.
     left_out : dict of str to str
         Why a field or member is no column.
@@ -67,12 +67,12 @@ class Found:
 
     arrays: dict[str, Any] = field(default_factory=dict)
     classes: dict[str, Any] = field(default_factory=dict)
-    sights: dict[str, dict[str, Sight]] = field(default_factory=dict)
-    documents: dict[str, dict[bool, Sight]] = field(default_factory=dict)
+    sights: dict[str, dict[str, ColumnSample]] = field(default_factory=dict)
+    documents: dict[str, dict[bool, ColumnSample]] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-def found_columns(members: dict[str, Sequence[bytes | None]], keys: Sequence[str], source: str) -> Found:
+def found_columns(members: dict[str, Sequence[bytes | None]], keys: Sequence[str], source: str) -> ColumnScan:
     """Read json and class members.
 
     Examples
@@ -96,7 +96,7 @@ class _Reader:
     """Fills the columns of one tar."""
 
     def __init__(self, keys: Sequence[str], source: str) -> None:
-        self.found, self._keys, self._source = Found(), keys, source
+        self.found, self._keys, self._source = ColumnScan(), keys, source
 
     def documents(self, extension: str, prefix: str, contents: Sequence[bytes | None]) -> None:
         """Read json members."""
@@ -203,8 +203,8 @@ class _Reader:
             self.found.sights[name][FRACTIONS] = self._sight(row, values[row])
         return pa.array(numbers, mask=np.isnan(numbers))
 
-    def _sight(self, row: int, value: Any) -> Sight:
-        return Sight(self._source, self._keys[row], value)
+    def _sight(self, row: int, value: Any) -> ColumnSample:
+        return ColumnSample(self._source, self._keys[row], value)
 
     def _at(self, row: int) -> str:
         return shown(self._keys[row])

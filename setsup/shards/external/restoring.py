@@ -26,9 +26,9 @@ from setsup.files.archives.tar_headers import BLOCK
 from setsup.files.archives.tars import Stretch, join_listings, walk
 from setsup.progress import progress
 from setsup.shards.backup import Backup, read_backup, write_backup
-from setsup.shards.finding import is_whole, whole_catalogue
 from setsup.shards.index import SOURCE_ROW, Spans, part, write_index
 from setsup.shards.layout import BACKUP, CARD, CATALOGUE, CRC32C, INDEX, Catalogue, Shard, split_name
+from setsup.shards.locate import is_whole, whole_catalogue
 from setsup.shards.stores.store import Range, Store, join_address
 from setsup.shards.writing.parts import scratch
 from setsup.shards.writing.tar import headers

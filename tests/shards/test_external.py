@@ -17,14 +17,14 @@ import setsup
 from setsup.datasets import Modality
 from setsup.errors import DataError
 from setsup.factors import Factor, Kind
-from setsup.shards import walking
-from setsup.shards.foreign.indexing import index_shards, write_foreign_index
-from setsup.shards.foreign.samples import group_samples
+from setsup.shards import tar_scan
+from setsup.shards.external.indexing import index_shards, write_foreign_index
+from setsup.shards.external.samples import group_samples
 from setsup.shards.opening import open_shards
 from setsup.shards.stores.opening import open_store
 from setsup.shards.writing.writer import write_shards
 from tests.sharded import Varied
-from tests.shards.foreign_tars import documents, npy, pack, picture, png, stored, streamed
+from tests.shards.external_tars import documents, npy, pack, picture, png, stored, streamed
 
 # -- what webdataset writes ----------------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ def test_samples_are_those_of_webdataset(tmp_path_factory, samples, form):
         (f"{path}{key}.{ending}", f"{path}{key}{ending}".encode()) for path, key, found in samples for ending in found
     ]
     path = pack(folder / "a.tar", members, form)
-    with walking.walk_tar(open_store(folder), "a.tar") as tar:
+    with tar_scan.walk_tar(open_store(folder), "a.tar") as tar:
         found = group_samples(tar.listing, "a.tar")
         contents = tar.contents(range(len(tar.listing.names)))
     names = [
@@ -317,7 +317,7 @@ def test_ctrl_c_and_kills_leave_the_old_index_or_the_new_one(written):
     old = {path.name: path.read_bytes() for path in written.iterdir()}
     pack(written / "data-003.tar", documents({"shape": "ball", "size": 0, "angle": 0.5, "at": {"x": 1}}, first=90))
     code = (
-        "import os, signal, sys; import setsup.shards.foreign.indexing as f; real = f.%s\n"
+        "import os, signal, sys; import setsup.shards.external.indexing as f; real = f.%s\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background job has it ignored
         "def die(*a, **k):\n    os.kill(os.getpid(), signal.%s); return real(*a, **k)\n"
         "f.%s = die; f.write_foreign_index(sys.argv[1])"

@@ -8,8 +8,8 @@ import torch
 from lightning.pytorch import LightningModule
 
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.parts import digest_weights
 from setsup.experiments.preset import Preset
+from setsup.experiments.result_cache import digest_weights
 from setsup.experiments.runs.checkpoint import open_checkpoint, trained_steps
 from setsup.experiments.runs.run_folder import default_folder, read_description
 from setsup.experiments.weights import misfit

@@ -12,15 +12,15 @@ from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable
 from setsup.files.archives.listing import Listing
 from setsup.files.archives.names import shown
-from setsup.shards.foreign.columns import CLASSES, JSON, Found, found_columns
-from setsup.shards.foreign.factors import Columns
-from setsup.shards.foreign.modalities import HEAD, LOOKED_AT, is_fetched, modality_names, stored_member
-from setsup.shards.foreign.samples import Grouped, group_samples
-from setsup.shards.foreign.spill_buffer import Spool
+from setsup.shards.external.columns import CLASSES, JSON, ColumnScan, found_columns
+from setsup.shards.external.factors import Columns
+from setsup.shards.external.modalities import HEAD, LOOKED_AT, is_fetched, modality_names, stored_member
+from setsup.shards.external.samples import Grouped, group_samples
+from setsup.shards.external.spill_buffer import Spool
 from setsup.shards.index import GROUP, KEY, SHARD, SOURCE_ROW, Spans, part
 from setsup.shards.layout import CAMERA, VIEW, Catalogue, Member, Shard, member_name
 from setsup.shards.stores.store import Range, Store
-from setsup.shards.walking import listing_digest, walk_tar
+from setsup.shards.tar_scan import listing_digest, walk_tar
 
 __all__ = ["FoundSet", "FoundTar", "read_tar"]
 
@@ -37,7 +37,7 @@ class FoundTar:
     shard: Shard
     samples: Grouped
     listing: Listing
-    columns: Found
+    columns: ColumnScan
 
 
 def _is_read(extension: str) -> bool:

@@ -11,12 +11,12 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import nn
 
 from setsup.datasets import Dataset
-from setsup.errors import SetsupError, need
+from setsup.errors import SetsupError, require_modules
 from setsup.experiments.configs import SamplerConfig
 from setsup.experiments.embedding_batch import evaluation_mode
 from setsup.experiments.preset import Preset
 from setsup.experiments.training.counting import StepCounter
-from setsup.experiments.training.watching.held_out import SEED, HeldOut, open_held_out
+from setsup.experiments.training.monitoring.held_out import SEED, HeldOut, open_held_out
 from setsup.methods.rows import RowState, UnseenRows
 from setsup.random import fold
 
@@ -47,7 +47,7 @@ def open_validation(
             "returns a number, or measure knn or probe alone with --validation.draws 0"
         )
     if asked.probe:
-        need("--validation.probe needs", "sklearn")
+        require_modules("--validation.probe needs", "sklearn")
     return open_held_out(preset, sampler, dataset, seed, root=root, substitute=substitute)
 
 

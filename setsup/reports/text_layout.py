@@ -157,14 +157,14 @@ def _arrow(size: int) -> tuple[Image.Image, int, int]:
 
 def draw_text(draw: ImageDraw.ImageDraw, left: int, top: int, text: str, style: Style) -> None:
     """Write a spelled line of text; all its fonts stand on the line of Pillow's own."""
-    size, colour = style
+    size, color = style
     x, line = float(left), top + font(size).getmetrics()[0]
     for part, face in _runs(text, size):
         if part in _DRAWN:
             sign, right, up = _minus(size) if part == _MINUS else _arrow(size)
-            draw.bitmap((round(x) + right, line + up), sign, fill=colour)
+            draw.bitmap((round(x) + right, line + up), sign, fill=color)
         else:
-            draw.text((x, line), part, fill=colour, font=face, anchor="ls")
+            draw.text((x, line), part, fill=color, font=face, anchor="ls")
         x += _length(part, face)
 
 

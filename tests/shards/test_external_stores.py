@@ -8,13 +8,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from setsup.errors import DataError
-from setsup.shards import walking
-from setsup.shards.foreign.indexing import index_shards
+from setsup.shards import tar_scan
+from setsup.shards.external.indexing import index_shards
 from setsup.shards.stores.addresses import split_address
 from setsup.shards.stores.opening import open_store
 from setsup.shards.writing.writer import write_shards
 from tests.sharded import Varied
-from tests.shards.foreign_tars import pack, picture
+from tests.shards.external_tars import pack, picture
 
 # -- stores --------------------------------------------------------------------------------------------------------
 
@@ -44,10 +44,10 @@ def test_a_walk_from_afar_is_the_walk_here(tmp_path, form):
         for name, size in (("png", dice.integers(0, 60_000)), ("json", dice.integers(0, 900)))
     ]
     pack(tmp_path / "a.tar", members, form)
-    with walking.walk_tar(open_store(tmp_path), "a.tar") as here:
+    with tar_scan.walk_tar(open_store(tmp_path), "a.tar") as here:
         there = Counted(tmp_path)
-        with walking.walk_tar(there, "a.tar", (b".json",)) as far:
-            assert walking.listing_digest(far.listing) == walking.listing_digest(here.listing)
+        with tar_scan.walk_tar(there, "a.tar", (b".json",)) as far:
+            assert tar_scan.listing_digest(far.listing) == tar_scan.listing_digest(here.listing)
             assert far.listing.names.equals(here.listing.names)
             before = len(there.asked)
             assert (
@@ -69,10 +69,10 @@ def test_large_contents_are_passed_over(tmp_path):
     ]
     pack(tmp_path / "a.tar", members)
     there = Counted(tmp_path)
-    with walking.walk_tar(there, "a.tar", (b".json",)) as far:
+    with tar_scan.walk_tar(there, "a.tar", (b".json",)) as far:
         assert len(far.listing.names) == 24
     read = sum(stop - start for asked in there.asked for start, stop in asked)
-    assert read < 12 * 3 * walking.SMALL
+    assert read < 12 * 3 * tar_scan.SMALL
 
 
 @pytest.mark.long("stores")

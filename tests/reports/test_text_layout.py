@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
-from setsup.reports import lettering
-from setsup.reports.lettering import draw_text, fit_text, font, legible, plain, text_width, typeset, wrap_text
+from setsup.reports import text_layout
+from setsup.reports.text_layout import draw_text, fit_text, font, legible, plain, text_width, typeset, wrap_text
 
 STYLES = ((15, "#000000"), (13, "#666666"))
 
@@ -15,10 +15,10 @@ STYLES = ((15, "#000000"), (13, "#666666"))
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine without any of the common fonts."""
-    monkeypatch.setattr(lettering, "_FONTS", ())
-    lettering._system_font.cache_clear()
+    monkeypatch.setattr(text_layout, "_FONTS", ())
+    text_layout._system_font.cache_clear()
     yield
-    lettering._system_font.cache_clear()
+    text_layout._system_font.cache_clear()
 
 
 @pytest.fixture

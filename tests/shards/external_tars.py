@@ -13,7 +13,7 @@ from PIL import Image
 from webdataset.tariterators import group_by_keys, tar_file_expander
 
 from setsup.errors import DataError
-from setsup.shards.foreign.indexing import index_shards
+from setsup.shards.external.indexing import index_shards
 
 
 def picture(row, size=(12, 16), mode="RGB"):

@@ -21,7 +21,7 @@ from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.columns import FactorColumns
 from setsup.factors.io.infer import from_blocks
 from setsup.files import readable_size
-from setsup.shards.foreign.columns import FRACTIONS, NUMBERS, TEXTS, Found, Sight
+from setsup.shards.external.columns import FRACTIONS, NUMBERS, TEXTS, ColumnSample, ColumnScan
 
 __all__ = ["FEW", "FOLDER", "SHARD", "Columns"]
 
@@ -51,12 +51,12 @@ class Columns:
         self.left_out: dict[str, str] = {}
         self._fields: dict[str, None] = {}
         self._classes: dict[str, None] = {}
-        self._sights: dict[str, dict[str, Sight]] = {}
-        self._documents: dict[str, dict[bool, Sight]] = {}
+        self._sights: dict[str, dict[str, ColumnSample]] = {}
+        self._documents: dict[str, dict[bool, ColumnSample]] = {}
         self._folders: set[str] = set()
         self._role_key: set[str] = set()
 
-    def add(self, found: Found, folders: Any) -> dict[str, Any]:
+    def add(self, found: ColumnScan, folders: Any) -> dict[str, Any]:
         """Take note of the columns of the next tar; gives those to be kept for :meth:`table`.
 
         `folders` (n,) pyarrow array of texts.

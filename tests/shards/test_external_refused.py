@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from setsup.errors import DataError
-from setsup.shards.foreign import spill_buffer
-from setsup.shards.foreign.indexing import index_shards, write_foreign_index
+from setsup.shards.external import spill_buffer
+from setsup.shards.external.indexing import index_shards, write_foreign_index
 from setsup.shards.layout import parse_catalogue
 from setsup.shards.opening import open_shards
 from tests.fuzzing import survives
-from tests.shards.foreign_tars import documents, npy, pack, png, refused, streamed
+from tests.shards.external_tars import documents, npy, pack, png, refused, streamed
 
 
 @pytest.mark.parametrize(

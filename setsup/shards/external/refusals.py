@@ -10,9 +10,9 @@ from setsup.errors import DataError
 from setsup.files import existing_folder
 from setsup.files.disk import need_regular
 from setsup.progress import progress
-from setsup.shards.finding import is_whole
 from setsup.shards.index import SHARD
 from setsup.shards.layout import CATALOGUE, CRC32C, INDEX, PLAN, WORK, Catalogue
+from setsup.shards.locate import is_whole
 from setsup.shards.stores.store import Store, join_address
 
 __all__ = ["has_better_index", "need_no_inner_set", "need_own", "need_whole", "need_writable"]

@@ -22,12 +22,11 @@ from setsup.files import content_digest, locked, readable_size
 from setsup.files.atomic import clear
 from setsup.files.expand_user import expanded
 from setsup.progress import progress
-from setsup.shards.finding import LARGEST, whole_catalogue
-from setsup.shards.foreign import factors
-from setsup.shards.foreign.refusals import has_better_index, need_no_inner_set, need_own, need_whole, need_writable
-from setsup.shards.foreign.restoring import is_own, restore
-from setsup.shards.foreign.spill_buffer import Spool
-from setsup.shards.foreign.tar_set import FoundSet, read_tar
+from setsup.shards.external import factors
+from setsup.shards.external.refusals import has_better_index, need_no_inner_set, need_own, need_whole, need_writable
+from setsup.shards.external.restoring import is_own, restore
+from setsup.shards.external.spill_buffer import Spool
+from setsup.shards.external.tar_set import FoundSet, read_tar
 from setsup.shards.index import write_index
 from setsup.shards.layout import (
     BACKUP,
@@ -41,10 +40,11 @@ from setsup.shards.layout import (
     Catalogue,
     Shard,
 )
+from setsup.shards.locate import LARGEST, whole_catalogue
 from setsup.shards.stores.addresses import split_address, tar_names
 from setsup.shards.stores.opening import open_store
 from setsup.shards.stores.store import Store, join_address
-from setsup.shards.walking import AT_ONCE, in_order
+from setsup.shards.tar_scan import AT_ONCE, in_order
 from setsup.shards.writing.parts import scratch
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from setsup.arrays import Array, Bools, Reals, Rows
 from setsup.checks import check_integer
 from setsup.errors import RowError
+from setsup.factors.column_storage import check_rows
 from setsup.factors.groups import Groups
-from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.html import counted
 
@@ -155,11 +155,11 @@ class Reach:
     --------
     >>> import setsup
     >>> table = setsup.FactorTable.from_values({"who": ["ann"] * 4 + ["bob"] * 3 + ["eve"]})
-    >>> reach = setsup.SetSampler(table, ["who"], sets=1, size=2, small="drop").reach()
+    >>> reach = setsup.SetSampler(table, ["who"], sets=1, size=2, on_small_group="drop").reach()
     >>> reach.chance([0, 4, 7]).round(3).tolist()
     [0.25, 0.333, 0.0]
     >>> reach.row(7).reasons[0].option
-    "lower size, or pass small='short' or small='replace'"
+    "lower size, or pass on_small_group='short' or on_small_group='replace'"
 
     """
 

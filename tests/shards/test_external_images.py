@@ -10,9 +10,9 @@ from PIL import Image
 
 import setsup
 from setsup.errors import DataError
-from setsup.shards.foreign.indexing import index_shards, write_foreign_index
+from setsup.shards.external.indexing import index_shards, write_foreign_index
 from setsup.shards.opening import open_shards
-from tests.shards.foreign_tars import pack, png
+from tests.shards.external_tars import pack, png
 
 
 def deep(row, size=(5, 7)):

@@ -15,13 +15,13 @@ from lightning.pytorch import LightningModule
 
 from setsup import evaluation
 from setsup.datasets import Dataset
-from setsup.errors import DataError, FactorError, SetsupError, imported, near
+from setsup.errors import DataError, FactorError, SetsupError, did_you_mean, imported
 from setsup.evaluation.probes import fit_standardized
 from setsup.experiments.configs import SamplerConfig, build_transform
 from setsup.experiments.data import explain_missing, shared_modalities
-from setsup.experiments.origin import find_origin, find_training_rows
 from setsup.experiments.preset import Preset
-from setsup.experiments.trained import TrainedRun
+from setsup.experiments.trained_run import TrainedRun
+from setsup.experiments.training_rows import find_origin, find_training_rows
 from setsup.experiments.validation import Validation
 from setsup.factors import FactorTable
 from setsup.loading import Loader
@@ -163,7 +163,7 @@ def _open(preset: Preset, dataset: Dataset, root: Path | str | None, substitute:
     if asked.dataset is None:
         return asked.data(data).open(root, substitute=substitute)
     if asked.dataset not in preset.datasets:
-        hint = near(asked.dataset, preset.datasets)
+        hint = did_you_mean(asked.dataset, preset.datasets)
         raise SetsupError(f"{preset.name} has no further dataset {asked.dataset!r} to validate on{hint}")
     other = preset.datasets[asked.dataset]
     root = root if other.name == data.name else None
@@ -184,7 +184,9 @@ def _build_sampler(sampler: SamplerConfig, held_out: Dataset) -> Sampler:
 
 def _need_levels(name: str, table: FactorTable, of: str) -> None:
     if name not in table:
-        raise FactorError(f"validation names the factor {name!r}, which {of} do not have{near(name, table.names)}")
+        raise FactorError(
+            f"validation names the factor {name!r}, which {of} do not have{did_you_mean(name, table.names)}"
+        )
     if table[name].continuous:
         raise SetsupError(
             f"validation names the factor {name!r}, which is continuous, and neighbours and probes tell levels apart: "

@@ -90,32 +90,34 @@ def check(chance, share, trials, slack=0.0):
 
 
 SETS = {
-    "one list": dict(inactive=["a"], size=2, sets=1, small="drop"),
-    "two sets": dict(inactive=["a"], size=2, sets=2, small="drop"),
+    "one list": dict(inactive=["a"], size=2, sets=1, on_small_group="drop"),
+    "two sets": dict(inactive=["a"], size=2, sets=2, on_small_group="drop"),
     "nothing fixed": dict(inactive=[], size=3, sets=2),
-    "lists": dict(inactive=[["a"], []], size=2, sets=2, small="drop"),
-    "short": dict(inactive=["a"], size=4, sets=1, small="short"),
-    "replace": dict(inactive=["a"], size=4, sets=2, small="replace"),
-    "rows": dict(inactive=["a"], size=2, sets=1, small="drop", choose="rows"),
+    "lists": dict(inactive=[["a"], []], size=2, sets=2, on_small_group="drop"),
+    "short": dict(inactive=["a"], size=4, sets=1, on_small_group="short"),
+    "replace": dict(inactive=["a"], size=4, sets=2, on_small_group="replace"),
+    "rows": dict(inactive=["a"], size=2, sets=1, on_small_group="drop", choose="rows"),
     "levels": dict(inactive=["a", "b"], size=1, sets=1),
-    "equal": dict(inactive=["a"], size=2, sets=2, values="equal", small="drop"),
-    "equal short": dict(inactive=["a"], size=2, sets=3, values="equal", small="short"),
-    "equal replace": dict(inactive=["a"], size=2, sets=2, values="equal", small="replace"),
-    "different": dict(inactive=["a"], size=2, sets=2, values="different", small="drop"),
-    "different rows": dict(inactive=["a"], size=2, sets=2, values="different", small="drop", choose="rows"),
-    "sizes": dict(inactive=["a"], size=[1, 3], sets=2, small="drop"),
-    "sizes equal": dict(inactive=["a"], size=[1, 3], sets=2, values="equal", small="drop"),
-    "random": dict(inactive=["a", "b"], random=1, size=1, sets=2),
-    "where": dict(inactive=["a"], size=2, sets=1, small="drop", where="c != 1"),
+    "equal": dict(inactive=["a"], size=2, sets=2, values="equal", on_small_group="drop"),
+    "equal short": dict(inactive=["a"], size=2, sets=3, values="equal", on_small_group="short"),
+    "equal replace": dict(inactive=["a"], size=2, sets=2, values="equal", on_small_group="replace"),
+    "different": dict(inactive=["a"], size=2, sets=2, values="different", on_small_group="drop"),
+    "different rows": dict(inactive=["a"], size=2, sets=2, values="different", on_small_group="drop", choose="rows"),
+    "sizes": dict(inactive=["a"], size=[1, 3], sets=2, on_small_group="drop"),
+    "sizes equal": dict(inactive=["a"], size=[1, 3], sets=2, values="equal", on_small_group="drop"),
+    "num_fixed": dict(inactive=["a", "b"], random=1, size=1, sets=2),
+    "where": dict(inactive=["a"], size=2, sets=1, on_small_group="drop", where="c != 1"),
     "where by set": dict(inactive=["a"], size=1, sets=2, where=["c != 1", None]),
-    "tolerance": dict(inactive=["a", "x"], tolerance={"x": 1.5}, size=2, sets=1, small="drop"),
-    "tolerance short": dict(inactive=["a", "x"], tolerance={"x": 1.5}, size=4, sets=2, small="short"),
-    "tolerance replace": dict(inactive=["x"], tolerance={"x": 0.5}, size=4, sets=1, small="replace"),
-    "tolerance equal": dict(inactive=["x"], tolerance={"x": 1.5}, size=2, sets=2, values="equal", small="drop"),
+    "tolerance": dict(inactive=["a", "x"], tolerance={"x": 1.5}, size=2, sets=1, on_small_group="drop"),
+    "tolerance short": dict(inactive=["a", "x"], tolerance={"x": 1.5}, size=4, sets=2, on_small_group="short"),
+    "tolerance replace": dict(inactive=["x"], tolerance={"x": 0.5}, size=4, sets=1, on_small_group="replace"),
+    "tolerance equal": dict(
+        inactive=["x"], tolerance={"x": 1.5}, size=2, sets=2, values="equal", on_small_group="drop"
+    ),
     "weights 1": dict(inactive=["a"], size=1, sets=1, weights="w"),
-    "weights 2": dict(inactive=["a"], size=2, sets=2, weights="w", small="drop", choose="rows"),
-    "weights replace": dict(inactive=["a"], size=4, sets=1, weights="w", small="replace"),
-    "schedule before": dict(inactive=["a"], size={0: 1, 50: 3}, sets=1, small="drop"),
+    "weights 2": dict(inactive=["a"], size=2, sets=2, weights="w", on_small_group="drop", choose="rows"),
+    "weights replace": dict(inactive=["a"], size=4, sets=1, weights="w", on_small_group="replace"),
+    "schedule before": dict(inactive=["a"], size={0: 1, 50: 3}, sets=1, on_small_group="drop"),
 }
 
 
@@ -132,9 +134,9 @@ def test_set_sampler(name):
 
 
 def test_a_schedule_counts_at_its_step():
-    sampler = SetSampler(RAGGED, ["a"], size={0: 1, 50: 3}, sets=1, small="drop")
+    sampler = SetSampler(RAGGED, ["a"], size={0: 1, 50: 3}, sets=1, on_small_group="drop")
     check(sampler.reach(step=50).chance(range(len(RAGGED))), seen_over(sampler, 8_000, 50), 8_000)
-    counted = SetSampler(RAGGED, ["a", "c"], random={0: 1, 50: 2}, size=1, sets=1, small="drop")
+    counted = SetSampler(RAGGED, ["a", "c"], num_fixed={0: 1, 50: 2}, size=1, sets=1, on_small_group="drop")
     check(counted.reach(step=60).chance(range(len(RAGGED))), seen_over(counted, 8_000, 60), 8_000)
 
 
@@ -148,7 +150,7 @@ def test_grids_and_columns_have_the_same_chances():
 
 def test_chances_of_groups_are_how_often_they_come():
     for options in (dict(sets=1), dict(sets=3), dict(sets=2, values="different"), dict(sets=2, values="equal")):
-        sampler = SetSampler(RAGGED, ["a"], size=1, choose="groups", small="drop", **options)
+        sampler = SetSampler(RAGGED, ["a"], size=1, choose="groups", on_small_group="drop", **options)
         (groups,) = sampler.reach().groups
         codes = sampler.block(0, 8_000).inactive["a"]
         share = np.array([(codes == level).any(axis=1).mean() for level in range(4)])
@@ -156,7 +158,7 @@ def test_chances_of_groups_are_how_often_they_come():
 
 
 def test_approximate_chances_of_weighted_sets_are_close():
-    sampler = SetSampler(RAGGED, ["a"], size=3, sets=1, weights="w", small="drop")
+    sampler = SetSampler(RAGGED, ["a"], size=3, sets=1, weights="w", on_small_group="drop")
     reach = sampler.reach()
     assert reach.estimated
     check(reach.chance(range(len(RAGGED))), seen_over(sampler), 8_000, slack=0.02)
@@ -178,32 +180,36 @@ def test_inclusion_by_enumeration(size):
 TABLE = RAGGED
 NEAR = np.stack([(np.arange(18) + step) % 18 for step in (1, 17, 2, 5, 9)], axis=-1)
 OTHERS = {
-    "domains": lambda seed: DomainSampler(TABLE, "a", sets=2, size=2, small="drop", seed=seed),
-    "domains short": lambda seed: DomainSampler(TABLE, "a", sets=3, size=4, small="short", seed=seed),
-    "domains replace": lambda seed: DomainSampler(TABLE, "a", sets=3, size=4, small="replace", seed=seed),
-    "domains sizes": lambda seed: DomainSampler(TABLE, "a", sets=2, size={0: 2, 9: 3}, small="drop", seed=seed),
-    "domains weights": lambda seed: DomainSampler(TABLE, "a", sets=2, size=2, small="drop", weights="w", seed=seed),
-    "domains independent": lambda seed: DomainSampler(
-        TABLE, "a", sets=2, size=2, small="drop", domains="independent", seed=seed
+    "domains": lambda seed: DomainSampler(TABLE, "a", sets=2, size=2, on_small_group="drop", seed=seed),
+    "domains short": lambda seed: DomainSampler(TABLE, "a", sets=3, size=4, on_small_group="short", seed=seed),
+    "domains replace": lambda seed: DomainSampler(TABLE, "a", sets=3, size=4, on_small_group="replace", seed=seed),
+    "domains sizes": lambda seed: DomainSampler(
+        TABLE, "a", sets=2, size={0: 2, 9: 3}, on_small_group="drop", seed=seed
     ),
-    "orbits": lambda seed: OrbitSampler(TABLE, "a", sets=2, size=2, small="drop", seed=seed),
+    "domains weights": lambda seed: DomainSampler(
+        TABLE, "a", sets=2, size=2, on_small_group="drop", weights="w", seed=seed
+    ),
+    "domains independent": lambda seed: DomainSampler(
+        TABLE, "a", sets=2, size=2, on_small_group="drop", domains="independent", seed=seed
+    ),
+    "orbits": lambda seed: OrbitSampler(TABLE, "a", sets=2, size=2, on_small_group="drop", seed=seed),
     "orbits whole": lambda seed: OrbitSampler(TABLE, "a", sets=2, seed=seed),
     "orbits again": lambda seed: OrbitSampler(
-        TABLE, "a", sets=2, size=3, small="short", values="independent", seed=seed
+        TABLE, "a", sets=2, size=3, on_small_group="short", values="independent", seed=seed
     ),
     "orbits canonical": lambda seed: OrbitSampler(
-        TABLE, "a", sets=1, size=1, small="drop", canonical="c == 2", seed=seed
+        TABLE, "a", sets=1, size=1, on_small_group="drop", canonical="c == 2", seed=seed
     ),
-    "triplets": lambda seed: TripletSampler(TABLE, "a", 2, small="drop", seed=seed),
-    "triplets by groups": lambda seed: TripletSampler(TABLE, "a", 1, small="drop", choose="groups", seed=seed),
-    "triplets by weight": lambda seed: TripletSampler(TABLE, "a", 2, small="drop", weights="w", seed=seed),
-    "hierarchy": lambda seed: HierarchicalSampler(TABLE, ["a", "b"], [2, 2], size=2, small="drop", seed=seed),
-    "episodes": lambda seed: EpisodeSampler(TABLE, "a", ways=2, shots=1, queries=2, small="drop", seed=seed),
+    "triplets": lambda seed: TripletSampler(TABLE, "a", 2, on_small_group="drop", seed=seed),
+    "triplets by groups": lambda seed: TripletSampler(TABLE, "a", 1, on_small_group="drop", choose="groups", seed=seed),
+    "triplets by weight": lambda seed: TripletSampler(TABLE, "a", 2, on_small_group="drop", weights="w", seed=seed),
+    "hierarchy": lambda seed: HierarchicalSampler(TABLE, ["a", "b"], [2, 2], size=2, on_small_group="drop", seed=seed),
+    "episodes": lambda seed: EpisodeSampler(TABLE, "a", ways=2, shots=1, queries=2, on_small_group="drop", seed=seed),
     "episodes within": lambda seed: EpisodeSampler(
-        TABLE, "c", ways=2, shots=1, queries=1, within="a", small="drop", seed=seed
+        TABLE, "c", ways=2, shots=1, queries=1, within="a", on_small_group="drop", seed=seed
     ),
     "episodes across": lambda seed: EpisodeSampler(
-        TABLE, "c", ways=2, shots=1, queries=2, across="b", small="drop", seed=seed
+        TABLE, "c", ways=2, shots=1, queries=2, across="b", on_small_group="drop", seed=seed
     ),
     "sequences": lambda seed: SequencePairSampler(TABLE, "a", "x", window=1.5, pairs=2, seed=seed),
     "sequences by weight": lambda seed: SequencePairSampler(
@@ -221,7 +227,7 @@ OTHERS = {
     ),
     "pairs by step": lambda seed: FactorPairSampler(GRID, 2, k={0: 1, 2**40: 2}, seed=seed),
     "pairs": lambda seed: FactorPairSampler(GRID, 2, seed=seed),
-    "pairs again": lambda seed: FactorPairSampler(GRID, 2, k=1, differ=False, seed=seed),
+    "pairs again": lambda seed: FactorPairSampler(GRID, 2, k=1, must_differ=False, seed=seed),
     "pairs ranked": lambda seed: FactorPairSampler(
         FactorTable([Factor("r", Kind.ORDINAL, (1, 2, 3))], {"r": np.array([0, 1, -1, 2, 2])}), 2, rank=["r"], seed=seed
     ),
@@ -234,7 +240,8 @@ OTHERS = {
     ),
     "epochs by weight": lambda seed: EpochSampler(TABLE, size=2, weights="w", seed=seed),
     "zip": lambda seed: Zip(
-        SetSampler(TABLE, ["a"], size=2, sets=1, small="drop", seed=seed), SetSampler(TABLE, [], size=2, sets=1)
+        SetSampler(TABLE, ["a"], size=2, sets=1, on_small_group="drop", seed=seed),
+        SetSampler(TABLE, [], size=2, sets=1),
     ),
 }
 
@@ -270,7 +277,7 @@ def test_mixtures():
     both = concat([RAGGED.without(["x"]), RAGGED.without(["x"])])
     for sets, where in (([1], ["part == 'a'", "part == 'a'"]), ([0, 1], "part == 'a'")):
         inactive = [["a"], []] if sets == [1] else []
-        base = SetSampler(both, inactive, size=2, sets=2, small="drop", where=where)
+        base = SetSampler(both, inactive, size=2, sets=2, on_small_group="drop", where=where)
         for weights in (None, "w"):
             mixed = Mixture(base, "part == 'b'", sets, p=Stepwise(0.5, every=10, levels=3), weights=weights)
             for step, p in ((0, 0), (10, 0.25), (25, 0.5)):
@@ -290,7 +297,7 @@ def test_mixtures():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: OrbitSampler(RAGGED, "a", sets=2, size=2, members="c != anchor.c", small="drop"),
+        lambda: OrbitSampler(RAGGED, "a", sets=2, size=2, members="c != anchor.c", on_small_group="drop"),
         lambda: TripletSampler(RAGGED, positive="a == anchor.a and b != anchor.b", negative="a != anchor.a"),
         lambda: TripletSampler(
             RAGGED, positive="a == anchor.a", negative="a != anchor.a", weights=np.arange(len(RAGGED)) % 3
@@ -328,30 +335,30 @@ def test_a_step_without_a_neighbour_table_cannot_be_reached():
 
 
 def test_reasons_and_options():
-    reach = SetSampler(RAGGED, ["a"], size=2, sets=1, small="drop", where="c != 1").reach()
+    reach = SetSampler(RAGGED, ["a"], size=2, sets=1, on_small_group="drop", where="c != 1").reach()
     (groups,) = reach.groups
     ((reason, numbers),) = groups.never()
     assert numbers.tolist() == [0, 1]
     assert "fewer than the 2 rows" in reason.text
-    assert "small='short'" in reason.option
+    assert "on_small_group='short'" in reason.option
     assert reach.row(0).reasons == (reason,)
     assert "unknown" in reach.row(17).reasons[0].text
     out = int(np.flatnonzero(RAGGED.mask("c == 1 and a == 3"))[0])
     assert "where=" in reach.row(out).reasons[0].text
     assert reach.row(5).reasons == ()
     assert reach.row(5).wait == pytest.approx(1 / reach.row(5).chance)
-    near = SetSampler(RAGGED, ["x"], tolerance={"x": 0.01}, size=2, sets=1, small="drop").reach()
+    near = SetSampler(RAGGED, ["x"], tolerance={"x": 0.01}, size=2, sets=1, on_small_group="drop").reach()
     assert "tolerance" in str(near)
     assert "unknown" in near.row(4).reasons[0].text
-    few = HierarchicalSampler(RAGGED, ["a", "b"], [1, 2], size=2, small="drop").reach()
+    few = HierarchicalSampler(RAGGED, ["a", "b"], [1, 2], size=2, on_small_group="drop").reach()
     assert {reason.option for reason, _ in few.groups[0].never()} == {"lower size", "lower sets"}
-    lost = OrbitSampler(RAGGED, "a", sets=1, size=1, canonical="x > 5", small="drop").reach()
+    lost = OrbitSampler(RAGGED, "a", sets=1, size=1, canonical="x > 5", on_small_group="drop").reach()
     assert "no row of it is canonical" in str(lost)
 
 
 def test_a_row_that_is_never_drawn_says_what_would_reach_it():
-    for small in ("short", "replace"):
-        reach = SetSampler(RAGGED, ["a"], size=2, sets=1, small=small).reach()
+    for on_small_group in ("short", "replace"):
+        reach = SetSampler(RAGGED, ["a"], size=2, sets=1, on_small_group=on_small_group).reach()
         assert reach.row(0).chance > 0
     assert reach.groups[0].never() == []
 
@@ -376,7 +383,7 @@ def test_plain_data_is_json():
 
     for make in OTHERS.values():
         json.dumps(make(0).reach().to_dict())
-    found = SetSampler(RAGGED, ["a"], size=2, sets=1, small="drop").reach().to_dict()
+    found = SetSampler(RAGGED, ["a"], size=2, sets=1, on_small_group="drop").reach().to_dict()
     assert found["groups"][0]["never"][0]["first"] == ["a = 0"]
     assert isinstance(found, Mapping)
 
@@ -392,7 +399,7 @@ def test_rows_out_of_range_are_refused():
 
 @pytest.mark.parametrize("name", [*OTHERS, "sets"])
 def test_when_is_found_step_by_step(name):
-    sampler = SetSampler(RAGGED, ["a"], size=3, sets=2, small="short") if name == "sets" else OTHERS[name](0)
+    sampler = SetSampler(RAGGED, ["a"], size=3, sets=2, on_small_group="short") if name == "sets" else OTHERS[name](0)
     for start, stop in ((0, 40), (2**62, 2**62 + 30)):
         expected = []
         for step in range(start, stop):

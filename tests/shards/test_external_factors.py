@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from setsup.factors import Factor, Kind
-from setsup.shards.foreign import factors as foreign_factors
-from setsup.shards.foreign import spill_buffer
-from setsup.shards.foreign.indexing import index_shards, write_foreign_index
+from setsup.shards.external import factors as foreign_factors
+from setsup.shards.external import spill_buffer
+from setsup.shards.external.indexing import index_shards, write_foreign_index
 from setsup.shards.opening import open_shards
-from tests.shards.foreign_tars import documents, pack, png, refused
+from tests.shards.external_tars import documents, pack, png, refused
 
 
 def test_values_of_json(tmp_path):

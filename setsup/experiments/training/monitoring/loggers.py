@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import need
+from setsup.errors import require_modules
 
 if TYPE_CHECKING:
     from lightning.pytorch.loggers import Logger
@@ -18,7 +18,7 @@ __all__ = ["build_logger", "end_run", "need_logger", "run_identity"]
 
 def need_logger(name: str) -> None:
     """Raise LibraryError unless the package of a logger is installed, without the slow import."""
-    need(f"--log {name} needs", name)
+    require_modules(f"--log {name} needs", name)
 
 
 def build_logger(name: str, title: str, folder: Path, identity: str, steps: int = 0) -> "Logger":
@@ -28,7 +28,7 @@ def build_logger(name: str, title: str, folder: Path, identity: str, steps: int 
 
         return TensorBoardLogger(folder, name="", version="tensorboard", default_hp_metric=False, purge_step=steps + 1)
     if name == "mlflow":
-        from setsup.experiments.training.watching.mlflow_logger import ResumedMLFlowLogger
+        from setsup.experiments.training.monitoring.mlflow_logger import ResumedMLFlowLogger
 
         # MLflow 3 refuses its former store of plain files
         uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{folder.absolute() / 'mlflow.db'}"

@@ -13,7 +13,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import Data, Measured, RunConfig, TrainedRun, evaluate, load_trained, open_run, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
-from setsup.experiments.initial import InitialWeights, start_from  # noqa: E402
+from setsup.experiments.initial_weights import InitialWeights, start_from  # noqa: E402
 from setsup.experiments.runs.run_folder import default_folder  # noqa: E402
 from setsup.experiments.settings import flatten, put  # noqa: E402
 from tests.experiments.small import FEW, PLAIN, PRESETS, Tiny  # noqa: E402

@@ -15,8 +15,8 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import Measured, Preset, RunConfig, load_trained, open_run, train  # noqa: E402
-from setsup.experiments.training import keeping  # noqa: E402
-from setsup.experiments.training.keeping import split_metric  # noqa: E402
+from setsup.experiments.training import checkpoint_retention  # noqa: E402
+from setsup.experiments.training.checkpoint_retention import split_metric  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.small import PLAIN  # noqa: E402
 
@@ -88,18 +88,18 @@ class TestNowAndThen:
     def test_a_run_killed_before_a_checkpoint_got_its_name_gives_it_later(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        keep_as = keeping.keep_as
+        keep_as = checkpoint_retention.keep_as
 
         def killed(source: Path, name: str) -> None:
             if checkpoints(tmp_path)["last"] == 5:
                 raise MemoryError
             keep_as(source, name)
 
-        monkeypatch.setattr(keeping, "keep_as", killed)
+        monkeypatch.setattr(checkpoint_retention, "keep_as", killed)
         with pytest.raises(MemoryError):
             keeping_run(tmp_path, keep_best="validation/loss", keep_every=5)
         assert checkpoints(tmp_path) == {"best": 2, "last": 5, "previous": 2}
-        monkeypatch.setattr(keeping, "keep_as", keep_as)
+        monkeypatch.setattr(checkpoint_retention, "keep_as", keep_as)
         keeping_run(tmp_path, keep_best="validation/loss", keep_every=5)
         assert checkpoints(tmp_path) == {"best": 5, "last": 9, "step-000005": 5}
 

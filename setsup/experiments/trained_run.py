@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets import names
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.experiments.configs import Augmentation, MethodConfig, build_eval_transform, build_method
 from setsup.experiments.data import Data, explain_missing, is_lost, shared_modalities
-from setsup.experiments.origin import find_training_rows
-from setsup.experiments.parts import PartStore, check_part, computed_items
+from setsup.experiments.result_cache import PartStore, check_part, computed_items
+from setsup.experiments.training_rows import find_training_rows
 from setsup.factors import FactorTable
 from setsup.html import block, never_raises, table
 from setsup.samplers import EpochSampler
@@ -136,7 +136,10 @@ class TrainedRun:
                     f"started; go there, or name the data after the run, as in `setsup embed {self.folder} FILE`"
                 ) from error
         if name not in self.datasets:
-            hint = near(name, self.datasets) or f": name one of its `datasets`, or open a split, open(split={name!r})"
+            hint = (
+                did_you_mean(name, self.datasets)
+                or f": name one of its `datasets`, or open a split, open(split={name!r})"
+            )
             raise SetsupError(f"{self.name} has no dataset {name!r}{hint}")
         data = self.datasets[name]
         root = self.root if data.name == trained_on.name else None

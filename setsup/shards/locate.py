@@ -132,7 +132,7 @@ def is_whole(store: Store, shard: Shard, check: str, advance: Advance = _unseen)
 
 def _headers(store: Store, name: str) -> str:
     """Digest of the headers of a tar; none where it is damaged."""
-    from setsup.shards.walking import listing_digest, walk_tar
+    from setsup.shards.tar_scan import listing_digest, walk_tar
 
     try:
         with walk_tar(store, name) as found:
