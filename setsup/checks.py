@@ -240,16 +240,32 @@ _ELSEWHERE = {
 
 
 def refuse_foreign(function: Any, given: Mapping[str, Any], fix: str = "") -> None:
-    """Say what serves in place of an argument of torch that a function does not have; Python tells of all others."""
-    known = inspect.signature(function).parameters
+    """Refuse arguments that a function does not have: say what serves for those of torch, and what is close to others.
+
+    Parameters
+    ----------
+    function : callable
+        One without arguments of any name, or nothing is refused.
+    given : mapping of str to object
+        Keyword arguments.
+    fix : str
+        What is said of all of torch's arguments, in place of what serves for each.
+
+    """
+    parameters = inspect.signature(function).parameters
+    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values()):
+        return
+    known = [name for name in parameters if name != "self"]
     for name in given:
-        if name in _ELSEWHERE and name not in known:
+        if name not in known:
             called = function.__qualname__.removesuffix(".__init__")
-            raise UsageError(f"{called} takes no {name}=; {fix or _ELSEWHERE[name]}")
+            if name in _ELSEWHERE:
+                raise UsageError(f"{called} takes no {name}=; {fix or _ELSEWHERE[name]}")
+            raise UsageError(f"{called} takes no {name}={did_you_mean(name, known)}")
 
 
 def explains_foreign(fix: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let a function say what serves in place of arguments of torch, or where they all go."""
+    """Let a function say of arguments that it does not have what :func:`refuse_foreign` says."""
 
     def with_sentence(function: Callable[P, T]) -> Callable[P, T]:
         @wraps(function)

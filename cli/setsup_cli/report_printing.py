@@ -100,7 +100,7 @@ def print_missing(filled: "FilledReport", looked: str) -> None:
     """Commands for what is missing, and where runs were looked for, if no folder was named."""
     if filled.commands:
         say()
-        say("not run as in the paper:" if filled.report.evaluations else "not run:")
+        say(f"{filled.not_run}:")
         for command in dict.fromkeys(filled.commands.values()):
             say(f"  {command}")
         if looked:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from small_runs import Stage, add_options, measure_all, runs_folder
 
-from setsup_papers.cmc.small_presets import PRESETS
+from setsup_papers.cmc.experiments import SMALL_PRESETS
 
 BY_IMPORTANCE = ("rooms-full", "rooms-", "digits-", "colors-", "patches-")
 """What the names of presets begin with."""
@@ -25,7 +25,7 @@ def runs(out: Path, root: str | None) -> list[list[Stage]]:
     def place(name: str) -> int:
         return next(at for at, head in enumerate(BY_IMPORTANCE) if name.startswith(f"cmc/{head}"))
 
-    presets = sorted(PRESETS, key=lambda preset: place(preset.name))
+    presets = sorted(SMALL_PRESETS, key=lambda preset: place(preset.name))
     return [
         [Stage(preset.name, seed, out / preset.name, root if "digits" in preset.name else None)]
         for seed in range(3)

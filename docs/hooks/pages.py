@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import address
 import cards
 import extras
 import figures
@@ -42,7 +43,12 @@ _MARK = re.compile(r"^<!-- setsup: (\w+) ?(.*?) -->$", re.MULTILINE)
 
 
 def on_config(config: Any) -> Any:
-    """List a page for every manifest."""
+    """List a page for every manifest, show the version, and link to the repository if it has an address."""
+    config.copyright = address.version(ROOT)
+    links = address.links(ROOT / "pyproject.toml")
+    config.load_dict(links)
+    if links:
+        config.theme["features"].append("content.action.edit")
     datasets = next(entry["Datasets"] for entry in config.nav if "Datasets" in entry)
     benchmarks = next(entry for entry in datasets if isinstance(entry, dict) and "Benchmarks" in entry)
     benchmarks["Benchmarks"] = [{name: f"datasets/{name}.md"} for name in cards.names()]

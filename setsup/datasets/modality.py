@@ -1,6 +1,6 @@
 """Description of one kind of array that a dataset fetches."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from setsup.checks import check_string
 from setsup.errors import DataError, abbreviate
 
-__all__ = ["Modality"]
+__all__ = ["Modality", "first_image"]
 
 
 @dataclass(frozen=True, slots=True)

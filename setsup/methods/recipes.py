@@ -4,6 +4,11 @@ A module under the entry-point group ``setsup.experiments`` offers them as ``REC
 ``EVALUATION_TRANSFORMS`` what is done to images that are evaluated.
 
 The stream of a recipe is its name, so that recipes with one seed draw independently.
+
+All recipes take ``seed`` and ``stream``, those of :class:`~setsup.loading.transforms.augment.Augment`; ``size`` is that
+of the result in pixels, a number or (height, width). If the published code of a paper fixes what its text leaves open,
+or contradicts it, the recipe follows the code and says so. U(a, b) is uniform between a and b, drawn for each image.
+*8 bits* means images that are uint8 after every operation, as in Pillow.
 """
 
 import inspect

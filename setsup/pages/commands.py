@@ -8,6 +8,7 @@ from typing import Any
 from setsup.datasets.dataset import Modality
 from setsup.pages.opened import Opening
 from setsup.samplers import Sampler
+from setsup.samplers.spelling import OPTION_NAMES, python_arguments
 
 __all__ = ["command_line", "explore_command", "python_code"]
 
@@ -21,13 +22,24 @@ _MAIN = {
     "EpisodeSampler": {"label": "episode"},
 }
 _SAME = {
-    "SetSampler": ("active", "size", "sets", "unconstrained", "random", "choose", "values", "small", "where", "seed"),
-    "DomainSampler": ("sets", "size", "domains", "small", "where", "seed"),
-    "OrbitSampler": ("sets", "size", "values", "choose", "small", "where", "seed"),
-    "TripletSampler": ("choose", "small", "where", "seed"),
-    "EpisodeSampler": ("ways", "shots", "queries", "small", "where", "seed"),
+    "SetSampler": (
+        "active",
+        "size",
+        "sets",
+        "unconstrained",
+        "num_fixed",
+        "choose",
+        "values",
+        "on_small_group",
+        "where",
+        "seed",
+    ),
+    "DomainSampler": ("sets", "size", "domains", "on_small_group", "where", "seed"),
+    "OrbitSampler": ("sets", "size", "values", "choose", "on_small_group", "where", "seed"),
+    "TripletSampler": ("choose", "on_small_group", "where", "seed"),
+    "EpisodeSampler": ("ways", "shots", "queries", "on_small_group", "where", "seed"),
 }
-"""Options of ``setsup sample`` by the names of arguments that mean the same there."""
+"""Arguments that are options of ``setsup sample``."""
 
 
 def explore_command(openings: Sequence[Opening], places: Sequence[str], options: Sequence[str] = ()) -> str:
@@ -90,7 +102,7 @@ def command_line(opening: Opening, sampler: Sampler, step: int) -> str | None:
             said = [str(one) for one in (value if _is_list(value) else [value])]
             if any(one.startswith("-") for one in said):
                 return None  # it would be read as an option
-            words += [f"--{_MAIN[kind].get(name, name)}", *said]
+            words += [f"--{_MAIN[kind].get(name) or OPTION_NAMES.get(name, name)}", *said]
     others = {name for name in _given(sampler) if name not in _SAME[kind] and name not in _MAIN[kind]}
     return None if others else shlex.join([*words, "--steps", str(step + 1)])
 
@@ -103,7 +115,8 @@ def _given(sampler: Sampler) -> Mapping[str, Any]:
     """Arguments without those that have their defaults."""
     kind = type(sampler)
     usual = {name: one.default for name, one in signature(kind).parameters.items()}
-    given = {name: value for name, value in sampler.to_dict()["arguments"].items() if value != usual.get(name)}
+    stored = python_arguments(sampler.to_dict()["arguments"], usual)
+    given = {name: value for name, value in stored.items() if value != usual.get(name)}
     if given.get("stream") == kind.__name__:
         del given["stream"]
     return given

@@ -36,6 +36,7 @@ from setsup.samplers import (
     from_dict,
 )
 from setsup.samplers.schedules import since
+from setsup.samplers.spelling import OPTION_NAMES
 from setsup.samplers.steps import LAST
 
 __all__ = ["SamplerSource", "first_sampler", "options_since", "sampler_text"]
@@ -274,7 +275,12 @@ def _options(kind: type[Sampler]) -> list[dict[str, Any]]:
             needed = one.default is inspect.Parameter.empty
             choices = _choices(one.annotation)
             found.append(
-                {"name": name, "needed": needed, "default": "" if needed else _json(one.default), "choices": choices}
+                {
+                    "name": OPTION_NAMES.get(name, name),
+                    "needed": needed,
+                    "default": "" if needed else _json(one.default),
+                    "choices": choices,
+                }
             )
     return found
 

@@ -95,6 +95,10 @@ class Sampler(ABC):
     def __new__(cls, *_: Any, **given: Any) -> Self:
         """Refuse arguments of torch's samplers and loaders with what serves in their place."""
         if given:
+            known = signature(cls.__init__).parameters
+            for name in given:
+                if (renamed := PYTHON_NAMES.get(name)) in known and name not in known:
+                    raise UsageError(f"{cls.__name__} takes no {name}=; {name}= is now {renamed}=")
             refuse_foreign(cls.__init__, given)
         return super().__new__(cls)
 

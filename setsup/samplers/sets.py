@@ -51,7 +51,7 @@ from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Schedule, Scheduled, read_size, shorten
-from setsup.samplers.spelling import spell
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["SetSampler"]
 
@@ -210,7 +210,7 @@ class SetSampler(Sampler):
         if isinstance(inactive, Sequence) and inactive and not any(isinstance(names, str) for names in inactive):
             if active is not None or num_fixed is not None or free or self._values != "independent":
                 raise SamplerError(
-                    f"one list per set goes with {spell(values='independent')} and without active, random, "
+                    f"one list per set goes with {spell(values='independent')} and without active, num_fixed, "
                     "unconstrained"
                 )
             if len(inactive) != self.sets:

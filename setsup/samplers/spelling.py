@@ -1,11 +1,17 @@
-"""How messages write the arguments of samplers: as in Python, or as the options of a command that builds one."""
+"""Names of the arguments of samplers: in messages as in Python or as options of a command, and in files."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["spell", "spell_name", "spelled_as_options"]
+__all__ = ["OPTION_NAMES", "PYTHON_NAMES", "python_arguments", "spell", "spell_name", "spelled_as_options"]
+
+OPTION_NAMES = {"on_small_group": "small", "num_fixed": "random", "must_differ": "differ"}
+"""Options of ``setsup sample``, and names in files, of the arguments that have other ones in Python."""
+
+PYTHON_NAMES = {option: name for name, option in OPTION_NAMES.items()}
+"""Names in Python of these options."""
 
 _OPTIONS: ContextVar[Mapping[str, str] | None] = ContextVar("options", default=None)
 """The command's options by names of arguments; None in Python."""
@@ -16,10 +22,10 @@ def spell(**argument: Any) -> str:
 
     Examples
     --------
-    >>> spell(small="drop")
-    "small='drop'"
-    >>> with spelled_as_options({"small": "--small"}):
-    ...     spell(small="drop")
+    >>> spell(on_small_group="drop")
+    "on_small_group='drop'"
+    >>> with spelled_as_options({"on_small_group": "--small"}):
+    ...     spell(on_small_group="drop")
     '--small drop'
 
     """
@@ -51,3 +57,20 @@ def spelled_as_options(options: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         _OPTIONS.reset(token)
+
+
+def python_arguments(given: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
+    """Arguments by their names in Python, from those of options or files; `known` are the names that a sampler takes.
+
+    Examples
+    --------
+    >>> python_arguments({"size": 8, "small": "drop"}, ("size", "on_small_group"))
+    {'size': 8, 'on_small_group': 'drop'}
+
+    """
+    return {_python_name(name, known): value for name, value in given.items()}
+
+
+def _python_name(name: str, known: Container[str]) -> str:
+    renamed = PYTHON_NAMES.get(name, name)
+    return renamed if name not in known and renamed in known else name

@@ -119,6 +119,12 @@ def test_a_report_that_is_not_known_says_where_own_ones_are(setsup: Run, name: s
     assert "for one of your own name its file, as in --preset my_method.py" in found.err
 
 
+def test_a_report_of_ones_own_names_no_paper(setsup: Run, mine: Path) -> None:
+    told = setsup("report", "own/mean", "--preset", mine).out
+    assert "paper" not in told
+    assert f"not run with the preset's own settings:\n  setsup train {mine}:own/mean\n" in told
+
+
 def test_the_preset_of_a_report_is_in_a_file(setsup: Run) -> None:
     assert "takes a file of presets" in setsup("report", "own/mean", "--preset", "abc/fig3a").err
 

@@ -262,7 +262,7 @@ def test_triplets_and_orbits_by_constraints(setsup: Run) -> None:
     ("words", "arguments"),
     [
         ("--pairs 2", {"k": 2}),
-        ("--pairs any --differ no", {"differ": False}),
+        ("--pairs any --differ no", {"must_differ": False}),
         ("--pairs 1-2 --among shape scale --radius 1", {"k": [1, 2], "among": ["shape", "scale"], "radius": 1}),
         ("--change shape scale --radius scale=7", {"change": ["shape", "scale"], "radius": {"scale": 7}}),
         ("--share shape wall_hue", {"share": ["shape", "wall_hue"]}),

@@ -57,6 +57,16 @@ def test_images_among_folders_say_so(clone):
         setsup.open(clone / "images")
 
 
+@pytest.mark.parametrize("name", ["photos.csv", "a.zip", "3dshapes.h5", "data/train.parquet", "deep/down/0.npy"])
+def test_folders_of_nothing_else_say_so(tmp_path, name):
+    file = tmp_path / "clone" / name
+    file.parent.mkdir(parents=True)
+    file.write_bytes(POINTER)
+    (tmp_path / "clone" / "README.md").write_text("# Data")
+    with pytest.raises(DataError, match=f"{file.name} {SAID}"):
+        setsup.open(tmp_path / "clone")
+
+
 def test_so_do_other_readers(clone):
     with pytest.raises(DataError, match=SAID):
         index_shards(clone / "tars")

@@ -87,6 +87,47 @@ def test_the_install_page_has_every_extra() -> None:
     assert "`pip install timm`" in table
 
 
+def test_the_site_links_to_the_repository_once_it_has_an_address(tmp_path: Path) -> None:
+    import address
+
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "setsup"\n')
+    assert address.links(tmp_path / "pyproject.toml") == {}
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "setsup"\n[project.urls]\nRepository = "https://code.example.org/team/setsup/"\n'
+    )
+    assert address.links(tmp_path / "pyproject.toml") == {
+        "repo_url": "https://code.example.org/team/setsup",
+        "repo_name": "team/setsup",
+        "edit_uri": "edit/main/docs/",
+    }
+
+
+@pytest.mark.long("documented pages and examples")
+@pytest.mark.parametrize("urls", ["", '[project.urls]\nRepository = "https://code.example.org/team/setsup"\n'])
+def test_a_page_shows_the_version_and_links_to_its_source(
+    urls: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import address
+    import pages
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "index.md").write_text("# A page\n")
+    (tmp_path / "pyproject.toml").write_text(f"[project]\n{urls}")
+    (tmp_path / "mkdocs.yml").write_text("site_name: setsup\ntheme: {name: material, font: false, features: []}\n")
+    config = load_config(str(tmp_path / "mkdocs.yml"), nav=[{"Datasets": [{"Benchmarks": []}]}])
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    monkeypatch.setattr(pages.cards, "names", list)
+    config = pages.on_config(config)
+    config.nav = None
+    build(config)
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert address.version(tmp_path) in page
+    assert ("https://code.example.org/team/setsup/edit/main/docs/index.md" in page) == bool(urls)
+
+
 def site(folder: Path, entries: list[tuple[str, str, str]], page: str = "<p>") -> Path:
     """A site as mkdocs writes it: an index of pages, titles and texts, and one page."""
     (folder / "search").mkdir()

@@ -80,9 +80,19 @@ def test_arguments_that_a_sampler_has_are_its_own(photos):
     assert len(setsup.EpochSampler(photos.factors, 4, shuffle=False, epochs=1)) == 2
 
 
-def test_others_are_told_by_python(photos, sets):
-    with pytest.raises(TypeError, match="unexpected keyword argument 'wrong'"):
-        setsup.loader(photos, sets, wrong=1)
+def test_other_arguments_are_answered_with_those_that_there_are(photos, sets):
+    for call, said in {
+        lambda: setsup.loader(photos, sets, worker=1): r"Loader takes no worker=; did you mean 'workers'\?",
+        lambda: setsup.loader(
+            photos, sets, wrong=1
+        ): r"Loader takes no wrong=; known: dataset, sampler, modalities, .*to$",
+        lambda: set_batches(sets, step=1): r"set_batches takes no step=; did you mean 'steps'",
+        lambda: setsup.SetSampler(
+            photos.factors, inactiv=["subject"]
+        ): r"SetSampler takes no inactiv=; did you mean 'inactive'",
+    }.items():
+        with pytest.raises(UsageError, match=f"^{said}"):
+            call()
 
 
 def test_signatures_stay(sets):

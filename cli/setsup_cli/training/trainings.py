@@ -70,12 +70,12 @@ def check_draws(one: Training) -> None:
 @contextmanager
 def _as_asked(one: Training, begun: Sequence[object] = ()) -> Iterator[None]:
     """Name options in errors of samplers, and the substitute in those of data, unless the training has begun."""
-    from setsup.samplers.spelling import spelled_as_options
+    from setsup.samplers.spelling import PYTHON_NAMES, spelled_as_options
 
     sampler = one.preset.sampler
-    names = [member.name for member in fields(sampler)] if is_dataclass(sampler) else []
+    names: list[str] = [member.name for member in fields(sampler)] if is_dataclass(sampler) else []
     try:
-        with spelled_as_options({name: f"--sampler.{name}" for name in names}):
+        with spelled_as_options({PYTHON_NAMES.get(name, name): f"--sampler.{name}" for name in names}):
             yield
     except DataError as error:
         other = None if begun or one.substitute or one.preset.data is None else one.preset.data.substitute

@@ -1,18 +1,11 @@
-"""What the paper on contrastive multiview coding says about its tables and figures, and the criteria for it."""
+"""Kinds of claims of the paper on contrastive multiview coding, and the criteria for them."""
 
 from collections.abc import Sequence
 
 from setsup.experiments.report import Claim, Means
-from setsup.experiments.report.criteria import has
+from setsup.experiments.report.criteria import Comparison, compare, has
 
-__all__ = [
-    "above",
-    "between_random_and_supervised",
-    "less_information_is_better",
-    "less_information_over_distance",
-    "rank_correlation",
-    "rising",
-]
+__all__ = ["above", "between_random_and_supervised", "falling_together", "rank_correlation", "rising"]
 
 _NEAR = 0.75
 _LOW = -0.5
@@ -36,66 +29,45 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     return round(float(spearmanr(first, second).statistic), 12)
 
 
-def above(says: str, key: str, higher: Sequence[str], lower: Sequence[str], tested: str) -> Claim:
+def above(says: str, tested: str, key: str, pairs: Sequence[tuple[str, str]]) -> Claim:
     """In each pair of rows that was run, the value of the first is above that of the second."""
-
-    def test(means: Means) -> tuple[bool | None, str]:
-        pairs = [
-            (one, other)
-            for one, other in zip(higher, lower, strict=True)
-            if has(means, one, (key,)) and has(means, other, (key,))
-        ]
-        if not pairs:
-            return None, f"needs full runs, such as those of {higher[0]} and {lower[0]}"
-        found = [(one, means[one][key], other, means[other][key]) for one, other in pairs]
-        words = "; ".join(f"{one} {a.words(3)}, {other} {b.words(3)}" for one, a, other, b in found)
-        return all(a.mean > b.mean for _, a, _, b in found), words
-
-    return Claim(says=says, tested=tested, rows=tuple(dict.fromkeys((*higher, *lower))), criterion=test)
+    higher, lower = zip(*pairs, strict=True)
+    return Claim(
+        says=says,
+        tested=tested,
+        rows=tuple(dict.fromkeys((*higher, *lower))),
+        criterion=compare(
+            [Comparison((row,), ">", (other,), key) for row, other in pairs],
+            needs=f"full runs, such as those of {higher[0]} and {lower[0]}",
+        ),
+    )
 
 
-def rising(says: str, key: str, rows: Sequence[str], tested: str, least: float) -> Claim:
+def rising(says: str, tested: str, key: str, rows: Sequence[str], *, least: float) -> Claim:
     """The value grows from row to row: its rank correlation with their order is at least so high."""
 
     def test(means: Means) -> tuple[bool | None, str]:
         known = [row for row in rows if has(means, row, (key,))]
         if len(known) < 3:
             return None, f"needs full runs of three or more of {', '.join(rows)}"
-        values = [means[row][key].mean for row in known]
-        found = rank_correlation(range(len(known)), values)
+        correlation = rank_correlation(range(len(known)), [means[row][key].mean for row in known])
         words = ", ".join(f"{row} {means[row][key].words(3)}" for row in known)
-        return found >= least, f"rank correlation {found:.2f}: {words}"
+        return correlation >= least, f"rank correlation {correlation:.2f}: {words}"
 
     return Claim(says=says, tested=tested, rows=tuple(rows), criterion=test)
 
 
-def less_information_over_distance(offsets: Sequence[int]) -> Claim:
-    """Of patches, figure 5."""
-    return rising(
-        "Patches tell less of each other the farther they are apart (figure 5).",
-        "nats",
-        [f"{offset} px" for offset in reversed(offsets)],
-        "the rank correlation of nearness and information is .8 or more",
-        0.8,
-    )
-
-
-def less_information_is_better(keys: tuple[str, str], rows: Sequence[str]) -> Claim:
-    """Of colour spaces, figure 5: the rank correlation of two values over rows, information and accuracy, is low."""
+def falling_together(says: str, tested: str, keys: tuple[str, str], rows: Sequence[str]) -> Claim:
+    """The less one value is in a row, the more is the other: their rank correlation over rows is low."""
 
     def test(means: Means) -> tuple[bool | None, str]:
         known = [row for row in rows if has(means, row, keys)]
         if len(known) < 5:
             return None, "needs full runs of five rows or more"
-        found = rank_correlation(*([means[row][key].mean for row in known] for key in keys))
-        return found <= _LOW, f"rank correlation {found:.2f} over {len(known)} rows"
+        correlation = rank_correlation(*([means[row][key].mean for row in known] for key in keys))
+        return correlation <= _LOW, f"rank correlation {correlation:.2f} over {len(known)} rows"
 
-    return Claim(
-        says="The less the views of a colour space tell of each other, the better are the features (figure 5).",
-        tested="the rank correlation of information and accuracy is −.5 or less",
-        rows=tuple(rows),
-        criterion=test,
-    )
+    return Claim(says=says, tested=tested, rows=tuple(rows), criterion=test)
 
 
 def between_random_and_supervised(key: str, own: str, random: str, supervised: str, place: str) -> Claim:

@@ -6,7 +6,7 @@ References
 
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -15,17 +15,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from setsup.errors import SetsupError
+from setsup.experiments.optimisation import optimise
 from setsup.loading.batch import Batch
 from setsup_papers.cmc.banks import BankContrast
 from setsup_papers.cmc.inputs import check_names, group_numbers, view_images
 from setsup_papers.cmc.networks.views import OUT, ViewEncoder
+from setsup_papers.cmc.settings import CMCSettings
 from setsup_papers.cmc.within_batch import BatchContrast, PatchContrast
 
-__all__ = ["ALL", "CMC", "Contrast", "Optimise"]
-
-Contrast = BankContrast | BatchContrast | PatchContrast
-Optimise = Callable[[Iterable[nn.Parameter], int], Any]
-"""From parameters and the number of steps to what ``configure_optimizers`` returns."""
+__all__ = ["ALL", "CMC"]
 
 ALL = "all"
 """Name of the embedding that concatenates those of all views."""
@@ -36,29 +34,27 @@ class CMC(LightningModule):
 
     Parameters
     ----------
+    settings : CMCSettings
+        Which stage a :class:`PatchContrast` reads, which images are kept apart, and how weights are optimised; those of
+        networks and of the contrast are not read.
     encoders : mapping of str to ViewEncoder
         By view, that is by modality of the batch. Views may have one encoder in common.
     contrast : BankContrast, BatchContrast or PatchContrast
         What is compared with what; the loss is the sum over its pairs, in both directions.
-    optimise : callable
-        Gets the parameters and the number of steps, and returns what ``configure_optimizers`` does.
-    patch_layer : str, optional
-        Stage of the encoders whose maps a :class:`PatchContrast` reads.
-    apart : sequence of str
-        Factors: images that are equal in all of them are no negatives of each other within a batch.
 
     Raises
     ------
     SetsupError
-        When a PatchContrast comes without a layer, or a view is named ``all``, or as torch cannot name a module.
+        When a view is named ``all``, or as torch cannot name a module.
 
     Examples
     --------
     >>> from setsup_papers.cmc.networks.views import small_view
     >>> from setsup_papers.cmc.within_batch import BatchContrast
     >>> from setsup_papers.cmc.inputs import pair_views
+    >>> settings = CMCSettings(objective="in_batch")
     >>> encoders = {"L": small_view((1, 32, 32)), "ab": small_view((2, 32, 32))}
-    >>> method = CMC(encoders, BatchContrast(pair_views(["L", "ab"])), lambda some, steps: torch.optim.Adam(some))
+    >>> method = CMC(settings, encoders, BatchContrast(pair_views(settings.views)))
     >>> batch = {"L": torch.rand(1, 4, 1, 32, 32), "ab": torch.rand(1, 4, 2, 32, 32), "mask": torch.ones(1, 4).bool()}
     >>> {name: tuple(found.shape) for name, found in method.embed(batch).items()}
     {'L': (1, 4, 64), 'ab': (1, 4, 64), 'all': (1, 4, 128)}
@@ -67,25 +63,20 @@ class CMC(LightningModule):
 
     def __init__(
         self,
+        settings: CMCSettings,
         encoders: Mapping[str, ViewEncoder],
-        contrast: Contrast,
-        optimise: Optimise,
-        *,
-        patch_layer: str | None = None,
-        apart: Sequence[str] = (),
+        contrast: BankContrast | BatchContrast | PatchContrast,
     ) -> None:
         super().__init__()
         if ALL in encoders:
             raise SetsupError(f"no view can be named {ALL!r}: that is the embedding that concatenates all views")
         check_names(encoders)
-        if isinstance(contrast, PatchContrast) and patch_layer is None:
-            raise SetsupError("a PatchContrast compares places of a stage: name it by patch_layer")
+        self.settings = settings
         # the memory layout in which convolutions and pools are fastest on a CPU
         self.encoders = nn.ModuleDict(
             {view: encoder.to(memory_format=torch.channels_last) for view, encoder in encoders.items()}  # type: ignore[call-overload]
         )
-        self.contrast, self.optimise, self.patch_layer = contrast, optimise, patch_layer
-        self.apart = tuple(apart)
+        self.contrast = contrast
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -108,7 +99,7 @@ class CMC(LightningModule):
     ) -> dict[str, dict[str, Tensor]]:
         """Stages of encoders by view and name, (sets·size, …) float, see :meth:`ViewEncoder.layers`; by default all."""
         wanted = None if names is None else tuple(names)
-        return {view: self._encoder(view).layers(found, wanted) for view, found in self.inputs(batch, views).items()}
+        return {view: self._encoder(view).layers(images, wanted) for view, images in self.inputs(batch, views).items()}
 
     def embed(self, batch: Batch) -> dict[str, Tensor]:
         """Features of unit length of all views that the batch has, (sets, size, d) float32, and ``all`` of them in one.
@@ -120,9 +111,9 @@ class CMC(LightningModule):
 
         """
         present = [view for view in self.views if view in batch] or self.views
-        found = {view: _unit(self._encoder(view)(images)) for view, images in self.inputs(batch, present).items()}
-        found[ALL] = torch.cat(list(found.values()), 1)
-        return {name: some.reshape(*batch["mask"].shape, -1) for name, some in found.items()}
+        features = {view: _unit(self._encoder(view)(images)) for view, images in self.inputs(batch, present).items()}
+        features[ALL] = torch.cat(list(features.values()), 1)
+        return {name: vectors.reshape(*batch["mask"].shape, -1) for name, vectors in features.items()}
 
     def loss(self, batch: Batch) -> Tensor:
         """The sum over pairs of views, in both directions; that of each is logged as ``anchor_other``.
@@ -141,11 +132,11 @@ class CMC(LightningModule):
         Raises
         ------
         SetsupError
-            When the batch lacks a view, or has one image in training; or `patch_layer` has no places.
+            When the batch lacks a view, or has one image in training; or the stage of patches has no places.
 
         """
         counts = batch["mask"].flatten()
-        rows, groups = batch["indices"].flatten(), group_numbers(batch, self.apart)
+        rows, groups = batch["indices"].flatten(), group_numbers(batch, self.settings.apart)
         views = self.inputs(batch)
         if not bool(counts.all()):  # padding is no image: neither a negative, nor part of statistics
             rows, groups = rows[counts], None if groups is None else groups[counts]
@@ -155,11 +146,11 @@ class CMC(LightningModule):
                 "a step has one image, and there is no other one to compare it with, or to normalise its features by; "
                 "draw 2 or more, by --sampler.size"
             )
-        wanted = [OUT] if self.patch_layer is None else [OUT, self.patch_layer]
+        wanted = [OUT, self.settings.patch_layer] if isinstance(self.contrast, PatchContrast) else [OUT]
         layers = {view: self._encoder(view).layers(images, wanted) for view, images in views.items()}
         losses = self._compare(layers, rows, groups)
-        for (one, other), found in losses.items():
-            self.log(f"{one}_{other}", found)
+        for (anchor, other), loss in losses.items():
+            self.log(f"{anchor}_{other}", loss)
         return torch.stack(list(losses.values())).sum()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
@@ -169,25 +160,27 @@ class CMC(LightningModule):
         return loss
 
     def configure_optimizers(self) -> Any:
-        """What `optimise` gives."""
-        return self.optimise(self.parameters(), int(self.trainer.estimated_stepping_batches))
+        """The optimiser and schedule of the settings."""
+        steps = int(self.trainer.estimated_stepping_batches)
+        return optimise(self.parameters(), self.settings.optimiser, self.settings.schedule, steps=steps)
 
     def _compare(
         self, layers: Mapping[str, Mapping[str, Tensor]], rows: Tensor, groups: Tensor | None
     ) -> dict[tuple[str, str], Tensor]:
         contrast: Any = self.contrast
         if isinstance(contrast, PatchContrast):
-            maps = {view: found[self.patch_layer or ""].float() for view, found in layers.items()}
-            if flat := [view for view, some in maps.items() if some.ndim != 4]:
+            stage = self.settings.patch_layer
+            maps = {view: outputs[stage].float() for view, outputs in layers.items()}
+            if flat := [view for view, values in maps.items() if values.ndim != 4]:
                 raise SetsupError(
-                    f"patches are places of a map, and the stage {self.patch_layer!r} gives {flat[0]!r} vectors; name "
-                    "a convolution, by --method.patch-layer"
+                    f"patches are places of a map, and the stage {stage!r} gives {flat[0]!r} vectors; name a "
+                    "convolution, by --method.patch-layer"
                 )
-            found = contrast({view: some[OUT].float() for view, some in layers.items()}, maps, groups)
+            losses = contrast({view: outputs[OUT].float() for view, outputs in layers.items()}, maps, groups)
         else:
-            features = {view: _unit(some[OUT]) for view, some in layers.items()}
-            found = contrast(features, rows if isinstance(contrast, BankContrast) else groups)
-        return found  # type: ignore[no-any-return]
+            features = {view: _unit(outputs[OUT]) for view, outputs in layers.items()}
+            losses = contrast(features, rows if isinstance(contrast, BankContrast) else groups)
+        return losses  # type: ignore[no-any-return]
 
     def _needs_others(self) -> bool:
         """Whether a step needs several images: for negatives of its own, or for statistics of batch normalisation."""

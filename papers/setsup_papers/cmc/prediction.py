@@ -7,7 +7,7 @@ References
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import torch
 from lightning.pytorch import LightningModule
@@ -16,15 +16,14 @@ from torch.nn import functional
 
 from setsup.checks import check_choice
 from setsup.errors import DataError, SetsupError
+from setsup.experiments.optimisation import optimise
 from setsup.loading.batch import Batch
 from setsup_papers.cmc.inputs import view_images
-from setsup_papers.cmc.method import Optimise
 from setsup_papers.cmc.networks.dense_views import ViewDecoder
 from setsup_papers.cmc.networks.views import ViewEncoder
+from setsup_papers.cmc.settings import CrossViewPredictionSettings, Error
 
-__all__ = ["CrossViewPrediction", "Error"]
-
-Error = Literal["l1", "l2", "cross_entropy"]
+__all__ = ["CrossViewPrediction"]
 
 
 class CrossViewPrediction(LightningModule):
@@ -32,22 +31,13 @@ class CrossViewPrediction(LightningModule):
 
     Parameters
     ----------
-    source : str
-        View that is encoded.
-    target : str
-        View that is predicted.
+    settings : CrossViewPredictionSettings
+        Which view is predicted from which, and how that is optimised; those of networks are not read.
     encoder : ViewEncoder
         From :func:`~setsup_papers.cmc.nyu_view`. The average of its last map takes the place of its head, which
         nothing would train.
     decoder : ViewDecoder
         With the channels of the target, or as many as there are classes.
-    optimise : callable
-        As for :class:`CMC`.
-    error : {"l1", "l2", "cross_entropy"}
-        Mean over pixels of the absolute or squared error of values; or of the cross-entropy of classes, of a target
-        that is an integer map of labels.
-    unlabelled : int
-        Label of pixels that are not counted by the cross-entropy; negative labels never are.
 
     Raises
     ------
@@ -59,35 +49,25 @@ class CrossViewPrediction(LightningModule):
     >>> from setsup_papers.cmc.networks.dense_views import ViewDecoder, nyu_view
     >>> encoder = nyu_view((1, 64, 64), width=0.125)
     >>> decoder = ViewDecoder(encoder, channels=1, skips=False)
-    >>> method = CrossViewPrediction("L", "depth", encoder, decoder, lambda some, steps: torch.optim.Adam(some))
+    >>> method = CrossViewPrediction(CrossViewPredictionSettings(target="depth"), encoder, decoder)
     >>> batch = {"L": torch.rand(1, 2, 1, 64, 64), "mask": torch.ones(1, 2).bool()}
     >>> tuple(method.predict(batch).shape)
     (2, 1, 64, 64)
 
     """
 
-    def __init__(
-        self,
-        source: str,
-        target: str,
-        encoder: ViewEncoder,
-        decoder: ViewDecoder,
-        optimise: Optimise,
-        *,
-        error: Error = "l1",
-        unlabelled: int = 0,
-    ) -> None:
+    def __init__(self, settings: CrossViewPredictionSettings, encoder: ViewEncoder, decoder: ViewDecoder) -> None:
         super().__init__()
-        check_choice(error, get_args(Error), "the error", SetsupError)
-        self.source, self.target, self.error, self.unlabelled = source, target, error, unlabelled
+        check_choice(settings.error, get_args(Error), "the error", SetsupError)
+        self.settings = settings
         encoder.head = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
-        self.encoders = nn.ModuleDict({source: encoder})
-        self.decoder, self.optimise = decoder, optimise
+        self.encoders = nn.ModuleDict({settings.source: encoder})
+        self.decoder = decoder
 
     @property
     def views(self) -> tuple[str, ...]:
         """The view that is encoded."""
-        return (self.source,)
+        return (self.settings.source,)
 
     def inputs(self, batch: Batch, views: Iterable[str] | None = None) -> dict[str, Tensor]:
         """The encoded view of a batch, (sets·size, C, h, w) float32."""
@@ -98,19 +78,20 @@ class CrossViewPrediction(LightningModule):
     ) -> dict[str, dict[str, Tensor]]:
         """Stages of the encoder by view and name, as of :class:`CMC`."""
         wanted = None if names is None else tuple(names)
-        encoder: Any = self.encoders[self.source]
-        return {view: encoder.layers(found, wanted) for view, found in self.inputs(batch, views).items()}
+        encoder: Any = self.encoders[self.settings.source]
+        return {view: encoder.layers(images, wanted) for view, images in self.inputs(batch, views).items()}
 
     def embed(self, batch: Batch) -> dict[str, Tensor]:
         """The average of the encoder's last map, scaled to unit length, (sets, size, d) float32, by the view's name."""
-        encoder: Any = self.encoders[self.source]
-        found = encoder(self.inputs(batch)[self.source]).float()
-        return {self.source: functional.normalize(found, dim=1).reshape(*batch["mask"].shape, -1)}
+        encoder: Any = self.encoders[self.settings.source]
+        source = self.settings.source
+        vectors = encoder(self.inputs(batch)[source]).float()
+        return {source: functional.normalize(vectors, dim=1).reshape(*batch["mask"].shape, -1)}
 
     def predict(self, batch: Batch) -> Tensor:
         """The predicted view, or logits of classes, (sets·size, C, h, w) float32."""
-        found: Tensor = self.decoder(self.layers(batch, self.decoder.reads)[self.source])
-        return found.float()
+        view: Tensor = self.decoder(self.layers(batch, self.decoder.reads)[self.settings.source])
+        return view.float()
 
     def loss(self, batch: Batch) -> Tensor:
         """The mean error over all pixels of images that are no padding.
@@ -132,24 +113,26 @@ class CrossViewPrediction(LightningModule):
         """
         counts = batch["mask"].flatten()
         predicted = self.predict(batch)[counts]
-        wanted = view_images(batch, self.target)[counts]
+        wanted = view_images(batch, self.settings.target)[counts]
         if predicted.shape[2:] != wanted.shape[2:] or (
-            wanted.shape[1] != (1 if self.error == "cross_entropy" else predicted.shape[1])
+            wanted.shape[1] != (1 if self.settings.error == "cross_entropy" else predicted.shape[1])
         ):
             raise DataError(
-                f"{self.target!r} is {tuple(wanted.shape[1:])}, and predicted as {tuple(predicted.shape[1:])}"
+                f"{self.settings.target!r} is {tuple(wanted.shape[1:])}, and predicted as {tuple(predicted.shape[1:])}"
             )
-        if self.error == "l1":
+        if self.settings.error == "l1":
             return functional.l1_loss(predicted, wanted)
-        if self.error == "l2":
+        if self.settings.error == "l2":
             return functional.mse_loss(predicted, wanted)
         return self._cross_entropy(predicted, wanted[:, 0].long())
 
     def _cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
         largest = int(labels.max())
         if largest >= logits.shape[1]:
-            raise DataError(f"{self.target!r} has the label {largest}, and the decoder {logits.shape[1]} classes")
-        labels = torch.where((labels == self.unlabelled) | (labels < 0), -100, labels)
+            raise DataError(
+                f"{self.settings.target!r} has the label {largest}, and the decoder {logits.shape[1]} classes"
+            )
+        labels = torch.where((labels == self.settings.unlabelled) | (labels < 0), -100, labels)
         # the mean over labelled pixels; a batch without any has no error
         return functional.cross_entropy(logits, labels, reduction="sum") / (labels >= 0).sum().clamp_min(1)
 
@@ -160,5 +143,6 @@ class CrossViewPrediction(LightningModule):
         return loss
 
     def configure_optimizers(self) -> Any:
-        """What `optimise` gives."""
-        return self.optimise(self.parameters(), int(self.trainer.estimated_stepping_batches))
+        """The optimiser and schedule of the settings."""
+        steps = int(self.trainer.estimated_stepping_batches)
+        return optimise(self.parameters(), self.settings.optimiser, self.settings.schedule, steps=steps)

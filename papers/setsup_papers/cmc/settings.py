@@ -1,29 +1,27 @@
 """Settings of contrastive multiview coding, and of prediction across views."""
 
 import logging
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from setsup.errors import SetsupError, did_you_mean
 from setsup.experiments.optimisation import SGD, Adam, Constant, Optimiser, Schedule, optimise
 
 if TYPE_CHECKING:
     import torch
-    from torch.nn import Parameter
+    from lightning.pytorch import LightningModule
+    from torch import nn
 
     from setsup.factors import FactorTable
     from setsup.loading.batch import Batch
-    from setsup_papers.cmc.method import CMC, Contrast
     from setsup_papers.cmc.networks.views import ViewEncoder
-    from setsup_papers.cmc.prediction import CrossViewPrediction
 
-__all__ = ["CMCSettings", "CrossViewPredictionSettings", "names_of"]
+__all__ = ["CMCSettings", "CrossViewPredictionSettings", "Error", "ViewSettings", "names_of"]
 
 _log = logging.getLogger("setsup")
 
 Encoder = Literal["alexnet", "stl10", "resnet18", "resnet50", "resnet101", "nyu", "caffenet", "small"]
+Error = Literal["l1", "l2", "cross_entropy"]
 Image = tuple[int, int, int]
 
 _SGD = SGD(rate=0.03, momentum=0.9, weight_decay=1e-4)
@@ -44,7 +42,32 @@ def names_of(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CMCSettings:
+class ViewSettings:
+    """Settings of a method on views, which subclasses name as ``views``.
+
+    Attributes
+    ----------
+    images : tuple of (int, int, int), optional
+        Channels, height and width of each view; by default those of the data.
+    optimiser : Optimiser
+        Settings of the optimiser.
+    schedule : Schedule
+        Settings of its rate.
+
+    """
+
+    images: tuple[Image, ...] | None = None
+    optimiser: Optimiser = _SGD
+    schedule: Schedule = _CONSTANT
+
+    def fit_to(self, batch: "Batch") -> Self:
+        """Settings with the sizes of the views of a batch."""
+        settings: Any = self
+        return self if self.images is not None else replace(self, images=_sizes(batch, settings.views))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CMCSettings(ViewSettings):
     """Settings of :class:`setsup_papers.cmc.CMC`, of what it compares, and of its encoders.
 
     Attributes
@@ -86,12 +109,6 @@ class CMCSettings:
         ``in_batch`` and ``patch``.
     norm : {"batch", "local"}
         Normalisation of ``caffenet`` [our choice].
-    images : tuple of (int, int, int), optional
-        Channels, height and width of each view; by default those of the data.
-    optimiser : Optimiser
-        Settings of the optimiser.
-    schedule : Schedule
-        Settings of its rate.
 
     """
 
@@ -111,9 +128,6 @@ class CMCSettings:
     shared: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
     norm: Literal["batch", "local"] = "batch"
-    images: tuple[tuple[int, int, int], ...] | None = None
-    optimiser: Optimiser = _SGD
-    schedule: Schedule = _CONSTANT
 
     def __post_init__(self) -> None:
         """Split names at commas, and check sizes, and that shared views are views."""
@@ -127,23 +141,11 @@ class CMCSettings:
                 f"{other[0]!r} of shared is none of the views {self.views}{did_you_mean(other[0], self.views)}"
             )
 
-    def fit_to(self, batch: "Batch") -> "CMCSettings":
-        """Settings with the sizes of the views of a batch."""
-        return self if self.images is not None else replace(self, images=_sizes(batch, self.views))
-
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "CMC":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run."""
-        from setsup_papers.cmc.method import CMC
-
         encoders = self.encoders()
-        patches = self.objective == "patch"
-        return CMC(
-            encoders,
-            self._contrast(encoders, len(table), generator),
-            partial(_optimise, self.optimiser, self.schedule),
-            patch_layer=self.patch_layer if patches else None,
-            apart=self.apart,
-        )
+        method = import_method("setsup_papers.cmc.method:CMC")
+        return method(self, encoders, self._contrast(encoders, len(table), generator))
 
     def encoders(self) -> "dict[str, ViewEncoder]":
         """Untrained encoders by view, for weights of torch's global generator."""
@@ -167,7 +169,7 @@ class CMCSettings:
     def _encoder(self, image: Image) -> "ViewEncoder":
         return _build_encoder(self.encoder, image, self.features, self.width, self.norm)
 
-    def _contrast(self, encoders: "dict[str, ViewEncoder]", images: int, generator: "torch.Generator") -> "Contrast":
+    def _contrast(self, encoders: "dict[str, ViewEncoder]", images: int, generator: "torch.Generator") -> "nn.Module":
         import torch
 
         from setsup_papers.cmc.banks import BankContrast
@@ -195,7 +197,7 @@ class CMCSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrossViewPredictionSettings:
+class CrossViewPredictionSettings(ViewSettings):
     """Settings of :class:`setsup_papers.cmc.CrossViewPrediction`, and of its networks.
 
     Attributes
@@ -207,43 +209,31 @@ class CrossViewPredictionSettings:
     width : float
         Multiplies the channels of the encoder for NYU, and of the decoder that mirrors it [our choice].
     error : {"l1", "l2", "cross_entropy"}
-        Of predictions, the last one of labels [our choice].
+        Mean over pixels of the absolute or squared error of values; or of the cross-entropy of classes, of a target
+        that is an integer map of labels [our choice].
     classes : int
         Of labels, numbered from 0.
     unlabelled : int
-        Label of pixels that are not counted.
-    images : tuple of (int, int, int), optional
-        Channels, height and width of the two views; by default those of the data.
-    optimiser : Optimiser
-        Settings of the optimiser.
-    schedule : Schedule
-        Settings of its rate.
+        Label of pixels that are not counted by the cross-entropy; negative labels never are.
 
     """
 
     source: str = "L"
     target: str = "depth"
     width: float = 1.0
-    error: Literal["l1", "l2", "cross_entropy"] = "l1"
+    error: Error = "l1"
     classes: int = 14
     unlabelled: int = 0
-    images: tuple[tuple[int, int, int], ...] | None = None
     optimiser: Optimiser = _ADAM
-    schedule: Schedule = _CONSTANT
 
     @property
     def views(self) -> tuple[str, str]:
         """Source and target."""
         return self.source, self.target
 
-    def fit_to(self, batch: "Batch") -> "CrossViewPredictionSettings":
-        """Settings with the sizes of the views of a batch."""
-        return self if self.images is not None else replace(self, images=_sizes(batch, self.views))
-
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "CrossViewPrediction":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run."""
         from setsup_papers.cmc.networks.dense_views import ViewDecoder
-        from setsup_papers.cmc.prediction import CrossViewPrediction
 
         if self.images is None or len(self.images) != 2:
             raise SetsupError(
@@ -252,15 +242,8 @@ class CrossViewPredictionSettings:
         source, (channels, *_) = self.images
         encoder = _build_encoder("nyu", source, 256, self.width)
         decoder = ViewDecoder(encoder, self.classes if self.error == "cross_entropy" else channels, skips=False)
-        return CrossViewPrediction(
-            self.source,
-            self.target,
-            encoder,
-            decoder,
-            partial(_optimise, self.optimiser, self.schedule),
-            error=self.error,
-            unlabelled=self.unlabelled,
-        )
+        method = import_method("setsup_papers.cmc.prediction:CrossViewPrediction")
+        return method(self, encoder, decoder)
 
 
 def _build_encoder(
@@ -287,7 +270,7 @@ def _sizes(batch: "Batch", views: tuple[str, ...]) -> tuple[Image, ...]:
     """Channels, height and width of views of a batch."""
     from setsup_papers.cmc.inputs import view_images
 
-    found: list[Image] = []
+    sizes: list[Image] = []
     for view in views:
         channels, height, width = view_images(batch, view).shape[1:]
         values = batch[view]
@@ -297,9 +280,5 @@ def _sizes(batch: "Batch", views: tuple[str, ...]) -> tuple[Image, ...]:
                 view,
                 len(values.flatten(0, 1)),
             )
-        found.append((channels, height, width))
-    return tuple(found)
-
-
-def _optimise(optimiser: Optimiser, schedule: Schedule, parameters: "Iterable[Parameter]", steps: int) -> Any:
-    return optimise(parameters, optimiser, schedule, steps=steps)
+        sizes.append((channels, height, width))
+    return tuple(sizes)

@@ -4,60 +4,72 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from setsup.experiments.configs import import_method
-from setsup_papers.dcodr.network_choice import image_distance, image_encoder
-from setsup_papers.dcodr.settings import DomainSettings
+from setsup_papers.dcodr.network_choice import image_encoder
+from setsup_papers.dcodr.settings import DomainSettings, ReconstructionSettings
 
 if TYPE_CHECKING:
     import torch
     from lightning.pytorch import LightningModule
+    from torch import nn
 
     from setsup.factors import FactorTable
+    from setsup.methods.groups import GroupCodes
+    from setsup_papers.dcodr.networks.generator import AdaINGenerator
 
-__all__ = ["AmortisedLORDSettings", "DRNETSettings", "LORDSettings", "MLVAESettings"]
+__all__ = ["AmortisedLORDSettings", "DRNETSettings", "LORDSettings", "LORDStageSettings", "MLVAESettings"]
 
 _SMOKE = (16, 16, 32, 32)
 """Channels of networks that are only tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LORDSettings(DomainSettings):
+class LORDStageSettings(ReconstructionSettings):
+    """Settings that both stages of LORD have.
+
+    Attributes
+    ----------
+    content : int
+        Dimensions of the codes of images.
+    last_rate : float
+        Learning rate at the end.
+    lazy_codes : bool
+        Whether codes of images that a step of the first stage did not use stay as they are. The published code moves
+        them by their moments; so do the presets of the paper's size.
+
+    """
+
+    content: int = 128
+    last_rate: float = 1e-5
+    lazy_codes: bool = field(default=True, metadata={"added": True})
+
+    def build_shared(self, table: "FactorTable") -> "tuple[AdaINGenerator, nn.Embedding, GroupCodes, nn.Module]":
+        """Build the generator, codes of domains, the domains, and the distance of images."""
+        from setsup_papers.dcodr.networks.generator import class_embedding
+
+        domains = self.domains(table)
+        generator = self.build_generator(self.content)
+        return generator, class_embedding(len(domains), self.style), domains, self.build_distance()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LORDSettings(LORDStageSettings):
     """Settings of :class:`setsup_papers.dcodr.LORD`, the stage that optimises codes.
 
     Attributes
     ----------
-    content, style : int
-        Dimensions of the codes of images, and of domains.
-    generator_width : int
-        Channels of the generator's maps.
-    perceptual : {"vgg16", "pyramid"}
-        Distance of images: L1 with features of VGG16, or with a Laplacian pyramid of three levels.
-    vgg_weights : str
-        File of VGG16's weights in torchvision's layout, its published name, or ``random`` for a trial.
     noise : float
         Standard deviation of the noise of images' codes.
     penalty : float
         Weight of their squared length.
     rate, latent_rate : float
         First learning rates of the generator, and of all codes.
-    last_rate : float
-        Learning rate at the end.
-    lazy_codes : bool
-        Whether codes of images that a step did not use stay as they are. The published code moves them by their
-        moments; so do the presets of the paper's size.
 
     """
 
-    content: int = 128
-    style: int = 256
-    generator_width: int = 256
-    perceptual: Literal["vgg16", "pyramid"] = "vgg16"
-    vgg_weights: str = "vgg16-imagenet"
     noise: float = 1.0
     penalty: float = 1e-4
     rate: float = 3e-4
     latent_rate: float = 3e-3
-    last_rate: float = 1e-5
-    lazy_codes: bool = field(default=True, metadata={"added": True})
 
     def shrunk(self) -> "LORDSettings":
         """A narrow generator, and no VGG16."""
@@ -65,30 +77,18 @@ class LORDSettings(DomainSettings):
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; weights are torch's own initial ones."""
-        from setsup_papers.dcodr.networks.generator import AdaINGenerator, class_embedding
-
-        domains = self.domains(table)
         method = import_method("setsup_papers.dcodr.lord:LORD")
-        return method(
-            self,
-            AdaINGenerator(self.image_shape, self.content, self.style, self.generator_width),
-            class_embedding(len(domains), self.style),
-            domains,
-            image_distance(self.perceptual, self.vgg_weights),
-            rows=len(table),
-        )
+        return method(self, *self.build_shared(table), rows=len(table))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AmortisedLORDSettings(DomainSettings):
+class AmortisedLORDSettings(LORDStageSettings):
     """Settings of :class:`setsup_papers.dcodr.AmortisedLORD`, the stage that trains encoders.
+
+    Dimensions, and all of the generator, are those of the first stage.
 
     Attributes
     ----------
-    content, style : int
-        Dimensions of the codes of images, and of domains, as in the first stage.
-    generator_width : int
-        Channels of the generator's maps, as in the first stage.
     encoder : {"resnet50", "small"}
         ResNet-50 with two linear layers, as in DCoDR's tables, or four convolutions with stride 2 and a linear layer.
     channels : tuple of int
@@ -96,31 +96,18 @@ class AmortisedLORDSettings(DomainSettings):
     encoder_weights : str, optional
         File, or published name, of the weights of MoCo-v2 that both encoders of ``resnet50`` start from; by default
         they are random. [unclear]
-    perceptual : {"vgg16", "pyramid"}
-        Distance of images: L1 with features of VGG16, or with a Laplacian pyramid of three levels.
-    vgg_weights : str
-        File of VGG16's weights in torchvision's layout, its published name, or ``random`` for a trial.
     weights : (float, float)
         Of the errors of images' codes, and of domains' codes.
-    rate, last_rate : float
-        Learning rates of the first step, and at the end.
-    lazy_codes : bool
-        As in the first stage.
+    rate : float
+        Learning rate of the first step.
 
     """
 
-    content: int = 128
-    style: int = 256
-    generator_width: int = 256
     encoder: Literal["resnet50", "small"] = "resnet50"
     channels: tuple[int, ...] = (32, 64, 128, 256)
     encoder_weights: str | None = None
-    perceptual: Literal["vgg16", "pyramid"] = "vgg16"
-    vgg_weights: str = "vgg16-imagenet"
     weights: tuple[float, float] = (10.0, 10.0)
     rate: float = 1e-4
-    last_rate: float = 1e-5
-    lazy_codes: bool = field(default=True, metadata={"added": True})
 
     def shrunk(self) -> "AmortisedLORDSettings":
         """A narrow generator, small encoders, and no VGG16."""
@@ -135,20 +122,10 @@ class AmortisedLORDSettings(DomainSettings):
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; weights are torch's own initial ones until it takes those of a first stage."""
-        from setsup_papers.dcodr.networks.generator import AdaINGenerator, class_embedding
-
-        domains = self.domains(table)
+        content = image_encoder(self.encoder, self.image_shape, self.content, self.channels)
+        style = image_encoder(self.encoder, self.image_shape, self.style, self.channels)
         method = import_method("setsup_papers.dcodr.lord:AmortisedLORD")
-        return method(
-            self,
-            image_encoder(self.encoder, self.image_shape, self.content, self.channels),
-            image_encoder(self.encoder, self.image_shape, self.style, self.channels),
-            AdaINGenerator(self.image_shape, self.content, self.style, self.generator_width),
-            class_embedding(len(domains), self.style),
-            domains,
-            image_distance(self.perceptual, self.vgg_weights),
-            rows=len(table),
-        )
+        return method(self, content, style, *self.build_shared(table), rows=len(table))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,14 @@ from setsup_papers.dcodr.network_choice import image_distance, image_encoder
 if TYPE_CHECKING:
     import torch
     from lightning.pytorch import LightningModule
+    from torch import nn
 
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
     from setsup.methods.groups import GroupCodes
+    from setsup_papers.dcodr.networks.generator import AdaINGenerator
 
-__all__ = ["DCoDRSettings", "DomainBatches", "DomainSettings"]
+__all__ = ["DCoDRSettings", "DomainBatches", "DomainSettings", "ReconstructionSettings"]
 
 _SMOKE = 4
 """Domains, and images of each, of a batch that is only tried."""
@@ -53,7 +55,7 @@ class DomainBatches:
 
     def build(self, dataset: "Dataset", seed: int) -> DomainSampler:
         """Build the sampler of a run."""
-        options: dict[str, Any] = {"small": self.small, "where": self.where, "seed": seed}
+        options: dict[str, Any] = {"on_small_group": self.small, "where": self.where, "seed": seed}
         of_all = DomainSampler(dataset.factors, self.domain, self.sets, self.size, domains="all", **options)
         if self.domains == "balanced":
             return of_all
@@ -90,10 +92,44 @@ class DomainSettings(ImageSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DCoDRSettings(DomainSettings):
-    """Settings of :class:`setsup_papers.dcodr.DCoDR` and of its networks.
+class ReconstructionSettings(DomainSettings):
+    """Settings of a generator of images from codes and domains, and of the distance that trains it.
 
     With a generator, the sides of images are multiples of 16.
+
+    Attributes
+    ----------
+    generator_width : int
+        Channels of the generator's maps.
+    style : int
+        Dimensions of a domain's learned code.
+    perceptual : {"vgg16", "pyramid"}
+        Distance of images: L1 with features of VGG16, or with a Laplacian pyramid of three levels.
+    vgg_weights : str
+        torchvision's file of VGG16, or ``vgg16-imagenet``, which is fetched where it is not there yet; ``random`` for
+        RANDOM WEIGHTS, to try a training.
+
+    """
+
+    generator_width: int = 256
+    style: int = 256
+    perceptual: Literal["vgg16", "pyramid"] = "vgg16"
+    vgg_weights: str = "vgg16-imagenet"
+
+    def build_generator(self, code: int) -> "AdaINGenerator":
+        """Build the generator for codes of images of this size."""
+        from setsup_papers.dcodr.networks.generator import AdaINGenerator
+
+        return AdaINGenerator(self.image_shape, code, self.style, self.generator_width)
+
+    def build_distance(self) -> "nn.Module":
+        """Build the distance of images."""
+        return image_distance(self.perceptual, self.vgg_weights)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DCoDRSettings(ReconstructionSettings):
+    """Settings of :class:`setsup_papers.dcodr.DCoDR` and of its networks.
 
     Attributes
     ----------
@@ -120,15 +156,6 @@ class DCoDRSettings(DomainSettings):
         two separate terms. [unclear]
     reconstruction : float
         Weight of the distance of reconstructions; 0 for DCoDR-norec, which has no generator.
-    generator_width : int
-        Channels of the generator's maps.
-    style : int
-        Dimensions of a domain's learned code.
-    perceptual : {"vgg16", "pyramid"}
-        Features in the distance of reconstructions: of VGG16, or three levels of a Laplacian pyramid.
-    vgg_weights : str
-        torchvision's file of VGG16, or ``vgg16-imagenet``, which is fetched where it is not there yet; ``random`` for
-        RANDOM WEIGHTS, to try a training.
     rate : float
         Learning rate of encoder and head. The text has 1e-4 where the published code has other ones.
     generator_rate : float
@@ -152,10 +179,6 @@ class DCoDRSettings(DomainSettings):
     short: Literal["all", "replace"] = "all"
     decoupled: bool = False
     reconstruction: float = 0.3
-    generator_width: int = 256
-    style: int = 256
-    perceptual: Literal["vgg16", "pyramid"] = "vgg16"
-    vgg_weights: str = "vgg16-imagenet"
     rate: float = 1e-4
     generator_rate: float = 3e-4
     style_rate: float = 3e-3
@@ -165,19 +188,16 @@ class DCoDRSettings(DomainSettings):
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; weights are torch's own initial ones, and transformers' of the ResNet."""
         from setsup_papers.dcodr.networks.domain_encoders import contrast_head
-        from setsup_papers.dcodr.networks.generator import AdaINGenerator
 
-        generator_network = distance = None
-        if self.reconstruction:
-            generator_network = AdaINGenerator(self.image_shape, self.dimensions, self.style, self.generator_width)
-            distance = image_distance(self.perceptual, self.vgg_weights)
+        image_generator = self.build_generator(self.dimensions) if self.reconstruction else None
+        distance = self.build_distance() if self.reconstruction else None
         method = import_method("setsup_papers.dcodr.method:DCoDR")
         return method(
             self,
             image_encoder(self.encoder, self.image_shape, self.dimensions, self.channels),
             self.domains(table),
             head=contrast_head(self.dimensions) if self.head else None,
-            generator=generator_network,
+            generator=image_generator,
             distance=distance,
         )
 

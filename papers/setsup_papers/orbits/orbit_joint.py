@@ -11,7 +11,7 @@ References
 
 """
 
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import torch
 from lightning.pytorch import LightningModule
@@ -24,16 +24,11 @@ from setsup.loading.batch import Batch
 from setsup.methods.fused import fuse
 from setsup.methods.groups import GroupCodes, need_members
 from setsup.methods.networks.images import unit_range
-from setsup_papers.orbits.losses import Negatives, rectification_loss, triplet_loss
+from setsup_papers.orbits.losses import rectification_loss, triplet_loss
 from setsup_papers.orbits.networks import OrbitDecoder, OrbitEncoder
+from setsup_papers.orbits.settings import DECODED, Objective, OrbitJointSettings, Scale
 
-__all__ = ["DECODED", "Objective", "OrbitJoint", "Scale"]
-
-Objective = Literal["joint", "triplet", "rectification", "exemplar", "autoencoder"]
-Scale = Literal["recmean", "dims", "none"]
-
-DECODED = ("joint", "rectification", "autoencoder")
-"""Objectives with a decoder."""
+__all__ = ["OrbitJoint"]
 
 _RECTIFIED = ("joint", "rectification")
 _MINED = ("joint", "triplet")
@@ -58,28 +53,16 @@ class OrbitJoint(LightningModule):
 
     Parameters
     ----------
+    settings : OrbitJointSettings
+        What is minimised, and how; those of networks are not read.
     encoder : OrbitEncoder
         Gives codes.
     orbits : GroupCodes
         Which images of a batch are of one orbit.
-    objective : str
-        One of the table.
     decoder : OrbitDecoder, optional
         Of objectives that decode.
     front : nn.Module, optional
         Applied to images before the encoder, such as :class:`~setsup_papers.orbits.SpatialTransformer`.
-    margin : float
-        α, in units of squared distances.
-    normalise : bool
-        Whether triplets, and :meth:`embed`, have codes scaled to length 1. The decoder takes the code as it is.
-    negatives : {"hardest", "random"}
-        As for :func:`~setsup_papers.orbits.triplet_loss`.
-    weights : (float, float)
-        λ₁ of triplets and λ₂ of rectification, of ``joint`` only.
-    scale : {"recmean", "dims", "none"}
-        Divisors of the two terms: 1 and d, k and d, or 1 and 1.
-    rate : float
-        Learning rate of Adam.
 
     Raises
     ------
@@ -90,24 +73,20 @@ class OrbitJoint(LightningModule):
 
     def __init__(
         self,
+        settings: OrbitJointSettings,
         encoder: OrbitEncoder,
         orbits: GroupCodes,
-        objective: Objective = "joint",
         *,
         decoder: OrbitDecoder | None = None,
         front: nn.Module | None = None,
-        margin: float = 0.2,
-        normalise: bool = True,
-        negatives: Negatives = "hardest",
-        weights: tuple[float, float] = (1.0, 1.0),
-        scale: Scale = "recmean",
-        rate: float = 1e-3,
     ) -> None:
         super().__init__()
+        self.settings = settings
+        objective = settings.objective
         if objective not in get_args(Objective):
             raise SetsupError(f"the objective is one of {', '.join(get_args(Objective))}, not {objective!r}")
-        if scale not in get_args(Scale):
-            raise SetsupError(f"the scale of losses is one of {', '.join(get_args(Scale))}, not {scale!r}")
+        if settings.scale not in get_args(Scale):
+            raise SetsupError(f"the scale of losses is one of {', '.join(get_args(Scale))}, not {settings.scale!r}")
         if objective in DECODED and decoder is None:
             raise SetsupError(f"the objective {objective!r} decodes images: pass a decoder")
         if objective in _MINED and (len(orbits) < 2 or orbits.largest < 2):
@@ -117,16 +96,13 @@ class OrbitJoint(LightningModule):
                 f"{len(orbits):,} orbits of {images} at most: name other factors as --orbit, or train "
                 "--method.objective exemplar, or rectification to canonical images"
             )
-        check_number(margin, "the margin of triplets", SetsupError, 0)
-        check_rates(rate=rate)
-        self.objective, self.margin, self.normalise = objective, margin, normalise
-        self.negatives: Negatives = negatives
-        self.weights, self.scale, self.rate = weights, scale, rate
+        check_number(settings.margin, "the margin of triplets", SetsupError, 0)
+        check_rates(rate=settings.rate)
         self.encoder, self.decoder, self.front, self.orbits = encoder, decoder, front, orbits
         self.classifier: Any = nn.Linear(encoder.code.out_features, len(orbits)) if objective == "exemplar" else None
 
     def embed(self, batch: Batch) -> Tensor:
-        """Embeddings of a batch's images, (sets, size, k) float32; of length 1 if `normalise`."""
+        """Embeddings of a batch's images, (sets, size, k) float32; of length 1 if settings say ``normalise``."""
         return self._points(self._encode(batch["image"])[0]).reshape(*batch["image"].shape[:-3], -1)
 
     def rectify(self, batch: Batch) -> Tensor:
@@ -164,7 +140,7 @@ class OrbitJoint(LightningModule):
 
         """
         code, switches = self._encode(batch["image"])
-        match self.objective:
+        match self.settings.objective:
             case "triplet":
                 return self._triplets(batch, code)
             case "exemplar":
@@ -175,7 +151,7 @@ class OrbitJoint(LightningModule):
         rectification = self._rectification(batch, code, switches)
         self.log("triplet", triplets)
         self.log("rectification", rectification)
-        return self.weights[0] * triplets + self.weights[1] * rectification
+        return self.settings.weights[0] * triplets + self.settings.weights[1] * rectification
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a step, logged as ``loss``."""
@@ -185,7 +161,7 @@ class OrbitJoint(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Adam with a constant rate."""
-        return fuse(torch.optim.Adam(self.parameters(), self.rate))
+        return fuse(torch.optim.Adam(self.parameters(), self.settings.rate))
 
     def _triplets(self, batch: Batch, code: Tensor) -> Tensor:
         """Of codes (n, k)."""
@@ -195,14 +171,15 @@ class OrbitJoint(LightningModule):
             "a triplet is two images of one orbit and one of another, and sets of one image hold none",
         )
         orbits, mask = self.orbits.codes(batch).flatten(), batch["mask"].flatten()
-        found = triplet_loss(self._points(code), orbits, margin=self.margin, negatives=self.negatives, mask=mask)
-        return found / (code.shape[-1] if self.scale == "dims" else 1)
+        settings, points = self.settings, self._points(code)
+        loss = triplet_loss(points, orbits, margin=settings.margin, negatives=settings.negatives, mask=mask)
+        return loss / (code.shape[-1] if settings.scale == "dims" else 1)
 
     def _rectification(self, batch: Batch, code: Tensor, switches: list[Tensor]) -> Tensor:
         """Of what the decoder gives for codes (n, k)."""
         targets = self._targets(batch)
-        found = rectification_loss(self._decode(code, switches), targets, batch["mask"].flatten())
-        return found / (1 if self.scale == "none" else targets[0].numel())
+        loss = rectification_loss(self._decode(code, switches), targets, batch["mask"].flatten())
+        return loss / (1 if self.settings.scale == "none" else targets[0].numel())
 
     def _exemplar(self, batch: Batch, code: Tensor) -> Tensor:
         """Cross-entropy of the classifier of orbits."""
@@ -212,28 +189,28 @@ class OrbitJoint(LightningModule):
     def _decode(self, code: Tensor, switches: list[Tensor]) -> Tensor:
         """Images (n, C, H, W) float32."""
         if self.decoder is None:
-            raise SetsupError(f"the objective {self.objective!r} trains no decoder: {', '.join(DECODED)} do")
+            raise SetsupError(f"the objective {self.settings.objective!r} trains no decoder: {', '.join(DECODED)} do")
         decoded: Tensor = self.decoder(self.encoder, code, switches).float()
         return decoded
 
     def _points(self, code: Tensor) -> Tensor:
         """What distances are between, (n, k) float32."""
-        return functional.normalize(code.float(), dim=-1) if self.normalise else code.float()
+        return functional.normalize(code.float(), dim=-1) if self.settings.normalise else code.float()
 
     def _encode(self, images: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Codes (n, k) of all images, and switches."""
         flat = unit_range(images.reshape(-1, *images.shape[-3:]))
-        found: tuple[Tensor, list[Tensor]] = self.encoder(flat if self.front is None else self.front(flat))
-        return found
+        encoded: tuple[Tensor, list[Tensor]] = self.encoder(flat if self.front is None else self.front(flat))
+        return encoded
 
     def _targets(self, batch: Batch) -> Tensor:
         """What the decoder should give for each image, (n, C, H, W) float32."""
-        images = batch["image"]
-        if self.objective not in _RECTIFIED:
+        images, objective = batch["image"], self.settings.objective
+        if objective not in _RECTIFIED:
             return unit_range(images.reshape(-1, *images.shape[-3:]))
         if "canonical_image" not in batch:
             raise SetsupError(
-                f"the objective {self.objective!r} decodes the canonical image of each orbit, and these draws have "
+                f"the objective {objective!r} decodes the canonical image of each orbit, and these draws have "
                 "none: name it, as --canonical 'yaw == 0', or train --method.objective triplet or exemplar"
             )
         targets = unit_range(batch["canonical_image"])[:, None]

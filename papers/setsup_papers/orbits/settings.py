@@ -3,18 +3,24 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from setsup.experiments.configs import ImageSettings
+from setsup.experiments.configs import ImageSettings, import_method
 from setsup.samplers import OrbitSampler
 
 if TYPE_CHECKING:
     import torch
+    from lightning.pytorch import LightningModule
 
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
     from setsup.loading.batch import Transform
-    from setsup_papers.orbits.orbit_joint import OrbitJoint
 
-__all__ = ["MembersOnDevice", "OrbitBatches", "OrbitJointSettings"]
+__all__ = ["DECODED", "MembersOnDevice", "Objective", "OrbitBatches", "OrbitJointSettings", "Scale"]
+
+Objective = Literal["joint", "triplet", "rectification", "exemplar", "autoencoder"]
+Scale = Literal["recmean", "dims", "none"]
+
+DECODED = ("joint", "rectification", "autoencoder")
+"""Objectives with a decoder."""
 
 _SMOKE = 4
 
@@ -128,7 +134,7 @@ class OrbitJointSettings(ImageSettings):
 
     """
 
-    objective: Literal["joint", "triplet", "rectification", "exemplar", "autoencoder"] = "joint"
+    objective: Objective = "joint"
     orbit: tuple[str, ...] = field(metadata={"option": "orbit", "factors": True})
     channels: tuple[int, ...] = (16, 32, 64, 128)
     dimensions: int = 1024
@@ -138,33 +144,22 @@ class OrbitJointSettings(ImageSettings):
     normalise: bool = True
     negatives: Literal["hardest", "random"] = "hardest"
     weights: tuple[float, float] = (1.0, 1.0)
-    scale: Literal["recmean", "dims", "none"] = "recmean"
+    scale: Scale = "recmean"
     tied: bool = True
     unpooling: Literal["fixed", "nearest", "switches"] = "fixed"
     decoder_norm: bool = True
     rate: float = 1e-3
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "OrbitJoint":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; weights are torch's own initial ones."""
         from setsup.methods.groups import GroupCodes
         from setsup_papers.orbits.networks import OrbitDecoder, OrbitEncoder, SpatialTransformer
-        from setsup_papers.orbits.orbit_joint import DECODED, OrbitJoint
 
         image = (1, 40, 40) if self.image is None else self.image
         encoder = OrbitEncoder(image, self.channels, self.dimensions, self.pools)
         decoder = None
         if self.objective in DECODED:
             decoder = OrbitDecoder(encoder, self.tied, self.unpooling, self.decoder_norm)
-        return OrbitJoint(
-            encoder,
-            GroupCodes(table, self.orbit),
-            self.objective,
-            decoder=decoder,
-            front=SpatialTransformer(image) if self.transformer else None,
-            margin=self.margin,
-            normalise=self.normalise,
-            negatives=self.negatives,
-            weights=self.weights,
-            scale=self.scale,
-            rate=self.rate,
-        )
+        front = SpatialTransformer(image) if self.transformer else None
+        method = import_method("setsup_papers.orbits.orbit_joint:OrbitJoint")
+        return method(self, encoder, GroupCodes(table, self.orbit), decoder=decoder, front=front)

@@ -18,7 +18,8 @@ from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.fused import fuse
 from setsup.methods.networks.images import unit_range
-from setsup_papers.pixels.losses import Balance, Norm, between_loss, within_loss
+from setsup_papers.pixels.losses import between_loss, within_loss
+from setsup_papers.pixels.settings import PixelContrastSettings
 
 __all__ = ["PixelContrast"]
 
@@ -30,20 +31,10 @@ class PixelContrast(LightningModule):
 
     Parameters
     ----------
+    settings : PixelContrastSettings
+        What is minimised, and how; those of the network are not read.
     network : nn.Module
         From images (n, C, h, w) float in [0, 1] to features (n, D, h, w).
-    within : float
-        λ in [0, 1]. With 1 the features of a pixel tell apart the places of an image; with less also images.
-    norm : {"inf", "l1", "l2"}
-        Of the losses' distances; see :func:`~setsup_papers.pixels.pixel_distances`.
-    balance : {"pooled", "per_part"}
-        As for :func:`~setsup_papers.pixels.within_loss`.
-    rate : float
-        Largest learning rate of AdamW; it rises from 1/25 of that and falls to 10⁻⁴ of its first value by one cycle.
-    warmup : float
-        Share of the steps in which the rate rises.
-    weight_decay : float
-        Of AdamW.
 
     Raises
     ------
@@ -52,27 +43,16 @@ class PixelContrast(LightningModule):
 
     """
 
-    def __init__(
-        self,
-        network: nn.Module,
-        *,
-        within: float = 1.0,
-        norm: Norm = "inf",
-        balance: Balance = "pooled",
-        rate: float = 1e-3,
-        warmup: float = 0.05,
-        weight_decay: float = 1e-6,
-    ) -> None:
+    def __init__(self, settings: PixelContrastSettings, network: nn.Module) -> None:
         super().__init__()
-        if not 0 <= within <= 1:
-            raise SetsupError(f"the weight λ of the loss within pairs lies in [0, 1], not at {within}")
-        check_rates(rate=rate)
-        check_number(warmup, "warmup, a share of the steps,", SetsupError, 0, 1)
-        check_number(weight_decay, "the weight decay", SetsupError, 0)
+        if not 0 <= settings.within <= 1:
+            raise SetsupError(f"the weight λ of the loss within pairs lies in [0, 1], not at {settings.within}")
+        check_rates(rate=settings.rate)
+        check_number(settings.warmup, "warmup, a share of the steps,", SetsupError, 0, 1)
+        check_number(settings.weight_decay, "the weight decay", SetsupError, 0)
+        self.settings = settings
         # the memory layout of a loader's images
         self.network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.within, self.norm, self.balance = within, norm, balance
-        self.rate, self.warmup, self.weight_decay = rate, warmup, weight_decay
 
     def embed(self, batch: Batch) -> Tensor:
         """Features of all pixels, (sets, size, h, w, D) float32."""
@@ -109,15 +89,16 @@ class PixelContrast(LightningModule):
         partner, positive, valid = (batch[name].reshape(-1, batch[name].shape[-1]) for name in _VIEWS[2:])
         # one pass: no layer mixes images
         first, second = self._features(torch.stack([batch["view_1"], batch["view_2"]])).flatten(2).chunk(2)
-        loss = first.new_zeros(())
-        if self.within > 0:
-            found = within_loss(first, second, partner, positive, valid, norm=self.norm, balance=self.balance)
-            self.log("within", found)
-            loss = loss + self.within * found
-        if self.within < 1:
-            found = between_loss(first, second, partner, valid, norm=self.norm)
-            self.log("between", found)
-            loss = loss + (1 - self.within) * found
+        settings, loss = self.settings, first.new_zeros(())
+        norm, weight = settings.norm, settings.within
+        if weight > 0:
+            within = within_loss(first, second, partner, positive, valid, norm=norm, balance=settings.balance)
+            self.log("within", within)
+            loss = loss + weight * within
+        if weight < 1:
+            between = between_loss(first, second, partner, valid, norm=norm)
+            self.log("between", between)
+            loss = loss + (1 - weight) * between
         return loss
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
@@ -128,9 +109,10 @@ class PixelContrast(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """AdamW whose rate, and first β from .95 to .85 and back, go through one cycle."""
-        adam = torch.optim.AdamW(self.parameters(), self.rate, betas=(0.9, 0.99), weight_decay=self.weight_decay)
-        steps = int(self.trainer.estimated_stepping_batches)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(fuse(adam), self.rate, steps, pct_start=self.warmup)
+        settings, steps = self.settings, int(self.trainer.estimated_stepping_batches)
+        decay = settings.weight_decay
+        adam = torch.optim.AdamW(self.parameters(), settings.rate, betas=(0.9, 0.99), weight_decay=decay)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(fuse(adam), settings.rate, steps, pct_start=settings.warmup)
         return {"optimizer": adam, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def _features(self, images: Tensor) -> Tensor:

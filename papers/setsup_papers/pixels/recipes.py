@@ -1,9 +1,6 @@
 """The views and augmentations of single-pixel contrast as functions that return a transform of a batch.
 
-All take ``seed`` and ``stream``, those of :class:`~setsup.loading.transforms.augment.Augment`; ``size`` is that of the
-result in pixels, a number or (height, width). If the published code of a paper fixes what its text leaves open, or
-contradicts it, the recipe follows the code and says so. U(a, b) is uniform between a and b, drawn for each image.
-*8 bits* means images that are uint8 after every operation, as in Pillow.
+Arguments and notation are those that :mod:`setsup.methods.recipes` explains.
 
 References
 ----------

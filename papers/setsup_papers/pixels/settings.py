@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from setsup.experiments.configs import import_method
+
 if TYPE_CHECKING:
     import torch
+    from lightning.pytorch import LightningModule
 
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
     from setsup.loading.batch import Transform
-    from setsup_papers.pixels.pixel_contrast import PixelContrast
 
 __all__ = ["ColoredPairs", "PixelContrastSettings"]
 
@@ -59,13 +61,14 @@ class PixelContrastSettings:
     dropout : float
         Probability, in the last two stages.
     within : float
-        λ, weight of the loss within pairs; that of the loss between pairs is 1 - λ.
+        λ, weight of the loss within pairs; that of the loss between pairs is 1 - λ. With 1 the features of a pixel tell
+        apart the places of an image; with less also images.
     norm : {"inf", "l1", "l2"}
-        Of the losses' distances.
+        Of the losses' distances; see :func:`~setsup_papers.pixels.pixel_distances`.
     balance : {"pooled", "per_part"}
         Whether positive and random pixels are averaged together, as in the code, or each by themselves, as in the text.
     rate : float
-        Largest learning rate of AdamW.
+        Largest learning rate of AdamW; it rises from 1/25 of that and falls to 10⁻⁴ of its first value by one cycle.
     warmup : float
         Share of the steps in which it rises.
     weight_decay : float
@@ -84,17 +87,9 @@ class PixelContrastSettings:
     warmup: float = 0.05
     weight_decay: float = 1e-6
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "PixelContrast":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run."""
         from setsup_papers.pixels.networks import PixelUNet
-        from setsup_papers.pixels.pixel_contrast import PixelContrast
 
-        return PixelContrast(
-            PixelUNet(self.widths, self.blocks, self.features, dropout=self.dropout),
-            within=self.within,
-            norm=self.norm,
-            balance=self.balance,
-            rate=self.rate,
-            warmup=self.warmup,
-            weight_decay=self.weight_decay,
-        )
+        method = import_method("setsup_papers.pixels.pixel_contrast:PixelContrast")
+        return method(self, PixelUNet(self.widths, self.blocks, self.features, dropout=self.dropout))

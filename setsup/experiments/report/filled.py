@@ -144,6 +144,14 @@ class FilledReport:
     compared: tuple[Compared, ...] = ()
 
     @property
+    def not_run(self) -> str:
+        """Heading of the commands: a report with one preset's own name compares with no paper."""
+        if not self.report.evaluations:
+            return "not run"
+        alone = len(self.report.rows) == 1 and self.report.rows[0].label == self.report.name
+        return "not run with the preset's own settings" if alone else "not run as in the paper"
+
+    @property
     def measured(self) -> bool:
         """Whether any cell of the table was measured."""
         return any(math.isfinite(value.mean) for line in self.lines for value in line.values.values())

@@ -67,7 +67,7 @@ def draw_report(filled: FilledReport) -> Image.Image:
     if filled.report.cited:
         blocks.append(_lines("\n".join(_cited(filled)), _TEXTS))
     if filled.commands:
-        blocks.append(_lines(f"not run as in the paper: {', '.join(filled.commands)}", _TEXTS))
+        blocks.append(_lines(f"{filled.not_run}: {', '.join(filled.commands)}", _TEXTS))
     if unmeasured := [
         ", ".join([line.row.label, *line.differs]) for line in filled.lines if line.run and not line.seeds
     ]:

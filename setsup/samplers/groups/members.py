@@ -232,6 +232,7 @@ def drawable_groups(
         smallest = np.argsort(sizes, kind="stable")[:5]
         named = "; ".join(f"{groups.describe(table, int(g))}: {sizes[g]}" for g in smallest)
         fewer = ", fix fewer factors" if len(groups.names) > 1 else ""  # without the last one, nothing would be fixed
+        short, again = spell(on_small_group="short"), spell(on_small_group="replace")
         if nearby:
             fix = f"widen the tolerance or lower {spell_name('size')}"
         elif "short" not in policies:

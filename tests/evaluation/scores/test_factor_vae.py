@@ -57,7 +57,7 @@ def test_a_slow_vote_over_the_same_draws() -> None:
         [Factor(name, Kind.NOMINAL, tuple(range(size))) for name, size in zip(names, (4, 3, 5), strict=True)],
         dict(zip(names, GRID.T, strict=True)),
     )
-    options = {"random": 1, "size": 12, "sets": 1, "small": "replace", "seed": 3, "stream": "factor_vae"}
+    options = {"num_fixed": 1, "size": 12, "sets": 1, "on_small_group": "replace", "seed": 3, "stream": "factor_vae"}
     sampler = SetSampler(table, names, **options)
     polls = []
     for step in range(90):

@@ -12,6 +12,7 @@ from setsup_papers.cmc import (  # noqa: E402
     CMC,
     BankContrast,
     BatchContrast,
+    CMCSettings,
     PatchContrast,
     in_batch_loss,
     pair_views,
@@ -44,7 +45,7 @@ def method_of(contrast: Any, views: tuple[str, ...] = VIEWS, **options: Any) -> 
     channels = {"L": 1, "ab": 2, "depth": 1, "normal": 3}
     torch.manual_seed(0)
     encoders = {view: small_view((channels[view], 16, 16), features=8, width=0.25) for view in views}
-    return CMC(encoders, contrast, lambda some, steps: torch.optim.Adam(some), **options)
+    return CMC(CMCSettings(views=views, **options), encoders, contrast)
 
 
 @pytest.mark.parametrize("pairs", ["full", "core"])
@@ -55,7 +56,7 @@ def test_each_encoder_runs_once_however_many_pairs_it_is_in(pairs: Any) -> None:
         BatchContrast(ways),
         PatchContrast(ways, 8, dict.fromkeys(VIEWS, 32), 8),
     ):
-        method, ran = method_of(contrast, patch_layer="conv3" if isinstance(contrast, PatchContrast) else None), []
+        method, ran = method_of(contrast), []
         for view, encoder in method.encoders.items():
             encoder.stages["conv1"].register_forward_hook(lambda *_, view=view, ran=ran: ran.append(view))  # type: ignore[index]
         assert method.loss(batch_of()).isfinite()
@@ -144,10 +145,8 @@ def test_pairs_of_views() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(SetsupError, match="patch_layer"):
-        method_of(PatchContrast(pair_views(VIEWS), 8, dict.fromkeys(VIEWS, 32), 8))
     with pytest.raises(SetsupError, match="'all'"):
-        CMC({"all": small_view((1, 16, 16))}, BatchContrast([("all", "b")]), lambda some, steps: None)
+        CMC(CMCSettings(), {"all": small_view((1, 16, 16))}, BatchContrast([("all", "b")]))
 
 
 def test_a_step_of_one_image_is_refused_where_it_needs_others() -> None:
@@ -173,7 +172,7 @@ def test_patches_need_a_stage_with_places() -> None:
 def test_views_that_torch_cannot_name_are_refused(name: str) -> None:
     encoders = {"L": small_view((1, 16, 16), width=0.25), name: small_view((1, 16, 16), width=0.25)}
     with pytest.raises(SetsupError, match=f"no view can be named '{name}': .*; rename the modality"):
-        CMC(encoders, BatchContrast([("L", name)]), lambda some, steps: torch.optim.Adam(some))
+        CMC(CMCSettings(), encoders, BatchContrast([("L", name)]))
     with pytest.raises(SetsupError, match=f"no view can be named '{name}'"):
         BankContrast([("L", name)], 20, 8)
     with pytest.raises(SetsupError, match=f"no view can be named '{name}'"):

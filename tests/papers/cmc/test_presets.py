@@ -14,7 +14,7 @@ pytest.importorskip("lightning")
 from setsup.experiments import Preset, RunConfig, evaluate, find_preset, presets, smoke, train
 from setsup.experiments.settings import put
 from setsup.loading.views.colors import SPACES as KNOWN
-from setsup_papers.cmc.presets import SPACES
+from setsup_papers.cmc.experiments.figure5 import SPACES
 from tests.true_files import div2k, imagenet, imagenet_100, nyu, stl10, ucf101
 
 WRITERS: dict[str, Any] = {

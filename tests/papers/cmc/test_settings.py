@@ -5,6 +5,7 @@ import os
 import signal
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,9 @@ def test_the_rate_follows_its_schedule() -> None:
     settings = CMCSettings(
         encoder="small", width=0.25, images=((1, 16, 16), (2, 16, 16)), schedule=StepDecay(factor=0.1, at=(3,))
     )
-    found = build(settings).optimise([torch.nn.Parameter(torch.zeros(1))], 10)
+    method = build(settings)
+    method.trainer = SimpleNamespace(estimated_stepping_batches=10)
+    found = method.configure_optimizers()
     rates = []
     for _ in range(5):
         rates.append(found["optimizer"].param_groups[0]["lr"])
@@ -156,7 +159,8 @@ def test_prediction_across_views_overfits_a_batch(error: Any, target: str) -> No
         target=target, error=error, classes=3, width=0.125, optimiser=Adam(rate=1e-2), unlabelled=0
     )
     method = build(settings.fit_to(batch))
-    optimiser, losses = method.optimise(method.parameters(), 10)["optimizer"], []
+    method.trainer = SimpleNamespace(estimated_stepping_batches=10)
+    optimiser, losses = method.configure_optimizers()["optimizer"], []
     for _ in range(12):
         losses.append(method.loss(batch))
         optimiser.zero_grad()

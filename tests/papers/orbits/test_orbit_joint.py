@@ -12,7 +12,7 @@ from torch.nn import functional
 from setsup.errors import SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.methods.groups import GroupCodes
-from setsup_papers.orbits import OrbitDecoder, OrbitEncoder, OrbitJoint, SpatialTransformer
+from setsup_papers.orbits import OrbitDecoder, OrbitEncoder, OrbitJoint, OrbitJointSettings, SpatialTransformer
 
 SETS, SIZE, SIDE, CODE = 3, 4, 16, 6
 TABLE = FactorTable([Factor("toy", Kind.NOMINAL, ("a", "b", "c", "d"))], {"toy": [0, 1, 3, 0]})  # no row shows c
@@ -25,7 +25,8 @@ def made(objective: str, **options: object) -> OrbitJoint:
     torch.manual_seed(0)
     encoder = OrbitEncoder((1, SIDE, SIDE), (3, 3, 4, 4), CODE)
     decoder = OrbitDecoder(encoder) if objective in ("joint", "rectification", "autoencoder") else None
-    return OrbitJoint(encoder, GroupCodes(TABLE, ["toy"]), objective, decoder=decoder, **options).eval()  # type: ignore[arg-type]
+    settings = OrbitJointSettings(objective=objective, orbit=("toy",), **options)  # type: ignore[arg-type]
+    return OrbitJoint(settings, encoder, GroupCodes(TABLE, ["toy"]), decoder=decoder).eval()
 
 
 def drawn() -> dict:
@@ -55,7 +56,7 @@ def by_loops(method: OrbitJoint, batch: dict) -> Tensor:
     """The objective, image after image and triplet after triplet."""
     found = images_of(batch)
     codes = [method.encoder(image[None])[0][0] for _, image, _ in found]
-    points = [code / code.square().sum().sqrt() if method.normalise else code for code in codes]
+    points = [code / code.square().sum().sqrt() if method.settings.normalise else code for code in codes]
     triplets = []
     for a, (orbit, _, _) in enumerate(found):
         for p, (other, _, _) in enumerate(found):
@@ -67,25 +68,25 @@ def by_loops(method: OrbitJoint, batch: dict) -> Tensor:
             ]
             beyond = [one for one in negatives if one > far]
             negative = min(beyond) if beyond else max(negatives)
-            triplets.append((far + method.margin - negative).clamp(min=0))
-    triplet = sum(triplets) / len(triplets) / (CODE if method.scale == "dims" else 1)
+            triplets.append((far + method.settings.margin - negative).clamp(min=0))
+    triplet = sum(triplets) / len(triplets) / (CODE if method.settings.scale == "dims" else 1)
 
     def decoded(target: int) -> Tensor:
         terms = []
         for one in found:
             rebuilt = method.decoder(method.encoder, *method.encoder(one[1][None]))[0]  # type: ignore[misc]
             terms.append((rebuilt - one[target]).square().sum())
-        return sum(terms) / len(terms) / (1 if method.scale == "none" else SIDE * SIDE)
+        return sum(terms) / len(terms) / (1 if method.settings.scale == "none" else SIDE * SIDE)
 
-    if method.objective == "triplet":
+    if method.settings.objective == "triplet":
         return triplet
-    if method.objective == "exemplar":
+    if method.settings.objective == "exemplar":
         toys = [batch["factors"]["toy"][number, 0].item() for number, _, _ in found]
         classes = torch.tensor([[0, 1, 3].index(toy) for toy in toys])
         return functional.cross_entropy(torch.stack([method.classifier(code) for code in codes]), classes)
-    if method.objective != "joint":
-        return decoded(2 if method.objective == "rectification" else 1)
-    return method.weights[0] * triplet + method.weights[1] * decoded(2)
+    if method.settings.objective != "joint":
+        return decoded(2 if method.settings.objective == "rectification" else 1)
+    return method.settings.weights[0] * triplet + method.settings.weights[1] * decoded(2)
 
 
 @pytest.mark.parametrize("scale", ["recmean", "dims", "none"])
@@ -122,10 +123,10 @@ def test_images_go_through_the_transformer_first() -> None:
     front = SpatialTransformer((1, 28, 28))
     with torch.no_grad():
         front.map.bias.copy_(torch.tensor([-1.0, 0, 0, 0, 1, 0]))  # mirrors
-    codes = GroupCodes(TABLE, ["toy"])
+    codes, settings = GroupCodes(TABLE, ["toy"]), OrbitJointSettings(objective="triplet", orbit=("toy",))
     images = torch.rand(1, 5, 1, 28, 28)
-    through = OrbitJoint(encoder, codes, "triplet", front=front).eval().embed({"image": images})
-    mirrored = OrbitJoint(encoder, codes, "triplet").eval().embed({"image": images.flip(-1)})
+    through = OrbitJoint(settings, encoder, codes, front=front).eval().embed({"image": images})
+    mirrored = OrbitJoint(settings, encoder, codes).eval().embed({"image": images.flip(-1)})
     torch.testing.assert_close(through, mirrored, rtol=1e-4, atol=1e-5)
 
 
@@ -150,7 +151,11 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(SetsupError, match="the scale of losses is one of recmean"):
         made("joint", scale="mean")
     with pytest.raises(SetsupError, match="decodes images: pass a decoder"):
-        OrbitJoint(OrbitEncoder((1, SIDE, SIDE), (3, 3, 4, 4), CODE), GroupCodes(TABLE, ["toy"]), "joint")
+        OrbitJoint(
+            OrbitJointSettings(orbit=("toy",)),
+            OrbitEncoder((1, SIDE, SIDE), (3, 3, 4, 4), CODE),
+            GroupCodes(TABLE, ["toy"]),
+        )
     batch["factors"] = {"toy": torch.full((SETS, SIZE), 2)}
     with pytest.raises(SetsupError, match="not trained on"):
         made("exemplar").loss(batch)
@@ -161,12 +166,13 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_orbits_without_triplets_are_refused_where_some_are_needed(objective: str, toys: list[int]) -> None:
     table = FactorTable(TABLE.factors, {"toy": toys})
     encoder = OrbitEncoder((1, SIDE, SIDE), (3, 3, 4, 4), CODE)
-    given = (encoder, GroupCodes(table, ["toy"]), objective)
+    settings = OrbitJointSettings(objective=objective, orbit=("toy",))  # type: ignore[arg-type]
+    given = (settings, encoder, GroupCodes(table, ["toy"]))
     if objective in ("triplet", "joint"):
         with pytest.raises(SetsupError, match=f"toy makes {len(set(toys)) - 1} orbits? of .* images? at most"):
-            OrbitJoint(*given, decoder=OrbitDecoder(encoder))  # type: ignore[arg-type]
+            OrbitJoint(*given, decoder=OrbitDecoder(encoder))
     else:
-        OrbitJoint(*given, decoder=OrbitDecoder(encoder))  # type: ignore[arg-type]
+        OrbitJoint(*given, decoder=OrbitDecoder(encoder))
 
 
 @pytest.mark.parametrize(("name", "value"), [("rate", -1.0), ("rate", 0.0), ("margin", -0.1), ("margin", float("nan"))])

@@ -18,7 +18,7 @@ from setsup.experiments import RunConfig, evaluate, find_preset, find_report, pr
 from setsup.experiments.configs import build_transform
 from setsup.experiments.trained_run import TrainedRun
 from setsup.loading import Loader
-from setsup_papers.pixels import PixelContrast, PixelUNet, between_loss, within_loss
+from setsup_papers.pixels import PixelContrast, PixelContrastSettings, PixelUNet, between_loss, within_loss
 from setsup_papers.pixels.colors import ColorSwap, PixelLabels
 from tests.true_files import mnist
 
@@ -58,20 +58,20 @@ def test_the_loss_is_the_weighted_sum(digits: Path) -> None:
     batch = first_batch(NAME, digits)
     torch.manual_seed(0)
     network = PixelUNet((8, 8), (1, 1), features=4)
-    method = PixelContrast(network, within=0.3, norm="l1").eval()
+    method = PixelContrast(PixelContrastSettings(within=0.3, norm="l1"), network).eval()
     one, two = (network(batch[name][0]).flatten(2) for name in ("view_1", "view_2"))
     partner, positive, valid = (batch[name][0] for name in ("partner", "positive", "valid"))
     wanted = 0.3 * within_loss(one, two, partner, positive, valid, norm="l1")
     wanted = wanted + 0.7 * between_loss(one, two, partner, valid, norm="l1")
     torch.testing.assert_close(method.loss(batch), wanted)
-    alone = PixelContrast(network, within=1.0).eval()
+    alone = PixelContrast(PixelContrastSettings(within=1.0), network).eval()
     torch.testing.assert_close(alone.loss(batch), within_loss(one, two, partner, positive, valid))
 
 
 def test_a_feature_map_for_each_image(digits: Path) -> None:
     batch = first_batch(NAME, digits)
     network = PixelUNet((8, 8), (1, 1), features=4).eval()
-    maps = PixelContrast(network).eval().embed(batch)
+    maps = PixelContrast(PixelContrastSettings(), network).eval().embed(batch)
     assert maps.shape == (1, 64, 32, 32, 4)
     torch.testing.assert_close(
         maps[0, 3].movedim(-1, 0), network(batch["image"][0, 3:4] / 255)[0], rtol=1e-4, atol=1e-5
@@ -81,9 +81,9 @@ def test_a_feature_map_for_each_image(digits: Path) -> None:
 def test_errors_name_what_is_missing() -> None:
     network = PixelUNet((8, 8), (1, 1))
     with pytest.raises(SetsupError, match=r"λ of the loss within pairs lies in \[0, 1\], not at 1.5"):
-        PixelContrast(network, within=1.5)
+        PixelContrast(PixelContrastSettings(within=1.5), network)
     with pytest.raises(SetsupError, match=r"has no view_1, view_2, partner.*PlanarPairs or SpatialPairs"):
-        PixelContrast(network).loss({"image": torch.zeros(1, 2, 3, 32, 32)})
+        PixelContrast(PixelContrastSettings(), network).loss({"image": torch.zeros(1, 2, 3, 32, 32)})
 
 
 class Known(LightningModule):

@@ -24,7 +24,7 @@ from setsup_papers.abc.pose.presets import CATEGORIES, table_1, table_2
 from setsup_papers.abc.pose.presets import PRESETS as WHOLE
 from setsup_papers.abc.pose.settings import PoseABCSettings, PoseFeaturesSettings, SphericalRegressionSettings
 
-__all__ = ["PRESETS", "STEPS"]
+__all__ = ["PRESETS", "STEPS", "shrink_preset"]
 
 STEPS = 1_500
 """Of those with more at the paper's size."""
@@ -34,7 +34,7 @@ _AMOUNTS = ("move", "brightness", "hue", "noise", "sobel")
 _SEEDS = 3
 
 
-def _small(preset: Preset) -> Preset:
+def shrink_preset(preset: Preset) -> Preset:
     """The same for two cores."""
     assert preset.data is not None
     return replace(
@@ -99,9 +99,9 @@ def _shorter(every: int, steps: int) -> int:
 def _presets() -> Iterator[Preset]:
     for table in (table_1, table_2):
         for plural in CATEGORIES:
-            yield from map(_small, table(plural))
+            yield from map(shrink_preset, table(plural))
     whole = next(preset for preset in WHOLE if preset.name == "abc/table1-cars")
-    for preset in ablations(_small(whole), "figS4", _shorter(4_000, whole.steps)):
+    for preset in ablations(shrink_preset(whole), "figS4", _shorter(4_000, whole.steps)):
         yield replace(preset, name=f"{preset.name}-small", shows=f"{preset.shows}, small", seeds=1)
 
 

@@ -6,12 +6,9 @@ References
 
 """
 
-import io
 import re
 from collections.abc import Mapping, Sequence
-from csv import reader as csv_rows
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +18,6 @@ from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.errors import DamagedFile, did_you_mean
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
-from setsup.files.texts import comma_separated
 
 __all__ = ["Metadata", "Texts", "codes_of", "find_release", "integers_of", "read_table", "rows_with_images"]
 
