@@ -18,7 +18,14 @@ from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
 from setsup.datasets.own.huggingface.hub import HUB_ADDRESS, may_be_on_hub
 from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, one_tar
-from setsup.datasets.registry import check_options, find_opener, is_name, opener_options
+from setsup.datasets.registry import (
+    check_options,
+    find_opener,
+    is_name,
+    manifest_opener,
+    open_manifest,
+    opener_options,
+)
 from setsup.datasets.signatures import MARKS
 from setsup.errors import DataError, about_file, did_you_mean, listed
 from setsup.factors.io.text_file import PARQUET, SHEETS, TABLES

@@ -18,7 +18,7 @@ from setsup.checks import check_arguments, check_instance, check_mapping, check_
 from setsup.datasets.display import dataset_html
 from setsup.datasets.modality import Modality
 from setsup.errors import DataError, RowError, UsageError, did_you_mean
-from setsup.factors.column_storage import check_rows
+from setsup.factors.column_storage import check_rows, freeze
 from setsup.factors.table import FactorTable
 from setsup.files.mapped import check_mapped
 from setsup.html import never_raises

@@ -59,3 +59,13 @@ class Modality:
             raise DataError(
                 f"a modality's dtype must be a name that numpy knows, not {abbreviate(self.dtype)}"
             ) from None
+
+    @property
+    def is_eight_bit_image(self) -> bool:
+        """Whether this is an image of 8 bits that any image format holds: grey, or colour with or without alpha."""
+        return bool(self.color) and self.dtype == "uint8" and len(self.shape) == 3 and self.shape[2] in (1, 3, 4)
+
+
+def first_image(modalities: Mapping[str, Modality]) -> str | None:
+    """Name of the first modality that holds images; None where there is none."""
+    return next((name for name, kind in modalities.items() if kind.color), None)

@@ -32,6 +32,7 @@ from setsup.datasets.dataset import Dataset
 from setsup.datasets.described import DescribedImages, open_described
 from setsup.datasets.published import check_published
 from setsup.errors import DataError, did_you_mean
+from setsup.files import Manifest, read_manifest
 from setsup.files.expand_user import expanded
 from setsup.files.manifests.packages import (
     find_manifest,

@@ -61,7 +61,8 @@ def tsne_map(embeddings: npt.ArrayLike, *, perplexity: float = 30.0, seed: int =
     reals = _check_inputs(embeddings)
     if not is_number(perplexity) or not 1 <= perplexity < len(reals):
         raise SetsupError(
-            f"the perplexity of {len(reals):,} rows must be from 1 to below {len(reals):,}, not {abbreviate(perplexity)}"
+            f"the perplexity of {len(reals):,} rows must be from 1 to below {len(reals):,}, not "
+            f"{abbreviate(perplexity)}"
         )
     manifold = imported("sklearn.manifold", "train")
     tsne = manifold.TSNE(

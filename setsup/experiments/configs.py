@@ -72,7 +72,7 @@ def fit_to_batch(config: MethodConfig, batch: "Batch") -> MethodConfig:
     fitted: MethodConfig = fit_to(batch)
     if type(fitted) is not type(config):
         raise SetsupError(
-            f"{type(config).__name__}.fit_to gave {abbreviate(found)}: it returns settings of its own class, as "
+            f"{type(config).__name__}.fit_to gave {abbreviate(fitted)}: it returns settings of its own class, as "
             "dataclasses.replace does"
         )
     return fitted

@@ -1,12 +1,14 @@
 """Samplers from plain data, as :meth:`Sampler.to_dict` describes them."""
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 from setsup.errors import SamplerError, did_you_mean
 from setsup.factors.table import FactorTable
 from setsup.samplers.arguments import check_nesting, check_table
 from setsup.samplers.sampler import Sampler
+from setsup.samplers.spelling import python_arguments
 
 __all__ = ["from_dict"]
 
@@ -40,8 +42,8 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
     check_nesting(data)
     if not isinstance(name, str) or name not in kinds:
         raise SamplerError(
-            f"unknown sampler {name!r}{did_you_mean(name, kinds)}: import the module of a sampler of your own first "
-            "(on the command line, --sampler FILE.py:CLASS)"
+            f"unknown sampler {name!r}{did_you_mean(name, kinds)}: import the module of a sampler of your own "
+            "first (on the command line, --sampler FILE.py:CLASS)"
         )
     if not check_table(table).has_fingerprint(fingerprint):
         raise SamplerError(
@@ -49,7 +51,8 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
             "same dataset with the same split and where"
         )
     try:
-        return kinds[name]._from_arguments(arguments, table)
+        kind = kinds[name]
+        return kind._from_arguments(python_arguments(arguments, signature(kind).parameters), table)
     except TypeError as error:
         words = str(error).removeprefix(f"{name}.__init__() ").replace("required positional ", "")
         raise SamplerError(f"the arguments of {name} do not fit: {words}") from None

@@ -306,7 +306,8 @@ def _read_ranks(given: Any, roles: Sequence[str]) -> dict[str, tuple[int, int | 
     spans = given if isinstance(given, Mapping) else dict.fromkeys(roles, given)
     if not spans or set(spans) - set(roles):
         raise SamplerError(
-            f"ranks by position must name {' or '.join(roles)}, as in {{{roles[-1]!r}: (1, 10)}}, not {abbreviate(given)}"
+            f"ranks by position must name {' or '.join(roles)}, as in {{{roles[-1]!r}: (1, 10)}}, not "
+            f"{abbreviate(given)}"
         )
     found: dict[str, tuple[int, int | None]] = {}
     for role, ends in spans.items():

@@ -3,13 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from setsup.arrays import Bools, Reals, Steps
 from setsup.checks import check_integer, refuse_foreign
-from setsup.errors import RowError, SamplerError
+from setsup.errors import RowError, SamplerError, UsageError
 from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
 from setsup.random import stream_key
@@ -28,6 +29,7 @@ from setsup.samplers.iteration import (
 )
 from setsup.samplers.report import AnchorEntry, Entry, PairEntry, Report, by_weight
 from setsup.samplers.resharding import accelerated_processes
+from setsup.samplers.spelling import OPTION_NAMES, PYTHON_NAMES
 from setsup.samplers.steps import LAST, check_block, check_one, check_start
 
 __all__ = ["Sampler", "Shard", "check_step"]
@@ -300,7 +302,7 @@ class Sampler(ABC):
         return {
             "sampler": type(self).__name__,
             "fingerprint": self.table.fingerprint,
-            "arguments": {key: plain_data(value) for key, value in self.arguments.items()},
+            "arguments": {OPTION_NAMES.get(key, key): plain_data(value) for key, value in self.arguments.items()},
         }
 
     @classmethod

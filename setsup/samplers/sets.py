@@ -228,7 +228,8 @@ class SetSampler(Sampler):
         found: list[tuple[tuple[str, ...], ...]] = []
         self._first, self._count = [], []
         for value in num_fixed.values:
-            count = check_integer(value, f"num_fixed, of {len(fixed)} listed factors,", SamplerError, 0, len(fixed))
+            what = f"{spell_name('num_fixed')}, of {len(fixed)} listed factors,"
+            count = check_integer(value, what, SamplerError, 0, len(fixed))
             if math.comb(len(fixed), count) > _SUBSETS:
                 raise SamplerError(
                     f"{count} of {len(fixed)} factors are more than {_SUBSETS} choices; list fewer factors"
@@ -346,6 +347,6 @@ def _sizes_by_set(size: Any, sets: int) -> list[Schedule]:
 
 
 def _plain_schedules(size: Any, sizes: Sequence[Schedule], num_fixed: Schedule | None) -> dict[str, Any]:
-    """The arguments size and random as plain data."""
+    """The arguments size and num_fixed as plain data."""
     plain = [one.plain() for one in sizes] if is_listed(size) else sizes[0].plain()
     return {"size": plain, "num_fixed": None if num_fixed is None else num_fixed.plain()}

@@ -138,8 +138,8 @@ class TripletSampler(Sampler):
                 )
             if not isinstance(on_small_group, str) or on_small_group != "error":
                 raise SamplerError(
-                    "on_small_group goes with orbit, not with positive and negative; rows without a positive or a negative are "
-                    "never anchors"
+                    "on_small_group goes with orbit, not with positive and negative; rows without a positive or a "
+                    "negative are never anchors"
                 )
             self._triplets = _OfConstraints(table, positive, negative, choose, rows, row_weight)
         self._numbers = np.arange(self.triplets, dtype=np.uint64)

@@ -105,7 +105,7 @@ SETS = {
     "different rows": dict(inactive=["a"], size=2, sets=2, values="different", on_small_group="drop", choose="rows"),
     "sizes": dict(inactive=["a"], size=[1, 3], sets=2, on_small_group="drop"),
     "sizes equal": dict(inactive=["a"], size=[1, 3], sets=2, values="equal", on_small_group="drop"),
-    "num_fixed": dict(inactive=["a", "b"], random=1, size=1, sets=2),
+    "num_fixed": dict(inactive=["a", "b"], num_fixed=1, size=1, sets=2),
     "where": dict(inactive=["a"], size=2, sets=1, on_small_group="drop", where="c != 1"),
     "where by set": dict(inactive=["a"], size=1, sets=2, where=["c != 1", None]),
     "tolerance": dict(inactive=["a", "x"], tolerance={"x": 1.5}, size=2, sets=1, on_small_group="drop"),

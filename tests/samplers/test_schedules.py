@@ -295,7 +295,7 @@ def test_a_mixture_knows_the_rows_of_each_set():
         ({"size": {0: 5, 9: [5]}}, "size from step 9 on must be an integer from 1 to"),
         ({"size": [5]}, "size has 1 items for sets=2: give one per set, or one for all"),
         ({"size": [5, 0]}, "size of set 1 must be an integer from 1 to"),
-        ({"num_fixed": {0: 1, 4: 3}, "inactive": ["a", "b"]}, "random, of 2 listed factors, must be an integer"),
+        ({"num_fixed": {0: 1, 4: 3}, "inactive": ["a", "b"]}, "num_fixed, of 2 listed factors, must be an integer"),
         ({"where": ["a == 0"] * 3}, "where has 3 items for sets=2: give one per set, or one for all"),
         ({"weights": [None] * 3}, "weights has 3 items for sets=2"),
         ({"where": ["a == 0", [99]]}, "row 99 of where is out of range"),

@@ -11,7 +11,7 @@ from setsup.files.expand_user import expanded
 from setsup_cli.advice import advise, python_command, sampler_call
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.output_paths import Force, moved
-from setsup_cli.parsing.arguments import Source, option
+from setsup_cli.parsing.arguments import Common, Source, option
 from setsup_cli.parsing.own_samplers import find_class
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.sampler_help import select_help

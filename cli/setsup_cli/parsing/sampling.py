@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import FactorError, SamplerError, did_you_mean
-from setsup.files.expand_user import expanded
+from setsup.errors import FactorError, SamplerError
+from setsup_cli.parsing.notations import find_levels
 from setsup_cli.parsing.own_samplers import build_own
 from setsup_cli.parsing.sampler_options import FAMILIES, OPTIONS, option_notations, parameter_names, taken_options
 from setsup_cli.parsing.source import check_factors
@@ -189,61 +189,3 @@ def sample_command(
     else:
         command = ["info", *places]
     return shlex.join(["setsup", *command, *(["--index", index] if index else []), *more])
-
-
-def _by_step_or_set(word: int | str, option: str) -> int | dict[int, int] | list[int]:
-    """Read ``8``, a number for each set, ``4,12``, or one from each of some steps on, ``0:4,100:8``."""
-    if isinstance(word, int):
-        return word
-    parts = [part.split(":") for part in word.split(",")]
-    if len(parts) == 1 and len(parts[0]) == 1:
-        raise SamplerError(f"--{option} must be an integer, not {word!r}")
-    if not all(number.isascii() and number.isdigit() for part in parts for number in part) or {
-        *map(len, parts)
-    } not in (
-        {1},
-        {2},
-    ):
-        raise SamplerError(
-            f"--{option} must be an integer, one for each set, such as 4,12, or one from each of some steps on, such "
-            f"as 0:4,100:8, not {word!r}"
-        )
-    if len(parts[0]) == 1:
-        return [int(number) for (number,) in parts]
-    found = {int(step): int(number) for step, number in parts}
-    if len(found) < len(parts):
-        raise SamplerError(f"--{option} {word} names a step twice")
-    return found
-
-
-def _canonical(words: tuple[str, ...], table: "FactorTable", card: str) -> "str | Mapping[str, Level]":
-    """Read ``first``, ``argmin:FACTOR``, an expression, or levels such as ``camera=051``."""
-    if len(words) == 1 and not _LEVEL.match(words[0]):
-        name = words[0].removeprefix("argmin:")
-        if name != words[0]:
-            check_factors([name], table, card)
-        return words[0]
-    found = assignments(words, "--canonical", "level")
-    check_factors(found, table, card)
-    return {name: _level(table[name], word) for name, word in found.items()}
-
-
-def _level(factor: "Factor", word: str) -> "Level":
-    """Find the level that a word of the command line names."""
-    for level in factor.levels or ():
-        if str(level) == word or (not isinstance(level, str) and _same_number(level, word)):
-            return level
-    if factor.levels is None:
-        raise FactorError(
-            f'factor {factor.name!r} is continuous: use --canonical "{factor.name} == {word}", the first row of an '
-            f"orbit that satisfies it, or --canonical argmin:{factor.name}"
-        )
-    known = did_you_mean(word, [str(level) for level in factor.levels])
-    raise FactorError(f"factor {factor.name!r} has no level {word!r}{known}")
-
-
-def _same_number(level: float, word: str) -> bool:
-    try:
-        return float(word) == float(level)
-    except ValueError:
-        return False

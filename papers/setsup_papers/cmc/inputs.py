@@ -138,8 +138,8 @@ def group_numbers(batch: Batch, factors: Sequence[str]) -> Tensor | None:
     if missing:
         known = tuple(batch["factors"])
         raise SetsupError(
-            f"the data have no factor {missing[0]!r} to keep images apart by{did_you_mean(missing[0], known)}; name factors by "
-            "--method.apart"
+            f"the data have no factor {missing[0]!r} to keep images apart by{did_you_mean(missing[0], known)}; name "
+            "factors by --method.apart"
         )
     codes = torch.stack([batch["factors"][name].flatten().to(torch.int64) for name in factors], 1)
     numbers = torch.unique(codes, dim=0, return_inverse=True)[1]

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from setsup.errors import SetsupError, did_you_mean
-from setsup.experiments.optimisation import SGD, Adam, Constant, Optimiser, Schedule, optimise
+from setsup.experiments.configs import import_method
+from setsup.experiments.optimisation import SGD, Adam, Constant, Optimiser, Schedule
 
 if TYPE_CHECKING:
     import torch

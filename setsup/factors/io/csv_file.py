@@ -118,8 +118,8 @@ def _check_header(path: Path, header: list[str], delimiter: str, below: str) -> 
     if numbers or any(map(_IMAGE.fullmatch, cells)) or (alone and all(map(_LABELLED.fullmatch, [header[0], below]))):
         spaced = ", and separate its fields by commas" if alone and len(cells) > 1 else ""
         raise DataError(
-            f"{path} has no header: its first line is {abbreviate(delimiter.join(header))}; start it with column names, "
-            f"such as image,label{spaced}"
+            f"{path} has no header: its first line is {abbreviate(delimiter.join(header))}; start it with column "
+            f"names, such as image,label{spaced}"
         )
     for place, name in enumerate(header):
         if name in header[:place]:

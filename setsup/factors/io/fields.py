@@ -264,7 +264,8 @@ class Field:
             )
         known = did_you_mean(value, self._settled().levels or ())
         raise FactorError(
-            f"row {row + self._rows} (from 0) of column {self.name!r} has {abbreviate(value)}, which is not a level{known}"
+            f"row {row + self._rows} (from 0) of column {self.name!r} has {abbreviate(value)}, which is not "
+            f"a level{known}"
         )
 
     def _numbers(self, array: Any) -> Array:
@@ -281,7 +282,8 @@ class Field:
                 row = int(np.argmax(wrong))
                 text = values[int(index[row])].as_py()
                 raise FactorError(
-                    f"row {row + self._rows} (from 0) of column {self.name!r} has {abbreviate(text)}, which is not a number"
+                    f"row {row + self._rows} (from 0) of column {self.name!r} has {abbreviate(text)}, which is not "
+                    "a number"
                 )
             known = pc.if_else(
                 pa.array(sorts == Sort.BLANK), pa.scalar(None, pa.string()), pc.cast(pointed, pa.string())

@@ -78,8 +78,9 @@ class Fields:
     def done(self) -> None:
         """Refuse keys that nobody took."""
         for key in self._left:
+            line = self._line(key)
             raise DataError(
-                f"{self._file}: unknown key {reprlib.repr(self._place(key))}{did_you_mean(key, self._seen)}"
+                f"{self._file}{line}: unknown key {reprlib.repr(self._place(key))}{did_you_mean(key, self._seen)}"
             )
 
     def wrong(self, key: str, expected: str, value: object) -> DataError:

@@ -240,12 +240,10 @@ def drawable_groups(
             if few.all():
                 fix = "name fewer factors" if fewer else "name another factor"
         elif few.all():
-            fix = f"lower {spell_name('size')}{fewer}, or pass {spell(on_small_group='short')} or {spell(on_small_group='replace')}"
+            fix = f"lower {spell_name('size')}{fewer}, or pass {short} or {again}"
         else:
-            fix = (
-                f"lower {spell_name('size')}, or pass {spell(on_small_group='drop')} to leave them out, {spell(on_small_group='short')} "
-                f"or {spell(on_small_group='replace')}"
-            )
+            drop = spell(on_small_group="drop")
+            fix = f"lower {spell_name('size')}, or pass {drop} to leave them out, {short} or {again}"
         raise SamplerError(
             f"{int(few.sum()):,} of {len(groups):,} groups of {names} have fewer than the {need} rows{nearby} "
             f"that a draw takes (smallest: {named}); {fix}"

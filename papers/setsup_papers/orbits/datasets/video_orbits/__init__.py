@@ -8,7 +8,8 @@ canonical member the frame in which the face is turned least, ties decided by th
 
     video_orbits.extract("shows", "orbits")
     faces = setsup.load("video-orbits", root="orbits")
-    orbits = setsup.OrbitSampler(faces.factors, "track", sets=16, size=8, canonical={"canonical": True}, on_small_group="drop")
+    canonical = {"canonical": True}
+    orbits = setsup.OrbitSampler(faces.factors, "track", sets=16, size=8, canonical=canonical, on_small_group="drop")
 """
 
 from pathlib import Path
