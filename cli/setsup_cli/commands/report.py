@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-Examples: `setsup report` lists the reports; `setsup report abc/fig4a` reads the runs in ./runs, prints means and
-standard deviations over seeds, and the commands of missing runs. Runs on a substitute dataset, in another precision or
-with other settings are listed in separate lines. `setsup report --all` prints every table that has a measured value, of
-all papers; `--out page.html` writes them as one page.
+Examples: `setsup report` lists papers and groups, `setsup report abc` the reports of one; `setsup report abc/fig4a`
+reads the runs in ./runs, prints means and standard deviations over seeds, and the commands of missing runs. Runs on a
+substitute dataset, in another precision or with other settings are listed in separate lines. `setsup report --all`
+prints every table that has a measured value, of all papers; `--out page.html` writes them as one page.
 
 `setsup report factors DATASET --encoder A --encoder B RUNS ...` shows what frozen encoders, and runs, know about each
 factor of a dataset; `setsup report orbits DATASET RUNS ... --orbit FACTOR ... --encoder A` whether the members of an
@@ -69,7 +69,8 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     alone = {*words} <= {word, "--json", "--quiet", "-q", "--verbose", "-v"}
     if word not in _ENCODERS or (word == "orbits" and alone):  # which alone is the paper, whose reports are listed
         return subcommand
-    return _ENCODERS[word].SUBCOMMAND
+    found: Subcommand = _ENCODERS[word].SUBCOMMAND
+    return found
 
 
 def _list(options: Options, paper: str | None) -> int:
