@@ -281,6 +281,23 @@ def test_links_that_lead_out_are_left_out(birds: Path, caplog: pytest.LogCapture
     assert "swan" in setsup.open(birds, root=outside).factors["species"].levels
 
 
+@pytest.mark.parametrize("link", ["birds", "birds.zip", "named.zip"])
+def test_folders_and_archives_by_links_that_lead_out_are_refused(birds: Path, tmp_path: Path, link: str) -> None:
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        for path in birds.parent.rglob("*.png"):
+            archive.write(path, path.relative_to(birds.parent))
+    alone = tmp_path / "alone" / "birds.yaml"
+    alone.parent.mkdir()
+    alone.write_text(BIRDS.replace("  types:", "  archives: [named.zip]\n  types:"))
+    os.symlink(birds.parent if link == "birds" else tmp_path / "packed.zip", alone.parent / link)
+    with pytest.raises(DataError, match="leads out of"):
+        setsup.open(alone)
+    os.symlink(alone.parent, tmp_path / "link")  # the root itself may be one
+    (alone.parent / link).unlink()
+    (tmp_path / "packed.zip").rename(alone.parent / "packed.zip")
+    assert len(setsup.open(tmp_path / "link" / "birds.yaml")) == len(names())
+
+
 def test_expressions_take_time_in_proportion(birds: Path) -> None:
     image(birds.parent / ("a" * 200) / "000_ann.png", 1)
     for pattern in (
