@@ -18,7 +18,14 @@ from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
 from setsup.datasets.own.huggingface.hub import HUB_ADDRESS, may_be_on_hub
 from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, one_tar
-from setsup.datasets.registry import check_options, find_opener, is_name, opener_options
+from setsup.datasets.registry import (
+    check_options,
+    find_opener,
+    is_name,
+    manifest_opener,
+    open_manifest,
+    opener_options,
+)
 from setsup.datasets.signatures import MARKS
 from setsup.errors import DataError, about_file, did_you_mean, listed
 from setsup.factors.io.text_file import PARQUET, SHEETS, TABLES
@@ -28,7 +35,7 @@ from setsup.files.lfs import refuse_pointer
 __all__ = ["KINDS", "SourceKind", "find_kind", "is_table", "open", "options_of", "path_options"]
 
 SourceKind = Literal[
-    "benchmark", "rendered", "shards", "table", "images", "photographs", "arrays", "huggingface", "hub"
+    "benchmark", "rendered", "shards", "table", "images", "photographs", "arrays", "huggingface", "hub", "manifest"
 ]
 
 KINDS: dict[SourceKind, str] = {
@@ -41,10 +48,12 @@ KINDS: dict[SourceKind, str] = {
     "arrays": "a file of arrays",
     "huggingface": "a saved Hugging Face dataset",
     "hub": "a dataset of the Hugging Face Hub",
+    "manifest": "a manifest",
 }
 """What each kind of source is called in messages."""
 
 _ARRAYS = (".npz", ".npy")
+_MANIFESTS = (".yaml", ".yml")
 _UNPACKED = (".zip", ".tar")
 _HOMOGRAPHIES = ("H_1_[0-9]*", "*/H_1_[0-9]*")
 _LOOKED_AT = 1000  # entries of a folder among which images, or a name like that of the source, are sought
@@ -71,6 +80,7 @@ def open(
         - the name of a benchmark, one of :func:`setsup.names`;
         - a folder that ``setsup render`` or ``setsup shard`` wrote, or of tars that ``setsup index`` indexed;
         - a table in a CSV, Parquet or JSON lines file, as :func:`setsup.open_table` takes it;
+        - a manifest that describes images and their factors, ``"birds.yaml"``: docs/datasets/described.md;
         - a folder of images, or a zip or tar of one, as :func:`setsup.datasets.open_images` takes it;
         - a folder of photographs with homographies, as :func:`setsup.correspondence.open_photographs` takes it;
         - an ``.npz`` file, or a ``.npy`` with ``factors=``, as :func:`setsup.datasets.open_arrays` takes them;
@@ -80,7 +90,7 @@ def open(
 
         A string that is both a name and a path is the name: write ``"./mnist"`` or ``Path("mnist")`` for the path.
     root : Path or str, optional
-        Folder of a benchmark's published files, as for :func:`setsup.load`.
+        Folder of a benchmark's published files, as for :func:`setsup.load`, or of the files of a manifest.
     split : str, optional
         A split or one part of it, such as ``"train"``; only its rows are kept, and renumbered.
     where : str, optional
@@ -88,7 +98,8 @@ def open(
         renumbered.
     kind : str, optional
         What the source is, where that is not to be found out: ``"benchmark"``, ``"rendered"``, ``"shards"``,
-        ``"table"``, ``"images"``, ``"photographs"``, ``"arrays"``, ``"huggingface"`` or ``"hub"``.
+        ``"table"``, ``"images"``, ``"photographs"``, ``"arrays"``, ``"huggingface"``, ``"hub"`` or
+        ``"manifest"``.
     **options
         Options of what opens the source: those of a benchmark, of :func:`setsup.open_shards`,
         :func:`setsup.open_table`, :func:`setsup.datasets.open_images`, :func:`setsup.datasets.open_arrays`,
@@ -124,6 +135,9 @@ def open(
     kind = kind or find_kind(source)
     if kind == "benchmark":
         return load(str(source), root, split, where, **options)
+    if kind == "manifest":
+        with about_file(source):
+            return open_manifest(source, root, split, where, **options)
     if root is not None:
         raise DataError(f"{source} is {KINDS[kind]}, which needs no other files; leave out the root {root}")
     opener = _find_opener(source, kind)
@@ -153,6 +167,8 @@ def find_kind(source: Path | str) -> SourceKind:
         return "table"
     if path.suffix.lower() in _ARRAYS and not path.is_dir():
         return "arrays"
+    if path.suffix.lower() in _MANIFESTS and not path.is_dir():
+        return "manifest"
     if path.is_file() and path.name.lower().endswith(ARCHIVE_ENDINGS):
         return "images"
     # a catalogue of shards that is no file is reported by what reads it
@@ -206,6 +222,8 @@ def _find_opener(source: Path | str, kind: SourceKind) -> Callable[..., Any]:
     # what loads much more than the others is imported where it is opened
     if kind == "benchmark":
         return find_opener(str(source))
+    if kind == "manifest":
+        return manifest_opener(source)
     if kind == "rendered":
         from setsup.rendered.folder import open_rendered
 
@@ -301,6 +319,6 @@ def _neighbours(source: str) -> Iterator[str]:
     place, slash, _ = source.rstrip("/").rpartition("/")
     with suppress(OSError), os.scandir(expanded(place + slash)) as entries:
         for entry in islice(entries, _LOOKED_AT):
-            ends = (*TABLES, *PARQUET, *_ARRAYS, *ARCHIVE_ENDINGS)
+            ends = (*TABLES, *PARQUET, *_ARRAYS, *_MANIFESTS, *ARCHIVE_ENDINGS)
             if not entry.name.startswith(".") and (entry.is_dir() or entry.name.lower().endswith(ends)):
                 yield place + slash + entry.name

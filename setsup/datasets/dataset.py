@@ -18,7 +18,7 @@ from setsup.checks import check_arguments, check_instance, check_mapping, check_
 from setsup.datasets.display import dataset_html
 from setsup.datasets.modality import Modality
 from setsup.errors import DataError, RowError, UsageError, did_you_mean
-from setsup.factors.column_storage import check_rows
+from setsup.factors.column_storage import check_rows, freeze
 from setsup.factors.table import FactorTable
 from setsup.files.mapped import check_mapped
 from setsup.html import never_raises
@@ -230,7 +230,7 @@ class Selection(Dataset):
         """Number of each row in ``source``, (n,) int64, read-only."""
         if self._index is not None:
             return self._index
-        return _read_only(np.arange(len(self), dtype=np.int64))
+        return freeze(np.arange(len(self), dtype=np.int64))
 
     def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
         """Arrays of the given rows; see :meth:`Dataset.fetch`."""
@@ -278,13 +278,8 @@ def _table(source: Dataset, index: npt.NDArray[np.int64] | None) -> FactorTable:
 def _chain(source: Dataset, index: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
     """Rows of the dataset that is no selection itself; None for all of them."""
     if isinstance(source, Selection) and source._index is not None:
-        return source._index if index is None else _read_only(source._index[index])
-    return None if index is None else _read_only(index.copy())
-
-
-def _read_only(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    rows.flags.writeable = False
-    return rows
+        return source._index if index is None else freeze(source._index[index])
+    return None if index is None else freeze(index.copy())
 
 
 def of_row(method: F) -> F:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.modality import first_image
 from setsup.errors import SetsupError
 from setsup.html import block, counted, facts, image_row
 from setsup.random import fold, permute
@@ -38,7 +39,7 @@ def _shape(shape: tuple[int | None, ...]) -> str:
 
 def _previews(dataset: Any) -> str:
     """A few images of rows from all over the dataset; why not, where they cannot be read."""
-    name = next((name for name, kind in dataset.modalities.items() if kind.color), None)
+    name = first_image(dataset.modalities)
     if name is None:
         return ""
     try:

@@ -1,6 +1,6 @@
 """Description of one kind of array that a dataset fetches."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from setsup.checks import check_string
 from setsup.errors import DataError, abbreviate
 
-__all__ = ["Modality"]
+__all__ = ["Modality", "first_image"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +59,13 @@ class Modality:
             raise DataError(
                 f"a modality's dtype must be a name that numpy knows, not {abbreviate(self.dtype)}"
             ) from None
+
+    @property
+    def is_eight_bit_image(self) -> bool:
+        """Whether this is an image of 8 bits that any image format holds: grey, or colour with or without alpha."""
+        return bool(self.color) and self.dtype == "uint8" and len(self.shape) == 3 and self.shape[2] in (1, 3, 4)
+
+
+def first_image(modalities: Mapping[str, Modality]) -> str | None:
+    """Name of the first modality that holds images; None where there is none."""
+    return next((name for name, kind in modalities.items() if kind.color), None)

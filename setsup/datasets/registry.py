@@ -8,6 +8,9 @@ Another package offers datasets through the entry-point group ``setsup.datasets`
 where ``my_package.rooms`` is a module with a function ``open(root: Path | None) -> Dataset``, or that function itself
 (``"my_package.rooms:open_rooms"``). A manifest ``my-rooms.yaml`` in the folder of that module, like those of setsup's
 own benchmarks, gives the dataset a card with licence and citation, and named splits.
+
+A dataset that a manifest describes needs no module: the group ``setsup.manifests`` names a package with a folder
+``manifests``.
 """
 
 import os
@@ -26,13 +29,30 @@ from setsup.checks import check_arguments
 from setsup.datasets.adapters.missing_files import counting_left_out
 from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.dataset import Dataset
+from setsup.datasets.described import DescribedImages, open_described
 from setsup.datasets.published import check_published
 from setsup.errors import DataError, did_you_mean
+from setsup.files import Manifest, read_manifest
 from setsup.files.expand_user import expanded
-from setsup.files.manifests.packages import find_manifest, foreign_entries, load_manifest, manifest_names
+from setsup.files.manifests.packages import (
+    find_manifest,
+    foreign_entries,
+    foreign_manifests,
+    load_manifest,
+    manifest_names,
+)
 from setsup.optional import extra_command
 
-__all__ = ["check_options", "find_opener", "is_name", "load", "names", "opener_options"]
+__all__ = [
+    "check_options",
+    "find_opener",
+    "is_name",
+    "load",
+    "manifest_opener",
+    "names",
+    "open_manifest",
+    "opener_options",
+]
 
 Opener = Callable[..., object]
 
@@ -50,12 +70,12 @@ def names() -> list[str]:
     True
 
     """
-    return sorted({*manifest_names(), *foreign_entries()})
+    return sorted({*manifest_names(), *foreign_entries(), *foreign_manifests()})
 
 
 def is_name(name: str) -> bool:
     """Whether :func:`load` knows a dataset; other packages are looked through only where setsup has none."""
-    return name in manifest_names() or name in foreign_entries()
+    return name in manifest_names() or name in foreign_entries() or name in foreign_manifests()
 
 
 def load(
@@ -114,9 +134,53 @@ def load(
     manifest = find_manifest(name)
     if manifest is not None:
         check_published(dataset, manifest, options, sum(left_out))
+    return _selected(dataset, manifest, split, where)
+
+
+def open_manifest(
+    file: Path | str,
+    root: Path | str | None = None,
+    split: str | None = None,
+    where: str | None = None,
+    **options: Any,
+) -> Dataset:
+    """Open a dataset by a manifest of the user's own; parameters are those of :func:`load`, but for the path."""
+    opener = manifest_opener(file)
+    check_options(str(file), opener, options)
+    with counting_left_out() as left_out:
+        dataset: DescribedImages = opener(None if root is None else expanded(root), **options)
+    check_published(dataset, dataset.manifest, options, sum(left_out))
+    return _selected(dataset, dataset.manifest, split, where)
+
+
+def _selected(dataset: Dataset, manifest: Manifest | None, split: str | None, where: str | None) -> Dataset:
+    """Rows of a split, and of them those for which an expression holds."""
     if split is not None:
         dataset = open_split(dataset, split, () if manifest is None else manifest.splits)
     return dataset if where is None else dataset.where(where)
+
+
+def manifest_opener(file: Path | str) -> Callable[..., DescribedImages]:
+    """Make the function that opens the dataset of a user's own manifest."""
+    path = expanded(file)
+    manifest = read_manifest(path, own=True)
+
+    def opened(root: Path | str | None = None, size: tuple[int, int] | None = None) -> DescribedImages:
+        return open_described(manifest, _folder_of(path, manifest) if root is None else root, size, own=True)
+
+    return opened
+
+
+def _folder_of(path: Path, manifest: Manifest) -> Path:
+    """Where the files of a user's own manifest lie, unless another root is given."""
+    return path.parent if manifest.root is None else path.parent / expanded(manifest.root)
+
+
+def _described_opener(manifest: Manifest) -> Opener:
+    def opened(root: Path | str | None = None, size: tuple[int, int] | None = None) -> DescribedImages:
+        return open_described(manifest, root, size)
+
+    return opened
 
 
 def find_opener(name: str) -> Opener:
@@ -125,6 +189,13 @@ def find_opener(name: str) -> Opener:
         return _own(name)
     if (entry := foreign_entries().get(name)) is not None:
         return _foreign(entry)
+    if (file := foreign_manifests().get(name)) is not None:
+        manifest = read_manifest(file)
+        if manifest.layout is None:
+            raise DataError(
+                f"{file}: layout is missing; a manifest without code says which images and tables there are"
+            )
+        return _described_opener(manifest)
     if "/" in name or os.path.exists(expanded(name)):
         raise DataError(f"{name} is not the name of a benchmark; open paths and addresses with setsup.open({name!r})")
     raise DataError(f"there is no dataset {name!r}{did_you_mean(name, names())} (`setsup datasets` lists them)")
@@ -172,7 +243,10 @@ def _type(one: Parameter, among: dict[str, Any]) -> Any:
 
 
 def _own(name: str) -> Opener:
-    adapter = load_manifest(name).adapter
+    manifest = load_manifest(name)
+    if manifest.layout is not None:
+        return _described_opener(manifest)
+    adapter = manifest.adapter
     if adapter is None:
         raise DataError(f"setsup has a card of {name!r} but cannot open it yet; `setsup info {name}` shows the card")
     with _needed(name):

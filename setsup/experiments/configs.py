@@ -69,13 +69,13 @@ def fit_to_batch(config: MethodConfig, batch: "Batch") -> MethodConfig:
     fit_to = getattr(config, "fit_to", None)
     if not callable(fit_to):
         return config
-    found: MethodConfig = fit_to(batch)
-    if type(found) is not type(config):
+    fitted: MethodConfig = fit_to(batch)
+    if type(fitted) is not type(config):
         raise SetsupError(
-            f"{type(config).__name__}.fit_to gave {abbreviate(found)}: it returns settings of its own class, as "
+            f"{type(config).__name__}.fit_to gave {abbreviate(fitted)}: it returns settings of its own class, as "
             "dataclasses.replace does"
         )
-    return found
+    return fitted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

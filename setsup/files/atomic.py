@@ -11,7 +11,7 @@ from pathlib import Path
 
 from setsup.files.disk import disk_errors, make_folder
 
-__all__ = ["beside", "clear", "is_temporary", "settle", "written", "written_folder"]
+__all__ = ["beside", "clear", "flush", "is_temporary", "settle", "written", "written_folder"]
 
 _TEMPORARY = re.compile(rb"\..*-[0-9a-f]{8}-[0-9a-f]{12}\.tmp.*", re.DOTALL)
 
@@ -98,8 +98,8 @@ def written_folder(path: Path | str) -> Iterator[Path]:
             temporary.mkdir()
             yield temporary
             for file in temporary.rglob("*"):
-                _flush(file)
-            _flush(temporary)
+                flush(file)
+            flush(temporary)
             _swap(temporary, path)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -108,9 +108,9 @@ def written_folder(path: Path | str) -> Iterator[Path]:
 
 def settle(temporary: Path, path: Path) -> None:
     """Flush a finished temporary file to the disk and rename it to `path`."""
-    _flush(temporary)
+    flush(temporary)
     temporary.replace(path)
-    _flush(path.parent)
+    flush(path.parent)
 
 
 def clear(path: Path) -> None:
@@ -153,10 +153,10 @@ def _swap(temporary: Path, path: Path) -> None:
             old.rename(path)
             raise
         shutil.rmtree(old, ignore_errors=True)
-    _flush(path.parent)
+    flush(path.parent)
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
     """Have the disk keep what was written: content of a file, names in a folder."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

@@ -10,6 +10,7 @@ from PIL import Image, ImageDraw
 
 from setsup.arrays import Array
 from setsup.datasets.dataset import Dataset
+from setsup.datasets.modality import first_image
 from setsup.errors import DataError, SetsupError
 from setsup.pages.answers import Answer, DamagedRows, Query
 from setsup.pages.places import without_folders
@@ -32,7 +33,7 @@ _LEAST = 5  # pixels: arrays with fewer are no images
 
 def image_modality(dataset: Dataset) -> str | None:
     """Name of the first modality that holds images; None where there is none."""
-    return next((name for name, kind in dataset.modalities.items() if kind.color), None)
+    return first_image(dataset.modalities)
 
 
 def thumbs_of(dataset: Dataset, query: Query, images: bool) -> Answer:

@@ -1,7 +1,6 @@
 """Render a dataset to disk: an interrupted job resumes and produces identical output."""
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, nullcontext
@@ -16,6 +15,7 @@ from setsup.arrays import Rows
 from setsup.datasets.dataset import Selection
 from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.files import disk_errors, locked, need_space, written
+from setsup.files.atomic import flush
 from setsup.files.expand_user import expanded
 from setsup.jobs import Ray, Unit, check_processes, run
 from setsup.jobs.cluster import Cluster
@@ -299,7 +299,7 @@ def _finish(folder: Path, layout: Layout) -> None:
     """Merge remaining parts, flush all files, and remove the progress file."""
     with disk_errors(folder / ABOUT):
         for name in layout.arrays:
-            _flush(folder / f"{name}.npy")
+            flush(folder / f"{name}.npy")
         found = {} if not (folder / NAMES).exists() else json.loads((folder / NAMES).read_bytes())
         parts = folder / PARTS
         for part in sorted(parts.glob("[0-9a-f]*.json")):
@@ -315,18 +315,7 @@ def _finish(folder: Path, layout: Layout) -> None:
         for left in folder.glob(".*.tmp*"):  # of a process that was killed while it wrote one
             left.unlink(missing_ok=True)
         (folder / PROGRESS).unlink()
-        _flush(folder)
-
-
-def _flush(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    except OSError:
-        if not path.is_dir():  # some network disks cannot flush a folder
-            raise
-    finally:
-        os.close(file)
+        flush(folder)
 
 
 def _as_rendered(dataset: Any) -> RenderedDataset:

@@ -191,7 +191,12 @@ def test_the_list(setsup: Run) -> None:
     words = setsup("report").out
     listed = setsup("report", "--json").json
     assert {"abc/fig3a", "abc/fig4d", "abc/figS2", "abc/mnist"} <= {report["name"] for report in listed}
-    assert all(report["name"] in words and report["shows"] in words for report in listed)
+    for paper in {report["name"].partition("/")[0] for report in listed}:
+        of_paper = [report for report in listed if report["name"].partition("/")[0] == paper]
+        assert f"{paper}: {len(of_paper)}" in words
+        shown = setsup("report", paper).out
+        assert all(report["name"] in shown and report["shows"] in shown for report in of_paper)
+        assert len(shown.splitlines()) == len(of_paper)
 
 
 class TestAll:

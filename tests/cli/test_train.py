@@ -50,9 +50,15 @@ class TestListing:
         for words in (["train"], ["train", "--help"]):
             found = setsup(*words)
             assert (found.code, found.err) == (0, "")
-            lines = [line.split() for line in found.out.splitlines()]
-            for entry in listed:
-                assert [entry["preset"], *entry["shows"].split()] in lines
+            shown = " ".join(found.out.split())
+            for paper in {entry["preset"].partition("/")[0] for entry in listed}:
+                count = sum(entry["preset"].partition("/")[0] == paper for entry in listed)
+                assert f"{paper}: {count}" in shown
+        for paper in ("abc", "orbits", "pixels", "cmc", "dcodr"):
+            lines = [line.split() for line in setsup("train", paper).out.splitlines()]
+            of_paper = [entry for entry in listed if entry["preset"].partition("/")[0] == paper]
+            assert lines == [[entry["preset"], *entry["shows"].split()] for entry in of_paper]
+            assert setsup("train", paper, "--json").json == of_paper
 
     def test_a_preset_explains_its_settings(self, setsup: Run) -> None:
         found = setsup("train", "abc/fig3a", "--help")

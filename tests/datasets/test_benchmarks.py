@@ -15,6 +15,7 @@ import pytest
 import setsup
 from setsup.datasets import Dataset
 from setsup.datasets.images import check_size
+from setsup.datasets.registry import find_opener
 from setsup.errors import DataError, SetsupError
 from setsup.files import load_manifest
 from setsup_cli.main import main
@@ -97,7 +98,7 @@ def test_hugging_face_takes_it(dataset):
 
 
 def test_a_size_that_is_none_is_refused(release):
-    opened = importlib.import_module(load_manifest(release[0]).adapter).open
+    opened = find_opener(release[0])
     for option in {"size", "crop"} & set(inspect.signature(opened).parameters):
         with pytest.raises(SetsupError, match=rf"^{option} must be \(height, width\)") as found:
             setsup.load(*release, **{option: (1.5, 2)})
@@ -112,7 +113,7 @@ def test_sizes_that_are_none_are_refused(wrong):
 
 
 def test_its_folder_may_be_a_text(release, dataset):
-    found = importlib.import_module(load_manifest(release[0]).adapter).open(str(release[1]))
+    found = find_opener(release[0])(str(release[1]))
     assert found.factors.names == dataset.factors.names
     assert len(found) == len(dataset)
 

@@ -14,7 +14,7 @@ PAGE = (FOLDER / "benchmarks.md").read_text(encoding="utf-8")
 NAMES = [
     name
     for name in manifest_names()
-    if load_manifest(name).adapter.startswith(("setsup.datasets.benchmarks.", "setsup_papers."))
+    if (load_manifest(name).adapter or "").startswith(("setsup.datasets.benchmarks.", "setsup_papers."))
 ]
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from setsup.errors import DataError
 from setsup.files import Manifest, data_places, find_root, load_manifest, manifest_names
-from setsup.files.manifests.packages import find_manifest, foreign_entries
-from setsup_cli.advice import advise_command
+from setsup.files.manifests.packages import find_manifest, foreign_entries, foreign_manifests
 from setsup_cli.output import show_json, show_table
 from setsup_cli.parsing.arguments import DEFAULT, Common
+from setsup_cli.suggestions import advise_command
 
 __all__ = ["HELP", "Options", "foreign", "present", "run"]
 
@@ -42,7 +42,8 @@ def run(options: Options) -> int:
 
 def foreign() -> dict[str, str]:
     """Datasets of other packages, with the name of the package; neither they nor numpy are imported."""
-    return {name: entry.dist.name if entry.dist else entry.module for name, entry in foreign_entries().items()}
+    found = {name: entry.dist.name if entry.dist else entry.module for name, entry in foreign_entries().items()}
+    return found | {name: file.parent.parent.name for name, file in foreign_manifests().items()}
 
 
 def present(manifest: Manifest, root: Path | None = None) -> bool | None:

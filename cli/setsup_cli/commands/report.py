@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 from setsup.errors import DataError, SetsupError, require_modules
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
-from setsup_cli.advice import advise, advise_command
 from setsup_cli.encoders import invariance, knowledge, orbits
 from setsup_cli.output import say, show_json, show_table
 from setsup_cli.output_paths import Force, moved, write_file, write_image
@@ -17,6 +16,8 @@ from setsup_cli.parsing.arguments import Common, flag, option
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
 from setsup_cli.report_printing import print_report
+from setsup_cli.suggestions import advise, advise_command
+from setsup_cli.training.describing import is_paper, list_names, list_paper
 
 if TYPE_CHECKING:
     from setsup.experiments import FilledReport
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-Examples: `setsup report` lists the reports; `setsup report abc/fig4a` reads the runs in ./runs, prints means and
-standard deviations over seeds, and the commands of missing runs. Runs on a substitute dataset, in another precision or
-with other settings are listed in separate lines. `setsup report --all` prints every table that has a measured value, of
-all papers; `--out page.html` writes them as one page.
+Examples: `setsup report` lists papers and groups, `setsup report abc` the reports of one; `setsup report abc/fig4a`
+reads the runs in ./runs, prints means and standard deviations over seeds, and the commands of missing runs. Runs on a
+substitute dataset, in another precision or with other settings are listed in separate lines. `setsup report --all`
+prints every table that has a measured value, of all papers; `--out page.html` writes them as one page.
 
 `setsup report factors DATASET --encoder A --encoder B RUNS ...` shows what frozen encoders, and runs, know about each
 factor of a dataset; `setsup report orbits DATASET RUNS ... --orbit FACTOR ... --encoder A` whether the members of an
@@ -37,6 +38,7 @@ domain can be read from them. `setsup report factors --help` and the like list t
 _ENCODERS = {module.NAME: module for module in (knowledge, orbits, invariance)}
 """Reports on encoders, which have options of their own."""
 _DEFAULT = Path("runs")
+_LISTED = "Reports by papers and groups, with their number; `setsup report abc` lists those of one paper."
 _PAGES = (".html", ".htm")
 
 
@@ -64,7 +66,27 @@ class Options(Common):
 def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     """Options of the reports on encoders, which have their own."""
     word = next((word for word in words if not word.startswith("-")), "")
-    return _ENCODERS[word].SUBCOMMAND if word in _ENCODERS else subcommand
+    alone = {*words} <= {word, "--json", "--quiet", "-q", "--verbose", "-v"}
+    if word not in _ENCODERS or (word == "orbits" and alone):  # which alone is the paper, whose reports are listed
+        return subcommand
+    found: Subcommand = _ENCODERS[word].SUBCOMMAND
+    return found
+
+
+def _list(options: Options, paper: str | None) -> int:
+    """List the papers, or the reports of one; for machines all reports."""
+    from setsup.experiments.report.registry import reports
+
+    known = {name: report for name, report in reports().items() if paper in (None, name.partition("/")[0])}
+    if options.json:
+        show_json([{"name": name, "shows": report.shows, "source": report.source} for name, report in known.items()])
+    elif paper is None:
+        say(f"{list_names(known)}\n\n{_LISTED}\n")
+        show_table(["report", "what it shows"], [[name, module.SHOWS] for name, module in _ENCODERS.items()])
+        advise_command(options, ["setsup", "report", next(iter(known))])
+    else:
+        say(list_paper(paper, {name: report.shows for name, report in known.items()}))
+    return 0
 
 
 def run(options: "Options | knowledge.Options | orbits.Options | invariance.Options") -> int:
@@ -80,16 +102,10 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
     from setsup.experiments.report.registry import find_report, report_on, reports
 
     if options.report is None and options.preset is None:
-        listed = reports()
-        if options.json:
-            show_json(
-                [{"name": name, "shows": report.shows, "source": report.source} for name, report in listed.items()]
-            )
-        else:
-            rows = [[name, report.shows] for name, report in listed.items()]
-            show_table(["report", "what it shows"], [*rows, *([name, one.SHOWS] for name, one in _ENCODERS.items())])
-            advise_command(options, ["setsup", "report", next(iter(listed))])
-        return 0
+        return _list(options, None)
+    if options.preset is None and options.runs is None and options.out is None and not _DEFAULT.is_dir():
+        if is_paper(options.report, reports()):
+            return _list(options, options.report)
     out = None if options.out is None else expanded(options.out)
     page = out is not None and out.suffix.lower() in _PAGES
     if out is not None:

@@ -1,27 +1,36 @@
 """``setsup sample``: draws sets, and writes the draws and a contact sheet."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from setsup.errors import SamplerError
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
-from setsup_cli.advice import advise, python_command, sampler_call
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.output_paths import Force, moved
-from setsup_cli.parsing.arguments import Source, option
+from setsup_cli.parsing.arguments import Common, Source, option
 from setsup_cli.parsing.own_samplers import find_class
-from setsup_cli.parsing.sampling import build_sampler, check_factor_lists, choose_sampler, fill_defaults
+from setsup_cli.parsing.parser import Subcommand
+from setsup_cli.parsing.sampler_help import select_help
+from setsup_cli.parsing.sampler_options import option_fields
+from setsup_cli.parsing.sampling import (
+    build_sampler,
+    check_factor_lists,
+    choose_family,
+    fill_defaults,
+    read_options,
+)
 from setsup_cli.parsing.source import assignments, card_command, find_source, open_call, open_source
+from setsup_cli.suggestions import advise, python_command, sampler_call
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.reports import PairWords, SetWords
     from setsup.samplers import Draw, Sampler
 
-__all__ = ["HELP", "Options", "run"]
+__all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
 Examples: `setsup sample --inactive wall_hue`, which needs no download; `setsup sample mnist --root FOLDER --inactive
@@ -33,227 +42,17 @@ _SETS_SHOWN = 16
 _PLACES = ("dataset", "table", "root", "index", "relist", "option")
 """Options with the location of the data, which a replay is given again."""
 
-_OUTPUT = ("replay", "out", "force", "format", "tile", "title", "json", "quiet", "verbose")
-"""Options that a replay has besides."""
-
 _TILES = (8, 1024)
 
-_RECORDED = ("benchmark", "table", "images", "arrays", "huggingface", "hub")
+_RECORDED = ("benchmark", "table", "images", "arrays", "huggingface", "hub", "manifest")
 """Kinds of sources whose options are recorded for replays."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options(Source):
-    """Options of the subcommand."""
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions(Common):
+    """Options of what is drawn and written, whatever the sampler."""
 
-    inactive: Annotated[
-        tuple[str, ...] | None, option("FACTOR ...", "Draw sets within which these factors are fixed.")
-    ] = None
-    active: Annotated[
-        tuple[str, ...] | None, option("FACTOR ...", "Draw sets within which all factors but these are fixed.")
-    ] = None
-    domain: Annotated[
-        tuple[str, ...] | None,
-        option("FACTOR ...", "Draw batches of several domains, one for each combination of these factors."),
-    ] = None
-    orbit: Annotated[
-        tuple[str, ...] | None,
-        option(
-            "FACTOR ...", "Draw orbits, one for each combination of these factors; whole ones unless --size is given."
-        ),
-    ] = None
-    triplets: Annotated[
-        tuple[str, ...] | None,
-        option(
-            "FACTOR ...", "Draw triplets: anchor and positive share the values of these factors, the negative does not."
-        ),
-    ] = None
-
-    pairs: Annotated[
-        str | None,
-        option(
-            "K",
-            "Draw pairs that differ in K factors, chosen for each pair: a number, a range such as 1-3, or any; "
-            "0:1,100:1-3 gives K = 1 to 3 from step 100 on.",
-        ),
-    ] = None
-    change: Annotated[
-        tuple[str, ...] | None, option("FACTOR ...", "Draw pairs that differ in exactly these factors.")
-    ] = None
-    share: Annotated[
-        tuple[str, ...] | None,
-        option("FACTOR ...", "Draw pairs that are equal in these factors and differ in all others."),
-    ] = None
-    rank: Annotated[
-        tuple[str, ...] | None,
-        option("FACTOR ...", "Draw pairs of any rows, and say which has the higher level of these ordinal factors."),
-    ] = None
-
-    episode: Annotated[
-        tuple[str, ...] | None,
-        option("FACTOR ...", "Draw few-shot episodes, whose classes are the combinations of these factors."),
-    ] = None
-
-    hierarchy: Annotated[
-        tuple[str, ...] | None,
-        option(
-            "FACTOR=N ...",
-            "Draw sets within several levels of groups, the outermost first: N values of each factor within each of "
-            "the factor before.",
-        ),
-    ] = None
-
-    sequence: Annotated[
-        tuple[str, ...] | None,
-        option("FACTOR ...", "Draw pairs of rows near in time, from one combination of these factors each."),
-    ] = None
-    time: Annotated[str | None, option("FACTOR", "Factor that says when a row of a --sequence was taken.")] = None
-    window: Annotated[
-        float | None, option("NUMBER", "Largest difference in --time of a pair's second row, which is later.", "1")
-    ] = None
-
-    neighbours: Annotated[
-        tuple[str, ...] | None,
-        option(
-            "FILE ...",
-            "Draw rows with some of their nearest neighbours, from a table of `setsup embed --neighbours`; "
-            "0:FILE 100:FILE gives one from step 0 and one from step 100 on.",
-        ),
-    ] = None
-    ranks: Annotated[
-        tuple[str, ...] | None,
-        option(
-            "R-R",
-            "First and last rank of --neighbours, such as 1-20; negative=1-20 draws the positive from all rows that "
-            "satisfy --positive.",
-            "all of the table",
-        ),
-    ] = None
-
-    positive: Annotated[
-        str | None,
-        option(
-            "CONSTRAINT",
-            'Draw triplets whose positive satisfies "id == anchor.id and camera != anchor.camera"; with --negative.',
-        ),
-    ] = None
-    negative: Annotated[str | None, option("CONSTRAINT", 'What the negative satisfies, such as "id != anchor.id".')] = (
-        None
-    )
-    members: Annotated[
-        str | None,
-        option("CONSTRAINT", "What the members of an orbit but the first, its anchor, satisfy, as for --positive."),
-    ] = None
-
-    sampler: Annotated[
-        str | None,
-        option("FILE.py:CLASS", "Draw by a sampler of your own, from a Python file or from a module (MODULE:CLASS)."),
-    ] = None
-    argument: Annotated[
-        tuple[str, ...] | None,
-        option("NAME=VALUE ...", "Arguments of your own --sampler, as JSON has them, or strings."),
-    ] = None
-
-    size: Annotated[
-        int | str | None,
-        option(
-            "N",
-            "Set size; 4,12 gives each set a size of its own, 0:4,100:8 the size 8 from step 100 on.",
-            "32, or 8 with --hierarchy; for your own data the size of the smallest group, up to 32",
-        ),
-    ] = None
-    sets: Annotated[
-        int | None, option("N", "Sets per step.", "2 sets, 32 triplets or pairs; up to 4 domains, 8 orbits")
-    ] = None
-    seed: Annotated[int, option("N", "Random seed.")] = 0
     steps: Annotated[int, option("N", "Number of steps, from step 0 on.", alias="-n")] = 1
-    where: Annotated[
-        str | None, option("EXPRESSION", "Draw only from rows such as \"scale >= 1.0 and shape != 'cube'\".")
-    ] = None
-    weights: Annotated[
-        str | None, option("FACTOR", "Factor of numbers: the relative probability of each row within its group.")
-    ] = None
-    unconstrained: Annotated[int, option("N", "Leave the last N sets of a step unconstrained.")] = 0
-    random: Annotated[
-        int | str | None,
-        option(
-            "N",
-            "Fix a random subset of N of the --inactive factors, drawn again for each step; 0:3,100:1 gives N = 1 from "
-            "step 100 on.",
-        ),
-    ] = None
-    choose: Annotated[
-        Literal["levels", "groups", "rows"] | None,
-        option(
-            "levels|groups|rows",
-            "Distribution of a set's fixed values: uniform over each factor's levels, over groups, or over rows.",
-            "levels",
-        ),
-    ] = None
-    values: Annotated[
-        Literal["independent", "equal", "different"] | None,
-        option("independent|equal|different", "Relation of the fixed values of a step's sets.", "independent"),
-    ] = None
-    domains: Annotated[
-        Literal["balanced", "all", "independent"] | None,
-        option(
-            "balanced|all|independent",
-            "Domains of a batch: --sets domains, each equally often, or all domains, or --sets domains chosen for each "
-            "step, without passes over the data.",
-            "balanced",
-        ),
-    ] = None
-    small: Annotated[
-        Literal["error", "drop", "short", "replace"] | None,
-        option("error|drop|short|replace", "What to do with groups smaller than a set.", "error"),
-    ] = None
-    tolerance: Annotated[
-        tuple[str, ...] | None,
-        option("FACTOR=NUMBER ...", "Fix a continuous factor to within NUMBER of the value of an anchor."),
-    ] = None
-    ways: Annotated[int | None, option("N", "Classes of an episode.", "up to 5")] = None
-    shots: Annotated[int | None, option("N", "Support rows of each class of an episode.", "1")] = None
-    queries: Annotated[
-        int | None,
-        option("N", "Query rows of each class of an episode.", "15; for your own data up to what each class has"),
-    ] = None
-    across: Annotated[
-        tuple[str, ...] | None,
-        option(
-            "FACTOR ...", "Draw an episode's support from one combination of these factors, its query from another."
-        ),
-    ] = None
-    within: Annotated[
-        tuple[str, ...] | None, option("FACTOR ...", "Draw each episode from one combination of these factors.")
-    ] = None
-    canonical: Annotated[
-        tuple[str, ...] | None,
-        option(
-            "MEMBER ...",
-            "Canonical member of each orbit: first, argmin:FACTOR, FACTOR=LEVEL ..., or the first row that "
-            "satisfies an expression, as for --where.",
-        ),
-    ] = None
-
-    among: Annotated[
-        tuple[str, ...] | None, option("FACTOR ...", "Factors that pairs may differ in.", "all factors")
-    ] = None
-    radius: Annotated[
-        tuple[str, ...] | None,
-        option(
-            "FACTOR=N ...",
-            "Steps between the levels of a pair, at most; one number for all ordinal and cyclic factors.",
-        ),
-    ] = None
-    differ: Annotated[
-        Literal["yes", "no"] | None,
-        option(
-            "yes|no",
-            "Whether pairs differ in every changed factor, or have it drawn again, and it may coincide.",
-            "yes",
-        ),
-    ] = None
-
     replay: Annotated[
         Path | None,
         option("DRAWS.JSONL", "Repeat the draws that this file records, and verify that they are the same."),
@@ -269,7 +68,28 @@ class Options(Source):
     title: Annotated[str | None, option("TEXT", "Heading of the sheet.", "dataset, sets and seed")] = None
 
 
-def run(options: Options) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _SourceAndOutput(OutputOptions, Source):
+    """Options besides those of samplers."""
+
+
+Options: Any = make_dataclass(
+    "Options",
+    option_fields(),
+    bases=(_SourceAndOutput,),
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    namespace={"__module__": __name__, "__doc__": "Options of the subcommand."},
+)
+
+
+def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
+    """For help, the options that it shows."""
+    return select_help(subcommand, words, OutputOptions) if {"-h", "--help"} & {*words} else subcommand
+
+
+def run(options: Any) -> int:
     """Draw, write, print."""
     if options.steps < 1:
         raise SamplerError(f"--steps must be 1 or more, not {options.steps}")
@@ -319,13 +139,14 @@ class _Drawn:
     opening: Source
 
 
-def _draw(options: Options) -> _Drawn:
-    given = _given(options)
-    kind = choose_sampler(given)
-    check_factor_lists(given)
+def _draw(options: Any) -> _Drawn:
+    values = read_options(options)
+    key = choose_family(values)
+    if options.dataset is None and options.table is None:
+        check_factor_lists(values)
     source, of = find_source(options)
     dataset = open_source(options)
-    if kind is None:
+    if key is None:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
             "choose what sets fix: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets, "
@@ -333,8 +154,8 @@ def _draw(options: Options) -> _Drawn:
             f"factors of {dataset.name}: {', '.join(names)}"
         )
     card = card_command(options)
-    given, notes = fill_defaults(kind, given, dataset.factors, card, own=of != "benchmark")
-    sampler = build_sampler(kind, given, dataset.factors, card)
+    values, notes = fill_defaults(key, values, dataset.factors, card, own=of != "benchmark")
+    sampler = build_sampler(key, values, dataset.factors, card)
     table: dict[str, Any] | None = None
     if of == "table" or options.kinds:
         table = {"image": options.image, "kinds": assignments(options.kinds or (), "--kinds", "kind")}
@@ -351,7 +172,7 @@ def _draw(options: Options) -> _Drawn:
 
 def _hint(drawn: _Drawn, folder: Path) -> dict[str, Any]:
     """Where the data lie, for replays on this machine; nothing for a benchmark, which has a name."""
-    from setsup_cli.hints import source_hint
+    from setsup_cli.source_location import source_hint
 
     source, of = find_source(drawn.opening)
     if of == "benchmark":
@@ -362,18 +183,13 @@ def _hint(drawn: _Drawn, folder: Path) -> dict[str, Any]:
     return {"source": source_hint(source, of, folder, others)}
 
 
-def _given(options: Options) -> dict[str, Any]:
-    """Options that have another value than their default."""
-    values = {field.name: (getattr(options, field.name), field.default) for field in fields(Options)}
-    return {name: value for name, (value, default) in values.items() if value != default}
-
-
-def _replay(options: Options, path: Path) -> _Drawn:
+def _replay(options: Any, path: Path) -> _Drawn:
     from setsup_cli.draws import read_draws
 
-    for name in _given(options):
-        if name not in (*_PLACES, *_OUTPUT, "sampler"):
-            raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{name}")
+    kept = {*_PLACES, *(member.name for member in fields(OutputOptions) if member.name != "steps"), "sampler"}
+    for member in fields(Options):
+        if member.name not in kept and getattr(options, member.name) != member.default:
+            raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{member.name}")
     recorded = read_draws(path)
     named = options.dataset is not None or options.table is not None
     source, of = find_source(options) if named else (None, None)

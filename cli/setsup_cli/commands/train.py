@@ -14,7 +14,7 @@ from setsup_cli.parsing.arguments import Common, DatasetOptions, Image, Kinds, R
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand, parse_known
 from setsup_cli.parsing.settings import Setting, setting_fields, short_fields, typed_settings
-from setsup_cli.training.describing import list_presets, speaks
+from setsup_cli.training.describing import is_paper, list_names, list_paper, speaks
 from setsup_cli.training.running import check_points, plan_points, train_points
 from setsup_cli.training.sweep import read_points
 from setsup_cli.training.train_args import NO_SETTINGS, Asked, find, read_asked, read_file
@@ -31,6 +31,8 @@ All settings of a preset are options: `setsup train abc/fig3a --help` lists them
 
 
 _ALIASES = {"steps": "-n"}
+_LISTED = "Presets by papers and groups, with their number; `setsup train cmc` lists those of one paper."
+_OUTPUT = ("--json", "--quiet", "-q", "--verbose", "-v")
 
 
 def _presets(context: object) -> Iterable[str]:
@@ -135,7 +137,10 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     """Add the settings of the preset that words name, or a list of the presets."""
     given = parse_known(subcommand, words)
     if given.preset is None and given.config is None:
-        return subcommand._replace(help=f"{HELP}\n\n{list_presets()}")
+        return subcommand._replace(help=f"{HELP}\n\n{_LISTED}\n\n{list_names(_presets(None))}")
+    if given.config is None and {*words} <= {given.preset, *_OUTPUT} and is_paper(given.preset, _presets(None)):
+        if given.preset not in _presets(None) or _is_without_data(find(given.preset, shrink=False)):
+            return subcommand  # its presets are listed
     if not {"-h", "--help"} & set(words):
         require_modules("train needs", "torch", "lightning")
     namespace: dict[str, Any] = {}
@@ -159,6 +164,13 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     return Subcommand("train", options, f"{preset.name}: {preset.shows}.{seeds}", given.preset or "")
 
 
+def _is_without_data(preset: "Preset") -> bool:
+    """Whether a preset is for data of the user's own, and trains nothing without their name."""
+    from setsup.experiments.data import YOURS
+
+    return preset.data is not None and preset.data.name == YOURS
+
+
 def short_options(preset: "Preset") -> list["Setting"]:
     """Options for the short names of a preset's settings; SetsupError for one that another option has."""
     names = [one.name for one in (*fields(Options), *fields(preset))]
@@ -178,8 +190,8 @@ def _defaults(file: "TrainingFile", config: "RunConfig") -> list[tuple[str, Any,
 
 def run(options: Any) -> int:
     """Train and print, or list the presets."""
-    if options.preset is None and options.file is None:
-        return _list(options.json)
+    if type(options) is Options:
+        return _list(options.preset, options.json)
     from setsup.experiments.training.monitoring.loggers import need_logger
 
     for name in options.log or ():
@@ -199,13 +211,18 @@ def run(options: Any) -> int:
         return 0  # Lightning kills the run where one of its processes fails
 
 
-def _list(as_json: bool) -> int:
-    if as_json:
-        from setsup.experiments import presets
+def _list(paper: str | None, as_json: bool) -> int:
+    """List the papers, or the presets of one; for machines all presets."""
+    from setsup.experiments import presets
 
-        show_json([{"preset": preset.name, "shows": preset.shows} for preset in presets().values()])
+    shown = {name: preset.shows for name, preset in presets().items()}
+    if as_json:
+        names = [name for name in shown if paper in (None, name.partition("/")[0])]
+        show_json([{"preset": name, "shows": shown[name]} for name in names])
+    elif paper is None:
+        say(f"{list_names(shown)}\n\n{_LISTED}\n\n{HELP}")
     else:
-        say(f"{list_presets()}\n\n{HELP}")
+        say(list_paper(paper, shown))
     return 0
 
 

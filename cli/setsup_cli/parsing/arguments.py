@@ -15,6 +15,7 @@ from setsup_cli.parsing.values import convert_words
 
 __all__ = [
     "DEFAULT",
+    "OUTPUT",
     "Checkpoint",
     "Common",
     "Dataset",
@@ -34,7 +35,8 @@ __all__ = [
 DEFAULT = "shapes3d-procedural"
 """The dataset of subcommands without a dataset: rendered on demand, no download."""
 
-_OUTPUT = Group("Output", sort_key=2)  # last in the help
+OUTPUT = Group("Output", sort_key=2)
+"""Options of the output, last in the help."""
 
 
 def option(metavar: str, text: str, default: str = "", **more: Any) -> Parameter:
@@ -113,9 +115,9 @@ Checkpoint = Annotated[
 class Common:
     """Options of all subcommands."""
 
-    json: Annotated[bool, flag("Output JSON.", group=_OUTPUT)] = False
-    quiet: Annotated[bool, flag("No progress and no advice on standard error.", group=_OUTPUT, alias="-q")] = False
-    verbose: Annotated[bool, flag("Log details to standard error.", group=_OUTPUT, alias="-v")] = False
+    json: Annotated[bool, flag("Output JSON.", group=OUTPUT)] = False
+    quiet: Annotated[bool, flag("No progress and no advice on standard error.", group=OUTPUT, alias="-q")] = False
+    verbose: Annotated[bool, flag("Log details to standard error.", group=OUTPUT, alias="-v")] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["find_extra_attributes"]
 
-_KNOWN = ("name", "factors", "modalities", "cpu_bound", "previews", "prepare", "skipped")
+_KNOWN = ("name", "factors", "modalities", "cpu_bound", "previews", "prepare", "skipped", "manifest")
 """Attributes that every dataset has, that have a subcommand, or whose content a warning says."""
 
 

@@ -40,13 +40,13 @@ def find_class(word: str) -> "type[Sampler]":
     return found
 
 
-def build_own(given: Mapping[str, Any], options: Mapping[str, Any], table: "FactorTable") -> "Sampler":
+def build_own(options: Mapping[str, Any], table: "FactorTable") -> "Sampler":
     """Build a sampler of the user's own from the options that its constructor has, and from ``--argument``."""
-    kind = find_class(given["sampler"])
+    kind = find_class(options["sampler"])
     takes = list(inspect.signature(kind).parameters)[1:]
     arguments = {name: value for name, value in options.items() if name not in ("argument", "sampler")}
     arguments |= {
-        name: _value(word) for name, word in assignments(given.get("argument", ()), "--argument", "value").items()
+        name: _value(word) for name, word in assignments(options.get("argument", ()), "--argument", "value").items()
     }
     for name in arguments:
         if name not in takes:

@@ -6,6 +6,7 @@ class.
 
 import re
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import MISSING, Field, fields
@@ -31,12 +32,16 @@ __all__ = ["Subcommand", "complete", "parse", "parse_known", "print_help"]
 
 
 class Subcommand(NamedTuple):
-    """A subcommand: its name, its class of options, its help, and the name on which its options depend."""
+    """A subcommand: its name, its class of options, its help, and the name on which its options depend.
+
+    ``more`` ends its help: names and what is said of each.
+    """
 
     name: str
     options: type
     help: str
     depends: str = ""
+    more: Sequence[tuple[str, str]] = ()
 
     @property
     def command(self) -> str:
@@ -61,7 +66,7 @@ def _app(subcommands: Sequence[Subcommand]) -> App:
         print_error=False,
         suppress_keyboard_interrupt=False,
     )  # fmt: skip
-    for name, options, text, _ in subcommands:
+    for name, options, text, *_ in subcommands:
         labels = [_parameter(one).metavar or "" for one in fields(options) if not one.kw_only]
         usage = " ".join(["Usage: setsup", name, *labels, "[OPTIONS]"])
         app.command(_collector(options), name=name, help=_unwrap(text), usage=usage)
@@ -127,7 +132,17 @@ def print_help(subcommand: Subcommand, line: str) -> None:
     app = _app([subcommand._replace(help=f"{line}\n\n{subcommand.help}")])
     app.help_formatter = NarrowFormatter() if screen.width < NARROW else DefaultFormatter(column_specs=_columns)
     app.help_print([subcommand.name], console=screen)
-    sys.stdout.write(text.getvalue())
+    sys.stdout.write(
+        text.getvalue() + "".join(_lines(name, about, screen.width, NARROW) for name, about in subcommand.more)
+    )
+
+
+def _lines(name: str, about: str, width: int, narrow: int) -> str:
+    """Lines of an entry: beside its name, or below it on a narrow terminal."""
+    indent = " " * (14 if width >= narrow else 6) if name else ""
+    first = "" if not name else f"  {name:<11} " if width >= narrow else f"  {name}\n{indent}"
+    lines = textwrap.wrap(about, max(width - len(indent) - 1, 1), break_long_words=False, break_on_hyphens=False)
+    return first + f"\n{indent}".join(lines) + "\n"
 
 
 def complete(subcommands: Sequence[Subcommand], words: Sequence[str]) -> None:

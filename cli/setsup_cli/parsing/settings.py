@@ -14,7 +14,17 @@ from setsup.errors import SetsupError
 from setsup_cli.parsing.arguments import option
 from setsup_cli.parsing.values import alternatives, convert_words, metavar, write_value
 
-__all__ = ["NOT_GIVEN", "changed", "helps", "nested", "setting_fields", "short_fields", "short_names", "typed_settings"]
+__all__ = [
+    "NOT_GIVEN",
+    "changed",
+    "described",
+    "helps",
+    "nested",
+    "setting_fields",
+    "short_fields",
+    "short_names",
+    "typed_settings",
+]
 
 _SETTINGS = Group("Settings", sort_key=1.5)
 _WORDS = (int, float, str, NoneType)
@@ -192,9 +202,16 @@ def helps(kind: type) -> dict[str, str]:
     """Descriptions of attributes or parameters in numpydoc, by name."""
     found: dict[str, str] = {}
     for base in reversed(kind.__mro__):
-        section = _DESCRIBED.search((base.__doc__ and getdoc(base)) or "")
-        for names, text in _entries(section.group(1) if section else ""):
-            found |= dict.fromkeys(names.split(", "), _plain(text))
+        found |= described((base.__doc__ and getdoc(base)) or "")
+    return found
+
+
+def described(docstring: str) -> dict[str, str]:
+    """Descriptions in one docstring, by name."""
+    found: dict[str, str] = {}
+    section = _DESCRIBED.search(docstring)
+    for names, text in _entries(section.group(1) if section else ""):
+        found |= dict.fromkeys(names.split(", "), _plain(text))
     return found
 
 

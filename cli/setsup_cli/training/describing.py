@@ -2,7 +2,8 @@
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from setsup_cli.parsing.settings import short_names
@@ -20,7 +21,9 @@ __all__ = [
     "describe_begin",
     "describe_plan",
     "describe_result",
-    "list_presets",
+    "is_paper",
+    "list_names",
+    "list_paper",
     "plan_json",
     "result_json",
     "speaks",
@@ -35,16 +38,28 @@ def speaks() -> bool:
     return all(os.environ.get(name, "0") == "0" for name in _RANKS)
 
 
-def list_presets() -> str:
-    """Presets with a line each, a block for each paper."""
-    from setsup.experiments import presets
+def list_names(names: Iterable[str]) -> str:
+    """Papers with their groups, and how many of the names each has: ``cmc: 94``, and ``fig6 16`` in it."""
+    groups = Counter((paper, rest.partition("-")[0]) for paper, _, rest in (name.partition("/") for name in names))
+    papers = dict.fromkeys(paper for paper, _ in groups)
+    lines = []
+    for paper in papers:
+        parts = {group: count for (of, group), count in groups.items() if of == paper}
+        listed = ", ".join(f"{group} {count}" for group, count in parts.items() if group)
+        lines.append(f"{paper}: {sum(parts.values())}" + (f" ({listed})" if listed else ""))
+    return "\n\n".join(lines)
 
-    known = presets()
-    width = max(map(len, known))
-    papers: dict[str, list[str]] = {}
-    for name, preset in known.items():
-        papers.setdefault(name.partition("/")[0], []).append(f"  {name:<{width}}  {preset.shows}")
-    return "\n\n".join("\n".join([f"{paper}:", *lines]) for paper, lines in papers.items())
+
+def list_paper(paper: str, shown: Mapping[str, str]) -> str:
+    """The names of a paper with a line each."""
+    found = {name: line for name, line in shown.items() if name.partition("/")[0] == paper}
+    width = max(map(len, found))
+    return "\n".join(f"{name:<{width}}  {line}" for name, line in found.items())
+
+
+def is_paper(word: str | None, names: Iterable[str]) -> bool:
+    """Whether a word is what several names begin with, before a slash."""
+    return any(name.startswith(f"{word}/") for name in names)
 
 
 def describe(asked: Asked) -> Iterator[str]:

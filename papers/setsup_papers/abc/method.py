@@ -91,8 +91,8 @@ class ABC(LightningModule):
 
     def embed(self, batch: Batch) -> Tensor:
         """Embeddings of a batch's images, (sets, size, d) float."""
-        found: Tensor = self.encoder(batch["image"])
-        return found
+        embedded: Tensor = self.encoder(batch["image"])
+        return embedded
 
     def loss(self, batch: Batch) -> Tensor:
         """The objective on a batch.

@@ -24,7 +24,7 @@ def compared(datasets: Sequence[str]) -> tuple[Claim, ...]:
     """
     own, baselines = ([_labels(dataset, methods) for dataset in datasets] for methods in (_OWN, _BASELINES))
     rows = tuple(label for both in zip(baselines, own, strict=True) for labels in both for label in labels)
-    less = [Comparison(one, "<", other, f"probes: {_DOMAIN}") for one, other in zip(own, baselines, strict=True)]
+    less = [Comparison(ours, "<", theirs, f"probes: {_DOMAIN}") for ours, theirs in zip(own, baselines, strict=True)]
     informed = [
         Comparison(_labels(dataset, ("DCoDR",)), ">", _labels(dataset, ("LORD",)), f"probes: {_ATTRIBUTES}", by=-_NEAR)
         for dataset in datasets

@@ -52,9 +52,9 @@ def draw_partners(groups: Tensor, *, other: bool = False) -> tuple[Tensor, Tenso
     """
     same, itself = groups[:, None] == groups, torch.eye(len(groups), dtype=torch.bool, device=groups.device)
     eligible = ~same if other else same & ~itself
-    found = eligible.any(1)
-    weights = torch.where(found[:, None], eligible, itself)
-    return torch.multinomial(weights.float(), 1)[:, 0], found
+    paired = eligible.any(1)
+    weights = torch.where(paired[:, None], eligible, itself)
+    return torch.multinomial(weights.float(), 1)[:, 0], paired
 
 
 class DRNET(LightningModule):
@@ -138,11 +138,11 @@ class DRNET(LightningModule):
         encoded = self._encode(batch)
         optimisers: Any = self.optimizers()
         discriminating, training = optimisers
-        found = self._discriminator_loss(encoded)
-        minimise(self, discriminating, found)
+        discriminator_loss = self._discriminator_loss(encoded)
+        minimise(self, discriminating, discriminator_loss)
         loss = self._main_loss(encoded)
         minimise(self, training, loss)
-        self.log("discriminator", found)
+        self.log("discriminator", discriminator_loss)
         self.log("loss", loss)
 
     def configure_optimizers(self) -> Any:
@@ -150,7 +150,7 @@ class DRNET(LightningModule):
         networks = self.content, self.pose, self.decoder
         others = [parameter for network in networks for parameter in network.parameters()]
         trained = self.discriminator.parameters(), others
-        return [fuse(torch.optim.Adam(some, self.settings.rate, self.settings.betas)) for some in trained]
+        return [fuse(torch.optim.Adam(weights, self.settings.rate, self.settings.betas)) for weights in trained]
 
     def _encode(self, batch: Batch) -> "_Encoded":
         """Codes of the images that take part, and pairs of them."""
@@ -174,7 +174,7 @@ class DRNET(LightningModule):
 
     def _main_loss(self, encoded: "_Encoded") -> Tensor:
         images, content, poses, partners = encoded.images, encoded.content, encoded.poses, encoded.partners
-        decoded = self.decoder(content[partners], [one[partners] for one in encoded.maps], poses)
+        decoded = self.decoder(content[partners], [maps[partners] for maps in encoded.maps], poses)
         told = self.discriminator(poses, poses[partners].detach())
         terms = {
             "reconstruction": functional.mse_loss(decoded.float(), images),
@@ -189,10 +189,10 @@ class DRNET(LightningModule):
     def _discriminator_loss(self, encoded: "_Encoded") -> Tensor:
         """Mean of the cross-entropies on pairs of one domain and of two, without a gradient for poses."""
         poses = encoded.poses.detach()
-        one = self.discriminator(poses, poses[encoded.partners])[encoded.paired]
-        two = self.discriminator(poses, poses[encoded.strangers])[encoded.apart]
+        same = self.discriminator(poses, poses[encoded.partners])[encoded.paired]
+        apart = self.discriminator(poses, poses[encoded.strangers])[encoded.apart]
         # softplus(-x) and softplus(x) are the cross-entropies with 1 and 0
-        return (functional.softplus(-one).sum() / max(len(one), 1) + functional.softplus(two).mean()) / 2
+        return (functional.softplus(-same).sum() / max(len(same), 1) + functional.softplus(apart).mean()) / 2
 
 
 class _Encoded(NamedTuple):

@@ -94,8 +94,8 @@ class LORD(LightningModule):
 
     def embed(self, batch: Batch) -> Tensor:
         """Codes of a batch's images, (sets, size, content) float32, of rows that were trained on only."""
-        found: Tensor = self.codes(batch["indices"])
-        return found
+        codes: Tensor = self.codes(batch["indices"])
+        return codes
 
     def loss(self, batch: Batch) -> Tensor:
         """The objective on a batch; its terms are logged. There is no noise in evaluation mode.
@@ -338,4 +338,4 @@ def _scheduled(optimiser: torch.optim.Adam, shares: list[Callable[[int], float]]
 
 
 def _below(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): one for name, one in weights.items() if name.startswith(prefix)}
+    return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}

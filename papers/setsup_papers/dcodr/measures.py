@@ -113,13 +113,13 @@ class InvarianceProbes(DeepProbeSettings):
         ``ideal`` is the share of the most frequent domain of the test, ``informativeness`` the mean over attributes.
         """
         rows = self.rows(trained, self.domain if self.resplit else None)
-        factors = {_DOMAIN: self.domain, **{one: split_attribute(one) for one in self.attributes}}
-        found = _probe(trained, rows, factors, self.training)
-        values = {_DOMAIN: found[_DOMAIN]["accuracy"], "ideal": found[_DOMAIN]["majority"]}
+        factors = {_DOMAIN: self.domain, **{attribute: split_attribute(attribute) for attribute in self.attributes}}
+        probed = _probe(trained, rows, factors, self.training)
+        values = {_DOMAIN: probed[_DOMAIN]["accuracy"], "ideal": probed[_DOMAIN]["majority"]}
         if self.attributes:
-            values["informativeness"] = float(np.mean([found[one]["accuracy"] for one in self.attributes]))
-        values |= {one: found[one]["accuracy"] for one in self.attributes}
-        values |= {f"majority: {one}": found[one]["majority"] for one in self.attributes}
+            values["informativeness"] = float(np.mean([probed[attribute]["accuracy"] for attribute in self.attributes]))
+        values |= {attribute: probed[attribute]["accuracy"] for attribute in self.attributes}
+        values |= {f"majority: {attribute}": probed[attribute]["majority"] for attribute in self.attributes}
         return Measured(values=values)
 
 
@@ -133,19 +133,19 @@ def _probe(
     def compute(keys: Sequence[str]) -> dict[str, dict[str, float]]:
         classes = [rows.classes(combinations[key]) for key in keys]
         fit, test = (np.stack([both[part] for both in classes], axis=1) for part in (0, 1))
-        found = evaluation.deep_probes(
+        probes = evaluation.deep_probes(
             rows.fit.embedded, fit, rows.test.embedded, test, seed=trained.seed, device=trained.device, **how
         )
-        columns = {"accuracy": found.accuracy, "majority": found.majority, "epoch": found.epochs}
+        columns = {"accuracy": probes.accuracy, "majority": probes.majority, "epoch": probes.epochs}
         return {key: {what: float(of[at]) for what, of in columns.items()} for at, key in enumerate(keys)}
 
-    found = trained.parts("deep-probes", {**rows.about, **how}, list(combinations), compute)
-    return {name: found[" ".join(names)] for name, names in factors.items()}
+    kept = trained.parts("deep-probes", {**rows.about, **how}, list(combinations), compute)
+    return {name: kept[" ".join(names)] for name, names in factors.items()}
 
 
 def _check_labels(attributes: Sequence[str], taken: Sequence[str]) -> None:
     """Refuse attributes whose names are those of other results."""
-    if same := next((one for one in attributes if one in taken), None):
+    if same := next((attribute for attribute in attributes if attribute in taken), None):
         raise SetsupError(
             f"an attribute cannot be called {same!r}, as one of the results is: rename the factor, or leave it out"
         )

@@ -162,9 +162,9 @@ class DCoDR(LightningModule):
         keep = batch["mask"].flatten()
         whole = bool(keep.all())
 
-        def kept(some: Tensor) -> Tensor:
-            some = some.flatten(0, 1)
-            return some if whole else some[keep]
+        def kept(values: Tensor) -> Tensor:
+            values = values.flatten(0, 1)
+            return values if whole else values[keep]
 
         images = kept(batch["image"])
         codes = self._codes(images)
@@ -172,7 +172,7 @@ class DCoDR(LightningModule):
         if settings.positives:
             copies = kept(self._copies(batch))
             if copies.ndim > images.ndim:
-                anchors, near = (self._codes(one) for one in copies.unbind(1))
+                anchors, near = (self._codes(copy) for copy in copies.unbind(1))
             else:
                 near = self._codes(copies)
         contrast = domain_contrast_loss(
@@ -206,7 +206,10 @@ class DCoDR(LightningModule):
             ([self.styles], settings.style_rate),
         ]
         groups = [
-            {"params": [one for module in modules if module is not None for one in module.parameters()], "lr": rate}
+            {
+                "params": [weights for module in modules if module is not None for weights in module.parameters()],
+                "lr": rate,
+            }
             for modules, rate in parts
         ]
         adam = fuse(torch.optim.Adam([group for group in groups if group["params"]], betas=_BETAS))

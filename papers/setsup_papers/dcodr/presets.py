@@ -212,7 +212,11 @@ def shrink_preset(preset: Preset) -> Preset:
         steps=STEPS[preset.name.removeprefix(f"dcodr/{dataset}")],
         seeds=3,
         checkpoint_every=100,
-        evaluations={name: _shrink_evaluation(one) for name, one in preset.evaluations.items() if name != "transforms"},
+        evaluations={
+            name: _shrink_evaluation(evaluation)
+            for name, evaluation in preset.evaluations.items()
+            if name != "transforms"
+        },
     )
 
 
@@ -223,7 +227,7 @@ def _shrink_method(method: Any) -> Any:
     if isinstance(method, DCoDRSettings):
         return replace(method, **_NARROW, **_FAST)
     known = {"channels": (32, 64, 128, 256), "lazy_codes": True, **_NARROW}
-    return replace(method, **{one.name: known[one.name] for one in fields(method) if one.name in known})
+    return replace(method, **{setting.name: known[setting.name] for setting in fields(method) if setting.name in known})
 
 
 def _shrink_evaluation(evaluation: Evaluation) -> Evaluation:

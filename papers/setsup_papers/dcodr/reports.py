@@ -12,7 +12,7 @@ from setsup_papers.dcodr.presets import COMPARED, ENDS, FIGURE_4, TABLE_1
 
 __all__ = ["REPORTS"]
 
-_NAMES = {one.title: one.name for one in BENCHMARKS.values()}
+_NAMES = {benchmark.title: benchmark.name for benchmark in BENCHMARKS.values()}
 _OWN = ("DCoDR-norec", "DCoDR")
 _SHUFFLED = {method: f"{method}, no domain negatives" for method in _OWN}
 
@@ -24,7 +24,7 @@ _READ = (f"probes: {_DOMAIN}", f"probes: {_ATTRIBUTES}")
 _PROBED = (Column(_DOMAIN, "domain, lower is better"), Column(_IDEAL, "ideal"), Column(_ATTRIBUTES, "attributes"))
 """Columns of a report on probes."""
 
-_PROBED_BESIDE = tuple(Column(f"probes: {one.key}", one.name) for one in _PROBED)
+_PROBED_BESIDE = tuple(Column(f"probes: {column.key}", column.name) for column in _PROBED)
 """The same in a report on probes and other evaluations."""
 
 _References = dict[tuple[str, str], Reference]

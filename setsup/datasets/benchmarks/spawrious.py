@@ -80,7 +80,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     Raises
     ------
     DataError
-        There is no release, or one of its folders lacks images.
+        There is no release, or one of its folders lacks images or has others beside them.
 
     """
     size = check_size(size)
@@ -99,7 +99,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     order = np.lexsort((numbers, of, at, copies))
     copies, at, of = copies[order], at[order], of[order]
     rank = _rank(copies, at, of)
-    there = _whole_folders(copies, at, of, release)
+    there = _whole_folders(copies, at, of, numbers[order], release)
     factors = [
         (Factor("breed", Kind.NOMINAL, _BREEDS), of),
         (Factor("location", Kind.NOMINAL, _PLACES), at),
@@ -113,15 +113,28 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     return ImageFilesDataset("spawrious", table_of(factors), MemberImages(release, places[order]), size)
 
 
-def _whole_folders(copies: Places, at: Places, of: Places, release: MemberIndex) -> npt.NDArray[np.bool_]:
-    """Which combinations of copy, place and breed are there; refuse those that lack images."""
-    counts = np.bincount(np.ravel_multi_index((copies, at, of), _GRID), minlength=math.prod(_GRID))
-    short = np.flatnonzero((counts > 0) & (counts < _EACH)).tolist()
-    if short:
+def _whole_folders(
+    copies: Places, at: Places, of: Places, numbers: Places, release: MemberIndex
+) -> npt.NDArray[np.bool_]:
+    """Which combinations of copy, place and breed are there; refuse those that lack images, or have others.
+
+    All are (images,) and sorted.
+    """
+    cells = np.ravel_multi_index((copies, at, of), _GRID)
+    counts = np.bincount(cells, minlength=math.prod(_GRID))
+    repeated = np.zeros(len(counts), bool)
+    repeated[cells[1:][(np.diff(cells) == 0) & (np.diff(numbers) == 0)]] = True
+    for wrong, what in (
+        ((counts > 0) & (counts < _EACH), f"folders with fewer than {_EACH:,} images"),
+        (counts > _EACH, f"folders with more than {_EACH:,} images"),
+        (repeated, "folders with two images of one number"),
+    ):
+        if not wrong.any():
+            continue
         names = [f"{copy}/{_PLACES[place]}/{_BREEDS[breed]}" for copy, place, breed in np.argwhere(np.ones(_GRID))]
-        lacking = [f"{names[cell]} ({counts[cell]:,})" for cell in short]
+        listed = [f"{names[cell]} ({counts[cell]:,})" for cell in np.flatnonzero(wrong).tolist()]
         raise DataError(
-            f"spawrious: {release.source} has folders with fewer than {_EACH:,} images: {some(lacking)}; the "
+            f"spawrious: {release.source} has {what}: {some(listed)}; the "
             "environments of the challenges are the first images of a folder, and would shift: unpack the release "
             "again, or open it as a folder of images"
         )

@@ -11,6 +11,7 @@ from setsup.experiments.registry import find_preset
 from setsup.experiments.settings import fit, nest, put, unnest
 from setsup.files.expand_user import expanded
 from setsup.files.manifests.strict_yaml import read_yaml
+from setsup.files.manifests.validators import yes
 
 __all__ = ["CONFIG", "TrainingFile", "config_content", "format_config", "read_config"]
 
@@ -80,7 +81,7 @@ def read_config(path: Path, name: str | None = None) -> TrainingFile:
     if name is None:
         name = title if own is None else f"{path.parent / expanded(own)}:{title}"
     seeds, root = fields.get("seeds", _seeds), fields.get("root", _text)
-    substitute, shrink = fields.get("substitute", _flag), fields.get("smoke", _flag)
+    substitute, shrink = fields.get("substitute", yes), fields.get("smoke", yes)
     settings, config = fields.get("settings", _mapping), fields.get("config", _mapping)
     fields.done()
     try:
@@ -129,12 +130,6 @@ def _dumper() -> Any:
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError("a string")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("true or false")
     return value
 
 

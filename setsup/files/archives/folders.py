@@ -18,12 +18,13 @@ __all__ = ["list_folder", "unchanged"]
 _log = logging.getLogger("setsup")
 
 
-def list_folder(folder: Path, apart: Path, hidden: bool = False) -> Listing:
+def list_folder(folder: Path, apart: Path, hidden: bool = False, inside: bool = False) -> Listing:
     """List the regular files below a folder.
 
     A link to a folder is entered, unless it leads back to a folder that contains it. Broken links, sockets
     and the like are left out, and so is what is being written here, or was when its process was killed; so are folders
     that may not be entered, but the listing is not to be kept then. Hidden folders are entered only where `hidden`.
+    Where `inside`, links that lead out of the folder are left out, with a warning.
     """
     top = os.fsencode(folder)
     names: list[bytes] = []
@@ -31,6 +32,7 @@ def list_folder(folder: Path, apart: Path, hidden: bool = False) -> Listing:
     seen: list[tuple[bytes, int]] = []
     whole = True
     not_listed = _identity(os.stat(apart)) if os.path.isdir(apart) else None
+    within = os.path.realpath(top) if inside else None
     # relative name, and the folders on the way there, by which a loop is known
     waiting: list[tuple[bytes, frozenset[tuple[int, int]]]] = [(b"", frozenset())]
     with progress(None, f"listing {folder.name}", "files") as advance:
@@ -43,7 +45,7 @@ def list_folder(folder: Path, apart: Path, hidden: bool = False) -> Listing:
                 identity = _identity(about)
                 if identity in above or identity == not_listed:
                     continue
-                inner = _read(place, below + b"/" if below else b"", names, sizes, hidden, advance)
+                inner = _read(place, below + b"/" if below else b"", names, sizes, hidden, within, advance)
             except OSError as error:
                 if not below:
                     raise DamagedFile.unreadable(folder, error) from error
@@ -82,10 +84,25 @@ def _identity(about: os.stat_result) -> tuple[int, int]:
     return about.st_dev, about.st_ino
 
 
+def _leads_into(path: bytes, folder: bytes) -> bool:
+    """Whether a link ends in a folder or below it."""
+    target = os.path.realpath(path)
+    return target == folder or target.startswith(folder.rstrip(b"/") + b"/")
+
+
 def _read(
-    place: bytes, below: bytes, names: list[bytes], sizes: list[int], hidden: bool, advance: Advance
+    place: bytes,
+    below: bytes,
+    names: list[bytes],
+    sizes: list[int],
+    hidden: bool,
+    within: bytes | None,
+    advance: Advance,
 ) -> list[bytes]:
-    """Add the files of one folder, whose names begin with `below`; returns its folders."""
+    """Add the files of one folder, whose names begin with `below`; returns its folders.
+
+    Links that lead out of the folder `within` are left out.
+    """
     folders = []
     before = len(names)
     with os.scandir(place) as entries:
@@ -93,7 +110,9 @@ def _read(
             if entry.name.startswith(b".") and (not hidden or is_temporary(entry.name)):
                 continue
             try:
-                if entry.is_dir():
+                if within is not None and entry.is_symlink() and not _leads_into(entry.path, within):
+                    _log.warning("%s leads out of %s; it is left out", *map(os.fsdecode, (entry.path, within)))
+                elif entry.is_dir():
                     folders.append(below + entry.name)
                 elif entry.is_file():
                     sizes.append(entry.stat().st_size)

@@ -53,7 +53,8 @@ class About:
 
     ``ctime_ns`` tells an archive that replaced one of the same size and time. An index of another is made again, but an
     archive that is open stays open, since a new link or owner sets the time, too.
-    ``nested`` says that of a tar the files of the tars in it were listed; ``hidden``, that hidden files were, too.
+    ``nested`` says that of a tar the files of the tars in it were listed; ``hidden``, that hidden files were, too;
+    ``inside``, that links that lead out of a folder were left out.
     """
 
     source: str
@@ -63,9 +64,10 @@ class About:
     nested: bool = False
     hidden: bool = False
     ctime_ns: int = field(default=0, compare=False)
+    inside: bool = False
 
     @classmethod
-    def of(cls, source: Path, nested: bool = False, hidden: bool = False) -> "About":
+    def of(cls, source: Path, nested: bool = False, hidden: bool = False, inside: bool = False) -> "About":
         """Look at a source."""
         kind = archive_kind(source)
         try:
@@ -74,13 +76,17 @@ class About:
         except OSError as error:
             raise unreadable(source, error) from error
         if kind == "folder":
-            return cls(path, kind, 0, 0, hidden=hidden)
+            return cls(path, kind, 0, 0, hidden=hidden, inside=inside)
         return cls(path, kind, found.st_size, found.st_mtime_ns, nested and kind == "tar", hidden, found.st_ctime_ns)
 
     def kept(self) -> Path:
         """Where its index is kept."""
-        key = sha256(os.fsencode(self.source) + b"\0nested" * self.nested + b"\0hidden" * self.hidden).hexdigest()[:32]
-        return cache_folder() / _FOLDER / f"{key}.arrow"
+        ways = b"\0nested" * self.nested + b"\0hidden" * self.hidden + b"\0inside" * self.inside
+        return cache_folder() / _FOLDER / f"{sha256(os.fsencode(self.source) + ways).hexdigest()[:32]}.arrow"
+
+    def written(self) -> dict[str, Any]:
+        """What a kept index says of it; indexes that were kept before know no ``inside``."""
+        return {name: value for name, value in asdict(self).items() if name != "inside" or value}
 
 
 class Index:
@@ -130,9 +136,11 @@ class Index:
         return Row(self.name(place), *(column[place] for column in self._columns))
 
 
-def load_index(source: Path, nested: bool = False, relist: bool = False, hidden: bool = False) -> Index:
+def load_index(
+    source: Path, nested: bool = False, relist: bool = False, hidden: bool = False, inside: bool = False
+) -> Index:
     """Index of a folder, a zip or a tar; from the cache folder where it is there and still true, unless `relist`."""
-    about = About.of(source, nested, hidden)
+    about = About.of(source, nested, hidden, inside)
     target = about.kept()
     listed: list[Any] = []
 
@@ -179,7 +187,7 @@ def load_joined(key: str, parts: Callable[[], Sequence[tuple[Any, npt.NDArray[np
 def _listed(source: Path, about: About) -> tuple[Any, Any]:
     """List a source as it is now: batches of the files and of the folders, None in place of those not to be kept."""
     if about.kind == "folder":
-        found = list_folder(source, cache_folder() / _FOLDER, about.hidden)
+        found = list_folder(source, cache_folder() / _FOLDER, about.hidden, about.inside)
     else:
         try:
             with open_file(source) as (file, size):
@@ -244,7 +252,7 @@ def _worth_keeping(about: About, files: Any, folders: Any) -> bool:
 def _save(target: Path, about: About, files: Any, folders: Any) -> None:
     import pyarrow as pa
 
-    told = {"version": _VERSION, "made_of": asdict(about), "checks": [_digest(files), _digest(folders)]}
+    told = {"version": _VERSION, "made_of": about.written(), "checks": [_digest(files), _digest(folders)]}
     schema = _schema({_KEY: json.dumps(told).encode()})
     with written(target) as part, pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
         writer.write_batch(files)
@@ -261,7 +269,7 @@ def _kept(target: Path, about: About, source: Path) -> Index | None:
         with pa.memory_map(str(target)) as mapped:
             reader = pa.ipc.open_file(mapped)
             told = json.loads((reader.schema.metadata or {})[_KEY])
-            if told["version"] != _VERSION or told["made_of"] != asdict(about):
+            if told["version"] != _VERSION or told["made_of"] != about.written():
                 return None
             if reader.num_record_batches != 2 or not reader.schema.equals(_schema()):
                 raise ValueError("it has other columns")

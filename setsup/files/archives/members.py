@@ -73,7 +73,14 @@ class MemberIndex:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: the index is mapped where it arrives."""
         about = self._index.about
-        return _reopen, (os.fsdecode(self._top), self.prefix, self._index.digest, about.nested, about.hidden)
+        return _reopen, (
+            os.fsdecode(self._top),
+            self.prefix,
+            self._index.digest,
+            about.nested,
+            about.hidden,
+            about.inside,
+        )
 
     def __len__(self) -> int:
         """Count the files."""
@@ -291,7 +298,9 @@ class MemberIndex:
         return place if place < len(self) and self._index.name(self._start + place) == whole else -1
 
 
-def open_members(source: Path | str, nested: bool = False, relist: bool = False, hidden: bool = False) -> MemberIndex:
+def open_members(
+    source: Path | str, nested: bool = False, relist: bool = False, hidden: bool = False, inside: bool = False
+) -> MemberIndex:
     """Open a folder, a zip or a tar, told apart by their content.
 
     Its files are listed once, and the index is cached until the source changes, which sizes and modification times
@@ -311,6 +320,8 @@ def open_members(source: Path | str, nested: bool = False, relist: bool = False,
         List the files again, and replace the cached index: for file systems whose times do not show changes.
     hidden : bool
         Also list hidden files, and those in hidden folders.
+    inside : bool
+        Leave out links of a folder that lead out of it, with a warning.
 
     Raises
     ------
@@ -329,13 +340,13 @@ def open_members(source: Path | str, nested: bool = False, relist: bool = False,
 
     """
     source = Path(source)
-    index = load_index(source, nested, relist, hidden)
+    index = load_index(source, nested, relist, hidden, inside)
     return MemberIndex(source, os.fsencode(source.absolute()), index, index.archive(source), "", 0, len(index))
 
 
-def _reopen(source: str, prefix: str, digest: int, nested: bool, hidden: bool) -> MemberIndex:
+def _reopen(source: str, prefix: str, digest: int, nested: bool, hidden: bool, inside: bool = False) -> MemberIndex:
     """Open in this process what was pickled in another one."""
-    found = open_members(source, nested=nested, hidden=hidden)
+    found = open_members(source, nested=nested, hidden=hidden, inside=inside)
     if found._index.digest != digest:
         raise DataError(f"{source} has changed since the dataset was opened; open it again")
     return found.under(prefix)

@@ -3,7 +3,7 @@
 import logging
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from setsup.arrays import Places
 from setsup.errors import DataError
 from setsup.files.archives.joined_members import join_members
 from setsup.files.archives.listing import find_matches
-from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.release_root import find_top, find_tops
 
 __all__ = ["join_parts", "warn_of_others"]
@@ -24,12 +24,12 @@ _log = logging.getLogger("setsup")
 
 
 def join_parts(
-    folder: Path, holds: Sequence[str], archives: Sequence[str], parts: str, nested: bool
+    folder: Path, holds: Sequence[str], archives: Sequence[str], parts: str, look: Callable[[Path], MemberIndex]
 ) -> tuple[MemberIndex | None, list[Path]]:
     """Join what is unpacked in a folder and all archives of a release there; None where that is no release.
 
     Unpacked files come first. Returns the paths of the archives, too. Parameters are those of
-    :func:`setsup.files.find_members`.
+    :func:`setsup.files.find_members`; `look` opens a folder or an archive.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def join_parts(
         An archive is damaged, and nothing is unpacked beside it.
 
     """
-    whole = open_members(folder, nested)
+    whole = look(folder)
     places = whole.matching(rf"(?:[^/]+/){{0,2}}(?:{parts})")[0].tolist()
     paths = [path for path in map(whole.path, places) if path is not None]
     paths += [folder / each for each in archives if os.path.isfile(folder / each)]
@@ -45,7 +45,7 @@ def join_parts(
     found = _parts_of(whole, holds)
     for path in paths:
         try:
-            found += _parts_of(open_members(path, nested), holds)
+            found += _parts_of(look(path), holds)
         except DataError as error:
             if not found or found[0].source != folder:
                 raise
@@ -59,7 +59,11 @@ def join_parts(
 
 
 def warn_of_others(
-    name: str, found: MemberIndex, holds: Sequence[str], others: Iterable[tuple[Path, bool]], nested: bool
+    name: str,
+    found: MemberIndex,
+    holds: Sequence[str],
+    others: Iterable[tuple[Path, bool]],
+    look: Callable[[Path], MemberIndex],
 ) -> None:
     """Warn of files of a release that lie in other folders and archives than the one that is read.
 
@@ -67,10 +71,10 @@ def warn_of_others(
     as a whole.
     """
     depth = found.prefix.count("/")
-    left = {found.source: _tops_in(open_members(found.source, nested), holds, [depth]) if depth else []}
+    left = {found.source: _tops_in(look(found.source), holds, [depth]) if depth else []}
     for path, named in others:
         try:
-            members = open_members(path, nested)
+            members = look(path)
         except DataError:
             continue  # whatever is wrong with it, it is not what was opened
         parts = _parts_of(members, holds)

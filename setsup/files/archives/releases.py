@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from setsup.errors import DataError
@@ -27,6 +28,7 @@ def find_members(
     archives: Sequence[str] = (),
     nested: bool = False,
     parts: str | None = None,
+    own: bool = False,
 ) -> MemberIndex:
     """Find the release of a dataset: a folder, an archive in that folder, or an archive given as root.
 
@@ -50,6 +52,8 @@ def find_members(
         As in :func:`open_members`.
     parts : str, optional
         Of a release that is published in several archives: a regular expression (RE2) for their file names.
+    own : bool
+        Whether it is a user's own, which is nothing to fetch and whose links stay inside its folder.
 
     Returns
     -------
@@ -63,18 +67,19 @@ def find_members(
         fetches it.
 
     """
+    look = partial(open_members, nested=nested, inside=own)
     refused: DataError | None = None
     missing, empty, notes = list(holds), list[str](), list[str]()
     if parts is not None:
         for folder in _folders(name, root):
-            joined, paths = join_parts(folder, list(holds), archives, parts, nested)
+            joined, paths = join_parts(folder, list(holds), archives, parts, look)
             if joined is not None:
                 others = [each for each in _others(name, root, folder, archives) if each[0] not in paths]
-                warn_of_others(name, joined, list(holds), others, nested)
+                warn_of_others(name, joined, list(holds), others, look)
                 return joined
     for source, named in _sources(name, root, archives):
         try:
-            members = open_members(source, nested)
+            members = look(source)
         except DataError as error:
             if named:
                 refused = refused or error
@@ -85,7 +90,7 @@ def find_members(
         if top is not None:
             found = members.under(top)
             if source != data_places(name, root)[0] or source.is_dir():  # no archive that was named
-                warn_of_others(name, found, list(holds), _others(name, root, source, archives), nested)
+                warn_of_others(name, found, list(holds), _others(name, root, source, archives), look)
             return found
         lacks = wanting(members.names, list(holds))
         if named:
@@ -98,7 +103,7 @@ def find_members(
             )
     if refused is not None:
         raise refused
-    raise _not_found(name, root, _list_patterns(missing or holds, holds), empty, notes, apart=not missing)
+    raise _not_found(name, root, _list_patterns(missing or holds, holds), empty, notes, apart=not missing, own=own)
 
 
 def _folders(name: str, root: Path | str | None) -> list[Path]:
@@ -154,27 +159,34 @@ def _list_patterns(patterns: Iterable[str], holds: Mapping[str, str] | Sequence[
 
 
 def _not_found(
-    name: str, root: Path | str | None, words: str, empty: Sequence[str], notes: Sequence[str], apart: bool
+    name: str,
+    root: Path | str | None,
+    words: str,
+    empty: Sequence[str],
+    notes: Sequence[str],
+    apart: bool,
+    own: bool,
 ) -> DataError:
     """Make the sentence about a release that is not there."""
     places = data_places(name, root)
     if os.path.isfile(places[0]):
         lacks = f"holds {words}, but not in one folder" if apart else f"holds no {words}"
         return DataError(
-            f"{name}: {places[0]} {lacks}; name another archive, or the folder that holds the files (--root or root=), "
-            f"or run `setsup fetch {name}`"
+            f"{name}: {places[0]} {lacks}; name another archive, or the folder that holds the files (--root or root=)"
+            f"{'' if own else f', or run `setsup fetch {name}`'}"
         )
     packed = [each for place in places for each in _files(place) if each.lower().endswith(_PACKED)]
     more = [f"; {note}" for note in notes]
     if empty:
         more.insert(0, f"; {some(empty)} there {'holds' if len(empty) == 1 else 'hold'} nothing of it")
+    fetched = "" if own else f"run `setsup fetch {name}{root_option(root)}`, or "
     packed.sort(key=lambda each: name not in each.lower())
     if packed:
         more.append(f"; {packed[0]} there is packed as a whole: unpack it (tar -xf {shlex.quote(packed[0])})")
     return DataError(
         f"{name}: {words} not found{' in one folder' if apart else ''}; looked in "
-        f"{', '.join(map(place_seen, places))}{''.join(more)}; run `setsup fetch {name}{root_option(root)}`, "
-        "or name the folder that holds the files (--root or root=)"
+        f"{', '.join(map(place_seen, places))}{''.join(more)}; {fetched}"
+        "name the folder that holds the files (--root or root=)"
     )
 
 

@@ -1,7 +1,9 @@
 """Classes of a manifest: the files of a benchmark, their addresses and checksums, its licence, factors and splits."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 __all__ = [
     "Addresses",
@@ -267,6 +269,14 @@ class Manifest:
         Python module that opens it.
     extra : str or None
         Name of the pip extra that the adapter needs.
+    layout : mapping or None
+        Where rows come from, as it is written, in place of an adapter; :mod:`setsup.datasets.described` reads it.
+    columns : tuple of mapping
+        Of each factor its keys ``from``, ``match``, ``codes`` and ``rules``, as they are written.
+    root : str or None
+        Where the files of a user's own manifest lie, absolute or relative to its folder; None is that folder.
+    file : Path or None
+        The file of the manifest.
 
     """
 
@@ -293,6 +303,10 @@ class Manifest:
     steps: tuple[str, ...] = ()
     adapter: str | None = None
     extra: str | None = None
+    layout: Mapping[str, Any] | None = None
+    columns: tuple[Mapping[str, Any], ...] = ()
+    root: str | None = None
+    file: Path | None = None
 
     @property
     def wanted(self) -> tuple[tuple[str, ...], ...]:

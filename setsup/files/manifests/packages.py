@@ -3,7 +3,7 @@
 A package offers a dataset through the entry-point group ``setsup.datasets``; where ``NAME.yaml`` lies in the folder of
 the module that the entry point names, it is the manifest of the dataset ``NAME``. The module is not imported for that.
 Setsup's own papers offer theirs through the group ``setsup.manifests``, which names packages with a folder
-``manifests``.
+``manifests``; so do other packages whose datasets need no code. Those never replace setsup's own.
 """
 
 from dataclasses import replace
@@ -15,9 +15,16 @@ from pathlib import Path
 from setsup.errors import DataError, did_you_mean
 from setsup.files.manifests.manifest import Manifest
 from setsup.files.manifests.parsing import read_manifest
-from setsup.packages import own_entries
+from setsup.packages import other_entries, own_entries
 
-__all__ = ["find_manifest", "foreign_entries", "load_manifest", "manifest_folder", "manifest_names"]
+__all__ = [
+    "find_manifest",
+    "foreign_entries",
+    "foreign_manifests",
+    "load_manifest",
+    "manifest_folder",
+    "manifest_names",
+]
 
 _GROUP = "setsup.datasets"
 _MANIFESTS = "setsup.manifests"
@@ -99,11 +106,24 @@ def foreign_entries() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=_GROUP) if entry.name not in own}
 
 
+def foreign_manifests() -> dict[str, Path]:
+    """Manifests of other packages' described datasets, by name; names that others have are left out."""
+    found: dict[str, Path] = {}
+    for entry in sorted(other_entries(_MANIFESTS), key=lambda entry: entry.name):
+        for folder in _package_folders(entry.module):
+            for file in sorted((folder / "manifests").glob("*.yaml")):
+                found.setdefault(file.stem, file)
+    taken = {*manifest_names(), *foreign_entries()} if found else set()
+    return {name: file for name, file in found.items() if name not in taken}
+
+
 def find_manifest(name: str) -> Manifest | None:
     """Load the manifest of a dataset, setsup's own or another package's; None where there is none."""
     if name in manifest_names():
         return load_manifest(name)
     entry = foreign_entries().get(name)
+    if entry is None and (described := foreign_manifests().get(name)) is not None:
+        return read_manifest(described)
     file = None if entry is None else _beside(entry)
     return None if entry is None or file is None else replace(read_manifest(file), adapter=entry.module)
 

@@ -19,64 +19,94 @@ from setsup.files.manifests.strict_yaml import Fields, read_yaml
 __all__ = ["read_manifest"]
 
 _NAME = validators.matching(r"[a-z0-9]+(-[a-z0-9]+)*", "lower-case words joined by hyphens")
+_OWN_NAME = validators.matching(r"\w[\w .-]*", "a name of letters, digits, _, -, . and spaces")
 _KINDS = ("nominal", "ordinal", "cyclic", "continuous")
 _ROLES = ("variation", "key", "split")
+_COLUMN = ("from", "match", "codes", "rules")
+_UNSTATED = Licence("not stated")
+_CODE = ("adapter", "extra", "shares", "folders", "listed")
 
 
-def read_manifest(file: Path | str) -> Manifest:
+def read_manifest(file: Path | str, own: bool = False) -> Manifest:
     """Read and check a manifest file.
 
     Parameters
     ----------
     file : Path or str
         YAML file named after the benchmark.
+    own : bool
+        Whether it is a user's own: name, title, description and licence may be left out, there may be a root, and
+        nothing may be imported for it.
 
     Raises
     ------
     DataError
         The file is missing or no YAML, a key is unknown, missing or of the wrong kind, a checksum is malformed, a
-        path leads out of the folder, or sizes contradict each other; the message names the file and the key.
+        path leads out of the folder, or sizes contradict each other; the message names the file, the line and the key.
 
     """
     file = Path(file)
     fields = read_yaml(file)
+    take = fields.get if own else fields.need
+    name = take("name", _OWN_NAME if own else _NAME) or file.stem.strip(".") or "manifest"
+    licence = fields.optional_part("licence") if own else fields.part("licence")
+    listed = fields.parts("factors")
     manifest = Manifest(
-        name=fields.need("name", _NAME),
-        title=fields.need("title", validators.text),
-        description=fields.need("description", validators.text),
-        licence=_licence(fields.part("licence")),
+        name=name,
+        title=take("title", validators.text) or name,
+        description=take("description", validators.text) or "",
+        licence=_UNSTATED if licence is None else _licence(licence),
+        columns=tuple(_column(part) for part in listed),
+        layout=fields.get("layout", validators.mapping),
+        root=fields.get("root", validators.text) if own else None,
+        file=file,
         samples=fields.get("samples", validators.whole),
         editions=fields.each("editions", validators.whole),
         samples_vary=fields.get("samples_vary", validators.text),
         samples_by_option=tuple(fields.get("samples_by_option", validators.counts_by_option) or ()),
-        partial=fields.get("partial", lambda value: _partial(Fields(value, file, "partial"))),
+        partial=_partial(part) if (part := fields.optional_part("partial")) is not None else None,
         size=fields.get("bytes", validators.whole),
         homepage=fields.get("homepage", validators.address),
         citation=fields.get("citation", validators.text),
-        factors=tuple(_factor(part) for part in fields.parts("factors")),
+        factors=tuple(_factor(part) for part in listed),
         splits=tuple(_split(name, part) for name, part in fields.named("splits").items()),
         modalities=tuple(_modality(name, part) for name, part in fields.named("modalities").items()),
         files=tuple(_file(part) for part in fields.parts("files")),
         listed=tuple(_listed(part) for part in fields.parts("listed")),
         shares=fields.get("shares", _NAME),
         folders=fields.each("folders", validators.relative),
-        addresses=fields.get("addresses", lambda value: _addresses(Fields(value, file, "addresses"))),
+        addresses=_addresses(part) if (part := fields.optional_part("addresses")) is not None else None,
         steps=fields.each("steps", validators.text),
         adapter=fields.get("adapter", validators.matching(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", "a Python module")),
         extra=fields.get("extra", validators.matching(r"[a-z0-9]+", "the name of a pip extra")),
     )
     fields.done()
+    if manifest.adapter and manifest.layout is not None:
+        raise fields.wrong("adapter", "left out where layout says how rows are read", manifest.adapter)
+    if manifest.layout is None and any(manifest.columns):
+        raise fields.wrong("factors", f"without {', '.join(_COLUMN)} where there is no layout", [*manifest.columns])
+    if own:
+        _refuse_code(fields, manifest)
     if manifest.shares == manifest.name:
         raise fields.wrong("shares", "the name of another dataset", manifest.shares)
     _check_counts(fields, manifest)
     if unknown := {name for each in manifest.listed for name in each.lists} - {part.path for part in manifest.files}:
         raise fields.wrong("listed.lists", "paths of files of this manifest", min(unknown))
-    if manifest.name != file.stem:
+    if manifest.name != file.stem and not own:
         raise fields.wrong("name", f"{file.stem!r} as in the name of the file", manifest.name)
     sizes = [part.size for part in manifest.files]
     if manifest.size is not None and None not in sizes and manifest.size != sum(size or 0 for size in sizes):
         raise fields.wrong("bytes", f"{sum(size or 0 for size in sizes)}, the sum over the files", manifest.size)
     return manifest
+
+
+def _refuse_code(fields: Fields, manifest: Manifest) -> None:
+    """Refuse a user's own manifest that asks for more than its layout."""
+    if manifest.layout is None:
+        raise fields.wrong("layout", "given in a manifest of your own: which images and tables there are", None)
+    for key in _CODE:
+        if getattr(manifest, key):
+            raise fields.wrong(key, "left out of a manifest of your own", getattr(manifest, key))
 
 
 def _check_counts(fields: Fields, manifest: Manifest) -> None:
@@ -125,6 +155,12 @@ def _addresses(fields: Fields) -> Addresses:
     addresses = Addresses(checked=fields.need("checked", validators.day), known=fields.need("known", validators.text))
     fields.done()
     return addresses
+
+
+def _column(fields: Fields) -> dict[str, object]:
+    """Keys of a factor that say where its values come from."""
+    found = {key: fields.get(key, validators.anything) for key in _COLUMN}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _factor(fields: Fields) -> ManifestFactor:

@@ -1,7 +1,9 @@
-"""Strict YAML: values are read by key and type, and errors name the key."""
+"""Strict YAML: values are read by key and type, and errors name the file, the line and the key."""
 
+import re
 import reprlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +15,7 @@ __all__ = ["Fields", "read_yaml"]
 T = TypeVar("T")
 _LARGEST = 256 * 1024
 _DEEPEST = 32
+_MOST_ALIASES = 64
 
 
 class Fields:
@@ -31,11 +34,16 @@ class Fields:
         self._left: dict[str, Any] = dict(value)
         self._seen: list[str] = []
 
+    @property
+    def file(self) -> Path | str:
+        """The file that errors name."""
+        return self._file
+
     def need(self, key: str, read: Callable[[Any], T]) -> T:
         """Take a value that must be there."""
         value = self._take(key)
         if value is None:
-            raise DataError(f"{self._file}: {self._place(key)} is missing")
+            raise DataError(f"{self._file}{self._line(key)}: {self._place(key)} is missing")
         return self._read(key, read, value)
 
     def get(self, key: str, read: Callable[[Any], T]) -> T | None:
@@ -51,6 +59,11 @@ class Fields:
         """Take a mapping that must be there."""
         return Fields(self._take(key), self._file, self._place(key))
 
+    def optional_part(self, key: str) -> "Fields | None":
+        """Take a mapping, None where it is absent or null."""
+        value = self._take(key)
+        return None if value is None else Fields(value, self._file, self._place(key))
+
     def parts(self, key: str) -> list["Fields"]:
         """Take a list of mappings, empty where it is absent or null."""
         return [Fields(item, self._file, self._place(f"{key}[{i}]")) for i, item in enumerate(self._list(key))]
@@ -65,15 +78,22 @@ class Fields:
     def done(self) -> None:
         """Refuse keys that nobody took."""
         for key in self._left:
+            line = self._line(key)
             raise DataError(
-                f"{self._file}: unknown key {reprlib.repr(self._place(key))}{did_you_mean(key, self._seen)}"
+                f"{self._file}{line}: unknown key {reprlib.repr(self._place(key))}{did_you_mean(key, self._seen)}"
             )
 
     def wrong(self, key: str, expected: str, value: object) -> DataError:
         """Make the error for a value that is not as expected."""
         place = self._place(key) or "the file"
         # reprlib, since YAML aliases can make a small file a huge value
-        return DataError(f"{self._file}: {place} must be {expected}, not {reprlib.repr(value)}")
+        return DataError(f"{self._file}{self._line(key)}: {place} must be {expected}, not {reprlib.repr(value)}")
+
+    def _line(self, key: str) -> str:
+        """The line of a key, or of what it lacks in; nothing where that is not known."""
+        with suppress(Exception):  # the file may be gone, or what is read no file
+            return f", line {_find_line(Path(self._file), self._place(key))}"
+        return ""
 
     def _take(self, key: str) -> Any:
         self._seen.append(key)
@@ -117,6 +137,33 @@ def read_yaml(file: Path, what: str = "manifest") -> Fields:
     return Fields(value, file)
 
 
+def _find_line(file: Path, place: str) -> int:
+    """Line of a value such as ``layout.tables[0].file``, counted from 1; of the last part of the way that is there."""
+    import yaml
+
+    with file.open("rb") as stream:
+        node = yaml.compose(stream.read(_LARGEST).decode("utf-8"), _base())
+    line = 0
+    while place:
+        step = re.match(r"\.?([^.\[]+)|\[([0-9]+)\]", place)
+        if isinstance(node, yaml.MappingNode):
+            # a key may have dots, such as the name of a file
+            keys = {key.value: (key, value) for key, value in node.value}
+            key = next(
+                (key for key in sorted(keys, key=len, reverse=True) if place.removeprefix(".").startswith(key)), None
+            )
+            if key is None:
+                break
+            head, node = keys[key]
+            line, place = head.start_mark.line, place.removeprefix(".")[len(key) :]
+        elif isinstance(node, yaml.SequenceNode) and step is not None and step[2] and int(step[2]) < len(node.value):
+            node = node.value[int(step[2])]
+            line, place = node.start_mark.line, place[step.end() :]
+        else:
+            break
+    return line + 1
+
+
 def _base() -> Any:
     import yaml
 
@@ -127,8 +174,11 @@ def _refuse_depth(text: str, file: Path, what: str) -> None:
     """Look at the nesting without recursion: the C loader overflows the stack on a deep file."""
     import yaml
 
-    depth = 0
+    depth = aliases = 0
     for event in yaml.parse(text, _base()):
+        aliases += isinstance(event, yaml.AliasEvent)
+        if aliases > _MOST_ALIASES:  # lists of lists by name make a small file a huge one
+            raise DataError(f"{file} repeats more than {_MOST_ALIASES} parts by name: it is not a {what}")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):

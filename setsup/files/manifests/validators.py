@@ -9,11 +9,13 @@ from typing import Any
 __all__ = [
     "address",
     "any_text",
+    "anything",
     "counts_by_option",
     "counts_of_parts",
     "day",
     "digest",
     "levels",
+    "mapping",
     "matching",
     "one_of",
     "positive",
@@ -33,6 +35,18 @@ def text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("a string")
     return value.strip()
+
+
+def anything(value: Any) -> Any:
+    """A value that others check."""
+    return value
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """A mapping, whose values others check."""
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise ValueError("a mapping of names to values")
+    return value
 
 
 def any_text(value: Any) -> str:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from setsup.checks import check_integer, check_string
 from setsup.datasets import Dataset
+from setsup.datasets.modality import first_image
 from setsup.errors import DataError
 from setsup.reports.describe import PairWords, SetWords, describe, describe_pairs
 from setsup.reports.display.saving import Sheet
@@ -235,7 +236,7 @@ def _near(shown: Shown) -> list[str]:
 
 def _images(dataset: Dataset, rows: npt.NDArray[np.int64], tile: int | None) -> Images:
     """Fetch the images of rows, flat; images of several sizes one by one, as thumbnails."""
-    name = next((name for name, kind in dataset.modalities.items() if kind.color), None)
+    name = first_image(dataset.modalities)
     if name is None:
         raise DataError(f"{dataset.name} has no images to show; its modalities: {', '.join(dataset.modalities)}")
     if None not in dataset.modalities[name].shape:

@@ -30,7 +30,6 @@ FORMATS = {"png": "png", "webp": "webp", "jpeg": "jpg", "npy": "npy"}
 
 _QUALITY = 95  # of a JPEG
 _NUMBERS = {np.dtype(code).name for code in "?bhilqBHILQefdFD"}
-_MODES = {1: "grey", 3: "colour", 4: "colour and alpha"}
 _FEW = 1 << 16  # levels whose texts are kept
 
 
@@ -49,17 +48,11 @@ def stored(name: str, modality: Modality, format: str) -> Member:
         )
     if modality.dtype not in _NUMBERS:
         raise DataError(f"the modality {name!r} holds {modality.dtype}, not numbers; leave it out")
-    last = FORMATS[format] if _is_image(modality) else "npy"
+    last = FORMATS[format] if modality.is_eight_bit_image else "npy"
     channels = modality.shape[-1] if modality.shape else None
     if (last == "webp" and channels == 1) or (last == "jpg" and channels == 4):
         last = "png"
     return Member(modality, last if name == "image" else f"{name}.{last}")
-
-
-def _is_image(modality: Modality) -> bool:
-    return (
-        bool(modality.color) and modality.dtype == "uint8" and len(modality.shape) == 3 and modality.shape[2] in _MODES
-    )
 
 
 def encoded(arrays: Array | Sequence[Array], member: Member) -> list[bytes]:

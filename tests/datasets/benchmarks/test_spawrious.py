@@ -98,6 +98,19 @@ def test_no_image_is_in_two_parts_and_all_challenges_are_as_large():
         assert counts.sum() == load_manifest("spawrious").samples
 
 
+def test_a_folder_with_other_images_is_refused(many):
+    folder = (many / "spawrious224" / spawrious.name(1, "snow", "corgi", 9)).parent
+    extra = folder / "copy_of_8.png"
+    extra.write_bytes((folder / "snow_corgi_8.png").read_bytes())
+    with pytest.raises(DataError, match=r"more than 10 images: 1/snow/corgi \(11\); the environments.*would shift"):
+        setsup.load("spawrious", many)
+    (folder / "snow_corgi_9.png").unlink()
+    with pytest.raises(
+        DataError, match=r"two images of one number: 1/snow/corgi \(10\); the environments.*would shift"
+    ):
+        setsup.load("spawrious", many)
+
+
 def test_a_folder_that_lacks_images_is_refused(many):
     lost = many / "spawrious224" / spawrious.name(1, "snow", "corgi", 9)
     lost.unlink()

@@ -116,29 +116,29 @@ class ExclusiveInformation(LightningModule):
         training, discriminating = optimisers
         loss = self._main_loss(maps, shared, exclusive)
         minimise(self, training, loss)
-        found = self._discriminator_loss(shared, [one.detach() for one in exclusive])
-        minimise(self, discriminating, found)
+        discriminator_loss = self._discriminator_loss(shared, [code.detach() for code in exclusive])
+        minimise(self, discriminating, discriminator_loss)
         self.log("loss", loss)
-        self.log("discriminator", found)
+        self.log("discriminator", discriminator_loss)
 
     def configure_optimizers(self) -> Any:
         """Adam for encoders and statistics networks, and for discriminators; rates are constant."""
         training = [*self.encoders.parameters(), *self.statistics.parameters()]
         discriminating = self.discriminators.parameters()
-        return [fuse(torch.optim.Adam(some, self.settings.rate)) for some in (training, discriminating)]
+        return [fuse(torch.optim.Adam(weights, self.settings.rate)) for weights in (training, discriminating)]
 
     def load_initial(self, weights: Mapping[str, Tensor]) -> None:
         """Take the encoders of a run of the first stage, or all weights of a run of this method."""
         if any(name.startswith("shared.") for name in weights):
             self.load_state_dict(weights)
             return
-        found = {name.removeprefix(_SHARED): one for name, one in weights.items() if name.startswith(_SHARED)}
-        if not found:
+        encoders = {name.removeprefix(_SHARED): value for name, value in weights.items() if name.startswith(_SHARED)}
+        if not encoders:
             raise SetsupError(
                 "the weights have no shared encoders: name a run of the first stage, of the same settings, as "
                 "--initial-run"
             )
-        self.shared.load_state_dict(found)
+        self.shared.load_state_dict(encoders)
         self.started.fill_(True)
 
     def _encode(self, batch: Batch) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:

@@ -128,7 +128,7 @@ class SphericalRegression(LightningModule):
             angles = angles[:, :, None].expand(*images.shape[:3], -1)
         known = (~angles.isnan()).flatten(0, -2).sum(0).clamp(min=1)
         sums = spherical_losses(self.head(embedded), angles, self.settings.magnitude)
-        magnitudes, quadrants = ((one.flatten(0, -2).sum(0) / known).sum() for one in sums)
+        magnitudes, quadrants = ((losses.flatten(0, -2).sum(0) / known).sum() for losses in sums)
         terms = {"magnitude": magnitudes, "quadrant": quadrants}
         loss = self.settings.magnitude_weight * magnitudes + quadrants
         if self.settings.contrast:

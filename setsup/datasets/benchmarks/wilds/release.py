@@ -6,22 +6,19 @@ References
 
 """
 
-import io
 import re
 from collections.abc import Mapping, Sequence
-from csv import reader as csv_rows
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Places
 from setsup.datasets.adapters.missing_files import warn_left_out
-from setsup.errors import DamagedFile, did_you_mean
+from setsup.datasets.described.texts import read_comma_separated
+from setsup.errors import DamagedFile
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
-from setsup.files.texts import comma_separated
 
 __all__ = ["Metadata", "Texts", "codes_of", "find_release", "integers_of", "read_table", "rows_with_images"]
 
@@ -84,23 +81,5 @@ def integers_of(values: Texts, column: str, label: str) -> list[int]:
 
 
 def _read(content: bytes, label: str, columns: Sequence[str]) -> Metadata:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    content = comma_separated(content)
-    try:
-        head = content[: content.find(b"\n") + 1 or len(content)].decode("utf-8-sig").strip()
-        header = next(csv_rows([head]), [])
-        lacks = [column for column in columns if column not in header]
-        if lacks:
-            raise DamagedFile(f"{label} has no column {lacks[0]!r}{did_you_mean(lacks[0], header)}")
-        options = csv.ConvertOptions(
-            column_types=dict.fromkeys(columns, pa.string()), include_columns=list(columns), strings_can_be_null=False
-        )
-        parsing = csv.ParseOptions(newlines_in_values=False)
-        found: Any = csv.read_csv(io.BytesIO(content), parse_options=parsing, convert_options=options)
-    except (pa.ArrowException, UnicodeDecodeError, ValueError) as error:
-        raise DamagedFile(f"{label} is no table that can be read ({' '.join(str(error).split())[:200]})") from error
-    if not found.num_rows:
-        raise DamagedFile(f"{label} has no rows")
+    found = read_comma_separated(content, label, columns)
     return {column: found[column].to_numpy(zero_copy_only=False).astype(object) for column in columns}

@@ -89,6 +89,9 @@ def _sources(dataset: Dataset) -> Iterator[Dataset]:
 
 
 def _manifest(source: Dataset) -> Manifest | None:
+    described: Manifest | None = getattr(source, "manifest", None)
+    if described is not None:
+        return described
     manifest = find_manifest(source.name)
     if manifest is None:
         return None

@@ -31,7 +31,6 @@ __all__ = ["to_huggingface"]
 
 _BLOCK = 32 << 20  # bytes of arrays that are held at once, roughly
 _RAGGED = 1 << 20  # values of an array whose shape differs between rows, roughly
-_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 _NUMBERS = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64"),
@@ -122,7 +121,7 @@ def _chosen(dataset: Dataset, modalities: Iterable[str] | None) -> dict[str, Mod
 
 
 def _feature(datasets: Any, name: str, kind: Modality) -> Any:
-    if _is_image(kind):
+    if kind.is_eight_bit_image:
         return datasets.Image(id=write_note({"modality": {}}) if None in kind.shape else None)
     if kind.dtype not in _NUMBERS:
         raise DataError(f"the modality {name!r} holds {kind.dtype}, not numbers; leave it out with modalities=")
@@ -135,10 +134,6 @@ def _feature(datasets: Any, name: str, kind: Modality) -> Any:
     for length in reversed(kind.shape):
         feature = datasets.Sequence(feature, length=-1 if length is None else length)
     return feature
-
-
-def _is_image(kind: Modality) -> bool:
-    return bool(kind.color) and kind.dtype == "uint8" and len(kind.shape) == 3 and kind.shape[2] in _MODES
 
 
 def _write(
@@ -172,7 +167,7 @@ def _cells(dataset: Dataset, rows: npt.NDArray[np.int64], chosen: dict[str, Moda
         each = parallel(lambda row: dataset.fetch(row, ragged), rows.tolist())
         found |= {name: [arrays[name] for arrays in each] for name in ragged}
     return {
-        name: parallel(_png, list(found[name])) if _is_image(kind) else _list(found[name], kind)
+        name: parallel(_png, list(found[name])) if kind.is_eight_bit_image else _list(found[name], kind)
         for name, kind in chosen.items()
     }
 

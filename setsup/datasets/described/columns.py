@@ -1,0 +1,172 @@
+"""Columns of a release: out of the names of its images, or out of its tables, joined by their keys."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from setsup.arrays import Places
+from setsup.datasets.described.conditions import Encoded, condition_table, names_in
+from setsup.datasets.described.schema import Layout, Type
+from setsup.datasets.described.texts import Text, read_text
+from setsup.errors import DamagedFile
+from setsup.files.archives.listing import as_numpy
+from setsup.files.archives.members import MemberIndex
+
+__all__ = ["Columns", "check_rows", "fill_template", "read_image_names", "read_tables"]
+
+_INTEGER = "^-?[0-9]{1,18}$"
+_NUMBER = r"^-?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,2})?$"
+_FORMS: dict[Type, tuple[str, Any, str]] = {
+    "integer": (_INTEGER, int, "an integer was expected"),
+    "number": (_NUMBER, float, "a number was expected"),
+}
+_LARGEST_32 = 3.4e38
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Columns by name, pyarrow arrays of strings of one length, with the name of the file that each is of."""
+
+    values: Mapping[str, Any]
+    labels: Mapping[str, str]
+    types: Mapping[str, Type]
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(next(iter(self.values.values()), ()))
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a column of that name."""
+        return name in self.values
+
+    def take(self, rows: Places) -> "Columns":
+        """Select rows."""
+        return Columns({name: column.take(rows) for name, column in self.values.items()}, self.labels, self.types)
+
+    def encode(self, name: str) -> Encoded:
+        """Give the different values of a column, of its type, and of each row which it has.
+
+        Raises
+        ------
+        DataError
+            A value is not of the type of the column.
+
+        """
+        import pyarrow.compute as pc
+
+        column = self.values[name].dictionary_encode()
+        places = as_numpy(column.indices).astype(np.int64)
+        if (kind := self.types.get(name)) is None:
+            return column.dictionary.to_pylist(), places
+        form, make, expected = _FORMS[kind]
+        fits = pc.match_substring_regex(column.dictionary, form).to_pylist()
+        texts = column.dictionary.to_pylist()
+        values = [make(text) if fit else None for text, fit in zip(texts, fits, strict=True)]
+        wrong = [at for at, value in enumerate(values) if value is None or abs(value) > _LARGEST_32]
+        if wrong:
+            raise self.wrong(name, int(np.argmax(np.isin(places, wrong))), expected)
+        return values, places
+
+    def wrong(self, name: str, row: int, expected: str) -> DamagedFile:
+        """Make the error for a value that is not as expected."""
+        value = self.values[name][row].as_py()
+        return DamagedFile(f"{self.labels[name]}: {name} of row {row} is {value!r:.40}; {expected}")
+
+
+def read_image_names(release: MemberIndex, layout: Layout) -> tuple[Places, Columns]:
+    """Find the images by their names; the groups of the expression are columns.
+
+    Rows are in the order of the bytes of the names, and before that in the order that the layout gives.
+    """
+    places, groups = release.matching(layout.images or "")
+    columns = Columns(groups, dict.fromkeys(groups, str(release.source)), layout.types)
+    for name, values in reversed(list(layout.order.items())):
+        rows = _sorted(columns, name, values)
+        places, columns = places[rows], columns.take(rows)
+    return places, columns
+
+
+def _sorted(columns: Columns, name: str, values: Sequence[str] | None) -> Places:
+    """Rows by a column: in the given order of its values, or in their own."""
+    found, places = columns.encode(name)
+    if values is None:
+        values = sorted(found)
+    rank = {value: number for number, value in enumerate(values)}
+    unknown = [at for at, value in enumerate(found) if str(value) not in rank and value not in rank]
+    if unknown:
+        row = int(np.argmax(np.isin(places, unknown)))
+        raise columns.wrong(name, row, f"one of {', '.join(map(str, values))} was expected")
+    ranks = np.array([rank.get(value, rank.get(str(value), 0)) for value in found] or [0], np.int64)
+    return np.argsort(ranks[places], kind="stable").astype(np.int64)
+
+
+def read_tables(release: MemberIndex, layout: Layout) -> Columns:
+    """Read the tables: rows are those of the first and of those without a key, one after the other.
+
+    The columns of a table with a key are added to the rows of the same key.
+    """
+    texts = [(table, text) for table in layout.tables if (text := read_text(release, table)) is not None]
+    rows = [text for number, (table, text) in enumerate(texts) if not number or table.key is None]
+    values = {name: _joined([text.columns[name] for text in rows]) for name in (rows[0].columns if rows else ())}
+    labels = dict.fromkeys(values, rows[0].label if rows else "")
+    keyed = bool(texts) and texts[0][0].key is not None
+    for number, (table, text) in enumerate(texts):
+        if number and table.key is not None:
+            at = _places_by_key(values[table.key], text, table.key)
+            if keyed and len(rows) == 1:
+                _places_by_key(text.columns[table.key], rows[0], table.key)
+            values |= {name: column.take(at) for name, column in text.columns.items() if name != table.key}
+            labels |= {name: text.label for name in text.columns if name != table.key}
+    return Columns(values, labels, layout.types)
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    return parts[0] if len(parts) == 1 else pa.concat_arrays([part.cast(pa.large_string()) for part in parts])
+
+
+def _places_by_key(sought: Any, text: Text, key: str) -> Any:
+    """Rows of a text that have the keys; refuses one that it does not have."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    known = text.columns[key].cast(pa.large_string())
+    found = pc.index_in(sought.cast(pa.large_string()), value_set=known)
+    if found.null_count:
+        lost = sought[int(as_numpy(pc.indices_nonzero(pc.is_null(found)))[0])].as_py()
+        raise DamagedFile(f"{text.label} says nothing of {key} {lost[:80]}, which another list of the release has")
+    return found
+
+
+def fill_template(template: str, columns: Columns) -> Any:
+    """Write a path for each row, with the columns in place of their names in braces."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = pa.large_string()
+    pieces = re.split(r"\{([^{}]+)\}", template)
+    parts = [columns.values[piece].cast(kind) if at % 2 else pa.scalar(piece, kind) for at, piece in enumerate(pieces)]
+    if len(pieces) == 3 and not pieces[0] and not pieces[2]:
+        return parts[1]
+    return pc.binary_join_element_wise(*parts, pa.scalar("", kind))
+
+
+def check_rows(columns: Columns, layout: Layout) -> None:
+    """Refuse rows for which a check of the layout does not hold."""
+    known = list(columns.values)
+    for check in layout.checks:
+        names = names_in(check, known)
+        table = condition_table({name: columns.encode(name) for name in names}, [check])
+        fails = ~table.mask(check)
+        if fails.any():
+            row = int(np.argmax(fails))
+            key = next((table.key for table in layout.tables if table.key), None)
+            which = f"row {row}" if key is None else f"{key} {columns.values[key][row].as_py()}"
+            value = columns.values[names[0]][row].as_py()
+            raise DamagedFile(
+                f"{columns.labels[names[0]]} has the {names[0]} {value[:80]} for {which}; {check} was expected"
+            )

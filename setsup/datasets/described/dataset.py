@@ -1,0 +1,120 @@
+"""Open a benchmark by its manifest alone."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from setsup.arrays import Places
+from setsup.datasets.adapters.image_files import ImageFilesDataset
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.adapters.missing_files import refuse_twice, warn_left_out
+from setsup.datasets.described.columns import Columns, check_rows, fill_template, read_image_names, read_tables
+from setsup.datasets.described.factors import factor_table
+from setsup.datasets.described.schema import Layout, read_layout
+from setsup.datasets.images import check_size
+from setsup.errors import DamagedFile
+from setsup.factors import FactorTable
+from setsup.files import Manifest, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.roots import some
+
+__all__ = ["DescribedImages", "open_described"]
+
+_log = logging.getLogger("setsup")
+
+
+class DescribedImages(ImageFilesDataset):
+    """Images of a release and what its names or tables say of them; made by :func:`open_described`.
+
+    Attributes
+    ----------
+    manifest : Manifest
+        What describes them.
+
+    """
+
+    def __init__(
+        self, manifest: Manifest, factors: FactorTable, images: MemberImages, size: tuple[int, int] | None
+    ) -> None:
+        super().__init__(manifest.name, factors, images, size)
+        self.manifest = manifest
+
+
+def open_described(
+    manifest: Manifest, root: Path | str | None = None, size: tuple[int, int] | None = None, own: bool = False
+) -> DescribedImages:
+    """Open a benchmark by its manifest; nothing is downloaded.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        With a ``layout``, as docs/datasets/described.md explains it.
+    root : Path, str or None
+        As in :func:`setsup.files.find_members`.
+    size : (height, width), optional
+        Resize every image, antialiased, until it just covers this size, and cut out the centre.
+    own : bool
+        Whether it is a user's own manifest, of which nothing is fetched and whose links stay inside the root.
+
+    Raises
+    ------
+    DataError
+        The manifest is wrong, or the release is missing, damaged or another one.
+
+    """
+    size = check_size(size)
+    layout = read_layout(manifest)
+    release = find_members(manifest.name, root, layout.holds, layout.archives, parts=layout.parts, own=own)
+    places, columns = (_find_listed if layout.tables else _find_named)(release, layout)
+    return DescribedImages(manifest, factor_table(columns, layout.sources), MemberImages(release, places), size)
+
+
+def _find_named(release: MemberIndex, layout: Layout) -> tuple[Places, Columns]:
+    """Images whose names match."""
+    places, columns = read_image_names(release, layout)
+    if not len(places):
+        raise DamagedFile(f"{release.source} holds no image such as {layout.example or layout.images}")
+    check_rows(columns, layout)
+    return places, columns
+
+
+def _find_listed(release: MemberIndex, layout: Layout) -> tuple[Places, Columns]:
+    """Images that tables name; those that are not there are left out, with one warning."""
+    columns = read_tables(release, layout)
+    check_rows(columns, layout)
+    paths = fill_template(layout.paths[0], columns)
+    if layout.unique:
+        _refuse_repeated(paths, str(release.source))
+    places = release.places(paths)
+    for template in layout.paths[1:]:
+        lost = np.flatnonzero(places < 0)
+        places[lost] = release.places(fill_template(template, columns.take(lost)))
+    lost = np.flatnonzero(places < 0)
+    warn_left_out(release.source, "images", paths.take(lost).to_pylist(), len(places))
+    if layout.images is not None:
+        _warn_unlisted(release, layout, places)
+    kept = np.flatnonzero(places >= 0)
+    return places[kept], columns.take(kept) if len(lost) else columns
+
+
+def _refuse_repeated(paths: Any, label: str) -> None:
+    import pyarrow.compute as pc
+
+    if pc.count_distinct(paths).as_py() < len(paths):
+        refuse_twice(label, paths.to_pylist())
+
+
+def _warn_unlisted(release: MemberIndex, layout: Layout, places: Places) -> None:
+    """Warn of images that no table names."""
+    unlisted = np.zeros(len(release), bool)
+    unlisted[release.matching(layout.images or "")[0]] = True
+    unlisted[places[places >= 0]] = False
+    if unlisted.any():
+        lists = " or ".join(table.files[0] for table in layout.tables if table.key is None or table is layout.tables[0])
+        names = release.names.take(np.flatnonzero(unlisted)).to_pylist()
+        _log.warning(
+            "%s: %s images are not in %s (%s); they are left out",
+            *(release.source, f"{np.count_nonzero(unlisted):,}", lists, some(names)),
+        )

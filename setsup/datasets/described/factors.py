@@ -1,0 +1,110 @@
+"""Factors out of columns: codes, parts that match, rules, or the values themselves."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from setsup.arrays import Array
+from setsup.datasets.adapters.factor_columns import table_of
+from setsup.datasets.described.columns import Columns
+from setsup.datasets.described.conditions import Encoded, condition_table, names_in
+from setsup.datasets.described.schema import Source
+from setsup.errors import DamagedFile
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.factor import Level
+
+__all__ = ["factor_table"]
+
+
+def factor_table(columns: Columns, sources: Sequence[Source]) -> FactorTable:
+    """Make the table; factors of a table that is optional and not there are left out."""
+    known = list(columns.values)
+    there = [source for source in sources if source.rules or source.column in columns]
+    there = [source for source in there if all(_has_names(rule, columns, sources) for rule, _ in source.rules)]
+    names = {source.factor.name for source in there}
+    found = []
+    for source in there:
+        factor, column = _from_rules(source, columns, known) if source.rules else _from_column(source, columns)
+        found.append((factor if factor.within in names else replace(factor, within=None), column))
+    return table_of(found)
+
+
+def _has_names(rule: str, columns: Columns, sources: Sequence[Source]) -> bool:
+    """Whether all columns that a rule names are there."""
+    possible = {*columns.values, *(source.column for source in sources)}
+    return all(name in columns for name in names_in(rule, sorted(possible)))
+
+
+def _from_rules(source: Source, columns: Columns, known: Sequence[str]) -> tuple[Factor, Array]:
+    """Level of the first rule that holds; rows of none are unknown."""
+    rules = [rule for rule, _ in source.rules]
+    names = dict.fromkeys(name for rule in rules for name in names_in(rule, known))
+    table = condition_table({name: columns.encode(name) for name in names}, rules)
+    levels = _levels(source)
+    codes = np.select([table.mask(rule) for rule in rules], [levels.index(level) for _, level in source.rules], -1)
+    return _discrete(source, levels), codes
+
+
+def _from_column(source: Source, columns: Columns) -> tuple[Factor, Array]:
+    values, places = columns.encode(source.column)
+    if source.match is not None:
+        values = _matched(source, columns, (values, places))
+    if source.codes is not None:
+        return _coded(source, columns, (values, places))
+    if source.factor.kind == "continuous":
+        numbers = np.array(values or [0], np.float32)[places]
+        return Factor(source.factor.name, Kind.CONTINUOUS, None, *_how(source)), numbers
+    levels = tuple(sorted({value for value in values if value != ""})) or ("unknown",)
+    code = {level: number for number, level in enumerate(levels)}
+    codes = np.array([code.get(value, -1) for value in values] or [0], np.int64)
+    return _discrete(source, levels), codes[places]
+
+
+def _matched(source: Source, columns: Columns, encoded: Encoded) -> list[str]:
+    """What the group of an expression matches, of each different value."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values, places = encoded
+    texts = pa.array(map(str, values), pa.large_string())
+    wrong = np.flatnonzero(~np.asarray(pc.match_substring_regex(texts, source.match)))
+    if len(wrong):
+        row = int(np.argmax(np.isin(places, wrong)))
+        raise columns.wrong(source.column, row, f"it does not tell the {source.factor.name}")
+    found: list[str] = pc.replace_substring_regex(texts, rf"^[\s\S]*?(?:{source.match})[\s\S]*$", r"\1").to_pylist()
+    return found
+
+
+def _coded(source: Source, columns: Columns, encoded: Encoded) -> tuple[Factor, Array]:
+    """Codes of what the texts of a column stand for, null for unknown."""
+    values, places = encoded
+    meant, levels = source.codes or {}, _levels(source)
+    wrong = [at for at, value in enumerate(values) if str(value) not in meant]
+    if wrong:
+        row = int(np.argmax(np.isin(places, wrong)))
+        expected = f"one of {', '.join(meant)} was expected"
+        if source.match is None:
+            raise columns.wrong(source.column, row, expected)
+        raise DamagedFile(
+            f"{columns.labels[source.column]}: {source.factor.name} of row {row} is {values[places[row]]!r:.40}; "
+            f"{expected}"
+        )
+    named = [meant[str(value)] for value in values]
+    codes = np.array([-1 if level is None else levels.index(level) for level in named] or [0], np.int64)
+    return _discrete(source, levels), codes[places]
+
+
+def _levels(source: Source) -> tuple[Level, ...]:
+    levels = source.factor.levels
+    return levels if isinstance(levels, tuple) else ()
+
+
+def _discrete(source: Source, levels: tuple[Level, ...]) -> Factor:
+    return Factor(source.factor.name, Kind(source.factor.kind), levels, *_how(source))
+
+
+def _how(source: Source) -> tuple[str, float | None, str | None, str]:
+    """Unit, period, nesting and role."""
+    factor = source.factor
+    return factor.unit, factor.period, factor.within, factor.role

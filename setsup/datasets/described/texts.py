@@ -1,0 +1,184 @@
+"""Lists and tables of a release, read as columns of texts, a million rows at once."""
+
+import io
+from collections.abc import Sequence
+from csv import reader as csv_rows
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.described.schema import Table, named_groups
+from setsup.errors import DamagedFile, did_you_mean
+from setsup.files.archives.listing import as_numpy
+from setsup.files.archives.members import MemberIndex
+from setsup.files.texts import comma_separated, text_of
+
+__all__ = ["Text", "read_comma_separated", "read_text"]
+
+_MOST = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Columns of a text, pyarrow arrays of strings by name; `lines` (rows,), from 1, where it is a list of lines."""
+
+    label: str
+    columns: dict[str, Any]
+    lines: npt.NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(next(iter(self.columns.values())))
+
+    def spot(self, row: int) -> str:
+        """Where a row is, for messages."""
+        return f"row {row}" if self.lines is None else f"line {self.lines[row]}"
+
+
+def read_text(release: MemberIndex, table: Table) -> Text | None:
+    """Read a table of the release; None where it is optional and not there.
+
+    Raises
+    ------
+    DataError
+        It is not there, or not as its manifest says.
+
+    """
+    name = next((name for name in table.files if name in release), None)
+    if name is None and table.optional:
+        return None
+    place = release.place(name or table.files[0])
+    content, label = release.read(place, _MOST), release.label(place)
+    text = _read_table(content, label, table) if table.comma else _read_list(content, label, table)
+    _check_forms(text, table)
+    columns = dict(text.columns)
+    for column, form in table.columns.items():
+        columns |= _groups(text.columns[column], form)
+    for column, value in table.constants.items():
+        columns[column] = _repeated(value, len(text))
+    found = Text(label, columns, text.lines)
+    if table.key is not None:
+        _refuse_second(found, table.key)
+    return found
+
+
+def read_comma_separated(content: bytes, label: str, columns: Sequence[str], header: bool = True) -> Any:
+    """Read some columns of a table between commas, as texts: a ``pyarrow.Table`` with rows."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    content = comma_separated(content)
+    try:
+        head = content[: content.find(b"\n") + 1 or len(content)].decode("utf-8-sig").strip()
+        names = next(csv_rows([head]), [])
+        lacks = [column for column in columns if column not in names] if header else []
+        if lacks:
+            raise DamagedFile(f"{label} has no column {lacks[0]!r}{did_you_mean(lacks[0], names)}")
+        found: Any = csv.read_csv(
+            io.BytesIO(content),
+            read_options=csv.ReadOptions(column_names=None if header else list(columns)),
+            parse_options=csv.ParseOptions(newlines_in_values=False),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(columns, pa.string()),
+                include_columns=list(columns),
+                strings_can_be_null=False,
+            ),
+        )
+    except (pa.ArrowException, UnicodeDecodeError, ValueError) as error:
+        raise DamagedFile(f"{label} is no table that can be read ({' '.join(str(error).split())[:200]})") from error
+    if not found.num_rows:
+        raise DamagedFile(f"{label} has no rows")
+    return found
+
+
+def _read_table(content: bytes, label: str, table: Table) -> Text:
+    found = read_comma_separated(content, label, list(table.columns), table.header)
+    return Text(label, {name: found[name].combine_chunks() for name in table.columns})
+
+
+def _read_list(content: bytes, label: str, table: Table) -> Text:
+    """Lines that are split at white space; the last column takes the rest of its line."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lines = pc.utf8_trim_whitespace(pa.array(text_of(content, label).splitlines(), pa.large_string()))
+    numbers = as_numpy(pc.indices_nonzero(pc.not_equal(lines, ""))).astype(np.int64)
+    lines, numbers = lines.take(pa.array(numbers)), numbers + 1
+    heads = table.counted + table.header
+    _check_heads(lines[:heads].to_pylist(), len(lines) - heads, label, table)
+    lines, numbers, width = lines[heads:], numbers[heads:], len(table.columns)
+    if not heads and not len(lines):
+        raise DamagedFile(f"{label} is empty")
+    if width == 1:
+        return Text(label, dict.fromkeys(table.columns, lines), numbers)
+    words = pc.utf8_split_whitespace(lines, max_splits=width - 1)
+    wrong = as_numpy(pc.indices_nonzero(pc.not_equal(pc.list_value_length(words), width)))
+    if len(wrong):
+        raise _wrong_line(label, table, int(numbers[wrong[0]]), lines[int(wrong[0])].as_py())
+    return Text(label, {name: pc.list_element(words, at) for at, name in enumerate(table.columns)}, numbers)
+
+
+def _check_heads(heads: list[str], rows: int, label: str, table: Table) -> None:
+    """Refuse a list that does not begin with the number of its rows, or with the names of its columns."""
+    names, words = list(table.columns), [line.split() for line in heads]
+    header = not table.header or (len(words) > table.counted and words[table.counted] == names)
+    if table.counted:
+        if not words or len(words[0]) != 1 or not header:
+            line = f" and the line {' '.join(names)}" if table.header else ""
+            raise DamagedFile(f"{label} does not begin with a number{line}")
+        if words[0] != [str(rows)]:
+            raise DamagedFile(f"{label} has {rows:,} images, and says that it has {words[0][0][:40]}")
+    elif not header:
+        raise DamagedFile(f"{label} begins with {' '.join(heads)[:60]!r}; {' '.join(names)} was expected")
+
+
+def _check_forms(text: Text, table: Table) -> None:
+    """Refuse a value that has not the form of its column."""
+    import pyarrow.compute as pc
+
+    for name, form in table.columns.items():
+        if form is None:
+            continue
+        wrong = as_numpy(pc.indices_nonzero(pc.invert(pc.match_substring_regex(text.columns[name], f"^(?:{form})$"))))
+        if not len(wrong):
+            continue
+        row = int(wrong[0])
+        if text.lines is not None:
+            line = " ".join(str(text.columns[column][row].as_py()) for column in table.columns)
+            raise _wrong_line(text.label, table, int(text.lines[row]), line)
+        value = text.columns[name][row].as_py()
+        raise DamagedFile(f"{text.label}: {name} of row {row} is {value!r:.40}; {form} was expected")
+
+
+def _wrong_line(label: str, table: Table, number: int, line: str) -> DamagedFile:
+    meant = table.line or f"the columns {', '.join(table.columns)}"
+    return DamagedFile(f"{label}: line {number} is not {meant}: {line[:60]!r}")
+
+
+def _groups(column: Any, form: str | None) -> dict[str, Any]:
+    """Columns of the named groups of a form, which all values match."""
+    import pyarrow.compute as pc
+
+    names = named_groups(form)
+    if not names:
+        return {}
+    found = pc.extract_regex(column, f"^(?:{form})$")
+    return {name: pc.struct_field(found, name) for name in names}
+
+
+def _repeated(value: str, rows: int) -> Any:
+    import pyarrow as pa
+
+    return pa.repeat(pa.scalar(value, pa.large_string()), rows)
+
+
+def _refuse_second(text: Text, key: str) -> None:
+    """Refuse a table in which two rows have one key."""
+    encoded = text.columns[key].dictionary_encode()
+    if len(encoded.dictionary) == len(text):
+        return
+    firsts = np.unique(as_numpy(encoded.indices), return_index=True)[1]
+    row = int(np.setdiff1d(np.arange(len(text)), firsts)[0])
+    raise DamagedFile(f"{text.label}: {text.spot(row)} is the second of {key} {text.columns[key][row].as_py()[:80]}")

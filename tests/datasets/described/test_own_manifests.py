@@ -1,0 +1,391 @@
+"""A user's own manifest: rows equal to what names and tables say, errors that name file, line and key, hostile ones."""
+
+import os
+import random
+import re
+import time
+import zipfile
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import setsup
+from setsup.errors import DataError, SetsupError
+from setsup.files.manifests import packages
+from setsup_cli.main import main
+
+BIRDS = r"""# birds by species, view and photographer
+layout:
+  images: '(?P<species>[a-z]+)/(?P<view>[0-9]{3})_(?P<who>[a-z]+)\.png'
+  types: {view: integer}
+factors:
+  - {name: species, kind: nominal}
+  - {name: view, kind: cyclic, unit: deg, period: 360}
+  - {name: photographer, kind: nominal, levels: [Ann, Bob, Cyd], from: who, codes: {ann: Ann, bob: Bob, cyd: Cyd, x: null}}
+  - {name: initial, kind: nominal, from: who, match: '^(.)', role: key}
+  - {name: split, kind: nominal, levels: [front, back], role: split, rules: [[view <= 90 or view >= 270, front], [view > 90, back]]}
+splits:
+  ann: {where: photographer == 'Ann'}
+"""  # noqa: E501
+
+LISTED = """layout:
+  tables:
+    - {file: images.txt, columns: {number: '[0-9]+', path: null}, key: number, what: a number and a path}
+    - {file: labels.csv, columns: [number, kind, weight], key: number}
+    - {file: more.csv, columns: [number, note], key: number, optional: true}
+  path: pictures/{path}
+  images: 'pictures/[^/]+[.]png'
+  types: {number: integer, weight: number}
+  checks: [number > 0]
+  unique: true
+factors:
+  - {name: kind, kind: nominal}
+  - {name: weight, kind: continuous, unit: kg}
+  - {name: number, kind: ordinal, role: key}
+  - {name: note, kind: nominal, within: kind}
+"""
+
+
+def image(path: Path, color: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (16, 12), (color, 0, 0)).save(path)
+
+
+@pytest.fixture
+def birds(tmp_path: Path) -> Path:
+    """A manifest with its images beside it."""
+    folder = tmp_path / "birds"
+    for number, (species, view, who) in enumerate(names()):
+        image(folder / species / f"{view:03}_{who}.png", number)
+    (folder / "birds.yaml").write_text(BIRDS)
+    return folder / "birds.yaml"
+
+
+def names() -> list[tuple[str, int, str]]:
+    return [
+        (species, view, who)
+        for species in ("crow", "wren")
+        for view, who in ((0, "ann"), (90, "bob"), (120, "x"), (300, "ann"))
+    ]
+
+
+@pytest.fixture
+def listed(tmp_path: Path) -> Path:
+    """A manifest with a list, a table, and the images that they name."""
+    folder = tmp_path / "listed"
+    for number in range(1, 5):
+        image(folder / "pictures" / f"an image {number}.png", number)
+    (folder / "images.txt").write_text("".join(f"{n} an image {n}.png\n" for n in (3, 1, 2, 4)))
+    (folder / "labels.csv").write_text("weight,number,kind\n1.5,1,mug\n2,2,cup\n.5,3,mug\n4e1,4,\n")
+    (folder / "listed.yaml").write_text(LISTED)
+    return folder / "listed.yaml"
+
+
+def test_rows_are_what_names_say(birds: Path) -> None:
+    found = setsup.open(birds)
+    table = found.factors
+    assert table.values("species").tolist() == [species for species, *_ in names()]
+    assert table.values("view").tolist() == [view for _, view, _ in names()]
+    assert table["view"].period == 360
+    people = {"ann": "Ann", "bob": "Bob", "x": None}
+    assert table.values("photographer").tolist() == [people[who] for *_, who in names()]
+    assert table["photographer"].levels == ("Ann", "Bob", "Cyd")
+    assert table.values("initial").tolist() == [who[0] for *_, who in names()]
+    assert table.values("split").tolist() == ["back" if view == 120 else "front" for _, view, _ in names()]
+    assert found.fetch(range(8))["image"][:, 0, 0, 0].tolist() == list(range(8))
+    assert setsup.open(birds, split="ann", size=(4, 4)).fetch(0)["image"].shape == (4, 4, 3)
+    assert len(setsup.open(str(birds), split="back", where="species == 'wren'")) == 1
+
+
+def test_rows_are_what_tables_say(listed: Path, caplog: pytest.LogCaptureFixture) -> None:
+    found = setsup.open(listed)
+    table = found.factors
+    assert table.names == ("kind", "weight", "number")
+    assert table.values("number").tolist() == [3, 1, 2, 4]
+    assert table.values("kind").tolist() == ["mug", "mug", "cup", None]
+    assert table.values("weight").tolist() == [0.5, 1.5, 2.0, 40.0]
+    assert found.fetch(range(4))["image"][:, 0, 0, 0].tolist() == [3, 1, 2, 4]
+    (listed.parent / "more.csv").write_text("number,note\n1,a\n2,b\n3,a\n4,b\n")
+    (listed.parent / "pictures" / "an image 2.png").rename(listed.parent / "pictures" / "another.png")
+    found = setsup.open(listed)
+    assert found.factors.values("note").tolist() == ["a", "a", "b"]
+    assert found.factors.values("number").tolist() == [3, 1, 4]
+    assert "1 of the 4 listed images are not there (pictures/an image 2.png)" in caplog.text
+    assert "1 images are not in images.txt (pictures/another.png)" in caplog.text
+
+
+def test_the_root(birds: Path, tmp_path: Path) -> None:
+    expected = setsup.open(birds).factors.fingerprint
+    alone = tmp_path / "alone" / "birds.yaml"
+    alone.parent.mkdir()
+    alone.write_text(BIRDS)
+    with pytest.raises(
+        DataError, match=r"not found; looked in .*alone.*; name the folder that holds the files"
+    ) as error:
+        setsup.open(alone)
+    assert "setsup fetch" not in str(error.value)
+    assert setsup.open(alone, root=birds.parent).factors.fingerprint == expected
+    alone.write_text(BIRDS + "root: ../birds\n")
+    assert setsup.open(alone).factors.fingerprint == expected
+    with zipfile.ZipFile(alone.parent / "birds.zip", "w") as archive:
+        for path in birds.parent.rglob("*.png"):
+            archive.write(path, path.relative_to(tmp_path))
+    alone.write_text(BIRDS)
+    assert setsup.open(alone).factors.fingerprint == expected
+    assert setsup.open(alone, root=alone.parent / "birds.zip").factors.fingerprint == expected
+
+
+def test_the_command_draws_and_replays(birds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(birds.parent)
+    assert main(["sample", "birds.yaml", "--inactive", "species", "--size", "3", "--out", str(tmp_path / "a")]) == 0
+    assert main(["sample", "--replay", str(tmp_path / "a" / "draws.jsonl"), "--out", str(tmp_path / "b")]) == 0
+    assert (tmp_path / "a" / "sheet.png").read_bytes() == (tmp_path / "b" / "sheet.png").read_bytes()
+    assert main(["info", "birds.yaml"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("types:", "typs:", 4, r"unknown key 'layout\.typs'; did you mean 'types'"),
+        (r"[a-z]+)\.png", r"[a-z+)\.png", 3, r"layout\.images must be a regular expression of RE2 \(missing \]"),
+        ("[0-9]{3}", "[0-9]{1001}", 3, r"layout\.images must be .*\(invalid repetition size"),
+        ("(?P<who>", "(?=x)(?P<who>", 3, r"layout\.images must be .*\(invalid perl operator"),
+        ("(?P<who>", "(?P<view>", 3, r"layout\.images must be .*two groups have one name"),
+        ("(?P<who>", "(?P<who>(x?)", 3, r"layout\.images must be .*unnamed groups"),
+        ("{view: integer}", "{view: int}", 4, r"layout\.types must be columns, each with integer or number"),
+        ("{view: integer}", "{vew: integer}", 4, r"layout\.types must be columns; did you mean 'view'"),
+        (
+            "from: who, codes",
+            "from: whom, codes",
+            8,
+            r"factors\[2\]\.from must be one of the columns; did you mean 'who'",
+        ),
+        ("ann: Ann, bob", "ann: An, bob", 8, r"factors\[2\]\.codes must be levels of the factor; did you mean 'Ann'"),
+        ("'^(.)'", "'^.'", 9, r"factors\[3\]\.match must be .* with a group in parentheses"),
+        ("view <= 90", "vew <= 90", 10, r"factors\[4\]\.rules\[0\] must be a condition .*did you mean 'view'"),
+        ("view <= 90", "view <= 'x'", 10, r"factors\[4\]\.rules\[0\] must be a condition on columns"),
+        ("view <= 90", "__import__(1)", 10, r"factors\[4\]\.rules\[0\] must be a condition on columns"),
+        ("period: 360", "period: 360, within: speces", 7, r"factors\[1\]\.within must be another factor; did you mean"),
+        (
+            "name: initial, kind: nominal",
+            "name: initial, kind: continuous",
+            9,
+            r"factors\[3\]\.from must be a column that",
+        ),
+        ("layout:\n", "adapter: os\nlayout:\n", 2, r"adapter must be left out"),
+        ("layout:\n", "shares: mnist\nlayout:\n", 2, r"shares must be left out of a manifest of your own"),
+        ("layout:\n", "lay:\n", 2, r"unknown key 'lay'; did you mean 'layout'"),
+        ("layout:\n", "name: ../x\nlayout:\n", 2, r"name must be a name of letters"),
+    ],
+)
+def test_what_is_wrong_is_named_with_file_line_and_key(birds: Path, old: str, new: str, line: int, said: str) -> None:
+    assert old in BIRDS
+    birds.write_text(BIRDS.replace(old, new, 1))
+    with pytest.raises(DataError, match=said) as error:
+        setsup.open(birds)
+    assert str(error.value).startswith(f"{birds}, line {line}: ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("path: pictures/{path}", "path: ../{path}", r"line 6: layout\.path must be a path inside"),
+        ("path: pictures/{path}", "path: /{path}", r"line 6: layout\.path must be a path inside"),
+        (
+            "path: pictures/{path}",
+            "path: '{path.__class__}'",
+            r"line 6: layout\.path must be a path with columns",
+        ),
+        ("path: pictures/{path}", "path: '{0}/{path}'", r"line 6: layout\.path must be a path with columns"),
+        ("file: images.txt", "file: /etc/passwd", r"line 3: layout\.tables\[0\]\.file must be a path inside"),
+        ("file: labels.csv", "file: ../labels.csv", r"line 4: layout\.tables\[1\]\.file must be a path inside"),
+        ("key: number, what", "key: numbr, what", r"line 3: layout\.tables\[0\]\.key must be one of the columns"),
+        ("[number, note]", "[number, kind]", r"line 5: layout\.tables\[2\]\.columns must be without those"),
+        ("  path: pictures/{path}\n", "", r"layout\.path must be given where there are tables"),
+        ("[number > 0]", "[numbr > 0]", r"line 9: layout\.checks\[0\] must be a condition on columns"),
+        ("number: '[0-9]+'", "number: '[1-3]'", r"images\.txt: line 4 is not a number and a path: '4 an image 4\.png'"),
+        ("[number > 0]", "[number > 1]", r"images\.txt has the number 1 for number 1; number > 1 was expected"),
+        (
+            "[number, note]",
+            "[number, nose]",
+            r"line 15: factors\[3\]\.from must be one of the columns; did you mean 'nose'",
+        ),
+        ("weight: number", "weight: integer", r"labels\.csv: weight of row 0 is '\.5'; an integer was expected"),
+    ],
+)
+def test_layouts_of_tables_are_checked(listed: Path, old: str, new: str, said: str) -> None:
+    assert old in LISTED
+    listed.write_text(LISTED.replace(old, new, 1))
+    with pytest.raises(DataError, match=said):
+        setsup.open(listed)
+
+
+def test_tables_that_contradict_each_other(listed: Path) -> None:
+    labels = listed.parent / "labels.csv"
+    text = labels.read_text()
+    for changed, said in (
+        (text.replace("1.5,1,mug\n", ""), "says nothing of number 1"),
+        (text + "1,5,mug\n", r"images\.txt says nothing of number 5"),
+        (text + "1,3,mug\n", "row 4 is the second of number 3"),
+        (text.replace("4e1", "4e99"), "a number was expected"),
+    ):
+        labels.write_text(changed)
+        with pytest.raises(DataError, match=said):
+            setsup.open(listed)
+    labels.write_text(text)
+    images = listed.parent / "images.txt"
+    images.write_text(images.read_text().replace("4 an image 4", "4 an image 3"))
+    with pytest.raises(DataError, match="2 times"):
+        setsup.open(listed)
+
+
+def test_names_in_tables_lead_nowhere_else(listed: Path, caplog: pytest.LogCaptureFixture) -> None:
+    secret = listed.parent.parent / "secret.png"
+    image(secret, 99)
+    images = listed.parent / "images.txt"
+    for name in ("../../secret.png", str(secret), "x/../../../secret.png"):
+        images.write_text(f"1 an image 1.png\n2 {name}\n3 an image 3.png\n4 an image 4.png\n")
+        caplog.clear()
+        assert len(setsup.open(listed)) == 3
+        assert "1 of the 4 listed images are not there" in caplog.text
+
+
+def test_links_that_lead_out_are_left_out(birds: Path, caplog: pytest.LogCaptureFixture) -> None:
+    outside = birds.parent.parent / "outside"
+    image(outside / "swan" / "000_ann.png", 9)
+    os.symlink(outside / "swan", birds.parent / "swan")
+    os.symlink(outside / "swan" / "000_ann.png", birds.parent / "crow" / "001_ann.png")
+    os.symlink("000_ann.png", birds.parent / "wren" / "002_ann.png")
+    found = setsup.open(birds)
+    assert set(found.factors.values("species")) == {"crow", "wren"}
+    assert len(found) == len(names()) + 1  # one link stays inside
+    assert caplog.text.count("leads out of") == 2
+    assert "swan" in setsup.open(birds, root=outside).factors["species"].levels
+
+
+def test_expressions_take_time_in_proportion(birds: Path) -> None:
+    image(birds.parent / ("a" * 200) / "000_ann.png", 1)
+    for pattern in (
+        r"(?P<species>(?:a+)+)b/x",
+        r"(?P<species>(?:a|aa|a?)+)/(?:.*.*)*=",
+        r"(?P<species>(?:(?:a*)*)*)$!",
+    ):
+        birds.write_text(f"layout: {{images: '{pattern}'}}\nfactors: [{{name: species, kind: nominal}}]\n")
+        begin = time.process_time()
+        with pytest.raises(DataError, match="not found"):
+            setsup.open(birds)
+        assert time.process_time() - begin < 5  # a backtracking engine takes years
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "layout: 3",
+        "layout: {}",
+        "layout: {images: x}",
+        "layout: {images: [x]}\nfactors: [{name: a, kind: nominal}]",
+        "layout: {images: '(?P<a>x)'}\nfactors: {}",
+        "a: &a [x]\nlayout: {tables: [" + ", ".join(["*a"] * 100) + "]}",
+        "layout: !!python/object/apply:os.system ['true']",
+        "layout: {images: '" + "x" * 5000 + "'}\nfactors: [{name: a, kind: nominal}]",
+        "layout: {tables: ["
+        + "{file: a, columns: [b]}, " * 40
+        + "], path: '{b}'}\nfactors: [{name: b, kind: nominal}]",
+        "layout: " + "[" * 100 + "]" * 100,
+    ],
+)
+def test_hostile_texts(birds: Path, text: str) -> None:
+    birds.write_text(text)
+    with pytest.raises(DataError, match=r"birds\.yaml") as error:
+        setsup.open(birds)
+    assert len(str(error.value)) < 1500
+
+
+def test_a_manifest_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"birds\.yaml cannot be read"):
+        setsup.open(tmp_path / "birds.yaml")
+
+
+PIECES = [
+    "'",
+    "{",
+    "}",
+    "[",
+    "]",
+    ": ",
+    ", ",
+    "null",
+    "-1",
+    "..",
+    "/",
+    "(",
+    ")",
+    "\\Q",
+    "*a",
+    "&a ",
+    "x",
+    "é",
+    "true",
+    "{path}",
+]
+WORDS = re.compile(r"[\w.]+|[^\w\s]")
+
+
+@pytest.mark.long("fuzzing")
+@pytest.mark.parametrize("seed", range(150))
+def test_mutants_open_or_say_what_is_wrong(birds: Path, listed: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    path = chance.choice([birds, listed])
+    text = path.read_text()
+    words = WORDS.findall(text)
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        spots = [match.span() for match in WORDS.finditer(text)]
+        start, stop = chance.choice(spots)
+        text = text[:start] + chance.choice([*PIECES, chance.choice(words), ""]) + text[stop:]
+    path.write_text(text)
+    try:
+        found = setsup.open(path)
+    except SetsupError as error:
+        assert len(str(error)) < 2500  # noqa: PT017  it may as well open
+        return
+    assert len(found) <= 8
+    assert all(not name.startswith(("/", "..")) for name in found.paths(np.arange(len(found))))
+
+
+# -- packages ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def package(tmp_path: Path, birds: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package whose module may not be imported, with manifests of its own."""
+    folder = tmp_path / "package_of_birds" / "manifests"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").write_text("raise RuntimeError('imported')\n")
+    head = "name: {}\ntitle: Birds\ndescription: Some birds.\nlicence: {{name: MIT}}\n"
+    (folder / "some-birds.yaml").write_text(head.format("some-birds") + BIRDS)
+    (folder / "mnist.yaml").write_text(head.format("mnist") + BIRDS)
+    (folder / "bare.yaml").write_text(head.format("bare"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    entries = [
+        EntryPoint("birds", "package_of_birds", "setsup.manifests"),
+        EntryPoint("gone", "no_such_package_anywhere", "setsup.manifests"),
+    ]
+    monkeypatch.setattr(packages, "other_entries", lambda group: [one for one in entries if one.group == group])
+    return birds.parent
+
+
+def test_a_package_offers_manifests(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "some-birds" in setsup.names()
+    assert setsup.load("some-birds", package).factors.values("species").tolist()[0] == "crow"
+    assert len(setsup.open("some-birds", package, split="ann")) == 4
+    with pytest.raises(DataError, match="setsup fetch some-birds"):
+        setsup.load("some-birds", package.parent / "nowhere")
+    with pytest.raises(DataError, match=r"bare\.yaml: layout is missing"):
+        setsup.load("bare", package)
+    assert packages.find_manifest("mnist") == packages.load_manifest("mnist")
+    assert main(["datasets"]) == 0
+    assert "from package_of_birds" in capsys.readouterr().out
