@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import socket
 import time
 import zipfile
 from importlib.metadata import EntryPoint
@@ -136,6 +137,20 @@ def test_the_root(birds: Path, tmp_path: Path) -> None:
     alone.write_text(BIRDS)
     assert setsup.open(alone).factors.fingerprint == expected
     assert setsup.open(alone, root=alone.parent / "birds.zip").factors.fingerprint == expected
+
+
+def test_opening_fetches_nothing(birds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    files = "files: [{path: birds.zip, urls: ['https://example.org/birds.zip']}]\n"
+    birds.write_text(BIRDS + files)
+    assert len(setsup.open(birds)) == len(names())
+    (birds.parent / "alone").mkdir()
+    (birds.parent / "alone" / "birds.yaml").write_text(BIRDS + files)
+    with pytest.raises(DataError, match="not found"):
+        setsup.open(birds.parent / "alone" / "birds.yaml")
 
 
 def test_the_command_draws_and_replays(birds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
