@@ -18,8 +18,8 @@ import numpy as np
 
 from setsup.errors import DamagedFile, DataError, about_file
 from setsup.files import locked, written
-from setsup_cli.hints import find_place
 from setsup_cli.output_paths import free_place, is_missing_or_equal
+from setsup_cli.source_location import find_place
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -301,7 +301,7 @@ def _read(path: Path) -> Recorded:
 
 
 def _check_hint(path: Path, hint: Any) -> None:
-    """Refuse a hint that :func:`setsup_cli.hints.source_hint` does not write."""
+    """Refuse a hint that :func:`setsup_cli.source_location.source_hint` does not write."""
     from setsup.opening import KINDS
 
     options = hint.get("options", {}) if isinstance(hint, dict) else None

@@ -1,9 +1,12 @@
-"""Docstrings as the reference shows them: what is written for Sphinx, put in Markdown."""
+"""Docstrings as the reference shows them: complete, and what is written for Sphinx, put in Markdown."""
 
 import re
 from typing import Any
 
 import griffe
+
+from setsup.samplers import Sampler
+from setsup.samplers.docstrings import complete
 
 _ROLE = re.compile(r":(?:class|func|meth|data|mod|attr):`~?([^`]+)`")
 _CONVENTION = re.compile(r"^Convention\n-+$", re.MULTILINE)
@@ -19,7 +22,8 @@ class Markdown(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Rewrite the docstring of anything that has one."""
         if obj.docstring is not None:
-            obj.docstring.value = rewritten(obj.docstring.value)
+            # griffe reads the source, in which samplers refer to the parameters that they share
+            obj.docstring.value = rewritten(complete(obj.docstring.value, Sampler.__doc__ or ""))
 
 
 def rewritten(text: str) -> str:

@@ -17,8 +17,8 @@ from setsup.loading.processes import WorkerPool
 from setsup.loading.stream import BatchBuilder, Job, Stream, inline, prefetch, requests
 from setsup.loading.torch import TensorConverter
 from setsup.samplers import Sampler, Shard
+from setsup.samplers.iteration import log_pass, steps_to_pass
 from setsup.samplers.resharding import accelerated_processes
-from setsup.samplers.sampler import log_pass, steps_to_pass
 from setsup.samplers.steps import check_position, pass_end
 
 __all__ = ["Loader", "loader"]

@@ -14,8 +14,8 @@ from setsup.factors.column_storage import check_rows
 from setsup.loading.batch import Batch
 from setsup.optional import extra_command
 from setsup.samplers import Sampler, Shard
+from setsup.samplers.iteration import log_pass, steps_to_pass
 from setsup.samplers.resharding import accelerated_processes, epoch_of_lightning
-from setsup.samplers.sampler import log_pass, steps_to_pass
 from setsup.samplers.steps import LAST, pass_end
 
 __all__ = ["SetBatches", "TensorConverter", "TorchRows", "as_torch", "set_batches"]

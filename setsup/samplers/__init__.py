@@ -11,6 +11,7 @@ the rows that differ from one in some factors, or are near it in an embedding.
 """
 
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, RowReach
+from setsup.samplers.description import from_dict
 from setsup.samplers.domains import DomainSampler
 from setsup.samplers.draw import Draw
 from setsup.samplers.episodes import EpisodeSampler
@@ -21,7 +22,7 @@ from setsup.samplers.mixture import Mixture
 from setsup.samplers.neighbours import NeighbourSampler
 from setsup.samplers.orbits import OrbitSampler
 from setsup.samplers.report import AnchorEntry, Entry, PairEntry, Partners, Report
-from setsup.samplers.sampler import Sampler, Shard, from_dict
+from setsup.samplers.sampler import Sampler, Shard
 from setsup.samplers.schedules import Stepwise
 from setsup.samplers.sequence_pairs import SequencePairSampler
 from setsup.samplers.sets import SetSampler

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array, Bools, Reals
-from setsup.checks import check_array, check_instance, check_memory, check_number
+from setsup.checks import check_array, check_instance, check_integer, check_memory, check_number
 from setsup.errors import SamplerError, abbreviate
 from setsup.factors.factor import Factor
 from setsup.factors.table import FactorTable
@@ -23,6 +23,8 @@ __all__ = [
     "check_draw_memory",
     "check_names",
     "check_nesting",
+    "check_sets",
+    "check_size",
     "check_table",
     "check_tolerance",
     "copy_arguments",
@@ -31,11 +33,13 @@ __all__ = [
     "is_listed",
     "is_per_set",
     "per_set",
+    "plain_data",
     "row_mask",
     "row_weights",
     "weight_names",
     "weight_words",
     "where_words",
+    "with_weight",
 ]
 
 Where = str | Sequence[bool] | Sequence[int] | Array
@@ -56,6 +60,16 @@ _DEEPEST = 6  # samplers within each other: a Zip makes those in it twice, so th
 def check_table(table: Any) -> FactorTable:
     """The table itself; SamplerError when it is something else, such as the dataset that it belongs to."""
     return check_instance(table, FactorTable, "the table of a sampler", SamplerError, "pass dataset.factors")
+
+
+def check_sets(number: Any, what: str = "sets") -> int:
+    """The number of sets of a step, or of what a sampler calls them; SamplerError otherwise."""
+    return check_integer(number, what, SamplerError, 1, MOST_SETS)
+
+
+def check_size(number: Any, what: str = "size") -> int:
+    """The number of rows of a set; SamplerError otherwise."""
+    return check_integer(number, what, SamplerError, 1, MOST_ROWS)
 
 
 def check_draw_memory(rows: int, what: str, reduce: str, each: int = 48) -> None:
@@ -86,6 +100,17 @@ def _copy(value: Any) -> Any:
     if is_per_set(value):
         return [_copy(one) for one in value]
     return np.array(value) if _is_column(value) else copy.deepcopy(value)
+
+
+def plain_data(value: Any) -> Any:
+    """An argument as plain data, which JSON can have."""
+    if isinstance(value, Mapping):
+        return {key: plain_data(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain_data(inner) for inner in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def check_names(given: str | Sequence[str], option: str) -> list[str]:
@@ -252,7 +277,12 @@ def drawable_rows(
 ) -> tuple[Bools | None, Reals | None]:
     """Rows that ``where`` keeps and whose weight is positive, (rows,) bool or None for all; and the weights."""
     found = row_weights(table, weights)
-    return both(row_mask(table, where), None if found is None else found > 0), found
+    return with_weight(row_mask(table, where), found), found
+
+
+def with_weight(rows: Bools | None, weights: Reals | None) -> Bools | None:
+    """Of some rows, those whose weight is positive; None for all."""
+    return both(rows, None if weights is None else weights > 0)
 
 
 def is_listed(given: Any) -> bool:

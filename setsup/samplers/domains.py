@@ -20,21 +20,11 @@ from typing import Literal
 import numpy as np
 
 from setsup.arrays import Array, Rows, Steps
-from setsup.checks import check_choice, check_integer
+from setsup.checks import check_choice
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
-from setsup.random import fold, permute, randint_below, stream_key
-from setsup.samplers.arguments import (
-    MOST_ROWS,
-    MOST_SETS,
-    Weights,
-    Where,
-    check_draw_memory,
-    check_names,
-    check_table,
-    copy_arguments,
-    row_weights,
-)
+from setsup.random import fold, permute, randint_below
+from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import Reach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
@@ -42,7 +32,7 @@ from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
-from setsup.samplers.report import Report, by_weight
+from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
 from setsup.samplers.spelling import spell, spell_name
@@ -62,8 +52,6 @@ class DomainSampler(Sampler):
 
     Parameters
     ----------
-    table : FactorTable
-        The factors of a dataset; draws are rows of it.
     domain : str or list of str
         Factors whose combinations are the domains.
     sets : int
@@ -82,13 +70,8 @@ class DomainSampler(Sampler):
         Relative probability of each row within its domain, or the factor that has it: the rows of a visit are then
         drawn by successive sampling, each by weight among those that are left, and visits are independent. Rows of
         weight 0 are never drawn. Domains come as often as without weights.
-    where : str, (rows,) bool or list of int, optional
-        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
-        numbers.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Two samplers of one class with one seed are correlated unless their streams differ.
+    table, where, seed, stream
+        As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
@@ -121,25 +104,18 @@ class DomainSampler(Sampler):
         seed: int = 0,
         stream: str = "DomainSampler",
     ) -> None:
-        self.arguments = copy_arguments(locals())
+        rows, row_weight = self._read(locals())
         check_choice(domains, DOMAINS, "domains", SamplerError)
         names = check_names(domain, "domain")
-        self.table, self._on_small_group = check_table(table), check_small(on_small_group)
-        self._sizes = read_size(size, MOST_ROWS)
-        self.arguments["size"], self.size = self._sizes.plain(), self._sizes.most
+        self._on_small_group = check_small(on_small_group)
+        self._sizes = read_size(size)
+        self.arguments, self.size = {**self.arguments, "size": self._sizes.plain()}, self._sizes.most
         self._domains = GroupSampler(
-            table,
-            names,
-            self.size,
-            choose="groups",
-            on_small_group=on_small_group,
-            tolerance={},
-            weights=row_weights(table, weights),
-            where=where,
+            table, names, self.size, rows, row_weight, choose="groups", on_small_group=on_small_group
         )
         self._weighted = weights is not None
         self._count = len(self._domains.drawable)
-        self.sets = check_integer(sets, "sets", SamplerError, 1, MOST_SETS)
+        self.sets = check_sets(sets)
         if domains == "all":
             self.sets = min(self.sets, self._count)
         if self.sets > self._count:
@@ -150,7 +126,6 @@ class DomainSampler(Sampler):
             )
         check_draw_memory(self.size * self.sets, "a draw", "size or sets", 80)
         self._independent = domains == "independent"
-        self._key = stream_key(seed, stream)
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block."""
@@ -229,7 +204,7 @@ class DomainSampler(Sampler):
         full = self.size if self._independent else size
         sets = set_reach(self.table, self._domains, numbers, size, chance, together=True, full=full)
         groups = reached_groups(self.table, self._domains, (), chance)
-        return Reach(self._title(), self.table, [groups], [[[sets]]], self._notes(), is_estimated(self._domains, size))
+        return self._reach(groups, sets, self._notes(), is_estimated(self._domains, size))
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
@@ -239,7 +214,7 @@ class DomainSampler(Sampler):
         notes = self._notes()
         if self._sizes.changes:
             notes.append("figures are for the largest size, for which domains must have rows at every step")
-        return by_weight(Report(self._title(), [entry], notes), self.arguments)
+        return self._report([entry], notes)
 
     def _title(self) -> str:
         return f"DomainSampler: {self.sets} of {self._count} domains with {self._sizes.words()} rows each"

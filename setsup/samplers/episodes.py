@@ -18,38 +18,27 @@ from typing import Literal
 import numpy as np
 
 from setsup.arrays import Array, Rows, Steps, Words
-from setsup.checks import check_integer
-from setsup.errors import SamplerError, abbreviate
+from setsup.errors import SamplerError
 from setsup.factors.counting import with_outer
 from setsup.factors.table import FactorTable
 from setsup.html import counted
-from setsup.random import fold, stream_key
-from setsup.samplers.arguments import (
-    MOST_ROWS,
-    MOST_SETS,
-    Weights,
-    Where,
-    check_draw_memory,
-    check_names,
-    check_table,
-    copy_arguments,
-    row_weights,
-)
+from setsup.random import fold
+from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets, check_size
 from setsup.samplers.coverage import Reach, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.across import DomainPairs
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.hierarchy import Hierarchy, values_of
+from setsup.samplers.groups.members import REFUSALS, check_refusal
 from setsup.samplers.groups.statistics import counts_entry, group_entry
 from setsup.samplers.groups.within import Keys
-from setsup.samplers.report import Report, by_weight, span
+from setsup.samplers.report import Report, span
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["EpisodeSampler"]
 
-_SMALL = ("error", "drop")  # a class without the rows of its episode is in none
 _CLASSES, _ROWS, _QUERY = 0, 1, 2  # what a key is for
 
 
@@ -62,8 +51,6 @@ class EpisodeSampler(Sampler):
 
     Parameters
     ----------
-    table : FactorTable
-        The factors of a dataset; draws are rows of it.
     label : str or list of str
         Factors whose combinations are the classes.
     ways : int
@@ -84,13 +71,8 @@ class EpisodeSampler(Sampler):
     weights : str or (rows,) float, optional
         Relative probability of each row within its class, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn and do not count.
-    where : str, (rows,) bool or list of int, optional
-        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
-        numbers.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Two samplers of one class with one seed are correlated unless their streams differ.
+    table, where, seed, stream
+        As for every sampler, see :class:`Sampler`.
 
     Attributes
     ----------
@@ -130,17 +112,14 @@ class EpisodeSampler(Sampler):
         seed: int = 0,
         stream: str = "EpisodeSampler",
     ) -> None:
-        self.arguments = copy_arguments(locals())
-        self.table = check_table(table)
-        self.ways = check_integer(ways, "ways", SamplerError, 1, MOST_SETS)
-        self.shots = check_integer(shots, "shots", SamplerError, 1, MOST_ROWS)
-        self.queries = check_integer(queries, "queries", SamplerError, 1, MOST_ROWS)
+        rows, row_weight = self._read(locals())
+        self.ways, self.shots, self.queries = (
+            check_sets(ways, "ways"),
+            check_size(shots, "shots"),
+            check_size(queries, "queries"),
+        )
         check_draw_memory((self.shots + self.queries) * self.ways, "an episode", "ways, shots or queries")
-        if not isinstance(on_small_group, str) or on_small_group not in _SMALL:
-            raise SamplerError(
-                f"on_small_group must be error or drop, for a class needs all rows of an episode, not "
-                f"{abbreviate(on_small_group)}"
-            )
+        check_refusal(on_small_group, "a class needs all rows of an episode")
         if across is not None and within is not None:
             raise SamplerError("support and query are of two domains, across=…, or of one, within=…, not both")
         option, given = ("across", across) if across is not None else ("within", within)
@@ -153,20 +132,12 @@ class EpisodeSampler(Sampler):
                 "other factors in across, or in label"
             )
         self._hidden = {*self._domain} - {*in_class} if across is not None else set()  # support and query differ there
-        rows = (self.shots, self.queries)
-        need = sum(rows) if across is None else (max if on_small_group == "error" else min)(rows)
+        taken = (self.shots, self.queries)
+        need = sum(taken) if across is None else (max if on_small_group == "error" else min)(taken)
+        names = [*labels, *self._domain]
         self._classes = GroupSampler(
-            table,
-            [*labels, *self._domain],
-            need,
-            choose="groups",
-            on_small_group=on_small_group,
-            tolerance={},
-            weights=row_weights(table, weights),
-            where=where,
-            policies=_SMALL,
+            table, names, need, rows, row_weight, choose="groups", on_small_group=on_small_group, policies=REFUSALS
         )
-        self._key = stream_key(seed, stream)
         self._pairs: DomainPairs | None = None
         if across is None:
             self._tree = self._in_one_domain(labels)
@@ -231,19 +202,19 @@ class EpisodeSampler(Sampler):
         few = np.setdiff1d(np.flatnonzero(classes.groups.sizes >= classes.need), classes.drawable)
         if self._pairs is None:
             chance = self._tree.shares() * self.ways
-            sets = [set_reach(self.table, classes, numbers, size, chance, together=True)]
+            sets = set_reach(self.table, classes, numbers, size, chance, together=True)
             option, most = "lower shots or queries", size
         else:
             support, query = (one[classes.drawable] for one in self._pairs.chances())
             parts = zip((self.shots, self.queries), (support, query), strict=True)
             each = [set_reach(self.table, classes, numbers, rows, one, together=True) for rows, one in parts]
             # an episode has a class in two domains, and so as support or as query of one of them
-            sets = [SetReach(tuple(numbers), lambda rows: each[0].chance(rows) + each[1].chance(rows), True)]
+            sets = SetReach(tuple(numbers), lambda rows: each[0].chance(rows) + each[1].chance(rows), True)
             chance, option, most = support + query, "lower shots or queries", max(self.shots, self.queries)
         text = f"its domain of {', '.join(self._domain)} has too few classes that can be drawn"
         reason = Reason(text if self._domain else "too few classes can be drawn", "lower ways, shots or queries")
         groups = reached_groups(self.table, classes, (), chance, others=[(reason, few)], option=option)
-        return Reach(self._title(), self.table, [groups], [[sets]], self._notes(), is_estimated(classes, most))
+        return self._reach(groups, sets, self._notes(), is_estimated(classes, most))
 
     def _title(self) -> str:
         rows = counted(self.queries, "query row")
@@ -254,8 +225,8 @@ class EpisodeSampler(Sampler):
         sampler, size = self._classes, self.shots + self.queries
         if self._pairs is None:
             entry = group_entry(self.table, sampler, size, self.ways, "different", shares=self._tree.shares())
-            return by_weight(Report(self._title(), [entry], self._notes()), self.arguments)
-        return by_weight(Report(self._title(), [counts_entry(sampler)], self._notes()), self.arguments)
+            return self._report([entry], self._notes())
+        return self._report([counts_entry(sampler)], self._notes())
 
     def _notes(self) -> list[str]:
         """Which domains and classes an episode is of."""

@@ -21,25 +21,16 @@ from setsup.checks import check_boolean, check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
-from setsup.random import fold, permute, stream_key
-from setsup.samplers.arguments import (
-    MOST_ROWS,
-    Weights,
-    Where,
-    check_draw_memory,
-    check_table,
-    copy_arguments,
-    row_mask,
-    row_weights,
-    where_words,
-)
+from setsup.random import fold, permute
+from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_size, where_words
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import inclusion
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import Keys
-from setsup.samplers.report import Entry, Report, by_weight
-from setsup.samplers.sampler import Sampler, check_step, length_of
+from setsup.samplers.iteration import length_of
+from setsup.samplers.report import Entry, Report
+from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_name
 from setsup.samplers.steps import LAST
 
@@ -54,8 +45,6 @@ class EpochSampler(Sampler):
 
     Parameters
     ----------
-    table : FactorTable
-        The factors of a dataset; draws are rows of it.
     size : int
         Rows per batch, copies included.
     epochs : int, optional
@@ -72,13 +61,8 @@ class EpochSampler(Sampler):
         Relative probability of each row, or the factor that has it. Each batch is then drawn by successive sampling,
         each row by weight among those that are left, independently of other batches: rows come by their weight, and no
         longer once per epoch. Rows of weight 0 are never drawn and do not count for the length of an epoch.
-    where : str, (rows,) bool or list of int, optional
-        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
-        numbers.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Two samplers of one class with one seed are correlated unless their streams differ.
+    table, where, seed, stream
+        As for every sampler, see :class:`Sampler`.
 
     Attributes
     ----------
@@ -114,16 +98,13 @@ class EpochSampler(Sampler):
         seed: int = 0,
         stream: str = "EpochSampler",
     ) -> None:
-        self.arguments = copy_arguments(locals())
+        mask, row_weight = self._read(locals())
         check_choice(partial, ("drop", "pad"), "partial", SamplerError)
-        self.table, self.size = check_table(table), check_integer(size, "size", SamplerError, 1, MOST_ROWS)
+        self.size = check_size(size)
         self._shuffle = check_boolean(shuffle, "shuffle", SamplerError)
         check_draw_memory(self.size, "a draw", "size", 88 if self._shuffle else 16)
-        mask, row_weight = row_mask(table, where), row_weights(table, weights)
-        if row_weight is not None:
-            if not self._shuffle:
-                raise SamplerError("weights go with shuffle=True: rows in table order are not drawn by weight")
-            mask = row_weight > 0 if mask is None else mask & (row_weight > 0)
+        if row_weight is not None and not self._shuffle:
+            raise SamplerError("weights go with shuffle=True: rows in table order are not drawn by weight")
         self._rows = None if mask is None else np.flatnonzero(mask)
         self._count = len(table) if self._rows is None else len(self._rows)
         if self._count == 0:
@@ -153,7 +134,6 @@ class EpochSampler(Sampler):
                 f"{spell(epochs=epochs)} of {self.steps_per_epoch:,} steps are too many: steps are below 2**63"
             )
         self.unconstrained_sets = frozenset({0})
-        self._key = stream_key(seed, stream)
 
     def __len__(self) -> int:
         """Count the draws of all epochs; EndlessError, a TypeError, without ``epochs``."""
@@ -212,7 +192,10 @@ class EpochSampler(Sampler):
                 return of_rows(rows) * (1 - (1 - kept[0]) ** self._repeats)
 
         sets = SetReach((0,), of_rows, thin=thin)
-        return Reach(f"EpochSampler: batches of {self.size}", self.table, [reached], [[[sets]]], notes, estimated)
+        return self._reach(reached, sets, notes, estimated)
+
+    def _title(self) -> str:
+        return f"EpochSampler: batches of {self.size}"
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
@@ -231,4 +214,4 @@ class EpochSampler(Sampler):
             notes.append(
                 f"{left:,} rows are left out of each epoch" + (", different ones each time" if self._shuffle else "")
             )
-        return by_weight(Report(f"EpochSampler: batches of {self.size}", [entry], notes), self.arguments)
+        return self._report([entry], notes)

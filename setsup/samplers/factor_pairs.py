@@ -13,7 +13,7 @@ References
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,16 +24,13 @@ from setsup.errors import SamplerError, abbreviate
 from setsup.factors.factor import Kind
 from setsup.factors.table import FactorTable
 from setsup.html import counted
-from setsup.random import fold, mix, spread, stream_key
+from setsup.random import fold, mix, spread
 from setsup.samplers.arguments import (
-    MOST_SETS,
     Weights,
     Where,
     check_draw_memory,
     check_names,
-    check_table,
-    copy_arguments,
-    drawable_rows,
+    check_sets,
     inactive_factors,
     weight_names,
 )
@@ -46,7 +43,7 @@ from setsup.samplers.partners.index import IndexPartners
 from setsup.samplers.partners.product import ProductPartners
 from setsup.samplers.partners.ranked import RankedRows
 from setsup.samplers.partners.subsets import Subsets, read_sizes
-from setsup.samplers.report import PairEntry, Report, by_weight
+from setsup.samplers.report import PairEntry, Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell
 
@@ -65,8 +62,6 @@ class FactorPairSampler(Sampler):
 
     Parameters
     ----------
-    table : FactorTable
-        The factors of a dataset; draws are rows of it.
     pairs : int
         Pairs per step.
     k : int or (int, int), or mapping of step to these, optional
@@ -90,12 +85,8 @@ class FactorPairSampler(Sampler):
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it. Rows of weight 0 are never drawn, and make no pair
         feasible. Weights are counted in a unit of which their sum has 2⁶⁰ to 2⁶¹, and none that is positive as less.
-    where : str, (rows,) bool or sequence of int, optional
-        Expression that drawn rows satisfy, booleans per row, or row numbers; rows keep their numbers.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Two samplers of one class with one seed are correlated unless their streams differ.
+    table, where, seed, stream
+        As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
@@ -134,24 +125,22 @@ class FactorPairSampler(Sampler):
         seed: int = 0,
         stream: str = "FactorPairSampler",
     ) -> None:
-        self.arguments = copy_arguments(locals())
-        self.table, self.pairs = check_table(table), check_integer(pairs, "pairs", SamplerError, 1, MOST_SETS)
+        rows, row_weight = self._read(locals())
+        self.pairs = check_sets(pairs, "pairs")
         check_draw_memory(2 * self.pairs, "a draw", "pairs", 400)
         self._must_differ = check_boolean(must_differ, "must_differ", SamplerError)
-        self._key = stream_key(seed, stream)
         self._check_one({"change": change, "share": share, "rank": rank, "k or among": k if among is None else among})
         self._spread = spread(word(np.arange(self.pairs)[:, None], GROUP, np.arange(4)))
         self._ranked: RankedRows | None = None
-        mask, weight = drawable_rows(table, where, weights)
         if rank is not None:
             names = [table[name].name for name in check_names(rank, "rank")]
-            self._ranked = RankedRows(table, names, mask, weight)
+            self._ranked = RankedRows(table, names, rows, row_weight)
             self._groups = self._ranked.groups
         else:
             options = {"among": among, "change": change, "share": share}
             given = {name: check_names(names, name) for name, names in options.items() if names is not None}
             compared = self._compared(next(iter(given.values()), []))
-            self._cells = cells_of(table, compared, self._radii(compared, radius), mask, weight)
+            self._cells = cells_of(table, compared, self._radii(compared, radius), rows, row_weight)
             self._groups = self._cells.groups
             self._compare(k, among, change, share)
 
@@ -270,10 +259,11 @@ class FactorPairSampler(Sampler):
         if self._ranked is None and len(sizes := self._subsets.sizes.values) > 1:
             k = sizes[int(self._subsets.sizes.stretch(np.array([step], dtype=np.uint64))[0])]
             return FactorPairSampler(self.table, **{**self.arguments, "k": k}).reach(step)
+        pairs = tuple(range(self.pairs))
         if (ranked := self._ranked) is not None:
             of_groups = at_least_one(ranked.of_groups(), 2 * self.pairs)
             reached = ReachedGroups(", ".join(ranked.groups.names), (), ranked.groups, of_groups)
-            return self._reach_of(reached, lambda rows: at_least_one(ranked.chance(rows), 2), [])
+            return self._reach(reached, SetReach(pairs, lambda rows: at_least_one(ranked.chance(rows), 2)))
         groups, notes = self._groups, self._left_open()
         paired, chance = self._partners.paired, self._even_chance()
         of_groups = np.where(paired, np.nan, 0.0)
@@ -287,12 +277,10 @@ class FactorPairSampler(Sampler):
         reason = Reason("no other row differs from it as asked", "name more factors in among=, or raise k=")
         lonely = np.where(paired, -1, 0).astype(np.int8)
         reached = ReachedGroups(", ".join(groups.names), (), groups, of_groups, (reason,), lonely)
-        return self._reach_of(reached, of_rows, notes)
+        return self._reach(reached, SetReach(pairs, of_rows), notes)
 
-    def _reach_of(self, reached: ReachedGroups, of_rows: Callable[[Rows], Reals], notes: list[str]) -> Reach:
-        sets = SetReach(tuple(range(self.pairs)), of_rows)
-        title = f"FactorPairSampler: {counted(self.pairs, 'pair')} per step"
-        return Reach(title, self.table, [reached], [[[sets]]], notes)
+    def _title(self) -> str:
+        return f"FactorPairSampler: {counted(self.pairs, 'pair')} per step"
 
     def _even_chance(self) -> float:
         """Chance of a row to be in a pair where all are alike; NaN where they are not."""
@@ -308,10 +296,8 @@ class FactorPairSampler(Sampler):
         groups = self._groups
         lost = {"with an unknown value": groups.unknown, "left out by where or weights": groups.excluded}
         if self._ranked is not None:
-            title = (
-                f"FactorPairSampler: {counted(self.pairs, 'pair')} per step, ranked by {', '.join(self._ranked.names)}"
-            )
-            return by_weight(Report(title, [], [*_never(lost), *self._ranked.ties()]), self.arguments)
+            title = f"{self._title()}, ranked by {', '.join(self._ranked.names)}"
+            return self._report([], [*_never(lost), *self._ranked.ties()], title=title)
         lost |= {"without a partner": self._partners.lonely}
         subsets = self._subsets
         sizes = subsets.chosen.sum(axis=1)
@@ -329,10 +315,8 @@ class FactorPairSampler(Sampler):
             total = float(np.logaddexp.reduce(logs)) / math.log(10) if able else math.nan
             entries.append(PairEntry(size, subsets.chance(size) if able else 0.0, found, groups.rows, total))
         what = "differ in all of" if self._must_differ else "may differ in"
-        title = f"FactorPairSampler: {counted(self.pairs, 'pair')} per step, which {what} a subset of the factors"
-        return by_weight(
-            Report(title, [], [*_never(lost), *subsets.by_step(), *self._left_open()], entries), self.arguments
-        )
+        notes = [*_never(lost), *subsets.by_step(), *self._left_open()]
+        return self._report([], notes, entries, f"{self._title()}, which {what} a subset of the factors")
 
     def _left_open(self) -> list[str]:
         """Continuous factors, which are not compared."""

@@ -15,35 +15,24 @@ from typing import Literal
 import numpy as np
 
 from setsup.arrays import Rows, Steps
-from setsup.checks import check_integer
 from setsup.errors import SamplerError, abbreviate
 from setsup.factors.table import FactorTable
-from setsup.random import fold, stream_key
-from setsup.samplers.arguments import (
-    MOST_ROWS,
-    MOST_SETS,
-    Weights,
-    Where,
-    check_draw_memory,
-    check_names,
-    check_table,
-    copy_arguments,
-    row_weights,
-)
+from setsup.random import fold
+from setsup.samplers.arguments import MOST_SETS, Weights, Where, check_draw_memory, check_names, check_sets, check_size
 from setsup.samplers.coverage import Reach, Reason
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.hierarchy import Hierarchy, values_of
+from setsup.samplers.groups.members import REFUSALS, check_refusal
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
-from setsup.samplers.report import Report, by_weight, span
+from setsup.samplers.report import Report, span
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["HierarchicalSampler"]
 
-_SMALL = ("error", "drop")
 _GROUPS, _ROWS = 0, 1  # what a key is for
 
 
@@ -56,8 +45,6 @@ class HierarchicalSampler(Sampler):
 
     Parameters
     ----------
-    table : FactorTable
-        The factors of a dataset; draws are rows of it.
     factors : list of str, or of lists of str
         Factors of each level, the outermost first; combinations, where a level has several.
     sets : list of int
@@ -69,13 +56,8 @@ class HierarchicalSampler(Sampler):
     weights : str or (rows,) float, optional
         Relative probability of each row within its group, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn and do not count.
-    where : str, (rows,) bool or list of int, optional
-        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
-        numbers.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Two samplers of one class with one seed are correlated unless their streams differ.
+    table, where, seed, stream
+        As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
@@ -106,26 +88,18 @@ class HierarchicalSampler(Sampler):
         seed: int = 0,
         stream: str = "HierarchicalSampler",
     ) -> None:
-        self.arguments = copy_arguments(locals())
-        self.table, self.size = check_table(table), check_integer(size, "size", SamplerError, 1, MOST_ROWS)
+        rows, row_weight = self._read(locals())
+        self.size = check_size(size)
         self._levels = _check_levels(factors, sets)
         counts = [count for _, count in self._levels]
         if int(np.prod([float(count) for count in counts])) > MOST_SETS:
             raise SamplerError(
                 f"{spell(sets=counts)} are more than {MOST_SETS:,} sets of a step; lower {spell_name('sets')}"
             )
-        if not isinstance(on_small_group, str) or on_small_group not in _SMALL:
-            raise SamplerError(f"on_small_group must be error or drop, not {abbreviate(on_small_group)}")
+        check_refusal(on_small_group)
+        names = [name for names, _ in self._levels for name in names]
         self._groups = GroupSampler(
-            table,
-            [name for names, _ in self._levels for name in names],
-            self.size,
-            choose="groups",
-            on_small_group=on_small_group,
-            tolerance={},
-            weights=row_weights(table, weights),
-            where=where,
-            policies=_SMALL,
+            table, names, self.size, rows, row_weight, choose="groups", on_small_group=on_small_group, policies=REFUSALS
         )
         groups = self._groups.groups
         values = [values_of(table, groups, names) for names, _ in self._levels]
@@ -133,7 +107,6 @@ class HierarchicalSampler(Sampler):
         self._check_drawable(on_small_group, values)
         check_draw_memory(self.size * self._tree.sets, "a draw", "size or sets")
         self._groups.restrict(self._tree.leaves)
-        self._key = stream_key(seed, stream)
 
     def _check_drawable(self, on_small_group: str, values: Sequence[Rows]) -> None:
         """Refuse levels with too few groups within one of the next level out, unless these may be left out."""
@@ -175,7 +148,7 @@ class HierarchicalSampler(Sampler):
         reason = Reason(f"a group of {outer} that it is in has fewer groups than are drawn of it", "lower sets")
         few = np.setdiff1d(np.flatnonzero(self._groups.groups.sizes >= self.size), self._groups.drawable)
         groups = reached_groups(self.table, self._groups, (), chance, others=[(reason, few)], option="lower size")
-        return Reach(self._title(), self.table, [groups], [[[sets]]], [], is_estimated(self._groups, self.size))
+        return self._reach(groups, sets, estimated=is_estimated(self._groups, self.size))
 
     def _title(self) -> str:
         parts = [f"{count} of {', '.join(names)}" for names, count in self._levels]
@@ -190,7 +163,7 @@ class HierarchicalSampler(Sampler):
         for depth, (names, count) in enumerate(self._levels):
             found = span(*self._tree.width(depth))
             notes.append(f"{', '.join(names)}: {count} of {found}{' in each' if depth else ''}")
-        return by_weight(Report(self._title(), [entry], notes), self.arguments)
+        return self._report([entry], notes)
 
 
 def _check_levels(factors: Sequence[str | Sequence[str]], sets: Sequence[int]) -> list[tuple[list[str], int]]:
@@ -203,6 +176,6 @@ def _check_levels(factors: Sequence[str | Sequence[str]], sets: Sequence[int]) -
     if isinstance(sets, str) or not isinstance(sets, Sequence) or len(sets) != len(factors):
         raise SamplerError(f"sets must list {len(factors)} integers, one for each of factors, not {abbreviate(sets)}")
     return [
-        (check_names(names, "each of factors"), check_integer(count, "each of sets", SamplerError, 1, MOST_SETS))
+        (check_names(names, "each of factors"), check_sets(count, "each of sets"))
         for names, count in zip(factors, sets, strict=True)
     ]

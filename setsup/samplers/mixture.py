@@ -34,13 +34,15 @@ from setsup.samplers.arguments import (
     where_words,
 )
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
+from setsup.samplers.description import from_dict
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import at_least_one, inclusion
 from setsup.samplers.groups.combinations import log_combinations
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import MIX, Keys, distinct
+from setsup.samplers.iteration import length_of
 from setsup.samplers.report import Entry, Report
-from setsup.samplers.sampler import Sampler, check_step, from_dict, length_of
+from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Schedule, Stepwise
 from setsup.samplers.zips import Zip
 

@@ -27,24 +27,15 @@ from setsup.factors.counting import with_outer
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.html import counted
-from setsup.random import below_few, fold, mix, spread, stream_key
-from setsup.samplers.arguments import (
-    MOST_SETS,
-    Weights,
-    Where,
-    both,
-    check_draw_memory,
-    check_table,
-    copy_arguments,
-    drawable_rows,
-)
+from setsup.random import below_few, fold, mix, spread
+from setsup.samplers.arguments import Weights, Where, both, check_draw_memory, check_sets
 from setsup.samplers.coverage import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import GROUP, pick_by_weight, word
 from setsup.samplers.partners.constrained_neighbours import AllRows, Nearest, chance_of_rows
 from setsup.samplers.partners.neighbour_tables import read_tables
-from setsup.samplers.report import AnchorEntry, Partners, Report, anchors_lost, by_weight, span
+from setsup.samplers.report import AnchorEntry, Partners, Report, anchors_lost, span
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell_name
 
@@ -74,8 +65,6 @@ class NeighbourSampler(Sampler):
 
     Parameters
     ----------
-    table : FactorTable
-        The factors of a dataset; draws are rows of it.
     neighbours : (rows, k) integers or path, or mapping of step to these
         The rows nearest to each row, nearest first, each once, -1 where there are fewer: what
         :func:`setsup.evaluation.nearest` gives for embeddings of all rows, or an ``.npy`` file of it. By step,
@@ -96,13 +85,8 @@ class NeighbourSampler(Sampler):
         Relative probability of each row, or the factor that has it. Rows of weight 0 are never drawn, and valid for no
         anchor; they keep their ranks in the tables. For positions without ranks, weights are counted in the unit of
         :class:`TripletSampler`.
-    where : str, (rows,) bool or list of int, optional
-        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
-        numbers.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Two samplers of one class with one seed are correlated unless their streams differ.
+    table, where, seed, stream
+        As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
@@ -140,8 +124,8 @@ class NeighbourSampler(Sampler):
         seed: int = 0,
         stream: str = "NeighbourSampler",
     ) -> None:
-        self.arguments = copy_arguments({**locals(), "neighbours": None})
-        self.table, self.sets = check_table(table), check_integer(sets, "sets", SamplerError, 1, MOST_SETS)
+        self._mask, self._weights = self._read({**locals(), "neighbours": None})
+        self.sets = check_sets(sets)
         texts = {role: text for role, text in (("positive", positive), ("negative", negative)) if text is not None}
         constraints = {role: read_constraint(text, table, role) for role, text in texts.items()}
         self._constraints = constraints or {"neighbour": Constraint("any")}
@@ -149,10 +133,9 @@ class NeighbourSampler(Sampler):
         self.shared = with_outer(table, next(iter(self._constraints.values())).equal)
         """Factors that the first two rows of each pair or triplet share."""
         tables = read_tables(neighbours, len(table))
-        self.arguments["neighbours"] = {step: one.plain for step, one in tables.items()}
+        self.arguments = {**self.arguments, "neighbours": {step: one.plain for step, one in tables.items()}}
         self._spans = _read_ranks(ranks, list(self._constraints))
         self._every = None if every is None else check_integer(every, "every", SamplerError, 1)
-        self._mask, self._weights = drawable_rows(table, where, weights)
         anywhere = {
             role: AllRows(table, one, self._mask, self._weights)
             for role, one in constraints.items()
@@ -180,8 +163,7 @@ class NeighbourSampler(Sampler):
                     f"no row has a valid {' and '.join(found)} in the neighbour table of step {step}: "
                     f"{anchors_lost(*self._lost(found))}; make a table with more neighbours, or widen ranks"
                 )
-        key = stream_key(seed, stream)
-        self._keys = np.array([fold(key, int(digest[:16], 16)) for digest in self._digests], dtype=np.uint64)
+        self._keys = np.array([fold(self._key, int(digest[:16], 16)) for digest in self._digests], dtype=np.uint64)
         numbers = np.arange(self.sets)[:, None]
         self._spread = spread(word(numbers, GROUP, np.arange(1 + len(self._constraints))))
 
@@ -270,7 +252,10 @@ class NeighbourSampler(Sampler):
             unreached=int((known & (chance == 0) & drawn[of_rows]).sum()),
         )
         sets = SetReach(tuple(range(self.sets)), lambda rows: chance[rows])
-        return Reach(f"NeighbourSampler: {counted(self.sets, 'set')}", self.table, [found], [[[sets]]], notes)
+        return self._reach(found, sets, notes)
+
+    def _title(self) -> str:
+        return f"NeighbourSampler: {counted(self.sets, 'set')}"
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training: an entry for each table."""
@@ -283,9 +268,8 @@ class NeighbourSampler(Sampler):
             until = f"steps {step:,} to {min(ends) - 1:,}" if ends else f"steps from {step:,} on"
             which = f", entry {number + 1}" if len(self._steps) > 1 else ""
             notes.append(f"{until}{which}: the neighbour table with the digest {digest}")
-        return by_weight(
-            Report(title, [self._entry(number) for number in range(len(self._steps))], notes), self.arguments
-        )
+        entries = [self._entry(number) for number in range(len(self._steps))]
+        return self._report(entries, notes, title=title)
 
     def _entry(self, number: int) -> AnchorEntry:
         companions, anchors = self._companions[number], self._anchors[number]

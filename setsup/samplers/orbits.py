@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from setsup.arrays import Array, Bools, Reals, Rows, Steps
-from setsup.checks import check_choice, check_integer, check_number
+from setsup.checks import check_choice, check_number
 from setsup.errors import SamplerError, abbreviate
 from setsup.factors.constraint import Constraint, read_constraint
 from setsup.factors.counting import with_outer
@@ -26,18 +26,8 @@ from setsup.factors.factor import Level
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.html import counted
-from setsup.random import fold, mix, spread, stream_key
-from setsup.samplers.arguments import (
-    MOST_ROWS,
-    MOST_SETS,
-    Weights,
-    Where,
-    check_draw_memory,
-    check_names,
-    check_table,
-    copy_arguments,
-    row_weights,
-)
+from setsup.random import fold, mix, spread
+from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import NOT_COUNTED, Reach, Reason
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchored import AnchoredMembers
@@ -46,7 +36,7 @@ from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
-from setsup.samplers.report import Report, by_weight
+from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
 from setsup.samplers.spelling import spell, spell_name
@@ -59,8 +49,6 @@ class OrbitSampler(Sampler):
 
     Parameters
     ----------
-    table : FactorTable
-        The factors of a dataset; draws are rows of it.
     orbit : str or list of str
         Factors whose combinations are the orbits.
     sets : int
@@ -94,10 +82,8 @@ class OrbitSampler(Sampler):
     where : str, (rows,) bool or list of int, optional
         Rows that may be drawn, canonical ones too: an expression that they satisfy, one boolean per row, or their
         numbers. Rows keep their numbers.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Two samplers of one class with one seed are correlated unless their streams differ.
+    table, seed, stream
+        As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
@@ -133,26 +119,18 @@ class OrbitSampler(Sampler):
         seed: int = 0,
         stream: str = "OrbitSampler",
     ) -> None:
-        self.arguments = copy_arguments(locals())
+        rows, row_weight = self._read(locals())
         names = check_names(orbit, "orbit")
         check_choice(values, ("different", "independent"), "values", SamplerError)
-        self.table, self._on_small_group = check_table(table), check_small(on_small_group)
-        self.sets = check_integer(sets, "sets", SamplerError, 1, MOST_SETS)
-        self._sizes = None if size is None else read_size(size, MOST_ROWS)
-        self.arguments["size"] = None if self._sizes is None else self._sizes.plain()
+        self._on_small_group = check_small(on_small_group)
+        self.sets = check_sets(sets)
+        self._sizes = None if size is None else read_size(size)
+        self.arguments = {**self.arguments, "size": None if self._sizes is None else self._sizes.plain()}
         need = 1 if self._sizes is None else self._sizes.most
         taken = "short" if size is None else on_small_group  # a whole orbit repeats no row, however few it has
         constraint = None if members is None else self._check_members(members, names)
         self._orbits = GroupSampler(
-            table,
-            names,
-            need,
-            choose=choose,
-            on_small_group=taken,
-            tolerance={},
-            weights=row_weights(table, weights),
-            where=where,
-            members=constraint,
+            table, names, need, rows, row_weight, choose=choose, on_small_group=taken, members=constraint
         )
         self._left_out = np.zeros(0, dtype=np.int64)
         self._canonical = None if canonical is None else self._with_canonical(canonical)
@@ -166,7 +144,6 @@ class OrbitSampler(Sampler):
                 f"{spell(sets=sets)} is more than the {len(drawable):,} drawable orbits: the most that fits is "
                 f"{spell(sets=len(drawable))}; lower {spell_name('sets')}, or pass {spell(values='independent')}"
             )
-        self._key = stream_key(seed, stream)
         self._numbers = np.arange(self.sets, dtype=np.uint64)
         words = chooser.words if self._different is not None else 1
         self._spread = spread(word(self._numbers[:, None], GROUP, np.arange(words)))
@@ -241,7 +218,7 @@ class OrbitSampler(Sampler):
         notes = ["canonical rows come with their orbits; chances are those of members"] * (self._canonical is not None)
         if isinstance(orbits.members, AnchoredMembers):
             notes.append(NOT_COUNTED)
-        return Reach(self._title(), self.table, [groups], [[[sets]]], notes, estimated)
+        return self._reach(groups, sets, notes, estimated)
 
     def _title(self) -> str:
         taken = "whole" if self._sizes is None else f"{self._sizes.words()} members each"
@@ -255,7 +232,7 @@ class OrbitSampler(Sampler):
         if self._sizes is not None and self._sizes.changes:
             notes.append("figures are for the largest size, for which orbits must have members at every step")
         more = [self._orbits.members.entry()] if isinstance(self._orbits.members, AnchoredMembers) else []
-        return by_weight(Report(self._title(), [entry, *more], notes), self.arguments)
+        return self._report([entry, *more], notes)
 
 
 def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[str, Level]) -> Rows:

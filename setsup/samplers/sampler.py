@@ -1,38 +1,40 @@
 """Random access first: a sampler is a function from steps to draws, and everything else follows from that."""
 
-import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
 from inspect import signature
-from itertools import islice
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from setsup.arrays import Bools, Steps
+from setsup.arrays import Bools, Reals, Steps
 from setsup.checks import check_integer, refuse_foreign
-from setsup.errors import EndlessError, RowError, SamplerError, UsageError, did_you_mean
+from setsup.errors import RowError, SamplerError, UsageError
 from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
-from setsup.samplers.arguments import check_draw_memory, check_nesting, check_table, is_per_set, row_mask
-from setsup.samplers.coverage import Reach
+from setsup.random import stream_key
+from setsup.samplers.arguments import check_table, copy_arguments, drawable_rows, is_per_set, plain_data, row_mask
+from setsup.samplers.coverage import Reach, ReachedGroups, SetReach
+from setsup.samplers.docstrings import complete
 from setsup.samplers.draw import Draw
-from setsup.samplers.report import Report
+from setsup.samplers.guards import out_of_memory, with_checked_steps, within_memory
+from setsup.samplers.iteration import (
+    check_block_memory,
+    draw_steps,
+    length_of,
+    one_by_one,
+    steps_with_row,
+    tell_pass,
+)
+from setsup.samplers.report import AnchorEntry, Entry, PairEntry, Report, by_weight
 from setsup.samplers.resharding import accelerated_processes
-from setsup.samplers.spelling import OPTION_NAMES, PYTHON_NAMES, python_arguments, spell_name
-from setsup.samplers.steps import LAST, check_block, check_one, check_start, check_steps, pass_end
+from setsup.samplers.spelling import OPTION_NAMES, PYTHON_NAMES
+from setsup.samplers.steps import LAST, check_block, check_one, check_start
 
-__all__ = ["Sampler", "Shard", "check_step", "from_dict", "length_of", "log_pass", "steps_to_pass", "tell_pass"]
-
-_log = logging.getLogger("setsup")
-_Item = TypeVar("_Item")
+__all__ = ["Sampler", "Shard", "check_step"]
 
 _SHOWN = 24  # items of an argument in a notebook
-_BLOCK = 64  # steps drawn at a time while iterating
-_SEARCHED = 1 << 18  # rows drawn at a time while one is sought
-_MANY = 1 << 12  # steps of a block from which its memory is looked at
 
 
 class Sampler(ABC):
@@ -44,6 +46,18 @@ class Sampler(ABC):
     A sampler, or a :meth:`shard` of one, is a ``batch_sampler`` of torch's ``DataLoader``: a batch has the rows of a
     draw, set after set, without padding. Each pass over the DataLoader begins at the first step again; passes of
     :func:`setsup.loading.set_batches` go on where the last one ended, and may have a length.
+
+    Parameters
+    ----------
+    table : FactorTable
+        The factors of a dataset; draws are rows of it.
+    where : str, (rows,) bool or list of int, optional
+        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
+        numbers.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two samplers of one class with one seed are correlated unless their streams differ.
 
     Attributes
     ----------
@@ -58,6 +72,7 @@ class Sampler(ABC):
 
     table: FactorTable
     arguments: Mapping[str, Any]
+    _key: int
     length: int | None = None
     first_step: int = 0
     """First step that can be drawn."""
@@ -69,11 +84,13 @@ class Sampler(ABC):
     def __init_subclass__(cls) -> None:
         """Register a sampler by the name of its class, unless that is private or taken; its ``draws`` checks steps."""
         super().__init_subclass__()
+        if cls.__doc__ and Sampler.__doc__:  # python -OO leaves none
+            cls.__doc__ = complete(cls.__doc__, Sampler.__doc__)
         if "draws" in vars(cls):
-            cls.draws = _checking(cls.draws)  # type: ignore[method-assign, assignment]
+            cls.draws = with_checked_steps(cls.draws)  # type: ignore[method-assign, assignment]
         for name in ("__init__", "report", "reach"):
             if name in vars(cls):
-                setattr(cls, name, _within_memory(getattr(cls, name)))
+                setattr(cls, name, within_memory(getattr(cls, name)))
         if not cls.__name__.startswith("_"):
             Sampler._kinds.setdefault(cls.__name__, cls)
 
@@ -86,6 +103,26 @@ class Sampler(ABC):
                     raise UsageError(f"{cls.__name__} takes no {name}=; {name}= is now {renamed}=")
             refuse_foreign(cls.__init__, given)
         return super().__new__(cls)
+
+    @staticmethod
+    def kinds() -> Mapping[str, type["Sampler"]]:
+        """Samplers that :func:`from_dict` finds, by the names of their classes."""
+        return Sampler._kinds
+
+    def _read(self, given: Mapping[str, Any]) -> tuple[Bools | None, Reals | None]:
+        """Read what samplers share from the ``locals()`` of a constructor: what they keep, and the rows to draw.
+
+        Returns the rows that ``where`` keeps and whose weight is positive, (rows,) bool or None for all; and the
+        weights, (rows,) float64 or None.
+        """
+        self._keep(given)
+        return drawable_rows(self.table, given["where"], given["weights"])
+
+    def _keep(self, given: Mapping[str, Any]) -> None:
+        """Keep the arguments of a constructor, the table and the key of seed and stream."""
+        self.arguments = copy_arguments(given)
+        self.table = check_table(given["table"])
+        self._key = stream_key(given["seed"], given["stream"])
 
     @abstractmethod
     def draws(self, steps: Steps) -> Draw:
@@ -115,7 +152,21 @@ class Sampler(ABC):
 
     def report(self) -> Report:
         """What will be drawn, and what never can be, before any training; nothing unless a sampler says it."""
-        return Report(type(self).__name__, [], ["this sampler has no report of its own"])
+        return Report(self._title(), [], ["this sampler has no report of its own"])
+
+    def _title(self) -> str:
+        """First line of the report."""
+        return type(self).__name__
+
+    def _report(
+        self,
+        entries: Sequence[Entry | AnchorEntry],
+        notes: Sequence[str] = (),
+        pairs: Sequence[PairEntry] = (),
+        title: str | None = None,
+    ) -> Report:
+        """The report with these entries, and what the weights are."""
+        return by_weight(Report(title or self._title(), entries, list(notes), list(pairs)), self.arguments)
 
     def reach(self, step: int = 0) -> Reach:
         """Which groups and rows a step can draw, over all seeds: the chance of each, or why it is never drawn.
@@ -132,7 +183,13 @@ class Sampler(ABC):
 
         """
         check_one(step, self.length)
-        return Reach(type(self).__name__, self.table, [], None, ["this sampler does not say what it can draw"])
+        return Reach(self._title(), self.table, [], None, ["this sampler does not say what it can draw"])
+
+    def _reach(
+        self, groups: ReachedGroups, sets: SetReach, notes: Sequence[str] = (), estimated: bool = False
+    ) -> Reach:
+        """What is reached where all sets of a step are drawn alike."""
+        return Reach(self._title(), self.table, [groups], [[[sets]]], list(notes), estimated)
 
     def when(self, row: int, start: int, stop: int) -> Steps:
         """Steps in start … stop − 1 that draw a row, ascending; O(stop − start), a block at a time.
@@ -163,7 +220,9 @@ class Sampler(ABC):
         [3]
 
         """
-        return _when(self, check_integer(row, "the number of a row", RowError, 0, len(self.table) - 1), start, stop)
+        return steps_with_row(
+            self, check_integer(row, "the number of a row", RowError, 0, len(self.table) - 1), start, stop
+        )
 
     def __repr__(self) -> str:
         """Show the arguments that were given, and what they do not say."""
@@ -206,7 +265,7 @@ class Sampler(ABC):
         try:
             return self._single(int(step))
         except MemoryError as error:
-            raise _out_of_memory(1, error) from None
+            raise out_of_memory(1, error) from None
 
     def _single(self, step: int) -> Draw:
         """Draw of one step: that of a block of this step alone."""
@@ -215,8 +274,8 @@ class Sampler(ABC):
     def block(self, start: int, stop: int) -> Draw:
         """Draws of the steps start … stop − 1 with a leading axis; equal to stacking the single draws."""
         check_block(start, stop, self.length)
-        _check_memory(self, int(start), int(stop))
-        return _draw(self, np.arange(start, stop, dtype=np.int64))
+        check_block_memory(self, int(start), int(stop))
+        return draw_steps(self, np.arange(start, stop, dtype=np.int64))
 
     def __iter__(self) -> Iterator[Draw]:
         """All draws from step 0."""
@@ -232,7 +291,7 @@ class Sampler(ABC):
 
         """
         last = LAST if self.length is None else self.length
-        return _one_by_one(self, check_start(start, last), last)
+        return one_by_one(self, check_start(start, last), last)
 
     def shard(self, rank: int, world: int, start: int = 0) -> "Shard":
         """Every ``world``-th draw from ``start + rank`` on: whole draws, never parts of one."""
@@ -243,7 +302,7 @@ class Sampler(ABC):
         return {
             "sampler": type(self).__name__,
             "fingerprint": self.table.fingerprint,
-            "arguments": {OPTION_NAMES.get(key, key): _plain(value) for key, value in self.arguments.items()},
+            "arguments": {OPTION_NAMES.get(key, key): plain_data(value) for key, value in self.arguments.items()},
         }
 
     @classmethod
@@ -294,12 +353,12 @@ class Shard:
         check_block(start, stop, self.length)
         if self.start + (int(stop) - 1) * self.world + self.rank >= LAST:
             raise RowError(f"draw {stop - 1} of rank {self.rank} is out of range: its step is not below 2**63")
-        _check_memory(self.sampler, self.start, self.start + int(stop) - int(start))
+        check_block_memory(self.sampler, self.start, self.start + int(stop) - int(start))
         steps = self.start + np.arange(start, stop, dtype=np.int64) * self.world + self.rank
         if self._end is None or steps[-1] < self._end:
-            return _draw(self.sampler, steps)
+            return draw_steps(self.sampler, steps)
         over = steps >= self._end
-        draw = _draw(self.sampler, np.minimum(steps, self._end - 1))
+        draw = draw_steps(self.sampler, np.minimum(steps, self._end - 1))
         mask = np.ones(draw.indices.shape, dtype=bool) if draw.mask is None else draw.mask.copy()
         mask[over] = False
         return replace(draw, mask=mask)
@@ -316,12 +375,11 @@ class Shard:
         [3]
 
         """
-        rows = len(self.sampler.table)
-        return _when(self, check_integer(row, "the number of a row", RowError, 0, rows - 1), start, stop)
+        return steps_with_row(self, _check_row(row, self.sampler.table), start, stop)
 
     def iterate(self) -> Iterator[Draw]:
         """All draws of this rank in order; says nothing where a pass over an endless sampler ends."""
-        return _one_by_one(self, 0, LAST if self.length is None else self.length)
+        return one_by_one(self, 0, LAST if self.length is None else self.length)
 
     def __iter__(self) -> Iterator[Draw]:
         """All draws of this rank in order."""
@@ -333,61 +391,8 @@ class Shard:
         return tell_pass(self.iterate(), self.sampler, self.start, self.world)
 
 
-def _when(source: Sampler | Shard, row: int, start: int, stop: int) -> Steps:
-    """Steps in start … stop − 1 whose draws hold a row, a block at a time."""
-    check_block(start, stop, source.length)
-    start, stop = int(start), int(stop)
-    rows = max(source.block(start, start + 1).indices.size, 1)
-    block = max(_SEARCHED // rows, 1)
-    found = []
-    for first in range(start, stop, block):
-        draw = source.block(first, min(first + block, stop))
-        here = draw.indices == row
-        if draw.mask is not None:
-            here &= draw.mask
-        found.append(first + np.flatnonzero(here.any(axis=(1, 2))))
-    return np.concatenate(found)
-
-
-def _one_by_one(source: Sampler | Shard, start: int, last: int) -> Iterator[Draw]:
-    """Single draws, computed a block at a time; a step that cannot be drawn is an error once it is reached."""
-    for first in range(start, last, _BLOCK):
-        stop = min(first + _BLOCK, last)
-        try:
-            block = source.block(first, stop)
-        except SamplerError:
-            yield from (source[step] for step in range(first, stop))
-            continue
-        for step in range(len(block.indices)):
-            yield block.at(step)
-
-
-def steps_to_pass(sampler: Sampler, start: int, world: int = 1) -> int | None:
-    """Steps of so many ranks until the first pass over the rows ends, of a sampler that goes on; None without one."""
-    epoch = getattr(sampler, "steps_per_epoch", None) if sampler.length is None else None
-    end = pass_end(start, epoch)
-    return None if end is None else -(-(end - start) // world)
-
-
-def log_pass(sampler: Sampler) -> None:
-    """Say that a pass over the rows has ended, and another begins."""
-    _log.warning(
-        "this loop has passed over all rows once, and the next pass begins: an EpochSampler without epochs= has no "
-        "end; pass epochs=1 for one pass per loop, or leave the loop after steps_per_epoch=%s steps",
-        f"{getattr(sampler, 'steps_per_epoch', 0):,}",
-    )
-
-
-def tell_pass(items: Iterator[_Item], sampler: Sampler, start: int = 0, world: int = 1) -> Iterator[_Item]:
-    """The same items, one for each step, and a sentence in the log where the first pass of an endless sampler ends."""
-    left = steps_to_pass(sampler, start, world)
-    return items if left is None else _telling(items, sampler, left)
-
-
-def _telling(items: Iterator[_Item], sampler: Sampler, left: int) -> Iterator[_Item]:
-    yield from islice(items, left)
-    log_pass(sampler)
-    yield from items
+def _check_row(row: Any, table: FactorTable) -> int:
+    return check_integer(row, "the number of a row", RowError, 0, len(table) - 1)
 
 
 def check_step(sampler: Sampler, step: int) -> Steps:
@@ -396,124 +401,8 @@ def check_step(sampler: Sampler, step: int) -> Steps:
     return np.array([step], dtype=np.int64)
 
 
-def _check_memory(sampler: Sampler, start: int, stop: int) -> None:
-    """Refuse a block that does not fit into memory, before it is made."""
-    if stop - start >= _MANY:
-        first = min(start, (sampler.length or LAST) - 1)
-        rows = _draw(sampler, np.array([first], dtype=np.int64)).indices.size
-        check_draw_memory(rows * (stop - start), f"a block of {stop - start:,} steps", "the number of steps")
-
-
-def _checking(draws: Callable[[Any, Steps], Draw]) -> Callable[[Any, Steps], Draw]:
-    """Make a sampler's ``draws`` refuse what are no steps of it."""
-
-    @wraps(draws)
-    def checked(self: Sampler, steps: Steps) -> Draw:
-        return draws(self, check_steps(steps))
-
-    return checked
-
-
-def _within_memory(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a method of a sampler raise SamplerError where memory runs out."""
-
-    @wraps(method)
-    def within(self: Sampler, *given: Any, **named: Any) -> Any:
-        try:
-            return method(self, *given, **named)
-        except MemoryError as error:
-            table = next((one for one in (*given[:1], *vars(self).values()) if isinstance(one, FactorTable)), None)
-            rows = "its table" if table is None else f"a table of {len(table):,} rows"
-            raise SamplerError(
-                f"memory ran out for {type(self).__name__} on {rows} ({error}): draw from a smaller table, such as "
-                "dataset.where(…) gives, or name fewer factors"
-            ) from None
-
-    return within
-
-
-def _draw(sampler: Sampler, steps: Steps) -> Draw:
-    """Draws of some steps; SamplerError where memory runs out after all."""
-    try:
-        draw = sampler.draws(steps)
-        return replace(draw, mask=None) if draw.mask is not None and draw.mask.all() else draw
-    except MemoryError as error:
-        raise _out_of_memory(len(steps), error) from None
-
-
-def _out_of_memory(steps: int, error: MemoryError) -> SamplerError:
-    return SamplerError(
-        f"memory ran out while {steps:,} steps were drawn ({error}); draw fewer steps, or lower {spell_name('size')} "
-        f"or {spell_name('sets')}"
-    )
-
-
-def length_of(source: Sampler | Shard) -> int:
-    """Number of draws; EndlessError where there is no end."""
-    if source.length is None:
-        raise EndlessError(
-            f"this {type(source).__name__} has no end, so it has no length: an EpochSampler with epochs= has one"
-        )
-    return source.length
-
-
-def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
-    """Make a sampler from what :meth:`Sampler.to_dict` gave, on the same table.
-
-    Raises
-    ------
-    SamplerError
-        When the table is another one, the sampler unknown, or an argument missing.
-
-    Examples
-    --------
-    >>> import setsup
-    >>> from setsup.samplers import from_dict
-    >>> table = setsup.load("shapes3d-procedural").factors
-    >>> sets = setsup.SetSampler(table, inactive=["shape"], size=8, seed=5)
-    >>> again = from_dict(sets.to_dict(), table)
-    >>> bool((again[3].indices == sets[3].indices).all())
-    True
-
-    """
-    try:
-        name, fingerprint, arguments = data["sampler"], data["fingerprint"], dict(data["arguments"])
-    except (LookupError, TypeError, ValueError):
-        raise SamplerError(
-            "a sampler is described by sampler, fingerprint and arguments; see Sampler.to_dict"
-        ) from None
-    check_nesting(data)
-    if not isinstance(name, str) or name not in Sampler._kinds:
-        raise SamplerError(
-            f"unknown sampler {name!r}{did_you_mean(name, Sampler._kinds)}: import the module of a sampler of your own "
-            "first (on the command line, --sampler FILE.py:CLASS)"
-        )
-    if not check_table(table).has_fingerprint(fingerprint):
-        raise SamplerError(
-            f"this {name} was made for the table with fingerprint {fingerprint}, not {table.fingerprint}: load the "
-            "same dataset with the same split and where"
-        )
-    try:
-        kind = Sampler._kinds[name]
-        return kind._from_arguments(python_arguments(arguments, signature(kind).parameters), table)
-    except TypeError as error:
-        words = str(error).removeprefix(f"{name}.__init__() ").replace("required positional ", "")
-        raise SamplerError(f"the arguments of {name} do not fit: {words}") from None
-
-
 def _short(value: Any) -> str:
     """An argument in few words."""
     if isinstance(value, np.ndarray) or (isinstance(value, list | tuple | Mapping) and len(value) > _SHOWN):
         return f"{type(value).__name__} of {len(value):,}"
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _plain(value: Any) -> Any:
-    """Turn an argument into JSON data."""
-    if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value.item() if isinstance(value, np.generic) else value

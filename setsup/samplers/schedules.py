@@ -21,6 +21,7 @@ import numpy.typing as npt
 from setsup.arrays import Array, Rows, Steps
 from setsup.checks import check_array, check_integer, check_number, is_integer
 from setsup.errors import RowError, SamplerError, abbreviate
+from setsup.samplers.arguments import check_size
 from setsup.samplers.draw import Draw
 from setsup.samplers.steps import LAST
 
@@ -139,9 +140,9 @@ def _step(key: Any, what: str) -> int:
     return int(key)
 
 
-def read_size(given: Any, most: int, what: str = "size") -> Schedule:
-    """The rows of a set by step, from 1 to ``most``."""
-    return Schedule.read(given, what, lambda value, name: check_integer(value, name, SamplerError, 1, most))
+def read_size(given: Any, what: str = "size") -> Schedule:
+    """The rows of a set by step."""
+    return Schedule.read(given, what, check_size)
 
 
 def since(plain: Any, step: int) -> int:

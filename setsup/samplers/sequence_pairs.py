@@ -16,27 +16,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from setsup.arrays import Array, Reals, Rows, Steps, Words
-from setsup.checks import check_integer, check_number, check_string
+from setsup.checks import check_number, check_string
 from setsup.errors import SamplerError
 from setsup.factors.factor import Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
-from setsup.random import fold, mix, randint_below, spread, stream_key
-from setsup.samplers.arguments import (
-    MOST_SETS,
-    Weights,
-    Where,
-    check_draw_memory,
-    check_names,
-    check_table,
-    copy_arguments,
-    drawable_rows,
-)
+from setsup.random import fold, mix, randint_below, spread
+from setsup.samplers.arguments import Weights, Where, both, check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import GROUP, pick_by_weight, word
-from setsup.samplers.report import Entry, Report, by_weight, span
+from setsup.samplers.report import Entry, Report, span
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell
 
@@ -54,8 +45,6 @@ class SequencePairSampler(Sampler):
 
     Parameters
     ----------
-    table : FactorTable
-        The factors of a dataset; draws are rows of it.
     sequence : str or list of str
         Factors whose combinations are the sequences.
     time : str
@@ -68,13 +57,8 @@ class SequencePairSampler(Sampler):
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it: the first row is drawn by weight among those that
         have a later one, the second by weight among the rows at its time. Rows of weight 0 are never drawn.
-    where : str, (rows,) bool or list of int, optional
-        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
-        numbers.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Two samplers of one class with one seed are correlated unless their streams differ.
+    table, where, seed, stream
+        As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
@@ -105,8 +89,8 @@ class SequencePairSampler(Sampler):
         seed: int = 0,
         stream: str = "SequencePairSampler",
     ) -> None:
-        self.arguments = copy_arguments(locals())
-        self.table, self.pairs = check_table(table), check_integer(pairs, "pairs", SamplerError, 1, MOST_SETS)
+        rows, row_weight = self._read(locals())
+        self.pairs = check_sets(pairs, "pairs")
         check_draw_memory(2 * self.pairs, "a draw", "pairs")
         names = check_names(sequence, "sequence")
         self._window = check_number(window, "window", SamplerError, 0)
@@ -114,14 +98,12 @@ class SequencePairSampler(Sampler):
             raise SamplerError("window must be more than 0: the second row of a pair is a later one")
         times = _times(table, check_string(time, "time", SamplerError))
         known = ~np.isnan(times)
-        given, weight = drawable_rows(table, where, weights)
-        self._groups = group_by(table, names, known if given is None else given & known)
-        timeless = int((~known if given is None else given & ~known).sum())
+        self._groups = group_by(table, names, both(rows, known))
+        timeless = int((~known if rows is None else rows & ~known).sum())
         self._unknown, self._excluded = self._groups.unknown + timeless, self._groups.excluded - timeless
         self._index(times, table[time].continuous, window)
-        self._weigh(weight)
+        self._weigh(row_weight)
         self._time = time
-        self._key = stream_key(seed, stream)
         self._spread = spread(word(np.arange(self.pairs)[:, None], GROUP, np.arange(3)))
 
     def _index(self, times: Reals, continuous: bool, window: float) -> None:
@@ -212,8 +194,10 @@ class SequencePairSampler(Sampler):
             np.where(some, -1, 0).astype(np.int8),
             unreached=lost,
         )
-        sets = SetReach(tuple(range(self.pairs)), of_rows)
-        return Reach(f"SequencePairSampler: {self.pairs} pairs", self.table, [groups], [[[sets]]])
+        return self._reach(groups, SetReach(tuple(range(self.pairs)), of_rows))
+
+    def _title(self) -> str:
+        return f"SequencePairSampler: {self.pairs} pairs"
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
@@ -236,7 +220,7 @@ class SequencePairSampler(Sampler):
         unit = f" {self.table[self._time].unit}" if self.table[self._time].unit else ""
         anchors = f"{len(self._anchors):,} rows have later ones within {self._window:g}{unit} of {self._time}"
         notes = [f"{anchors}, at {span(int(later[later > 0].min()), int(later.max()))} times"]
-        return by_weight(Report(f"SequencePairSampler: {self.pairs} pairs", [entry], notes), self.arguments)
+        return self._report([entry], notes)
 
 
 def _pick(bits: Words, ends: Reals | None, start: Rows, sizes: Rows) -> Rows:

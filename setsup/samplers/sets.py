@@ -23,16 +23,13 @@ from setsup.checks import check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.html import counted
-from setsup.random import fold, fold_integers, stream_key
+from setsup.random import fold, fold_integers
 from setsup.samplers.arguments import (
-    MOST_ROWS,
-    MOST_SETS,
     Weights,
     Where,
     check_draw_memory,
-    check_table,
+    check_sets,
     check_tolerance,
-    copy_arguments,
     inactive_factors,
     is_listed,
     is_per_set,
@@ -40,6 +37,7 @@ from setsup.samplers.arguments import (
     row_mask,
     row_weights,
     weight_names,
+    with_weight,
 )
 from setsup.samplers.coverage import Reach
 from setsup.samplers.draw import Draw
@@ -50,7 +48,7 @@ from setsup.samplers.groups.plan import StepPlan, StepPlans
 from setsup.samplers.groups.plan_reach import plan_reach
 from setsup.samplers.groups.single import SingleStep
 from setsup.samplers.groups.statistics import group_entry
-from setsup.samplers.report import Entry, Report, by_weight
+from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Schedule, Scheduled, read_size, shorten
 from setsup.samplers.spelling import spell, spell_name
@@ -71,8 +69,6 @@ class SetSampler(Sampler):
 
     Parameters
     ----------
-    table : FactorTable
-        The factors of a dataset; draws are rows of it.
     inactive : list of str, or one list per set
         Factors that a set fixes. ``[["wall_hue"], []]`` fixes the wall's hue in the first set and nothing in the
         second.
@@ -108,10 +104,8 @@ class SetSampler(Sampler):
     where : str, (rows,) bool or list of int, or a list with one per set, optional
         Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
         numbers. ``["label == 1", None]`` restricts the first of two sets.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Two samplers of one class with one seed are correlated unless their streams differ.
+    table, seed, stream
+        As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
@@ -151,21 +145,19 @@ class SetSampler(Sampler):
         seed: int = 0,
         stream: str = "SetSampler",
     ) -> None:
-        self.arguments = copy_arguments(locals())
-        self.table = check_table(table)
-        self.sets = check_integer(sets, "sets", SamplerError, 1, MOST_SETS)
+        self._keep(locals())
+        self.sets = check_sets(sets)
         self._sizes = _sizes_by_set(size, self.sets)
         most = [one.most for one in self._sizes]
         self.size = max(most)
         check_draw_memory(self.size * self.sets, "a draw", "size or sets")
         check_small(on_small_group)
         self._values = check_choice(values, VALUES, "values", SamplerError)
-        self._key = stream_key(seed, stream)
         self._tolerance = check_tolerance(table, tolerance)
         self._num_fixed = (
             None if num_fixed is None else Schedule.read(num_fixed, "num_fixed", lambda value, what: value)
         )
-        self.arguments |= _plain_schedules(size, self._sizes, self._num_fixed)
+        self.arguments = {**self.arguments, **_plain_schedules(size, self._sizes, self._num_fixed)}
         alternatives = self._alternatives(inactive, active, unconstrained)
         if values != "independent" and (is_per_set(weights) or is_per_set(where)):
             raise SamplerError(f"{spell(values=values)} needs the same weights and the same where in all sets")
@@ -181,11 +173,11 @@ class SetSampler(Sampler):
                     table,
                     names,
                     need[number],
+                    with_weight(masks[number], loads[number]),
+                    loads[number],
                     choose=choose,
                     on_small_group=on_small_group,
                     tolerance=self._tolerance,
-                    weights=loads[number],
-                    where=masks[number],
                     shared=values == "equal",
                 )
             return samplers[key]
@@ -276,7 +268,7 @@ class SetSampler(Sampler):
                     numbers = [number for number in places if self._sizes[number].most == size]
                     entry = replace(entry, sets=numbers)
                 entries.append(entry)
-        return by_weight(Report(self._title(), entries, self._notes()), self.arguments)
+        return self._report(entries, self._notes())
 
     def _title(self) -> str:
         sizes = " and ".join(dict.fromkeys(one.words() for one in self._sizes))
@@ -348,10 +340,10 @@ class SetSampler(Sampler):
 def _sizes_by_set(size: Any, sets: int) -> list[Schedule]:
     """Rows of each set by step."""
     if not is_listed(size):
-        return [read_size(size, MOST_ROWS)] * sets
+        return [read_size(size)] * sets
     if len(size) != sets:
         raise SamplerError(f"size has {len(size)} items for {spell(sets=sets)}: give one per set, or one for all")
-    return [read_size(one, MOST_ROWS, f"size of set {number}") for number, one in enumerate(size)]
+    return [read_size(one, f"size of set {number}") for number, one in enumerate(size)]
 
 
 def _plain_schedules(size: Any, sizes: Sequence[Schedule], num_fixed: Schedule | None) -> dict[str, Any]:

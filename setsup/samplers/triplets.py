@@ -15,41 +15,28 @@ from typing import Literal
 
 import numpy as np
 
-from setsup.arrays import Reals, Rows, Steps, Words
-from setsup.checks import check_integer
-from setsup.errors import SamplerError, abbreviate
+from setsup.arrays import Bools, Reals, Rows, Steps, Words
+from setsup.errors import SamplerError
 from setsup.factors.constraint import read_constraint
 from setsup.factors.counting import with_outer
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
-from setsup.random import fold, mix, randint_below, spread, stream_key
-from setsup.samplers.arguments import (
-    MOST_SETS,
-    Weights,
-    Where,
-    check_draw_memory,
-    check_names,
-    check_table,
-    copy_arguments,
-    drawable_rows,
-    row_weights,
-)
+from setsup.random import fold, mix, randint_below, spread
+from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchors import Anchors
 from setsup.samplers.groups.chances import at_least_one, set_reach
 from setsup.samplers.groups.choose import Chooser
 from setsup.samplers.groups.group_sampler import GroupSampler
-from setsup.samplers.groups.members import WeightedMembers
+from setsup.samplers.groups.members import REFUSALS, WeightedMembers, check_refusal
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
-from setsup.samplers.report import AnchorEntry, Entry, Report, by_weight
+from setsup.samplers.report import AnchorEntry, Entry, Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell
 
 __all__ = ["TripletSampler"]
-
-_SMALL = ("error", "drop")  # an orbit of one row has no positive, whatever else is done with it
 
 
 class TripletSampler(Sampler):
@@ -65,8 +52,6 @@ class TripletSampler(Sampler):
 
     Parameters
     ----------
-    table : FactorTable
-        The factors of a dataset; draws are rows of it.
     orbit : str or list of str, optional
         Factors whose combinations are the orbits.
     triplets : int
@@ -91,13 +76,8 @@ class TripletSampler(Sampler):
         are chosen by the total weight of their anchors. Rows of weight 0 are never drawn, and satisfy no constraint.
         For constraints, weights are counted in a unit of which the rows that agree in all factors compared by ``==``
         have 2⁶⁰ to 2⁶¹ together, and none that is positive as less.
-    where : str, (rows,) bool or list of int, optional
-        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
-        numbers.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Two samplers of one class with one seed are correlated unless their streams differ.
+    table, where, seed, stream
+        As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
@@ -141,8 +121,8 @@ class TripletSampler(Sampler):
         seed: int = 0,
         stream: str = "TripletSampler",
     ) -> None:
-        self.arguments = copy_arguments(locals())
-        self.table, self.triplets = check_table(table), check_integer(triplets, "triplets", SamplerError, 1, MOST_SETS)
+        rows, row_weight = self._read(locals())
+        self.triplets = check_sets(triplets, "triplets")
         check_draw_memory(3 * self.triplets, "a draw", "triplets")
         self._triplets: _OfOrbits | _OfConstraints
         if positive is None and negative is None:
@@ -150,7 +130,7 @@ class TripletSampler(Sampler):
                 raise SamplerError(
                     "name the factors of an orbit, orbit=[…], or the constraints positive= and negative="
                 )
-            self._triplets = _OfOrbits(table, orbit, choose, on_small_group, weights, where)
+            self._triplets = _OfOrbits(table, orbit, choose, on_small_group, rows, row_weight)
         else:
             if orbit is not None or positive is None or negative is None:
                 raise SamplerError(
@@ -161,8 +141,7 @@ class TripletSampler(Sampler):
                     "on_small_group goes with orbit, not with positive and negative; rows without a positive or a "
                     "negative are never anchors"
                 )
-            self._triplets = _OfConstraints(table, positive, negative, choose, weights, where)
-        self._key = stream_key(seed, stream)
+            self._triplets = _OfConstraints(table, positive, negative, choose, rows, row_weight)
         self._numbers = np.arange(self.triplets, dtype=np.uint64)
         self._spread = spread(word(self._numbers[:, None], GROUP, np.arange(4)))
 
@@ -180,16 +159,15 @@ class TripletSampler(Sampler):
         """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
         check_step(self, step)
         groups, chance, notes, estimated = self._triplets.reach(self.triplets)
-        sets = SetReach(tuple(range(self.triplets)), chance)
-        title = f"TripletSampler: {self.triplets} of anchor, positive, negative"
-        return Reach(title, self.table, [groups], [[[sets]]], notes, estimated)
+        return self._reach(groups, SetReach(tuple(range(self.triplets)), chance), notes, estimated)
+
+    def _title(self) -> str:
+        return f"TripletSampler: {self.triplets} of anchor, positive, negative"
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
         entry, notes = self._triplets.entry()
-        return by_weight(
-            Report(f"TripletSampler: {self.triplets} of anchor, positive, negative", [entry], notes), self.arguments
-        )
+        return self._report([entry], notes)
 
 
 class _OfOrbits:
@@ -201,26 +179,14 @@ class _OfOrbits:
         orbit: str | Sequence[str],
         choose: str,
         on_small_group: str,
-        weights: Weights | None,
-        where: Where | None,
+        rows: Bools | None,
+        weights: Reals | None,
     ) -> None:
         names = check_names(orbit, "orbit")
-        if not isinstance(on_small_group, str) or on_small_group not in _SMALL:
-            raise SamplerError(
-                f"on_small_group must be error or drop, for an orbit of one row has no positive, not "
-                f"{abbreviate(on_small_group)}"
-            )
+        check_refusal(on_small_group, "an orbit of one row has no positive")
         self._table = table
         self._orbits = GroupSampler(
-            table,
-            names,
-            2,
-            choose=choose,
-            on_small_group=on_small_group,
-            tolerance={},
-            weights=row_weights(table, weights),
-            where=where,
-            policies=_SMALL,
+            table, names, 2, rows, weights, choose=choose, on_small_group=on_small_group, policies=REFUSALS
         )
         groups = self._orbits.groups
         if len(groups) < 2:
@@ -306,15 +272,14 @@ class _OfConstraints:
         positive: str,
         negative: str,
         choose: str,
-        weights: Weights | None,
-        where: Where | None,
+        rows: Bools | None,
+        weights: Reals | None,
     ) -> None:
         given = {"positive": positive, "negative": negative}
         constraints = {role: read_constraint(text, table, role) for role, text in given.items()}
         self.shared = with_outer(table, constraints["positive"].equal)
-        mask, weight = drawable_rows(table, where, weights)
-        self._table, self._mask = table, mask
-        self._anchors = Anchors(table, self.shared, constraints, dict.fromkeys(given, 1), mask, weight)
+        self._table, self._rows = table, rows
+        self._anchors = Anchors(table, self.shared, constraints, dict.fromkeys(given, 1), rows, weights)
         if not len(self._anchors):
             raise SamplerError(f"no row has both a positive and a negative: {self._anchors.lost()}")
         self._chooser = Chooser(self._anchors.keys, self._anchors.totals, choose)
@@ -330,7 +295,7 @@ class _OfConstraints:
 
     def reach(self, triplets: int) -> tuple[ReachedGroups, Callable[[Rows], Reals], list[str], bool]:
         """Groups, whether rows are in a triplet at all, notes, and that nothing is approximated."""
-        groups, reached = group_by(self._table, self.shared, self._mask), self._anchors.reached()
+        groups, reached = group_by(self._table, self.shared, self._rows), self._anchors.reached()
         notes = [NOT_COUNTED]
         if reached is None:
             whole = np.full(len(groups), np.nan)

@@ -21,9 +21,11 @@ from setsup.errors import SamplerError, abbreviate
 from setsup.factors.table import FactorTable
 from setsup.samplers.arguments import check_draw_memory, check_nesting
 from setsup.samplers.coverage import Reach, SetReach
+from setsup.samplers.description import from_dict
 from setsup.samplers.draw import Draw
+from setsup.samplers.iteration import length_of
 from setsup.samplers.report import Report
-from setsup.samplers.sampler import Sampler, from_dict, length_of
+from setsup.samplers.sampler import Sampler
 
 __all__ = ["Zip"]
 

@@ -50,7 +50,7 @@ def setsup(
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give the advice that a person at a terminal gets."""
-    monkeypatch.setattr("setsup_cli.advice.is_watched", lambda: True)
+    monkeypatch.setattr("setsup_cli.suggestions.is_watched", lambda: True)
 
 
 @pytest.fixture

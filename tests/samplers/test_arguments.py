@@ -1,3 +1,5 @@
+import inspect
+
 import numpy as np
 import pytest
 
@@ -103,6 +105,27 @@ def test_a_mixture_over_a_finite_sampler_has_its_length():
         len(endless)
     with pytest.raises(TypeError):
         len(endless)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in vars(setsup.samplers).values() if isinstance(kind, type)])
+def test_docstrings_describe_each_parameter_once_the_table_first(kind):
+    """Also those that all samplers share, which the source describes in one place."""
+    if not issubclass(kind, Sampler) or kind is Sampler:
+        return
+    section = inspect.getdoc(kind).partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    described = [
+        name
+        for line in section.splitlines()
+        if not line.startswith(" ")
+        for name in line.partition(" : ")[0].split(", ")
+    ]
+    parameters = [
+        f"*{name}" if one.kind is one.VAR_POSITIONAL else name
+        for name, one in inspect.signature(kind).parameters.items()
+    ]
+    assert sorted(described) == sorted(parameters)
+    assert described[0] == parameters[0]
+    assert "As for every sampler" not in section
 
 
 @pytest.mark.parametrize(

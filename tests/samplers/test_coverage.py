@@ -410,7 +410,7 @@ def test_when_is_found_step_by_step(name):
 
 
 def test_when_goes_by_blocks_and_ends_with_a_finite_sampler(monkeypatch):
-    import setsup.samplers.sampler as module
+    import setsup.samplers.iteration as module
 
     sampler = EpochSampler(RAGGED, size=4, epochs=5, partial="pad")
     whole = sampler.when(7, 0, len(sampler))

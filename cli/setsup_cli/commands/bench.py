@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from setsup.errors import SamplerError
 from setsup.progress import progress
-from setsup_cli.advice import advise_command
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import DEFAULT, Source, option
 from setsup_cli.parsing.source import card_command, check_factors, open_source, source_words
+from setsup_cli.suggestions import advise_command
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset

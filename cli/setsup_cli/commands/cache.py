@@ -8,9 +8,9 @@ from typing import Annotated
 
 from setsup.errors import DataError, did_you_mean
 from setsup.files import cache_folder, disk_errors, manifest_names, readable_size
-from setsup_cli.advice import advise
 from setsup_cli.output import say, show_json, show_table
 from setsup_cli.parsing.arguments import Common, option
+from setsup_cli.suggestions import advise
 
 __all__ = ["HELP", "Options", "run"]
 

@@ -8,9 +8,9 @@ from typing import Any
 from setsup.errors import DataError
 from setsup.files import Manifest, data_places, find_root, load_manifest, manifest_names
 from setsup.files.manifests.packages import find_manifest, foreign_entries, foreign_manifests
-from setsup_cli.advice import advise_command
 from setsup_cli.output import show_json, show_table
 from setsup_cli.parsing.arguments import DEFAULT, Common
+from setsup_cli.suggestions import advise_command
 
 __all__ = ["HELP", "Options", "foreign", "present", "run"]
 

@@ -13,9 +13,9 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from setsup.errors import DataError
 from setsup.files import cache_folder, existing_folder, manifest_folder, readable_size
 from setsup.optional import LIBRARIES, installed
-from setsup_cli.advice import advise_command
 from setsup_cli.output import show_json, show_table
 from setsup_cli.parsing.arguments import Common
+from setsup_cli.suggestions import advise_command
 
 __all__ = ["HELP", "Check", "Options", "run"]
 

@@ -13,7 +13,6 @@ from setsup.errors import DataError, FactorError, SetsupError, require_modules
 from setsup.files import readable_size
 from setsup.files.disk import need_regular, need_writable
 from setsup.files.expand_user import expanded
-from setsup_cli.advice import advise, python_command
 from setsup_cli.embedding_files import FILES, write_embeddings
 from setsup_cli.encoders.options import (
     MODE,
@@ -32,6 +31,7 @@ from setsup_cli.parsing.source import check_root, open_source, read_source_optio
 from setsup_cli.parsing.values import write_literal
 from setsup_cli.runs import check_device, describe_run, opened
 from setsup_cli.stopping import sigterm_as_interrupt
+from setsup_cli.suggestions import advise, python_command
 
 if TYPE_CHECKING:
     import numpy as np

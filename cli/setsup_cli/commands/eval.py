@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from setsup.errors import SetsupError, require_modules
-from setsup_cli.advice import advise_command
 from setsup_cli.encoders import evaluating
 from setsup_cli.encoders.options import MODE, names_encoder
 from setsup_cli.output import say, show_json
@@ -16,6 +15,7 @@ from setsup_cli.parsing.settings import nested, typed_settings
 from setsup_cli.parsing.source import check_root
 from setsup_cli.results import announced, say_results, with_settings
 from setsup_cli.runs import check_device, describe_run, evaluated, opened
+from setsup_cli.suggestions import advise_command
 
 if TYPE_CHECKING:
     from setsup.experiments import Evaluation, Preset, Run

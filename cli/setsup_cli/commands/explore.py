@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from setsup.errors import DataError, SetsupError, require_modules
-from setsup_cli.advice import is_watched
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import DEFAULT, Common, DatasetOptions, Root, Source, Split, flag
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.source import open_arguments, open_source
 from setsup_cli.runs import opened
 from setsup_cli.stopping import sigterm_as_interrupt
+from setsup_cli.suggestions import is_watched
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset

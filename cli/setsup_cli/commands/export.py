@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 from setsup.errors import DataError, require_modules
 from setsup.files.expand_user import expanded
-from setsup_cli.advice import advise, python_command
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Checkpoint, Common, Root
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.source import check_root
 from setsup_cli.parsing.values import write_literal
 from setsup_cli.runs import describe_run, opened
+from setsup_cli.suggestions import advise, python_command
 
 __all__ = ["HELP", "Options", "run"]
 

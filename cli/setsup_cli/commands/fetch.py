@@ -7,11 +7,11 @@ from typing import Annotated
 from setsup.errors import DataError, SetsupError
 from setsup.files import FileState, Manifest, State, check_files, fetch, load_manifest, readable_size
 from setsup.files.downloads.check import release_folder
-from setsup_cli.advice import advise_command
 from setsup_cli.commands.datasets import foreign, present
 from setsup_cli.output import say, say_licence, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Common, Dataset, Root, flag, option
 from setsup_cli.parsing.source import check_root
+from setsup_cli.suggestions import advise_command
 
 __all__ = ["HELP", "Options", "run"]
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import listed
 from setsup.files import readable_size
-from setsup_cli.advice import advise
 from setsup_cli.output import show_result
 from setsup_cli.parsing.arguments import Common, option
 from setsup_cli.parsing.sampling import sample_command
 from setsup_cli.stopping import sigterm_as_interrupt
+from setsup_cli.suggestions import advise
 
 if TYPE_CHECKING:
     from setsup.shards.external.indexing import Indexed

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from setsup.errors import SetsupError
 from setsup.files import Manifest
 from setsup.files.manifests.packages import find_manifest
-from setsup_cli.advice import advise
 from setsup_cli.cards import print_card
 from setsup_cli.output import show_json
 from setsup_cli.parsing.arguments import DEFAULT, Source
 from setsup_cli.parsing.source import find_source, given_words, open_source, source_words, word_options
 from setsup_cli.parsing.values import describe_options
+from setsup_cli.suggestions import advise
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset

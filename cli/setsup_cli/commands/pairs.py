@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import DataError
 from setsup.files.expand_user import expanded
-from setsup_cli.advice import advise_command
 from setsup_cli.encoders import pixel_matches
 from setsup_cli.output import say, show_json, show_table
 from setsup_cli.output_paths import Force, moved, write_image
@@ -23,6 +22,7 @@ from setsup_cli.parsing.recipes import (
     need_rendering,
 )
 from setsup_cli.parsing.values import check_image
+from setsup_cli.suggestions import advise_command
 
 if TYPE_CHECKING:
     from setsup.correspondence import PixelPairs

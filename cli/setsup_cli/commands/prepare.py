@@ -5,11 +5,11 @@ from importlib import import_module
 from pathlib import Path
 
 from setsup.files import load_manifest
-from setsup_cli.advice import advise_command
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Common, Dataset, DatasetOptions, Root
 from setsup_cli.parsing.source import check_root
 from setsup_cli.parsing.values import read_options
+from setsup_cli.suggestions import advise_command
 
 __all__ = ["HELP", "Options", "run"]
 

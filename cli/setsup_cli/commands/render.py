@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import DataError
 from setsup.files import readable_size
-from setsup_cli.advice import advise
 from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import flag, option
 from setsup_cli.parsing.recipes import (
@@ -23,6 +22,7 @@ from setsup_cli.parsing.sampling import sample_command
 from setsup_cli.parsing.values import split_names
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import sigterm_as_interrupt
+from setsup_cli.suggestions import advise
 
 if TYPE_CHECKING:
     from setsup.rendered.folder import RenderedFolder

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 from setsup.errors import DataError, SetsupError, require_modules
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
-from setsup_cli.advice import advise, advise_command
 from setsup_cli.encoders import invariance, knowledge, orbits
 from setsup_cli.output import say, show_json, show_table
 from setsup_cli.output_paths import Force, moved, write_file, write_image
@@ -18,6 +17,7 @@ from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
 from setsup_cli.report_printing import print_report
 from setsup_cli.run_paths import hint_report
+from setsup_cli.suggestions import advise, advise_command
 from setsup_cli.training.describing import is_paper, list_names, list_paper
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-Examples: `setsup report` lists the reports; `setsup report abc/fig4a` reads the runs in ./runs, prints means and
-standard deviations over seeds, and the commands of missing runs. Runs on a substitute dataset, in another precision or
-with other settings are listed in separate lines. `setsup report --all` prints every table that has a measured value, of
-all papers; `--out page.html` writes them as one page.
+Examples: `setsup report` lists papers and groups, `setsup report abc` the reports of one; `setsup report abc/fig4a`
+reads the runs in ./runs, prints means and standard deviations over seeds, and the commands of missing runs. Runs on a
+substitute dataset, in another precision or with other settings are listed in separate lines. `setsup report --all`
+prints every table that has a measured value, of all papers; `--out page.html` writes them as one page.
 
 `setsup report factors DATASET --encoder A --encoder B RUNS ...` shows what frozen encoders, and runs, know about each
 factor of a dataset; `setsup report orbits DATASET RUNS ... --orbit FACTOR ... --encoder A` whether the members of an
@@ -70,7 +70,8 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     alone = {*words} <= {word, "--json", "--quiet", "-q", "--verbose", "-v"}
     if word not in _ENCODERS or (word == "orbits" and alone):  # which alone is the paper, whose reports are listed
         return subcommand
-    return _ENCODERS[word].SUBCOMMAND
+    found: Subcommand = _ENCODERS[word].SUBCOMMAND
+    return found
 
 
 def _list(options: Options, paper: str | None) -> int:

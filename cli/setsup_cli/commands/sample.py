@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from setsup.errors import SamplerError
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
-from setsup_cli.advice import advise, python_command, sampler_call
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.output_paths import Force, moved
 from setsup_cli.parsing.arguments import Common, Source, option
@@ -24,6 +23,7 @@ from setsup_cli.parsing.sampling import (
     read_options,
 )
 from setsup_cli.parsing.source import assignments, card_command, find_source, open_call, open_source
+from setsup_cli.suggestions import advise, python_command, sampler_call
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -172,7 +172,7 @@ def _draw(options: Any) -> _Drawn:
 
 def _hint(drawn: _Drawn, folder: Path) -> dict[str, Any]:
     """Where the data lie, for replays on this machine; nothing for a benchmark, which has a name."""
-    from setsup_cli.hints import source_hint
+    from setsup_cli.source_location import source_hint
 
     source, of = find_source(drawn.opening)
     if of == "benchmark":

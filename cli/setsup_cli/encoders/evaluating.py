@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from setsup.errors import require_modules
 from setsup.files.expand_user import expanded
-from setsup_cli.advice import advise_command
 from setsup_cli.encoders.options import (
     EncoderOptions,
     check_named,
@@ -21,6 +20,7 @@ from setsup_cli.parsing.arguments import option
 from setsup_cli.parsing.parser import Subcommand, parse_known
 from setsup_cli.parsing.settings import nested, typed_settings
 from setsup_cli.results import announced, say_results, with_settings
+from setsup_cli.suggestions import advise_command
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset

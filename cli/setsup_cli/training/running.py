@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import SetsupError
-from setsup_cli.advice import advise_command
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.values import write_value
+from setsup_cli.suggestions import advise_command
 from setsup_cli.training.describing import (
     describe,
     describe_begin,

@@ -17,15 +17,15 @@ import numpy as np
 from setsup.errors import SetsupError
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
-from setsup.progress import progress
 from setsup.random import fold, randint_below, stream_key
-from setsup.samplers import EpochSampler
 from setsup_papers.cmc.frozen import (
     batches_of,
     check_views,
     derived_seed,
+    fit_network,
     seeded,
     shared_classes,
+    shuffled_batches,
     training_precision,
 )
 
@@ -125,7 +125,7 @@ class Actions:
         return Measured(values=values, curves=curves)
 
     def _measured(
-        self, trained: TrainedRun, method: Any, fit: "Dataset", test: "Dataset", classes: int
+        self, trained: TrainedRun, method: Any, train: "Dataset", test: "Dataset", classes: int
     ) -> dict[str, Any]:
         import torch
         from torch.nn import functional
@@ -138,8 +138,11 @@ class Actions:
                 found: torch.Tensor = head(encoder.layers(images, [self.layer])[self.layer].flatten(1)).float()
             return found
 
+        def loss(batch: "Batch") -> "torch.Tensor":
+            return functional.cross_entropy(scores(batch), batch["factors"][self.factor].flatten().long())
+
         encoder.eval()
-        batches = self._drawn(trained, fit)
+        batches = self._drawn(trained, train)
         first = next(batches)
         with torch.no_grad():
             width = encoder.layers(method.inputs(first, [self.view])[self.view], [self.layer])[self.layer][0].numel()
@@ -149,17 +152,8 @@ class Actions:
             decays = [round(self.steps * share) for share in (2 / 3, 5 / 6)]
             schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, decays, 0.1)
             encoder.train(not self.frozen)
-            losses: list[float] = []
-            with progress(self.steps, "actions", "steps") as advance, torch.enable_grad():
-                for batch in chain([first], islice(batches, self.steps - 1)):
-                    labels = batch["factors"][self.factor].flatten().long()
-                    loss = functional.cross_entropy(scores(batch), labels)
-                    optimizer.zero_grad()
-                    loss.backward()  # type: ignore[no-untyped-call]
-                    optimizer.step()
-                    schedule.step()
-                    losses.append(loss.item())
-                    advance()
+            drawn = chain([first], islice(batches, self.steps - 1))
+            losses = fit_network("actions", drawn, self.steps, loss, optimizer, schedule)
         encoder.eval()
         return {"accuracy": self._accuracy(trained, test, scores, classes), "losses": losses}
 
@@ -188,12 +182,8 @@ class Actions:
         """Batches with a random frame of each of some clips, cut and flipped at random."""
         import torch
 
-        from setsup.loading import Loader
-
         seed = derived_seed(trained, "actions")
-        sampler = EpochSampler(dataset.factors, min(self.batch, len(dataset)), seed=seed)
-        to = "torch" if trained.device == "cpu" else trained.device
-        for batch in Loader(dataset, sampler, modalities=["video"], to=to):
+        for batch in shuffled_batches(trained, dataset, self.batch, seed, ["video"]):
             clips = batch["video"]
             key = fold(stream_key(seed, "frames"), int(batch["step"]))
             times = torch.from_numpy(

@@ -4,7 +4,7 @@ An evaluation trains on batches of the preset's augmentation, as the encoders we
 its `eval_transform`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.experiments.configs import build_transform
 from setsup.experiments.data import shared_modalities
 from setsup.experiments.trained_run import TrainedRun
+from setsup.progress import progress
 from setsup.random import fold, stream_key
 from setsup.samplers import EpochSampler
 
@@ -20,16 +21,18 @@ if TYPE_CHECKING:
     import torch
 
     from setsup.datasets import Dataset
-    from setsup.loading.batch import Batch
+    from setsup.loading.batch import Batch, Transform
 
 __all__ = [
     "augmented_batches",
     "batches_of",
     "check_views",
     "derived_seed",
+    "fit_network",
     "modalities_of",
     "seeded",
     "shared_classes",
+    "shuffled_batches",
     "training_precision",
 ]
 
@@ -92,6 +95,30 @@ def shared_classes(fit: "Dataset", test: "Dataset", factor: str) -> int:
     return len(levels)
 
 
+def fit_network(
+    name: str,
+    batches: "Iterable[Batch]",
+    steps: int,
+    loss: "Callable[[Batch], torch.Tensor]",
+    optimizer: "torch.optim.Optimizer",
+    schedule: "torch.optim.lr_scheduler.LRScheduler",
+) -> list[float]:
+    """Take a step for each batch; the loss of each."""
+    import torch
+
+    losses: list[float] = []
+    with progress(steps, name, "steps") as advance, torch.enable_grad():
+        for batch in batches:
+            value = loss(batch)
+            optimizer.zero_grad()
+            value.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            schedule.step()
+            losses.append(value.item())
+            advance()
+    return losses
+
+
 def augmented_batches(
     trained: TrainedRun,
     dataset: "Dataset",
@@ -103,18 +130,24 @@ def augmented_batches(
     seed: int | None = None,
 ) -> "Iterator[Batch]":
     """Batches (1, size, …) of a dataset in random order, augmented as in the training; by default by the run's seed."""
+    seed = derived_seed(trained, name) if seed is None else seed
+    transform = build_transform(trained.augmentation, dataset, seed)
+    return islice(shuffled_batches(trained, dataset, size, seed, modalities, transform), steps)
+
+
+def shuffled_batches(
+    trained: TrainedRun,
+    dataset: "Dataset",
+    size: int,
+    seed: int,
+    modalities: Sequence[str] | None = None,
+    transform: "Transform | None" = None,
+) -> "Iterator[Batch]":
+    """Batches (1, size, …) of a dataset in random order, without end."""
     from setsup.loading import Loader
 
-    seed = derived_seed(trained, name) if seed is None else seed
     sampler = EpochSampler(dataset.factors, min(size, len(dataset)), seed=seed)
-    loader = Loader(
-        dataset,
-        sampler,
-        modalities=modalities,
-        transform=build_transform(trained.augmentation, dataset, seed),
-        to=_to(trained),
-    )
-    return islice(iter(loader), steps)
+    return iter(Loader(dataset, sampler, modalities=modalities, transform=transform, to=_to(trained)))
 
 
 def batches_of(

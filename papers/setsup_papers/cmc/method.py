@@ -17,6 +17,7 @@ from torch.nn import functional
 from setsup.errors import SetsupError
 from setsup.experiments.optimisation import optimise
 from setsup.loading.batch import Batch
+from setsup.methods.minimise import log_loss
 from setsup_papers.cmc.banks import BankContrast
 from setsup_papers.cmc.inputs import check_names, group_numbers, view_images
 from setsup_papers.cmc.networks.views import OUT, ViewEncoder
@@ -153,11 +154,7 @@ class CMC(LightningModule):
             self.log(f"{anchor}_{other}", loss)
         return torch.stack(list(losses.values())).sum()
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of a step, logged as ``loss``."""
-        loss = self.loss(batch)
-        self.log("loss", loss)
-        return loss
+    training_step = log_loss
 
     def configure_optimizers(self) -> Any:
         """The optimiser and schedule of the settings."""

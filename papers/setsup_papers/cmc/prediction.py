@@ -18,6 +18,7 @@ from setsup.checks import check_choice
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.optimisation import optimise
 from setsup.loading.batch import Batch
+from setsup.methods.minimise import log_loss
 from setsup_papers.cmc.inputs import view_images
 from setsup_papers.cmc.networks.dense_views import ViewDecoder
 from setsup_papers.cmc.networks.views import ViewEncoder
@@ -136,11 +137,7 @@ class CrossViewPrediction(LightningModule):
         # the mean over labelled pixels; a batch without any has no error
         return functional.cross_entropy(logits, labels, reduction="sum") / (labels >= 0).sum().clamp_min(1)
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of a step, logged as ``loss``."""
-        loss = self.loss(batch)
-        self.log("loss", loss)
-        return loss
+    training_step = log_loss
 
     def configure_optimizers(self) -> Any:
         """The optimiser and schedule of the settings."""

@@ -18,11 +18,11 @@ from setsup.errors import DataError, SetsupError
 from setsup.evaluation.segmentation import confusion_matrix, segmentation_scores
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
-from setsup.progress import progress
 from setsup_papers.cmc.frozen import (
     augmented_batches,
     batches_of,
     check_views,
+    fit_network,
     modalities_of,
     seeded,
     training_precision,
@@ -219,31 +219,23 @@ class Segmentation:
         optimizer = torch.optim.Adam(network.parameters(), self.rate, betas=self.betas, fused=True)
         milestones = [round(share * steps) for share in _DECAYS]
         schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones, _DECAY)
-        losses: list[float] = []
+
+        def loss(batch: "Batch") -> "torch.Tensor":
+            scores = logits(batch)
+            # the unlabelled class has a score, which is never the target
+            labels = batch[self.labels].flatten(0, 1).long()
+            if not bool((labels != _UNLABELLED).any()):
+                raise SetsupError(f"a batch has no pixel of a known class in {self.labels!r}: are these the labels?")
+            low, high = int(labels.min()), int(labels.max())
+            if low < 0 or high >= scores.shape[1]:
+                raise DataError(
+                    f"{self.labels!r} has the class {low if low < 0 else high}, and there are {scores.shape[1]}, "
+                    "from 0 on; give the number of them by classes="
+                )
+            return functional.cross_entropy(scores, labels, ignore_index=_UNLABELLED)
+
         network.train()
-        with progress(steps, "segmentation", "steps") as advance, torch.enable_grad():
-            for batch in batches:
-                scores = logits(batch)
-                # the unlabelled class has a score, which is never the target
-                labels = batch[self.labels].flatten(0, 1).long()
-                if not bool((labels != _UNLABELLED).any()):
-                    raise SetsupError(
-                        f"a batch has no pixel of a known class in {self.labels!r}: are these the labels?"
-                    )
-                low, high = int(labels.min()), int(labels.max())
-                if low < 0 or high >= scores.shape[1]:
-                    raise DataError(
-                        f"{self.labels!r} has the class {low if low < 0 else high}, and there are {scores.shape[1]}, "
-                        "from 0 on; give the number of them by classes="
-                    )
-                loss = functional.cross_entropy(scores, labels, ignore_index=_UNLABELLED)
-                optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
-                schedule.step()
-                losses.append(loss.item())
-                advance()
-        return losses
+        return fit_network("segmentation", batches, steps, loss, optimizer, schedule)
 
     def _tiles(self, trained: TrainedRun, test: "Dataset") -> "Iterator[Batch]":
         """Batches of tiles of all images."""

@@ -23,6 +23,7 @@ from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.fused import fuse
 from setsup.methods.groups import GroupCodes, need_members
+from setsup.methods.minimise import log_loss
 from setsup.methods.networks.images import unit_range
 from setsup_papers.orbits.losses import rectification_loss, triplet_loss
 from setsup_papers.orbits.networks import OrbitDecoder, OrbitEncoder
@@ -153,11 +154,7 @@ class OrbitJoint(LightningModule):
         self.log("rectification", rectification)
         return self.settings.weights[0] * triplets + self.settings.weights[1] * rectification
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of a step, logged as ``loss``."""
-        loss = self.loss(batch)
-        self.log("loss", loss)
-        return loss
+    training_step = log_loss
 
     def configure_optimizers(self) -> Any:
         """Adam with a constant rate."""

@@ -17,6 +17,7 @@ from setsup.checks import check_number, check_rates
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.fused import fuse
+from setsup.methods.minimise import log_loss
 from setsup.methods.networks.images import unit_range
 from setsup_papers.pixels.losses import between_loss, within_loss
 from setsup_papers.pixels.settings import PixelContrastSettings
@@ -101,11 +102,7 @@ class PixelContrast(LightningModule):
             loss = loss + (1 - weight) * between
         return loss
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of a step, logged as ``loss``."""
-        loss = self.loss(batch)
-        self.log("loss", loss)
-        return loss
+    training_step = log_loss
 
     def configure_optimizers(self) -> Any:
         """AdamW whose rate, and first β from .95 to .85 and back, go through one cycle."""

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from setsup.files.archives.archive_format import archive_kind
 from setsup.files.archives.members import MemberIndex, open_members
 from setsup.files.archives.release_parts import join_parts, warn_of_others
 from setsup.files.archives.release_root import find_top, readable, wanting
+from setsup.files.expand_user import expanded
 from setsup.files.roots import data_places, place_seen, root_option, some
 
 __all__ = ["find_members"]
@@ -67,7 +68,7 @@ def find_members(
         fetches it.
 
     """
-    look = partial(open_members, nested=nested, inside=own)
+    look = _look_inside(root, nested) if own else partial(open_members, nested=nested)
     refused: DataError | None = None
     missing, empty, notes = list(holds), list[str](), list[str]()
     if parts is not None:
@@ -104,6 +105,21 @@ def find_members(
     if refused is not None:
         raise refused
     raise _not_found(name, root, _list_patterns(missing or holds, holds), empty, notes, apart=not missing, own=own)
+
+
+def _look_inside(root: Path | str | None, nested: bool) -> Callable[[Path], MemberIndex]:
+    """Make the function that opens a folder or archive below a root, unless a link leads out of it."""
+    top = None if root is None else os.path.realpath(expanded(root))
+
+    def look(path: Path) -> MemberIndex:
+        target = os.path.realpath(path)
+        if top is not None and target != top and not target.startswith(top.rstrip(os.sep) + os.sep):
+            raise DataError(
+                f"{path} leads out of {root}; name the folder or archive that it leads to (--root or root=)"
+            )
+        return open_members(path, nested=nested, inside=True)
+
+    return look
 
 
 def _folders(name: str, root: Path | str | None) -> list[Path]:

@@ -10,7 +10,6 @@ from setsup.errors import SamplerError
 from setsup.factors.constraint import Constraint
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
-from setsup.samplers.arguments import Where, row_mask
 from setsup.samplers.groups.anchored import AnchoredMembers
 from setsup.samplers.groups.choose import Chooser
 from setsup.samplers.groups.members import SMALL, EvenMembers, GroupMembers, WeightedMembers, drawable_groups
@@ -23,7 +22,8 @@ __all__ = ["GroupSampler"]
 class GroupSampler:
     """Groups of one list of inactive factors, how one is chosen and how rows are drawn from it.
 
-    `weights` (rows,) float64, optional; `members`: what rows of a set satisfy with an anchor, which is its first row.
+    `rows` (rows of the table,) bool: those that may be drawn, None for all; `weights` (rows of the table,) float64,
+    positive in these; `members`: what rows of a set satisfy with an anchor, which is its first row.
     """
 
     def __init__(
@@ -31,16 +31,17 @@ class GroupSampler:
         table: FactorTable,
         names: Sequence[str],
         need: int,
+        rows: Bools | None,
+        weights: Reals | None,
         *,
         choose: str,
         on_small_group: str,
-        tolerance: Mapping[str, float],
-        weights: Reals | None = None,
-        where: Where | None = None,
+        tolerance: Mapping[str, float] | None = None,
         shared: bool = False,
         members: Constraint | None = None,
         policies: Sequence[str] = SMALL,
     ) -> None:
+        tolerance = tolerance or {}
         near = [name for name in names if table[name].continuous and name in tolerance]
         if len(near) > 1:
             raise SamplerError(
@@ -49,7 +50,7 @@ class GroupSampler:
             )
         if near and weights is not None:
             raise SamplerError(f"weights and the tolerance of {near[0]!r} cannot be combined; bin {near[0]!r} instead")
-        rows, unknown = _eligible(table, near, weights, where)
+        rows, unknown = _with_known(table, near, rows)
         self.groups = group_by(table, [name for name in names if name not in near], rows)
         self.need, self.on_small_group, self.shared = need, on_small_group, shared
         self.groups.unknown += unknown
@@ -116,15 +117,12 @@ class GroupSampler:
         return chosen if self._all else self.drawable[chosen]
 
 
-def _eligible(
-    table: FactorTable, near: Sequence[str], weights: Reals | None, where: Where | None
-) -> tuple[Bools | None, int]:
-    """Rows that may be drawn, None for all; and how many more would be, were their value within tolerance known."""
-    found = row_mask(table, where)
-    if weights is not None:
-        found = weights > 0 if found is None else found & (weights > 0)
-    before = len(table) if found is None else int(found.sum())
+def _with_known(table: FactorTable, near: Sequence[str], rows: Bools | None) -> tuple[Bools | None, int]:
+    """Rows whose value within tolerance is known, None for all; and how many of the given ones are left out."""
+    kept = rows
     for name in near:
         known = ~np.isnan(table.column(name))
-        found = known if found is None else found & known
-    return found, 0 if found is None else before - int(found.sum())
+        kept = known if kept is None else kept & known
+    if kept is None or not near:
+        return kept, 0
+    return kept, (len(table) if rows is None else int(rows.sum())) - int(kept.sum())

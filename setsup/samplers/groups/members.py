@@ -7,7 +7,7 @@ import numpy as np
 
 from setsup.arrays import Bools, Reals, Rows, Words
 from setsup.checks import check_choice, check_memory
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, abbreviate
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import permute, randint_below, uniform
@@ -23,9 +23,19 @@ from setsup.samplers.groups.within import (
 )
 from setsup.samplers.spelling import spell, spell_name
 
-__all__ = ["SMALL", "EvenMembers", "GroupMembers", "WeightedMembers", "check_small", "drawable_groups"]
+__all__ = [
+    "REFUSALS",
+    "SMALL",
+    "EvenMembers",
+    "GroupMembers",
+    "WeightedMembers",
+    "check_refusal",
+    "check_small",
+    "drawable_groups",
+]
 
 SMALL = ("error", "drop", "short", "replace")
+REFUSALS = ("error", "drop")  # where a smaller group cannot be drawn from, whatever else is done
 
 
 class GroupMembers(Protocol):
@@ -184,6 +194,13 @@ def fill(
 def check_small(on_small_group: str) -> str:
     """The policy for small groups, if there is one of that name; SamplerError otherwise."""
     return check_choice(on_small_group, SMALL, "on_small_group", SamplerError)
+
+
+def check_refusal(on_small_group: str, why: str = "") -> None:
+    """Refuse a policy for small groups that draws from them; ``why`` says what they lack."""
+    if not isinstance(on_small_group, str) or on_small_group not in REFUSALS:
+        reason = f", for {why}" if why else ""
+        raise SamplerError(f"on_small_group must be error or drop{reason}, not {abbreviate(on_small_group)}")
 
 
 def drawable_groups(

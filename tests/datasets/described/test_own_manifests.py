@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import socket
 import time
 import zipfile
 from importlib.metadata import EntryPoint
@@ -138,6 +139,20 @@ def test_the_root(birds: Path, tmp_path: Path) -> None:
     assert setsup.open(alone, root=alone.parent / "birds.zip").factors.fingerprint == expected
 
 
+def test_opening_fetches_nothing(birds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    files = "files: [{path: birds.zip, urls: ['https://example.org/birds.zip']}]\n"
+    birds.write_text(BIRDS + files)
+    assert len(setsup.open(birds)) == len(names())
+    (birds.parent / "alone").mkdir()
+    (birds.parent / "alone" / "birds.yaml").write_text(BIRDS + files)
+    with pytest.raises(DataError, match="not found"):
+        setsup.open(birds.parent / "alone" / "birds.yaml")
+
+
 def test_the_command_draws_and_replays(birds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(birds.parent)
     assert main(["sample", "birds.yaml", "--inactive", "species", "--size", "3", "--out", str(tmp_path / "a")]) == 0
@@ -152,6 +167,7 @@ def test_the_command_draws_and_replays(birds: Path, tmp_path: Path, monkeypatch:
         ("types:", "typs:", 4, r"unknown key 'layout\.typs'; did you mean 'types'"),
         (r"[a-z]+)\.png", r"[a-z+)\.png", 3, r"layout\.images must be a regular expression of RE2 \(missing \]"),
         ("[0-9]{3}", "[0-9]{1001}", 3, r"layout\.images must be .*\(invalid repetition size"),
+        ("(?P<who>", r"(?:\pL?){400}(?P<who>", 3, r"layout\.images must be .*pattern too large"),
         ("(?P<who>", "(?=x)(?P<who>", 3, r"layout\.images must be .*\(invalid perl operator"),
         ("(?P<who>", "(?P<view>", 3, r"layout\.images must be .*two groups have one name"),
         ("(?P<who>", "(?P<who>(x?)", 3, r"layout\.images must be .*unnamed groups"),
@@ -264,6 +280,23 @@ def test_links_that_lead_out_are_left_out(birds: Path, caplog: pytest.LogCapture
     assert len(found) == len(names()) + 1  # one link stays inside
     assert caplog.text.count("leads out of") == 2
     assert "swan" in setsup.open(birds, root=outside).factors["species"].levels
+
+
+@pytest.mark.parametrize("link", ["birds", "birds.zip", "named.zip"])
+def test_folders_and_archives_by_links_that_lead_out_are_refused(birds: Path, tmp_path: Path, link: str) -> None:
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        for path in birds.parent.rglob("*.png"):
+            archive.write(path, path.relative_to(birds.parent))
+    alone = tmp_path / "alone" / "birds.yaml"
+    alone.parent.mkdir()
+    alone.write_text(BIRDS.replace("  types:", "  archives: [named.zip]\n  types:"))
+    os.symlink(birds.parent if link == "birds" else tmp_path / "packed.zip", alone.parent / link)
+    with pytest.raises(DataError, match="leads out of"):
+        setsup.open(alone)
+    os.symlink(alone.parent, tmp_path / "link")  # the root itself may be one
+    (alone.parent / link).unlink()
+    (tmp_path / "packed.zip").rename(alone.parent / "packed.zip")
+    assert len(setsup.open(tmp_path / "link" / "birds.yaml")) == len(names())
 
 
 def test_expressions_take_time_in_proportion(birds: Path) -> None:

@@ -1,0 +1,58 @@
+"""Samplers from plain data, as :meth:`Sampler.to_dict` describes them."""
+
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any
+
+from setsup.errors import SamplerError, did_you_mean
+from setsup.factors.table import FactorTable
+from setsup.samplers.arguments import check_nesting, check_table
+from setsup.samplers.sampler import Sampler
+from setsup.samplers.spelling import python_arguments
+
+__all__ = ["from_dict"]
+
+
+def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
+    """Make a sampler from what :meth:`Sampler.to_dict` gave, on the same table.
+
+    Raises
+    ------
+    SamplerError
+        When the table is another one, the sampler unknown, or an argument missing.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> from setsup.samplers import from_dict
+    >>> table = setsup.load("shapes3d-procedural").factors
+    >>> sets = setsup.SetSampler(table, inactive=["shape"], size=8, seed=5)
+    >>> again = from_dict(sets.to_dict(), table)
+    >>> bool((again[3].indices == sets[3].indices).all())
+    True
+
+    """
+    kinds = Sampler.kinds()
+    try:
+        name, fingerprint, arguments = data["sampler"], data["fingerprint"], dict(data["arguments"])
+    except (LookupError, TypeError, ValueError):
+        raise SamplerError(
+            "a sampler is described by sampler, fingerprint and arguments; see Sampler.to_dict"
+        ) from None
+    check_nesting(data)
+    if not isinstance(name, str) or name not in kinds:
+        raise SamplerError(
+            f"unknown sampler {name!r}{did_you_mean(name, kinds)}: import the module of a sampler of your own "
+            "first (on the command line, --sampler FILE.py:CLASS)"
+        )
+    if not check_table(table).has_fingerprint(fingerprint):
+        raise SamplerError(
+            f"this {name} was made for the table with fingerprint {fingerprint}, not {table.fingerprint}: load the "
+            "same dataset with the same split and where"
+        )
+    try:
+        kind = kinds[name]
+        return kind._from_arguments(python_arguments(arguments, signature(kind).parameters), table)
+    except TypeError as error:
+        words = str(error).removeprefix(f"{name}.__init__() ").replace("required positional ", "")
+        raise SamplerError(f"the arguments of {name} do not fit: {words}") from None

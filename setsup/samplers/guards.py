@@ -1,0 +1,50 @@
+"""What every sampler does around the methods of its subclass: it checks steps, and reports where memory runs out."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from setsup.arrays import Steps
+from setsup.errors import SamplerError
+from setsup.factors.table import FactorTable
+from setsup.samplers.draw import Draw
+from setsup.samplers.spelling import spell_name
+from setsup.samplers.steps import check_steps
+
+__all__ = ["out_of_memory", "with_checked_steps", "within_memory"]
+
+
+def with_checked_steps(draws: Callable[[Any, Steps], Draw]) -> Callable[[Any, Steps], Draw]:
+    """Make a sampler's ``draws`` refuse what are no steps of it."""
+
+    @wraps(draws)
+    def checked(self: Any, steps: Steps) -> Draw:
+        return draws(self, check_steps(steps))
+
+    return checked
+
+
+def within_memory(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a method of a sampler raise SamplerError where memory runs out."""
+
+    @wraps(method)
+    def within(self: Any, *given: Any, **named: Any) -> Any:
+        try:
+            return method(self, *given, **named)
+        except MemoryError as error:
+            table = next((one for one in (*given[:1], *vars(self).values()) if isinstance(one, FactorTable)), None)
+            rows = "its table" if table is None else f"a table of {len(table):,} rows"
+            raise SamplerError(
+                f"memory ran out for {type(self).__name__} on {rows} ({error}): draw from a smaller table, such as "
+                "dataset.where(…) gives, or name fewer factors"
+            ) from None
+
+    return within
+
+
+def out_of_memory(steps: int, error: MemoryError) -> SamplerError:
+    """The error of a draw of so many steps for which memory ran out."""
+    return SamplerError(
+        f"memory ran out while {steps:,} steps were drawn ({error}); draw fewer steps, or lower {spell_name('size')} "
+        f"or {spell_name('sets')}"
+    )
