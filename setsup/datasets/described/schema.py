@@ -98,7 +98,8 @@ def named_groups(pattern: str | None) -> list[str]:
     if pattern is None:
         return []
     text = pa.array([""], pa.large_string())
-    for whole in (pattern, f"^(?:{pattern})$"):
+    # twice, since it is also compiled within others, which have a size that RE2 allows
+    for whole in (pattern, f"^(?:{pattern})$", f"(?:{pattern})(?:{pattern})"):
         pc.match_substring_regex(text, whole)
     if not _GROUP.search(pattern):
         return []

@@ -167,6 +167,7 @@ def test_the_command_draws_and_replays(birds: Path, tmp_path: Path, monkeypatch:
         ("types:", "typs:", 4, r"unknown key 'layout\.typs'; did you mean 'types'"),
         (r"[a-z]+)\.png", r"[a-z+)\.png", 3, r"layout\.images must be a regular expression of RE2 \(missing \]"),
         ("[0-9]{3}", "[0-9]{1001}", 3, r"layout\.images must be .*\(invalid repetition size"),
+        ("(?P<who>", r"(?:\pL?){400}(?P<who>", 3, r"layout\.images must be .*pattern too large"),
         ("(?P<who>", "(?=x)(?P<who>", 3, r"layout\.images must be .*\(invalid perl operator"),
         ("(?P<who>", "(?P<view>", 3, r"layout\.images must be .*two groups have one name"),
         ("(?P<who>", "(?P<who>(x?)", 3, r"layout\.images must be .*unnamed groups"),
