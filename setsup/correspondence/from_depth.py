@@ -102,20 +102,20 @@ def from_depth(
 
     """
     check_arguments(from_depth, locals(), DataError)
-    one, two = _image(depth1, camera1, "depth1"), _image(depth2, camera2, "depth2")
+    map1, map2 = _image(depth1, camera1, "depth1"), _image(depth2, camera2, "depth2")
     for name, value in (("tolerance", tolerance), ("absolute", absolute)):
         check_number(value, name, SetsupError, 0)
     at = camera1.pixels() if pixels is None else check_pixels(pixels)
     seen = np.flatnonzero(planar.inside(at, camera1.height, camera1.width))
     depth = np.full(len(at), np.nan)
-    depth[seen] = _sampled(one, at[seen])
+    depth[seen] = _sampled(map1, at[seen])
     with np.errstate(invalid="ignore"):
         depth[~(depth > 0)] = np.nan
     xyz = camera1.centre + depth[:, None] * camera1.rays(at)
     points2, towards = camera2.project(xyz)
     status = np.where(np.isfinite(depth), _OUTSIDE, _NO_SURFACE)
     there = np.flatnonzero(planar.inside(points2, camera2.height, camera2.width))
-    measured = _sampled(two, points2[there])
+    measured = _sampled(map2, points2[there])
     with np.errstate(invalid="ignore"):
         apart = np.abs(measured - towards[there])
         same = (measured > 0) & (apart <= np.maximum(tolerance * towards[there], absolute))
@@ -123,8 +123,8 @@ def from_depth(
     instance = np.full(len(at), -1, np.int32)
     if instances1 is not None:
         numbers = np.asarray(instances1)
-        if numbers.shape != one.shape or numbers.dtype.kind not in "iu":
-            raise SetsupError(f"instances1 must be {one.shape} integers, not {numbers.dtype} {numbers.shape}")
+        if numbers.shape != map1.shape or numbers.dtype.kind not in "iu":
+            raise SetsupError(f"instances1 must be {map1.shape} integers, not {numbers.dtype} {numbers.shape}")
         known = seen[status[seen] != _NO_SURFACE]
         instance[known] = _sampled(numbers, at[known])
     return PixelPairs(at, points2, xyz, instance, status)
@@ -166,22 +166,28 @@ def recorded_camera(pose: npt.ArrayLike, intrinsics: npt.ArrayLike, height: int,
 
     """
     check_arguments(recorded_camera, locals(), DataError)
-    found = np.asarray(pose, dtype=np.float64)
-    if found.shape != (4, 4) or not np.isfinite(found).all() or not np.allclose(found[3], (0, 0, 0, 1), atol=1e-6):
-        raise SetsupError(f"this is not a camera pose, (4, 4) with the last row 0 0 0 1: {found.tolist()}")
-    if not abs(np.linalg.det(found[:3, :3]) - 1) <= _TURNED:
-        raise SetsupError(f"the rotation of this pose is invalid: {found[:3, :3].tolist()}")
-    left, _, right = np.linalg.svd(found[:3, :3])
+    to_world = np.asarray(pose, dtype=np.float64)
+    if (
+        to_world.shape != (4, 4)
+        or not np.isfinite(to_world).all()
+        or not np.allclose(to_world[3], (0, 0, 0, 1), atol=1e-6)
+    ):
+        raise SetsupError(f"this is not a camera pose, (4, 4) with the last row 0 0 0 1: {to_world.tolist()}")
+    if not abs(np.linalg.det(to_world[:3, :3]) - 1) <= _TURNED:
+        raise SetsupError(f"the rotation of this pose is invalid: {to_world[:3, :3].tolist()}")
+    left, _, right = np.linalg.svd(to_world[:3, :3])
     rotation = (left @ right).T  # the nearest one, and its inverse: from the world to the camera
-    return Camera(height, width, np.asarray(intrinsics, np.float64), rotation, -rotation @ found[:3, 3])
+    return Camera(height, width, np.asarray(intrinsics, np.float64), rotation, -rotation @ to_world[:3, 3])
 
 
 def _image(depth: npt.ArrayLike, camera: Camera, name: str) -> npt.NDArray[Any]:
-    found = np.asarray(depth)
-    if found.shape != (camera.height, camera.width) or found.dtype.kind not in "fiu":
+    numbers = np.asarray(depth)
+    if numbers.shape != (camera.height, camera.width) or numbers.dtype.kind not in "fiu":
         wanted = f"({camera.height}, {camera.width})"
-        raise SetsupError(f"{name} must be {wanted} numbers, as its camera's image, not {found.dtype} {found.shape}")
-    return found
+        raise SetsupError(
+            f"{name} must be {wanted} numbers, as its camera's image, not {numbers.dtype} {numbers.shape}"
+        )
+    return numbers
 
 
 def _sampled(image: npt.NDArray[Any], points: Reals) -> npt.NDArray[Any]:

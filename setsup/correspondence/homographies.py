@@ -65,17 +65,17 @@ def planar_pairs(
 
     """
     check_arguments(planar_pairs, locals(), DataError)
-    one, two = _matrix(to_view_1, "to_view_1"), _matrix(to_view_2, "to_view_2")
+    matrix1, matrix2 = _matrix(to_view_1, "to_view_1"), _matrix(to_view_2, "to_view_2")
     height, width = check_image_size(size1, "size1", SetsupError)
     size2 = check_image_size(size2, "size2", SetsupError)
     if pixels is None:
         y, x = np.mgrid[:height, :width]
         pixels = np.stack([x.ravel(), y.ravel()], axis=-1)
     points1 = check_pixels(pixels)
-    at = planar.carried(points1, np.linalg.inv(one))
+    at = planar.carried(points1, np.linalg.inv(matrix1))
     there = planar.inside(at, *check_image_size(source, "source", SetsupError))
     at[~there] = np.nan
-    points2 = planar.carried(at, two)
+    points2 = planar.carried(at, matrix2)
     status = np.where(planar.inside(points2, *size2), Status.VISIBLE, Status.OUTSIDE)
     status[~there] = Status.NO_SURFACE
     xyz = np.concatenate([at, np.where(there, 0.0, np.nan)[:, None]], axis=1)
@@ -83,11 +83,13 @@ def planar_pairs(
 
 
 def _matrix(matrix: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
-    found = np.asarray(matrix)
-    if found.shape != (3, 3) or found.dtype.kind not in "fiu" or not np.isfinite(found).all():
-        one = f", one at a time: {name}[0]" if found.ndim == 3 else ""
-        raise SetsupError(f"{name} must be a matrix of 3 × 3 finite numbers, not {found.dtype} {found.shape}{one}")
+    entries = np.asarray(matrix)
+    if entries.shape != (3, 3) or entries.dtype.kind not in "fiu" or not np.isfinite(entries).all():
+        first_only = f", one at a time: {name}[0]" if entries.ndim == 3 else ""
+        raise SetsupError(
+            f"{name} must be a matrix of 3 × 3 finite numbers, not {entries.dtype} {entries.shape}{first_only}"
+        )
     # a far translation alone is no matter: a crop at (30,000, 0) has a condition of 10⁹
-    if np.linalg.cond(found) > _SINGULAR:
-        raise SetsupError(f"{name} is singular, so it takes the image to no view: {found.tolist()}")
-    return found.astype(np.float64)
+    if np.linalg.cond(entries) > _SINGULAR:
+        raise SetsupError(f"{name} is singular, so it takes the image to no view: {entries.tolist()}")
+    return entries.astype(np.float64)

@@ -77,8 +77,8 @@ def traced(
         raise SetsupError(
             f"rows {row1} and {row2} of {dataset.name} show different scenes: draw them by a PixelPairSampler"
         )
-    one, two = (window.camera(dataset, row) for row, window in ((row1, window1), (row2, window2)))
-    return spatial(scene, one, two, fraction=fraction, key=key)
+    camera1, camera2 = (window.camera(dataset, row) for row, window in ((row1, window1), (row2, window2)))
+    return spatial(scene, camera1, camera2, fraction=fraction, key=key)
 
 
 def given(
@@ -86,9 +86,9 @@ def given(
 ) -> PixelPairs:
     """Pairs of two rows of a dataset that has them: ``pixel_pairs(rows, pixels)`` with (2,) rows, (n, 2) pixels."""
     pixels = drawn_pixels(window1.height, window1.width, fraction, key) + window1[:2]
-    found: PixelPairs = dataset.pixel_pairs([row1, row2], pixels)
+    pairs: PixelPairs = dataset.pixel_pairs([row1, row2], pixels)
     move1, move2 = (planar.crop(window.left, window.top) for window in (window1, window2))
-    return found.carried(move1, move2, (window1.height, window1.width), (window2.height, window2.width))
+    return pairs.carried(move1, move2, (window1.height, window1.width), (window2.height, window2.width))
 
 
 def stored(
@@ -103,15 +103,15 @@ def stored(
     if pair1 != pair2 or view1 == view2:
         raise SetsupError(f"rows {row1} and {row2} of {dataset.name} are not the two views of a pair")
     known = [name for name in ("partners", "status", "depth", "instances") if name in dataset.modalities]
-    found = dataset.fetch(row1, known)
+    maps = dataset.fetch(row1, known)
     at = drawn_pixels(window1.height, window1.width, fraction, key)
     x, y = at.astype(int).T + np.array([[window1.left], [window1.top]])
-    points2 = found["partners"][y, x].astype(np.float64) - window2[:2]
-    status = found["status"][y, x].copy()
+    points2 = maps["partners"][y, x].astype(np.float64) - window2[:2]
+    status = maps["status"][y, x].copy()
     gone = (status <= Status.OCCLUDED) & ~planar.inside(points2, window2.height, window2.width)
     status[gone] = Status.OUTSIDE
-    instance = found["instances"][y, x] if "instances" in found else np.full(len(at), -1)
-    depth = found["depth"][y, x].astype(np.float64) if "depth" in found else np.full(len(at), np.nan)
+    instance = maps["instances"][y, x] if "instances" in maps else np.full(len(at), -1)
+    depth = maps["depth"][y, x].astype(np.float64) if "depth" in maps else np.full(len(at), np.nan)
     camera = window1.camera(dataset, row1)
     xyz = camera.centre + depth[:, None] * camera.rays(at)
     xyz[status == Status.NO_SURFACE] = np.nan

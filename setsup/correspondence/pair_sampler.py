@@ -103,5 +103,5 @@ class PixelPairSampler(SetSampler):
 
     def report(self) -> Report:
         """What will be drawn, and what never can be."""
-        found = super().report()
-        return Report(f"PixelPairSampler: {self.sets} pairs of views", found.entries, found.notes)
+        report = super().report()
+        return Report(f"PixelPairSampler: {self.sets} pairs of views", report.entries, report.notes)

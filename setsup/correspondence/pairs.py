@@ -170,9 +170,9 @@ def _warps(words: Words) -> Reals:
 
 def _linear(warp: Reals) -> Reals:
     """Matrices (n, 3, 3) of linear maps (n, 2, 2)."""
-    found = np.zeros((len(warp), 3, 3))
-    found[:, :2, :2], found[:, 2, 2] = warp, 1
-    return found
+    matrices = np.zeros((len(warp), 3, 3))
+    matrices[:, :2, :2], matrices[:, 2, 2] = warp, 1
+    return matrices
 
 
 def _maps(

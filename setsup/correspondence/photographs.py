@@ -53,11 +53,13 @@ class Photographs(ImageTable):
     ) -> None:
         super().__init__(name, factors, images, size)
         headers = sample_headers(images, len(images))
-        self._sizes = [(one.height, one.width) for one in headers]
+        self._sizes = [(header.height, header.width) for header in headers]
         self._to_view = matrices  # from pixels of the first view of the scene, as photographed
         if size is not None:
             self._sizes = [size] * len(headers)
-            self._to_view = planar.compose(matrices, [_fitted(one.height, one.width, *size) for one in headers])
+            self._to_view = planar.compose(
+                matrices, [_fitted(header.height, header.width, *size) for header in headers]
+            )
 
     @of_row
     def pixel_pairs(self, rows: Sequence[int], pixels: npt.ArrayLike | None = None) -> PixelPairs:
@@ -84,11 +86,13 @@ class Photographs(ImageTable):
         check_arguments(Photographs.pixel_pairs, locals(), DataError)
         if len(rows) != 2:
             raise DataError(f"pixels are paired between two rows of {self.name}, not {len(rows)}: give [row, other]")
-        one, two = map(int, rows)
-        if self.factors.codes("scene", [one])[0] != self.factors.codes("scene", [two])[0]:
-            raise DataError(f"rows {one} and {two} of {self.name} show different scenes: draw them by PixelPairSampler")
-        matrix = self._to_view[two] @ np.linalg.inv(self._to_view[one])
-        return planar_pairs(np.eye(3), matrix, self._sizes[one], self._sizes[one], self._sizes[two], pixels)
+        row1, row2 = map(int, rows)
+        if self.factors.codes("scene", [row1])[0] != self.factors.codes("scene", [row2])[0]:
+            raise DataError(
+                f"rows {row1} and {row2} of {self.name} show different scenes: draw them by PixelPairSampler"
+            )
+        matrix = self._to_view[row2] @ np.linalg.inv(self._to_view[row1])
+        return planar_pairs(np.eye(3), matrix, self._sizes[row1], self._sizes[row1], self._sizes[row2], pixels)
 
 
 def open_photographs(folder: Path | str, size: tuple[int, int] | None = None) -> Photographs:
@@ -165,36 +169,36 @@ def _scenes(folder: Path) -> list[Path]:
 
 def _homographies(scene: Path) -> dict[int, Path]:
     """The file of each view but the first, one for every image."""
-    found: dict[int, Path] = {}
+    by_view: dict[int, Path] = {}
     for path in sorted(scene.iterdir()):
         match = _HOMOGRAPHY.fullmatch(path.name)
         if match is None or (view := int(match[1])) == _FIRST:
             continue
-        if view in found:
+        if view in by_view:
             raise DataError(
-                f"{scene} has two homographies of view {view}, {found[view].name} and {path.name}: keep one"
+                f"{scene} has two homographies of view {view}, {by_view[view].name} and {path.name}: keep one"
             )
-        found[view] = path
+        by_view[view] = path
     for path in scene.iterdir():
         view_of = _VIEW.fullmatch(path.stem)
-        if view_of and path.name.lower().endswith(KNOWN_ENDINGS) and int(path.stem) not in {_FIRST, *found}:
+        if view_of and path.name.lower().endswith(KNOWN_ENDINGS) and int(path.stem) not in {_FIRST, *by_view}:
             raise DataError(
                 f"{scene} lacks the homography of view {path.stem}, H_1_{path.stem}, of which there is an image: add "
                 f"it, or remove {path.name}"
             )
-    return found
+    return by_view
 
 
 def _image(scene: Path, view: int) -> Path:
-    found = sorted(path for path in scene.glob(f"{view}.*") if path.name.lower().endswith(KNOWN_ENDINGS))
-    if len(found) != 1:
+    images = sorted(path for path in scene.glob(f"{view}.*") if path.name.lower().endswith(KNOWN_ENDINGS))
+    if len(images) != 1:
         what = (
-            f"has {len(found)} images of view {view}"
-            if found
+            f"has {len(images)} images of view {view}"
+            if images
             else f"lacks the image of view {view}, {view}.png or the like"
         )
         raise DataError(f"{scene} {what}, of which there is a homography")
-    return found[0]
+    return images[0]
 
 
 def _read(path: Path) -> npt.NDArray[np.float64]:

@@ -96,10 +96,10 @@ class PixelPairs:
             ("instance", np.int32, (count,)),
             ("status", np.uint8, (count,)),
         ):
-            found = check_array(getattr(self, name), f"{name} of pixel pairs", SetsupError, dtype)
-            if found.shape != shape:
-                raise SetsupError(f"{name} of pixel pairs must be {shape} numbers, not {found.shape}")
-            object.__setattr__(self, name, found)
+            values = check_array(getattr(self, name), f"{name} of pixel pairs", SetsupError, dtype)
+            if values.shape != shape:
+                raise SetsupError(f"{name} of pixel pairs must be {shape} numbers, not {values.shape}")
+            object.__setattr__(self, name, values)
         if count and self.status.max() > Status.NO_SURFACE:
             raise SetsupError(f"a status of pixel pairs is 0 … {int(Status.NO_SURFACE)}, not {self.status.max()}")
 
@@ -110,14 +110,16 @@ class PixelPairs:
     def __repr__(self) -> str:
         """Show how many there are of each status."""
         counts = np.bincount(self.status, minlength=len(Status)).tolist()
-        shown = ", ".join(f"{count:,} {one.name}" for one, count in zip(Status, counts, strict=True))
+        shown = ", ".join(f"{count:,} {status.name}" for status, count in zip(Status, counts, strict=True))
         return f"PixelPairs({shown})"
 
     @never_raises
     def _repr_html_(self) -> str:
         """Show how many there are of each status in a notebook."""
         counts = np.bincount(self.status, minlength=len(Status)).tolist()
-        rows = [(one.name.lower().replace("_", " "), f"{count:,}") for one, count in zip(Status, counts, strict=True)]
+        rows = [
+            (status.name.lower().replace("_", " "), f"{count:,}") for status, count in zip(Status, counts, strict=True)
+        ]
         return block(counted(len(self), "pixel pair"), table(("status", "pairs"), rows))
 
     @property
@@ -290,28 +292,28 @@ def one_per_pixel(points: Reals, width: int) -> Rows:
 
 
 def _shown(shown: npt.ArrayLike | None, name: str, height: int, width: int) -> Bools:
-    found = np.ones(height * width, bool) if shown is None else np.array(shown, dtype=bool)
-    if found.shape not in {(height * width,), (height, width)}:
-        raise SetsupError(f"{name} must be {height} × {width} booleans, not {found.shape}")
-    return found.reshape(-1)
+    mask = np.ones(height * width, bool) if shown is None else np.array(shown, dtype=bool)
+    if mask.shape not in {(height * width,), (height, width)}:
+        raise SetsupError(f"{name} must be {height} × {width} booleans, not {mask.shape}")
+    return mask.reshape(-1)
 
 
 def check_key(key: Any) -> npt.NDArray[np.uint64]:
     """Check a key; returns it as a uint64 scalar array."""
-    found = np.asarray(key)
-    whole = found.shape == () and not isinstance(key, bool) and isinstance(found.item(), int)
-    if not whole or not 0 <= found.item() < 1 << 64:
+    number = np.asarray(key)
+    whole = number.shape == () and not isinstance(key, bool) and isinstance(number.item(), int)
+    if not whole or not 0 <= number.item() < 1 << 64:
         raise SetsupError(
             f"a key is an integer from 0 to 2**64 - 1, such as setsup.random.fold gives, not {abbreviate(key)}"
         )
-    return found.astype(np.uint64)
+    return number.astype(np.uint64)
 
 
 def check_pixels(pixels: npt.ArrayLike) -> Reals:
     """Check positions in an image; returns a copy, (n, 2) float64. An empty list is allowed."""
-    found = np.asarray(pixels)
-    if found.shape == (0,):
-        found = found.reshape(0, 2)
-    if found.ndim != 2 or found.shape[1] != 2 or found.dtype.kind not in "fiu" or not np.isfinite(found).all():
-        raise SetsupError(f"pixels must be (n, 2) finite numbers, (x, y) each, not {found.dtype} {found.shape}")
-    return np.array(found, dtype=np.float64)
+    numbers = np.asarray(pixels)
+    if numbers.shape == (0,):
+        numbers = numbers.reshape(0, 2)
+    if numbers.ndim != 2 or numbers.shape[1] != 2 or numbers.dtype.kind not in "fiu" or not np.isfinite(numbers).all():
+        raise SetsupError(f"pixels must be (n, 2) finite numbers, (x, y) each, not {numbers.dtype} {numbers.shape}")
+    return np.array(numbers, dtype=np.float64)

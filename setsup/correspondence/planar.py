@@ -208,13 +208,13 @@ def four_points(source: npt.ArrayLike, target: npt.ArrayLike) -> Reals:
         raise SetsupError("a homography is given by four points (x, y) and four others, no three of them in line")
     before, after = np.broadcast_arrays(before, after)
     (x, y), (u, v) = ((points[..., 0], points[..., 1]) for points in (before, after))
-    one, zero = np.ones_like(x), np.zeros_like(x)
+    ones, zeros = np.ones_like(x), np.zeros_like(x)
     # u·(g x + h y + 1) = a x + b y + c, and so for v: two rows a point for a … h ([1]_, equation 4.3, last entry 1)
-    rows_u = np.stack([x, y, one, zero, zero, zero, -u * x, -u * y], axis=-1)
-    rows_v = np.stack([zero, zero, zero, x, y, one, -v * x, -v * y], axis=-1)
+    rows_u = np.stack([x, y, ones, zeros, zeros, zeros, -u * x, -u * y], axis=-1)
+    rows_v = np.stack([zeros, zeros, zeros, x, y, ones, -v * x, -v * y], axis=-1)
     wanted = np.concatenate([u, v], axis=-1)[..., None]
-    found = np.linalg.solve(np.concatenate([rows_u, rows_v], axis=-2), wanted)[..., 0]
-    matrices = np.concatenate([found, one[..., :1]], axis=-1).reshape(*found.shape[:-1], 3, 3)
+    entries = np.linalg.solve(np.concatenate([rows_u, rows_v], axis=-2), wanted)[..., 0]
+    matrices = np.concatenate([entries, ones[..., :1]], axis=-1).reshape(*entries.shape[:-1], 3, 3)
     depth = (matrices[..., 2:, :2] * before).sum(axis=-1) + 1
     if not (np.all(depth > 0, axis=-1) | np.all(depth < 0, axis=-1)).all():
         raise SetsupError("the quadrangle of these four points folds over: give them in the same order round")
@@ -238,10 +238,10 @@ def compose(*matrices: npt.ArrayLike) -> Reals:
     array([[6., 0.]])
 
     """
-    found = np.eye(3)
+    product = np.eye(3)
     for matrix in matrices:
-        found = np.asarray(matrix, dtype=np.float64) @ found
-    return found
+        product = np.asarray(matrix, dtype=np.float64) @ product
+    return product
 
 
 def carried(points: npt.ArrayLike, matrices: npt.ArrayLike) -> Reals:

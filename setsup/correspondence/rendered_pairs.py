@@ -66,16 +66,16 @@ class RenderedPairs(RenderedDataset):
         self, row: int, scene: Scene, camera: Camera, frame: Frame, names: Sequence[str]
     ) -> dict[str, npt.NDArray[Any]]:
         """Modalities of a row that was drawn; see :meth:`setsup.rendered.dataset.RenderedDataset.outputs`."""
-        found = super().outputs(row, scene, camera, frame, [name for name in names if name not in OWN])
-        if len(found) < len(names):
+        arrays = super().outputs(row, scene, camera, frame, [name for name in names if name not in OWN])
+        if len(arrays) < len(names):
             pairs = spatial(scene, camera, self.camera(row ^ 1))
             height, width = self.recipe.size
             maps: dict[str, npt.NDArray[Any]] = {
                 "partners": pairs.points2.astype(np.float32).reshape(height, width, 2),
                 "status": pairs.status.reshape(height, width),
             }
-            found |= {name: maps[name] for name in names if name in maps}
-        return found
+            arrays |= {name: maps[name] for name in names if name in maps}
+        return arrays
 
     def bound(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Both views of the pairs that some rows are of."""

@@ -37,14 +37,14 @@ def affine_rows(corners: Reals) -> Reals:
     ab, ac = corners[:, 1] - a, corners[:, 2] - a
     normal = cross(ab, ac)
     square = np.einsum("ij,ij->i", normal, normal)
-    found = np.empty((len(corners), 3, 4))
+    rows = np.empty((len(corners), 3, 4))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found[:, 0, :3] = normal / np.sqrt(square)[:, None]
-        found[:, 1, :3] = cross(ac, normal) / square[:, None]
-        found[:, 2, :3] = cross(normal, ab) / square[:, None]
-        found[:, :, 3] = -np.einsum("ijk,ik->ij", found[:, :, :3], a)
-    found[~np.isfinite(found).all(axis=(1, 2))] = np.nan
-    return found
+        rows[:, 0, :3] = normal / np.sqrt(square)[:, None]
+        rows[:, 1, :3] = cross(ac, normal) / square[:, None]
+        rows[:, 2, :3] = cross(normal, ab) / square[:, None]
+        rows[:, :, 3] = -np.einsum("ijk,ik->ij", rows[:, :, :3], a)
+    rows[~np.isfinite(rows).all(axis=(1, 2))] = np.nan
+    return rows
 
 
 def met(rows: Reals, start: Reals, ways: Reals) -> tuple[Reals, Bools, Reals]:
@@ -104,10 +104,10 @@ class Boxes:
         for begin in range(0, len(ways), _RAYS):
             some = slice(begin, begin + _RAYS)
             along, least, most = ways[some], near[some], far[some]
-            ray, place = self._passed(start, along, least, most)
-            at, within, _ = met(self._rows.take(place, axis=0), start, along.take(ray, axis=0))
+            ray, leaf = self._passed(start, along, least, most)
+            at, within, _ = met(self._rows.take(leaf, axis=0), start, along.take(ray, axis=0))
             keep = np.flatnonzero(within & (at > least.take(ray)) & (at < most.take(ray)))
-            ray, which, at = ray[keep], self._triangle[place[keep]], at[keep]
+            ray, which, at = ray[keep], self._triangle[leaf[keep]], at[keep]
             order = np.lexsort((which, at, ray))[::-1]
             # of several values for one place the last one stays: the nearest
             triangle[begin + ray[order]], reach[begin + ray[order]] = which[order], at[order]
@@ -120,9 +120,9 @@ class Boxes:
         def close(_: Rows, boxes: Reals) -> Bools:
             return np.asarray((boxes <= most).all(axis=1))
 
-        place = self._descended(1, close)[1]
-        beside = np.abs(self._rows[place, 0] @ np.append(point, 1.0)) <= 2 * distance
-        return np.asarray(self._triangle[place[beside]])
+        leaf = self._descended(1, close)[1]
+        beside = np.abs(self._rows[leaf, 0] @ np.append(point, 1.0)) <= 2 * distance
+        return np.asarray(self._triangle[leaf[beside]])
 
     def _passed(self, start: Reals, ways: Reals, near: Reals, far: Reals) -> tuple[Rows, Rows]:
         """Rays and places of triangles whose boxes they pass between two reaches."""
@@ -131,8 +131,8 @@ class Boxes:
 
         def passes(ray: Rows, boxes: Reals) -> Bools:
             inverse = over.take(ray, axis=0)
-            one, two = (boxes[:, :3] - start) * inverse, (boxes[:, 3:] + start) * -inverse
-            (x, y, z), (u, v, w) = np.minimum(one, two).T, np.maximum(one, two).T
+            lower, upper = (boxes[:, :3] - start) * inverse, (boxes[:, 3:] + start) * -inverse
+            (x, y, z), (u, v, w) = np.minimum(lower, upper).T, np.maximum(lower, upper).T
             enter = np.maximum(np.maximum(x, y), np.maximum(z, near.take(ray)))
             leave = np.minimum(np.minimum(u, v), np.minimum(w, far.take(ray)))
             return np.asarray(enter <= leave)

@@ -143,10 +143,10 @@ class ExactRays:
                 triangle[left], reach[left] = self._boxes.first(start, ways[left], -everywhere, everywhere)
             reach[rim[triangle[rim] < 0]] = np.nan
             planes[rim] = self._planes[triangle[rim]]
-        for one in beside:
-            at, within, _ = met(np.broadcast_to(self._rows[one], (len(ways), 3, 4)), start, ways)
+        for nearby in beside:
+            at, within, _ = met(np.broadcast_to(self._rows[nearby], (len(ways), 3, 4)), start, ways)
             closer = within & ~(at >= reach)
-            triangle[closer], reach[closer], planes[closer] = one, at[closer], self._planes[one]
+            triangle[closer], reach[closer], planes[closer] = nearby, at[closer], self._planes[nearby]
         if self._coplanar is not None:
             some = np.flatnonzero(self._coplanar.contested[triangle])
             triangle[some] = self._coplanar.seen(triangle[some], start, ways[some])[0]
@@ -164,9 +164,9 @@ class ExactRays:
 
         `origin` (3,) float64, metres; `ways` (n, 3) float64, metres; `planes` (n, 4) float64; returns (n,) bool.
         """
-        found = np.ones(len(ways), bool)
+        is_free = np.ones(len(ways), bool)
         if self._empty or not len(ways):
-            return found
+            return is_free
         start = origin - self._middle
         ahead, beside = self._ahead(start, ways)
         triangle, roughly, u, v = self._grown.trace(_moved(start, ways, ahead), ways, coplanar=False)
@@ -181,19 +181,19 @@ class ExactRays:
             within = self._within(by, u[before], v[before])
             rim = np.flatnonzero(~within)
             within[rim] = met(self._rows[by[rim]], start, along[rim])[1]
-            found[before] = doubtful[before] = ~(within & (reach < 1 - MARGIN))
+            is_free[before] = doubtful[before] = ~(within & (reach < 1 - MARGIN))
         left = np.flatnonzero(doubtful)
         if len(left):
             along, there = ways[left], roughly[left].astype(np.float64)
             near = np.where(there < 1 - _LIMIT, there - self._around(triangle[left], along), 1 - 200 * MARGIN)
-            found[left] = self._boxes.first(start, along, near, np.full(len(left), 1 - MARGIN))[0] < 0
-        for one in beside:
-            at, within, _ = met(np.broadcast_to(self._rows[one], (len(ways), 3, 4)), start, ways)
-            found &= ~(within & (at < 1 - MARGIN))
+            is_free[left] = self._boxes.first(start, along, near, np.full(len(left), 1 - MARGIN))[0] < 0
+        for nearby in beside:
+            at, within, _ = met(np.broadcast_to(self._rows[nearby], (len(ways), 3, 4)), start, ways)
+            is_free &= ~(within & (at < 1 - MARGIN))
         if self._pierced is not None:
-            left = np.flatnonzero(found)
-            found[left] = self._pierced.first(start, ways[left], np.full(len(left), 1 - MARGIN))[0] < 0
-        return found
+            left = np.flatnonzero(is_free)
+            is_free[left] = self._pierced.first(start, ways[left], np.full(len(left), 1 - MARGIN))[0] < 0
+        return is_free
 
     def same_side(self, origin1: Reals, origin2: Reals, ways2: Reals, planes: Reals) -> Bools:
         """Whether two origins are on the same side of the planes on which points lie.
