@@ -79,8 +79,13 @@ def holds(expression: Expression, node: ast.expr, wanted: bool, table: FactorCol
     found = _Condition(expression, table).holds(node, wanted)
     if not table.is_grid:
         return found
-    check_memory(len(table), f"a condition on {len(table):,} rows", "the rows or levels of the grid", FactorError)
+    _check_rows(table)
     return np.array(np.broadcast_to(found, [len(factor) for factor in table.factors])).reshape(-1)
+
+
+def _check_rows(table: FactorColumns) -> None:
+    """Refuse a grid of more rows than fit into memory as (rows,) bool."""
+    check_memory(len(table), f"a condition on {len(table):,} rows", "the rows or levels of the grid", FactorError)
 
 
 @contextmanager
@@ -94,7 +99,7 @@ def shallow(expression: Expression) -> Iterator[None]:
         if type(error) is MemoryError and not error.args:  # of the parser; numpy's says how much
             raise FactorError(f"the expression is nested too deeply: {clip(expression.text)}") from None
         raise FactorError(
-            f"memory ran out for the expression ({error}): {clip(expression.text)}; draw from fewer rows"
+            f"memory ran out for the expression ({error}): {clip(expression.text)}; reduce the rows or levels"
         ) from None
 
 
@@ -110,17 +115,29 @@ class _Condition:
         match node:
             case ast.BoolOp():
                 masks = (self.holds(value, wanted) for value in node.values)
-                return _join(masks, isinstance(node.op, ast.And) == wanted)
+                return self._join(masks, isinstance(node.op, ast.And) == wanted)
             case ast.UnaryOp(op=ast.Not()):
                 return self.holds(node.operand, not wanted)
             case ast.Compare():
                 sides = [node.left, *node.comparators]
                 links = zip(sides, node.ops, sides[1:], strict=False)
-                return _join((self._compare(*link, wanted) for link in links), wanted)
+                return self._join((self._compare(*link, wanted) for link in links), wanted)
             case ast.Name():
                 factor = self._factor(node)
                 self._refuse(node, f"factor {factor.name!r} alone is not a condition; compare it with a value")
         self._refuse_kind(node)
+
+    def _join(self, masks: Iterator[Bools], every: bool) -> Bools:
+        found = next(masks)
+        for mask in masks:
+            if found.shape != mask.shape:  # of a grid
+                _check_rows(self.table)
+                found = found & mask if every else found | mask
+            elif every:
+                found &= mask
+            else:
+                found |= mask
+        return found
 
     def _compare(self, left: ast.expr, link: ast.cmpop, right: ast.expr, wanted: bool) -> Bools:
         if isinstance(link, ast.In | ast.NotIn):
@@ -258,6 +275,7 @@ class _Condition:
                 )
         values = _values(one, two)
         if self.table.is_grid:
+            _check_rows(self.table)
             # no value is unknown, and the last number of each is that of unknown ones
             a, b = (
                 self._on_axis(factor, np.arange(len(factor)) if value is None else value[:-1])
@@ -359,18 +377,6 @@ def _near_numbers(value: Any, levels: tuple[Any, ...]) -> str:
     above = min((level for level in levels if level > value), default=None)
     near = [str(level) for level in (below, above) if level is not None]
     return f"; the nearest {'is' if len(near) == 1 else 'are'} {' and '.join(near)}"
-
-
-def _join(masks: Iterator[Bools], every: bool) -> Bools:
-    found = next(masks)
-    for mask in masks:
-        if found.shape != mask.shape:  # of a grid
-            found = found & mask if every else found | mask
-        elif every:
-            found &= mask
-        else:
-            found |= mask
-    return found
 
 
 def _blocks(rows: int) -> Iterator[slice]:

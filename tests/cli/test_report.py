@@ -256,3 +256,22 @@ def test_a_damaged_run_is_named(setsup: Run, runs: Path) -> None:
     assert found.code == 0
     assert "1 of 10" in found.out
     assert "runs/abc/fig4a/seed-0 is left out: 'information' in" in found.out
+
+
+def test_paths_of_runs_instead_of_a_report(setsup: Run, runs: Path) -> None:
+    for path in ("runs/abc/fig4a/seed-0", "runs/abc/fig4a/seed-0/config.yaml"):
+        found = setsup("report", path)
+        assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+        assert found.err.startswith(f"setsup: {path} belongs to a run of abc/fig4a and is no report: ")
+        meant = re.findall("`setsup (.*?)`", found.err)
+        assert meant == ["report abc/fig4a runs/abc/fig4a/seed-0"]
+        assert "1 of 10" in setsup(*meant[0].split()).out
+    found = setsup("report", "runs")
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+    assert "`setsup report REPORT runs`" in found.err
+    assert "abc/fig4a" in setsup(*re.findall("`setsup (report --all .*?)`", found.err)[0].split()).out
+
+
+def test_a_report_goes_before_a_folder_of_its_name(setsup: Run) -> None:
+    Path("abc/fig4a").mkdir(parents=True)
+    assert setsup("report", "abc/fig4a").code == 0

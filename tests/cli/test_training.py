@@ -100,6 +100,18 @@ class TestFiles:
         found = setsup("train", "--config", "mine.yaml", "--dry-run")
         assert "FILE CHANGED: the file of the preset has changed since" in found.out
 
+    def test_a_path_instead_of_a_preset(self, setsup: Run, digits: Path) -> None:
+        printed = setsup("train", MEAN, "--root", digits, "--steps", 2, "--print-config").out
+        Path("run").mkdir()
+        Path("run/config.yaml").write_text(printed)
+        Path("run/run.json").write_text('{"preset": "own/mean"}')
+        for path, what in (("run", "the folder of a run"), ("run/config.yaml", "a file of settings")):
+            found = setsup("train", path)
+            assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+            assert found.err.startswith(f"setsup: {path} is {what}, not a preset: `setsup train --config ")
+            meant = found.err.split("`")[1].split()
+            assert setsup(*meant[1:], "--print-config").out == printed
+
     @pytest.mark.parametrize(
         ("text", "sentence"),
         [

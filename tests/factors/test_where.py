@@ -533,3 +533,16 @@ def test_mutated_expressions_are_expressions_or_factor_errors(data):
         end = data.draw(st.integers(start, min(len(text), start + 4)))
         text = text[:start] + data.draw(st.sampled_from(WORDS) | st.text(string.printable, max_size=3)) + text[end:]
     assert len(outcome(text))
+
+
+@pytest.mark.parametrize("sizes", [(10**6, 10**6), (10**4, 10**4, 10**4), (2**16, 2**17, 2**17)])
+@pytest.mark.parametrize(
+    "expression", ["a == 3", "a == b", "a <= b", "a == 3 and b == 2", "a == 3 or not b == 2", "3 < a < b"]
+)
+def test_grids_of_too_many_rows_are_refused_by_one_sentence(sizes, expression):
+    grid = FactorTable([Factor(name, Kind.ORDINAL, range(size)) for name, size in zip("abc", sizes, strict=False)])
+    with pytest.raises(FactorError) as refused:
+        grid.rows(expression)
+    found = str(refused.value)
+    assert found.startswith(f"a condition on {len(grid):,} rows needs {len(grid):,} bytes of memory, and ")
+    assert found.endswith(" are there; reduce the rows or levels of the grid")

@@ -16,6 +16,7 @@ from setsup_cli.parsing.arguments import Common, flag, option
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
 from setsup_cli.report_printing import print_report
+from setsup_cli.run_paths import hint_report
 from setsup_cli.suggestions import advise, advise_command
 from setsup_cli.training.describing import is_paper, list_names, list_paper
 
@@ -116,7 +117,8 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
             check_image(out)
     folders = options.runs or ((_DEFAULT,) if _DEFAULT.is_dir() else ())
     name = _name(options)
-    report = find_report(name, folders)
+    with hint_report(name):
+        report = find_report(name, folders)
     filled = report_on(report, folders)
     if out is not None:
         asked = out

@@ -10,6 +10,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.files.expand_user import expanded
 from setsup_cli.parsing.settings import NOT_GIVEN, changed, short_names
 from setsup_cli.parsing.source import assignments, check_root, read_source_options
+from setsup_cli.run_paths import hint_train
 
 if TYPE_CHECKING:
     from setsup.experiments import Preset, RunConfig
@@ -60,7 +61,9 @@ def find(name: str, shrink: bool) -> "Preset":
     """The preset of a name, shrunk or not."""
     from setsup.experiments import find_preset, smoke
 
-    return smoke(find_preset(name)) if shrink else find_preset(name)
+    with hint_train(name):
+        preset = find_preset(name)
+    return smoke(preset) if shrink else preset
 
 
 def read_file(path: Path, name: str | None, shrink: bool) -> tuple["TrainingFile", "RunConfig"]:

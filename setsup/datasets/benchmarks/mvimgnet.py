@@ -205,10 +205,17 @@ def _names(release: MemberIndex) -> dict[int, str]:
         return {}
     place = release.place(_NAMES)
     label = release.label(place)
-    lines = [line.partition(",") for line in text_of(release.read(place, _MOST), label).splitlines() if line.strip()]
+    text = text_of(release.read(place, _MOST), label)
+    lines = [line.partition(",") for line in text.splitlines() if line.strip()]
     wrong = next((at for at, (key, _, name) in enumerate(lines, 1) if not (key.isdecimal() and name.strip())), 0)
     if wrong:
         raise DamagedFile(f"{label}: line {wrong} is not a number, a comma and a name")
+    if lines and not text.endswith(("\n", "\r")):  # as that of the release does
+        key, _, name = lines[-1]
+        _log.warning(
+            "%s: the last line of %s, %r for category %s, has no end, so that the list may be cut off; fetch it again",
+            *(release.source, _NAMES, name.strip(), key),
+        )
     return {int(key): name.strip() for key, _, name in lines}
 
 

@@ -145,3 +145,18 @@ def test_a_category_without_a_name_is_told(tmp_path, caplog):
     assert number in setsup.load("mvimgnet", tmp_path).factors["category"].levels
     [line] = caplog.messages
     assert f"mvimgnet_category.txt lacks 1 of the 2 categories, such as {number}" in line
+
+
+def test_a_list_of_names_that_is_cut_off_is_told(tmp_path, caplog):
+    true.write(tmp_path)
+    names = tmp_path / "mvimgnet_category.txt"
+    whole = names.read_bytes()
+    assert whole.endswith(b"toy bear\n")
+    names.write_bytes(whole[: -len(b"y bear\n")])
+    assert "to" in setsup.load("mvimgnet", tmp_path).factors["category"].levels
+    [line] = caplog.messages
+    assert "the last line of mvimgnet_category.txt, 'to' for category 56, has no end" in line
+    caplog.clear()
+    names.write_bytes(whole.replace(b"\n", b"\r\n"))
+    assert "toy bear" in setsup.load("mvimgnet", tmp_path).factors["category"].levels
+    assert caplog.messages == []

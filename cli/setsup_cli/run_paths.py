@@ -1,0 +1,69 @@
+"""Paths of runs that stand where a preset or a report is named: one sentence with the command that takes them."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shlex import join, quote
+
+from setsup.errors import SetsupError
+from setsup.files.expand_user import expanded
+
+__all__ = ["hint_report", "hint_train"]
+
+_CONFIG = "config.yaml"
+_YAML = (".yaml", ".yml")
+
+
+@contextmanager
+def hint_train(name: str) -> Iterator[None]:
+    """Replace the error about a preset that is not there, where its name is the path of a run or of settings."""
+    try:
+        yield
+    except SetsupError:
+        path = expanded(name)
+        if path.suffix.lower() in _YAML and path.is_file():
+            raise SetsupError(
+                f"{name} is a file of settings, not a preset: `{join(['setsup', 'train', '--config', name])}` trains "
+                "what it says"
+            ) from None
+        if _preset(path) is None:
+            raise
+        config = join(["setsup", "train", "--config", str(Path(name, _CONFIG))])
+        raise SetsupError(
+            f"{name} is the folder of a run, not a preset: `{config}` trains with its settings, "
+            f"`setsup eval {quote(name)}` measures it"
+        ) from None
+
+
+@contextmanager
+def hint_report(name: str) -> Iterator[None]:
+    """Replace the error about a report that is not there, where its name is a path of runs."""
+    try:
+        yield
+    except SetsupError:
+        path = expanded(name)
+        is_config = path.name == _CONFIG and path.is_file()
+        folder = Path(name).parent if is_config else Path(name)
+        preset = _preset(path.parent if is_config else path)
+        if preset is not None:
+            raise SetsupError(
+                f"{name} belongs to a run of {preset} and is no report: "
+                f"`{join(['setsup', 'report', preset, str(folder)])}` compares that run with the paper"
+            ) from None
+        if not path.is_dir():
+            raise
+        raise SetsupError(
+            f"{name} is a folder, not a report: name the report first, `setsup report REPORT {quote(name)}`, or print "
+            f"all of its runs, `setsup report --all {quote(name)}`"
+        ) from None
+
+
+def _preset(folder: Path) -> str | None:
+    """Name of the preset of the run in a folder, None where it holds none."""
+    try:
+        description = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    name = description.get("preset") if isinstance(description, dict) else None
+    return name if isinstance(name, str) else None
