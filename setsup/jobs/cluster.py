@@ -92,15 +92,15 @@ class Cluster:
                 self._wait_for_machines(*told)
                 continue
             running -= 1
-            number, found = told
+            number, answer = told
             unit = units[number]
             if kind == "amiss":
-                raise DataError(f"{unit.name}: {found}")
+                raise DataError(f"{unit.name}: {answer}")
             if kind == "lost":
-                _lost(unit.name, tries[number], found)
+                _lost(unit.name, tries[number], answer)
                 waiting.appendleft(number)
                 continue
-            results[number] = open_result(found, unit.name)
+            results[number] = open_result(answer, unit.name)
             left -= 1
             advance(unit.size)
         return results
@@ -117,13 +117,13 @@ class Cluster:
 
     def _told(self) -> tuple[Any, ...]:
         try:
-            found: tuple[Any, ...] = pickle.loads(self._driver.connection.recv_bytes())  # noqa: S301 - our own process
+            message: tuple[Any, ...] = pickle.loads(self._driver.connection.recv_bytes())  # noqa: S301 - our own process
         except (EOFError, OSError):
             raise DataError(
                 f"the connection to the Ray cluster is lost (its process ended {self._driver.end()}): start the "
                 "same work again once the cluster is back, or see Ray's logs"
             ) from None
-        return found
+        return message
 
 
 def _lost(unit: str, times: int, why: str) -> None:

@@ -67,12 +67,12 @@ class LocalPool:
     def _hear(self, worker: "_Worker") -> None:
         """Take the result of a worker, or replace the worker."""
         try:
-            found = worker.connection.recv_bytes()
+            sent = worker.connection.recv_bytes()
         except (EOFError, OSError):
             self._replace(worker)
             return
         number, worker.number = worker.number, _NONE
-        self._results[number] = open_result(found, self._units[number].name)
+        self._results[number] = open_result(sent, self._units[number].name)
         self._left -= 1
         self._advance(self._units[number].size)
         self._give(worker)

@@ -123,8 +123,8 @@ class _Driver:
         done: list[Any] = []
         if self._running:
             done = self._ray.wait(list(self._running), timeout=_TURN)[0]
-        for one in done:
-            self._hear(one)
+        for reference in done:
+            self._hear(reference)
         return True
 
     def _begin(self, kind: str, *asked: Any) -> None:
@@ -135,31 +135,31 @@ class _Driver:
             number, name, data = asked
             self._running[self._task.options(name=name).remote(self._sent, self._about, data)] = number
 
-    def _hear(self, one: Any) -> None:
+    def _hear(self, reference: Any) -> None:
         """Report the result of a unit."""
-        number = self._running.pop(one)
+        number = self._running.pop(reference)
         try:
-            kind, found = self._ray.get(one)
+            kind, result = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
             self._tell("amiss", number, f"the cluster cannot do it ({_line(error.cause or error)})")
         except self._ray.exceptions.RayError as error:
             self._tell("lost", number, _line(error))
         else:
-            self._tell("done" if kind == DONE else "amiss", number, found)
+            self._tell("done" if kind == DONE else "amiss", number, result)
 
     def _look(self) -> None:
         """Report how many units the cluster can run at a time; it may grow and shrink."""
         now = time.monotonic()
         if self._room and now - self._looked < _LOOK:
             return
-        found = self._most()
-        room, self._looked = max(1, _AHEAD * found.fitting), now
+        most = self._most()
+        room, self._looked = max(1, _AHEAD * most.fitting), now
         if room != self._room:
             self._room = room
             self._tell("room", room)
-        if not found.fitting and not self._warned:
+        if not most.fitting and not self._warned:
             self._warned = True
-            self._tell("none", found.cores, found.gpus)
+            self._tell("none", most.cores, most.gpus)
 
     def _most(self) -> "_Most":
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
@@ -170,9 +170,9 @@ class _Driver:
         """Cancel all units and wait for them; Ray kills what still runs when this process ends."""
         left = list(self._running)
         for force, seconds in ((False, _PATIENCE), (True, _KILLED)):
-            for one in left:
+            for reference in left:
                 with suppress(Exception):
-                    self._ray.cancel(one, force=force)
+                    self._ray.cancel(reference, force=force)
             if left:
                 left = self._ray.wait(left, num_returns=len(left), timeout=seconds)[1]
 
@@ -249,11 +249,11 @@ def _refused(address: str, why: str) -> DataError:
 
 def _reach(address: str) -> None:
     """Refuse an address at which nothing answers: Ray itself would try for long."""
-    found = _ADDRESS.fullmatch(address)
-    if found is None:
+    parts = _ADDRESS.fullmatch(address)
+    if parts is None:
         raise DataError(f"{address!r} is not an address of a Ray cluster: HOST:PORT, ray://HOST:PORT, or auto")
     try:
-        socket.create_connection((found["host"], int(found["port"])), _ANSWERS).close()
+        socket.create_connection((parts["host"], int(parts["port"])), _ANSWERS).close()
     except (OSError, OverflowError, UnicodeError) as error:
         raise DataError(
             f"nothing answers at {address} ({getattr(error, 'strerror', None) or error}): see that the cluster runs "

@@ -96,6 +96,6 @@ def check_processes(processes: int, on: Ray | Cluster | None = None) -> None:
 
 
 def _run_here(function: Callable[[Data], Result], unit: Unit[Data], advance: Advance) -> Result:
-    found = function(unit.data)
+    result = function(unit.data)
     advance(unit.size)
-    return found
+    return result

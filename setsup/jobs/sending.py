@@ -15,19 +15,19 @@ __all__ = ["describe", "load_function", "open_result", "pack", "run_unit", "to_p
 def pack(thing: Any) -> bytes:
     """Pickle a function or the data of a unit."""
     try:
-        found: bytes = cloudpickle.dumps(thing)
+        packed: bytes = cloudpickle.dumps(thing)
     except Exception as error:
         raise SetsupError(
             f"the work cannot be sent to other processes ({describe(error)}): leave out what it holds open (files, "
             "locks, generators), or use one process"
         ) from None
-    return found
+    return packed
 
 
 def load_function(sent: bytes) -> Callable[[Any], Any]:
     """Open a function that was sent; where that fails, a function that raises the error."""
     try:
-        found: Callable[[Any], Any] = pickle.loads(sent)  # noqa: S301 - who started this process wrote it
+        function: Callable[[Any], Any] = pickle.loads(sent)  # noqa: S301 - who started this process wrote it
     except Exception as error:
         failed = SetsupError(f"a worker process cannot open what it was sent: {describe(error)}")
 
@@ -35,26 +35,26 @@ def load_function(sent: bytes) -> Callable[[Any], Any]:
             raise failed
 
         return fail
-    return found
+    return function
 
 
 def run_unit(function: Callable[[Any], Any], data: bytes) -> bytes:
     """Run a unit, and pickle what it returns or raises."""
     try:
-        found: bytes = cloudpickle.dumps((False, function(pickle.loads(data))))  # noqa: S301
+        packed: bytes = cloudpickle.dumps((False, function(pickle.loads(data))))  # noqa: S301
     except Exception as error:
-        found = cloudpickle.dumps((True, to_portable(error, "a worker process")))
-    return found
+        packed = cloudpickle.dumps((True, to_portable(error, "a worker process")))
+    return packed
 
 
 def open_result(sent: bytes, unit: str) -> Any:
     """Return what a unit returned, or raise what it raised, with a note that names the unit."""
-    failed, found = pickle.loads(sent)  # noqa: S301 - our own process wrote it
+    failed, result = pickle.loads(sent)  # noqa: S301 - our own process wrote it
     if not failed:
-        return found
-    if not isinstance(found, SetsupError):  # its message is complete
-        found.add_note(f"in {unit}, in a worker process")
-    raise found
+        return result
+    if not isinstance(result, SetsupError):  # its message is complete
+        result.add_note(f"in {unit}, in a worker process")
+    raise result
 
 
 def describe(error: BaseException) -> str:
