@@ -10,6 +10,7 @@ References
 """
 
 import math
+import sys
 
 import numpy as np
 import numpy.typing as npt
@@ -130,7 +131,8 @@ def _ears(flat: Reals, reflex: Bools, again: Bools) -> npt.NDArray[np.int64]:
     while left > 3:
         last, following = before[at], after[at]
         if misses > left and not slack:
-            slack, misses = _ROUNDED * float(np.ptp(flat, axis=0).max()), 0
+            extent = max(max(axis) - min(axis) for axis in zip(*points, strict=True))
+            slack, misses = max(_ROUNDED * extent, sys.float_info.min), 0
         if misses > left or _is_ear(flat, points, hollow, last, at, following, slack):
             found.append((last, at, following))
             after[last], before[following] = following, last
