@@ -10,7 +10,7 @@ from setsup.files.downloads.check import release_folder
 from setsup_cli.commands.datasets import foreign, present
 from setsup_cli.output import say, say_licence, say_prose, show_json, show_table
 from setsup_cli.parsing.arguments import Common, Dataset, Root, flag, option
-from setsup_cli.parsing.source import check_root
+from setsup_cli.parsing.source import check_benchmark, check_root
 from setsup_cli.suggestions import advise_command
 
 __all__ = ["HELP", "Options", "run"]
@@ -56,6 +56,7 @@ class Options(Common):
 def run(options: Options) -> int:
     """Fetch and say where the files are."""
     name = options.dataset
+    check_benchmark(name, "download")
     check_root(options.root)
     package = foreign().get(name)
     if package is not None:

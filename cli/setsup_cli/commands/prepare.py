@@ -7,7 +7,7 @@ from pathlib import Path
 from setsup.files import load_manifest
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Common, Dataset, DatasetOptions, Root
-from setsup_cli.parsing.source import check_root
+from setsup_cli.parsing.source import check_benchmark, check_root
 from setsup_cli.parsing.values import read_options
 from setsup_cli.suggestions import advise_command
 
@@ -31,6 +31,7 @@ class Options(Common):
 def run(options: Options) -> int:
     """Convert and say where the arrays are."""
     name = options.dataset
+    check_benchmark(name, "preparation")
     check_root(options.root)
     adapter = load_manifest(name).adapter
     prepare = getattr(import_module(adapter), "prepare", None) if adapter else None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "assignments",
     "card_command",
+    "check_benchmark",
     "check_factors",
     "check_root",
     "find_source",
@@ -145,6 +146,12 @@ def card_command(options: Named) -> str:
     """The command that lists the factors of the source that options name."""
     table = getattr(options, "table", None)
     return f"`setsup info {f'--table {table}' if table else options.dataset or DEFAULT}`"
+
+
+def check_benchmark(name: str, what: str) -> None:
+    """Refuse a file or folder of one's own where only benchmarks have something to do."""
+    if Path(name).suffix and Path(name).exists():
+        raise DataError(f"{name} is a file of your own, which needs no {what}; `setsup info {name}` opens it")
 
 
 def check_root(root: Path | str | None) -> None:

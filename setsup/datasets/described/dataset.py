@@ -68,7 +68,7 @@ def open_described(
     layout = read_layout(manifest)
     release = find_members(manifest.name, root, layout.holds, layout.archives, own=own)
     places, columns = (_find_listed if layout.tables else _find_named)(release, layout)
-    return DescribedImages(manifest, factor_table(columns, layout.sources), MemberImages(release, places), size)
+    return DescribedImages(manifest, factor_table(columns, layout), MemberImages(release, places), size)
 
 
 def _find_named(release: MemberIndex, layout: Layout) -> tuple[Places, Columns]:

@@ -9,19 +9,23 @@ from setsup.arrays import Array
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.described.columns import Columns
 from setsup.datasets.described.conditions import Encoded, condition_table, names_in
-from setsup.datasets.described.schema import Source
-from setsup.errors import DamagedFile
+from setsup.datasets.described.schema import Layout, Source
+from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.factor import Level
 
 __all__ = ["factor_table"]
 
 
-def factor_table(columns: Columns, sources: Sequence[Source]) -> FactorTable:
+def factor_table(columns: Columns, layout: Layout) -> FactorTable:
     """Make the table; factors of a table that is optional and not there are left out."""
     known = list(columns.values)
-    there = [source for source in sources if source.rules or source.column in columns]
-    there = [source for source in there if all(_has_names(rule, columns, sources) for rule, _ in source.rules)]
+    there = [source for source in layout.sources if _is_there(source, columns, layout)]
+    if not there:
+        optional = ", ".join(table.files[0] for table in layout.tables if table.optional)
+        raise DataError(
+            f"there is no factor: the tables that all of them are read from are missing ({optional}); add one"
+        )
     names = {source.factor.name for source in there}
     found = []
     for source in there:
@@ -30,10 +34,10 @@ def factor_table(columns: Columns, sources: Sequence[Source]) -> FactorTable:
     return table_of(found)
 
 
-def _has_names(rule: str, columns: Columns, sources: Sequence[Source]) -> bool:
-    """Whether all columns that a rule names are there."""
-    possible = {*columns.values, *(source.column for source in sources)}
-    return all(name in columns for name in names_in(rule, sorted(possible)))
+def _is_there(source: Source, columns: Columns, layout: Layout) -> bool:
+    """Whether all columns that a factor is read from are there."""
+    named = [name for rule, _ in source.rules for name in names_in(rule, layout.columns)]
+    return all(name in columns for name in (named if source.rules else [source.column]))
 
 
 def _from_rules(source: Source, columns: Columns, known: Sequence[str]) -> tuple[Factor, Array]:

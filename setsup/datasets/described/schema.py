@@ -76,12 +76,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where rows and factors come from; docs/datasets/described.md explains the keys."""
+    """Where rows and factors come from; docs/datasets/described.md explains the keys.
+
+    `columns` are those that there may be: those of optional tables are not there where the table is not.
+    """
 
     images: str | None
     example: str
     archives: tuple[str, ...]
     tables: tuple[Table, ...]
+    columns: tuple[str, ...]
     paths: tuple[str, ...]
     order: Mapping[str, tuple[str, ...] | None]
     types: Mapping[str, Type]
@@ -119,6 +123,7 @@ def read_layout(manifest: Manifest) -> Layout:
         example=fields.get("example", validators.text) or "",
         archives=fields.each("archives", validators.relative),
         tables=tables,
+        columns=tuple(columns),
         paths=fields.get("path", list_reader(template_reader(columns))) or (),
         order=fields.get("order", order_reader(named_groups(images))) or {},
         types=fields.get("types", types_reader(columns)) or {},
@@ -177,7 +182,6 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
             )
         if factor.kind == "continuous" and (source.rules or source.codes or source.column not in layout.types):
             raise _factor_error(fields, place, "from", "a column that types makes a number", source.column)
-    columns = _columns_of(fields, layout.images, layout.tables)
     conditions: list[tuple[str, str, int | None]] = [
         (f"checks[{place}]", check, None) for place, check in enumerate(layout.checks)
     ]
@@ -188,7 +192,7 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
     ]
     for key, condition, at in conditions:
         try:
-            check_conditions([condition], {name: layout.types.get(name) for name in columns})
+            check_conditions([condition], {name: layout.types.get(name) for name in layout.columns})
         except FactorError as error:
             said = f"a condition on columns ({' '.join(str(error).split())})"
             if at is None:

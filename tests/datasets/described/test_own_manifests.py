@@ -118,6 +118,28 @@ def test_rows_are_what_tables_say(listed: Path, caplog: pytest.LogCaptureFixture
     assert "1 images are not in images.txt (pictures/another.png)" in caplog.text
 
 
+def test_order_is_of_texts_also_of_columns_with_a_type(birds: Path) -> None:
+    birds.write_text(BIRDS.replace("{view: integer}", "{view: number}\n  order: {view: ['300', '000', '120', '090']}"))
+    views = setsup.open(birds).factors.values("view").tolist()
+    assert views == [300, 300, 0, 0, 120, 120, 90, 90]
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_rules_and_checks_of_an_optional_table(listed: Path, there: bool) -> None:
+    rule = "  - {name: noted, kind: nominal, levels: [a, other], rules: [[note == 'a', a], [note != 'a', other]]}\n"
+    text = LISTED.replace("checks: [number > 0]", "checks: [number > 0, note != 'z']")
+    listed.write_text("\n".join(line for line in text.splitlines() if "name: note," not in line) + "\n" + rule)
+    if there:
+        (listed.parent / "more.csv").write_text("number,note\n1,a\n2,b\n3,a\n4,b\n")
+    table = setsup.open(listed).factors
+    assert ("noted" in table.names) == there
+    if there:
+        assert table.values("noted").tolist() == ["a", "a", "other", "other"]
+        (listed.parent / "more.csv").write_text("number,note\n1,a\n2,b\n3,z\n4,b\n")
+        with pytest.raises(DataError, match=r"note != 'z' was expected"):
+            setsup.open(listed)
+
+
 def test_the_root(birds: Path, tmp_path: Path) -> None:
     expected = setsup.open(birds).factors.fingerprint
     alone = tmp_path / "alone" / "birds.yaml"
@@ -237,6 +259,19 @@ def test_layouts_of_tables_are_checked(listed: Path, old: str, new: str, said: s
     listed.write_text(LISTED.replace(old, new, 1))
     with pytest.raises(DataError, match=said):
         setsup.open(listed)
+
+
+def test_factors_of_missing_tables_alone_are_refused(listed: Path) -> None:
+    head = LISTED[: LISTED.index("factors:")]
+    listed.write_text(head + "factors:\n  - {name: note, kind: nominal}\n")
+    with pytest.raises(DataError, match=r"no factor: the tables .* are missing \(more\.csv\)"):
+        setsup.open(listed)
+
+
+def test_only_benchmarks_are_fetched_and_prepared(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (["fetch", str(birds)], ["fetch", str(birds), "--check"], ["prepare", str(birds)]):
+        assert main(command) == 2
+        assert f"{birds} is a file of your own, which needs no" in capsys.readouterr().err
 
 
 def test_tables_that_contradict_each_other(listed: Path) -> None:
