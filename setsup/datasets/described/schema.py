@@ -176,6 +176,8 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
         raise fields.wrong("", "beside a list of factors", None)
     for place, source in enumerate(layout.sources):
         factor = source.factor
+        if any(factor.name == above.factor.name for above in layout.sources[:place]):
+            raise _factor_error(fields, place, "name", "another name than those of the factors above", factor.name)
         if factor.within is not None and factor.within not in known:
             raise _factor_error(
                 fields, place, "within", f"another factor{did_you_mean(factor.within, known)}", factor.within

@@ -77,10 +77,12 @@ def read_comma_separated(content: bytes, label: str, columns: Sequence[str], hea
         lacks = [column for column in columns if column not in names] if header else []
         if lacks:
             raise DamagedFile(f"{label} has no column {lacks[0]!r}{did_you_mean(lacks[0], names)}")
+        if twice := [column for column in columns if names.count(column) > 1 and header]:
+            raise DamagedFile(f"{label} has more than one column {twice[0]!r}")
         found: Any = csv.read_csv(
             io.BytesIO(content),
             read_options=csv.ReadOptions(column_names=None if header else list(columns)),
-            parse_options=csv.ParseOptions(newlines_in_values=False),
+            parse_options=csv.ParseOptions(newlines_in_values=b'"' in content),
             convert_options=csv.ConvertOptions(
                 column_types=dict.fromkeys(columns, pa.string()),
                 include_columns=list(columns),

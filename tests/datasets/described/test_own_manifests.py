@@ -268,6 +268,25 @@ def test_factors_of_missing_tables_alone_are_refused(listed: Path) -> None:
         setsup.open(listed)
 
 
+def test_a_factor_or_a_column_that_is_there_twice_is_refused(listed: Path) -> None:
+    listed.write_text(LISTED + "  - {name: kind, kind: nominal}\n")
+    with pytest.raises(DataError, match=r"line 16: factors\[4\]\.name must be another name"):
+        setsup.open(listed)
+    listed.write_text(LISTED)
+    (listed.parent / "labels.csv").write_text("weight,number,kind,kind\n1.5,1,mug,a\n2,2,cup,b\n.5,3,mug,c\n4e1,4,,d\n")
+    with pytest.raises(DataError, match=r"labels\.csv has more than one column 'kind'"):
+        setsup.open(listed)
+
+
+def test_values_with_line_ends_in_a_table_of_several_blocks(listed: Path) -> None:
+    rows = "".join(f'1,{n},"{"a" * 50}\n1,{n},b"\n' for n in range(1, 30_001))
+    (listed.parent / "labels.csv").write_text("weight,number,kind\n" + rows)
+    (listed.parent / "images.txt").write_text("".join(f"{n} an image {n % 4 + 1}.png\n" for n in range(1, 30_001)))
+    listed.write_text(LISTED.replace("  unique: true\n", ""))
+    table = setsup.open(listed).factors
+    assert len(table["kind"].levels) == len(table) == 30_000
+
+
 def test_only_benchmarks_are_fetched_and_prepared(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in (["fetch", str(birds)], ["fetch", str(birds), "--check"], ["prepare", str(birds)]):
         assert main(command) == 2
