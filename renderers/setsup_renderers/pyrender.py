@@ -9,10 +9,11 @@ agree in every number. Only ``rgb`` is pyrender's, averaged over four samples a 
 Colour
 ------
 Surfaces have pyrender's metallic–roughness material with no metal and full roughness. Light is added up in linear
-light: under ambient light alone every byte is that of the other renderers. Lamps differ, since a rough surface still
-has the gloss of a dielectric: white that faces lamp and camera comes out as it is, grey of 188 and 128 one or two
-bytes brighter under :data:`~setsup.scenes.scene.STUDIO`, 64 by four, black as 20. Textures are filtered between the
-levels of a pyramid.
+light: under ambient light alone every byte of a plain colour is that of the other renderers. Lamps differ, since a
+rough surface still has the gloss of a dielectric: white that faces lamp and camera comes out as it is, grey of 188 and
+128 one or two bytes brighter under :data:`~setsup.scenes.scene.STUDIO`, 64 by four, black as 20. Textures are filtered
+between the levels of a pyramid, and as sRGB bytes, not in linear light: halfway from a black texel to a white one the
+surface has 128, where those of the other renderers have 188.
 
 Lights
 ------

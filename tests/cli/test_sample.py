@@ -534,7 +534,10 @@ class TestTable:
         (["--hierarchy", "shape=2", "scale"], ["--hierarchy takes FACTOR=NUMBER"]),
         (["--hierarchy", "shape=2", "scale=1.5"], ["scale=1.5", "an integer"]),
         (["--hierarchy", "shape=2", "scal=3"], ["did you mean 'scale'?"]),
-        (["--hierarchy", "shape=5", "scale=2"], ["5 groups of shape", "at most 4"]),
+        (
+            ["--hierarchy", "shape=5", "scale=2"],
+            ["5 groups of shape", "at most 4", "lower --size or the numbers of --h"],
+        ),
         (["--positive", "shape == anchor.shape"], ["both positive and negative"]),
         (["--positive", "shape == anchor.shap", "--negative", "shape != 'cube'"], ["did you mean 'shape'?", "^^^"]),
         (["--positive", "shape == anchor.shape", "--triplets", "shape"], ["name the orbit, or both"]),

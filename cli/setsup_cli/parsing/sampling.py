@@ -93,11 +93,13 @@ def build_sampler(key: str, values: Given, table: "FactorTable", card: str) -> "
     arguments = {parameters[name]: value for name, value in values.items()}
     if isinstance(arguments.get("canonical"), Mapping):
         arguments["canonical"] = find_levels(arguments["canonical"], table, "--canonical")
+    names = {parameter: f"--{name}" for name, parameter in parameters.items()}
     if "hierarchy" in values:
         arguments |= {"factors": list(values["hierarchy"]), "sets": list(values["hierarchy"].values())}
+        names["sets"] = "the numbers of --hierarchy"
     if "sequence" in values and "time" not in values:
         raise SamplerError("--sequence needs --time FACTOR, the factor that says when a row was taken")
-    with spelled_as_options({parameter: f"--{name}" for name, parameter in parameters.items()}):
+    with spelled_as_options(names):
         sampler: Sampler = getattr(samplers, family.sampler)(table, **arguments)
     return sampler
 

@@ -5,7 +5,8 @@ Convention
 The release has two copies, ``0`` and ``1``, that were generated alike, with 3,168 images of each breed in each place.
 Rows are ordered by copy, place, breed and the number in the file's name, ``<location>_<breed>_<number>.png``. The
 published code takes some first images of a folder in the order in which the system lists it; here the lowest numbers.
-A folder that lacks images would shift them from one environment to another, so that it is refused.
+A folder that lacks images would shift them from one environment to another, so that it is refused; so are folders
+beside them that Spawrious does not have, and names of files that are those of another folder.
 
 References
 ----------
@@ -15,8 +16,9 @@ References
 """
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +39,12 @@ __all__ = ["open"]
 _BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
 _PLACES = ("beach", "desert", "dirt", "jungle", "mountain", "snow")
 _PARTS = ("train-1", "train-2", "test")
+_FILE = (
+    rf"(?P<copy>[01])/(?P<location>{'|'.join(_PLACES)})/(?P<breed>{'|'.join(_BREEDS)})/"
+    r"(?:(?P<named>[^/]*)_)?(?P<number>[0-9]{1,9})\.(?i:png|jpe?g)"
+)
+_ALIKE = r"(?P<folder>[0-9]+/[^/.][^/]*/[^/.][^/]*)/[^/]+\.(?i:png|jpe?g)"
+"""What is laid out as the release is."""
 _PACKED = r"spawrious224[^/]*\.(?:zip|tar)"  # one for each challenge, or for all
 _EACH = 3168  # images of a breed in a place, in either copy
 _GRID = (2, len(_PLACES), len(_BREEDS))
@@ -80,17 +88,15 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     Raises
     ------
     DataError
-        There is no release, or one of its folders lacks images or has others beside them.
+        There is no release, it has folders that are not Spawrious', or one of its folders lacks images or has others
+        beside them.
 
     """
     size = check_size(size)
-    file = (
-        rf"(?P<copy>[01])/(?P<location>{'|'.join(_PLACES)})/(?P<breed>{'|'.join(_BREEDS)})/"
-        r"(?:[^/]*_)?(?P<number>[0-9]{1,9})\.(?i:png|jpe?g)"
-    )
     archives = ["spawrious224", "spawrious224.tar", "spawrious224.zip"]
-    release = find_members("spawrious", root, {file: "0/desert/bulldog/desert_bulldog_0.png"}, archives, parts=_PACKED)
-    places, said = release.matching(file)
+    release = find_members("spawrious", root, {_FILE: "0/desert/bulldog/desert_bulldog_0.png"}, archives, parts=_PACKED)
+    places, said = release.matching(_FILE)
+    _refuse_others(release, said)
     copies, numbers = (np.array(said[name].to_pylist(), np.int64) for name in ("copy", "number"))
     at, of = (
         np.array([levels.index(name) for name in said[column].to_pylist()], np.int64)
@@ -111,6 +117,30 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         parts = Factor(name, Kind.NOMINAL, _PARTS, role="split")
         factors.append((parts, _parts(challenge, copies, at, of, rank)))
     return ImageFilesDataset("spawrious", table_of(factors), MemberImages(release, places[order]), size)
+
+
+def _refuse_others(release: MemberIndex, said: Mapping[str, Any]) -> None:
+    """Refuse folders that are laid out as the release is and are not of it, and folders with another's files."""
+    known = {f"{copy}/{place}/{breed}" for copy in (0, 1) for place in _PLACES for breed in _BREEDS}
+    there = set(release.matching(_ALIKE)[1]["folder"].unique().to_pylist())
+    if others := sorted(there - known):
+        raise DataError(
+            f"spawrious: {release.source} has folders that Spawrious does not have: {some(others)}; it has the places "
+            f"{', '.join(_PLACES)} and the breeds {', '.join(_BREEDS)}, in 0 and 1: name the folder of spawrious "
+            "(--root or root=), or open this one as a folder of images"
+        )
+    names = {f"{place}_{breed}" for place in _PLACES for breed in _BREEDS}
+    columns = (said[name].to_pylist() for name in ("copy", "location", "breed", "named"))
+    folders = set(zip(*columns, strict=True))
+    if renamed := sorted(
+        f"{copy}/{place}/{breed} ({named}_…)"
+        for copy, place, breed, named in folders
+        if named in names - {f"{place}_{breed}"}
+    ):
+        raise DataError(
+            f"spawrious: {release.source} has folders whose files are named as those of another: {some(renamed)}; were "
+            "folders renamed? unpack the release again, or open it as a folder of images"
+        )
 
 
 def _whole_folders(

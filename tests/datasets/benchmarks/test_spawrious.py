@@ -111,6 +111,23 @@ def test_a_folder_with_other_images_is_refused(many):
         setsup.load("spawrious", many)
 
 
+@pytest.mark.parametrize("other", ["0/desert/husky", "1/city/corgi", "2/snow/corgi"])
+def test_folders_that_spawrious_does_not_have_are_refused(many, other):
+    folder = many / "spawrious224" / other
+    folder.mkdir(parents=True)
+    os.link(many / "1.png", folder / "0.png")
+    with pytest.raises(DataError, match=f"has folders that Spawrious does not have: {other}; it has the places beach"):
+        setsup.load("spawrious", many)
+
+
+def test_folders_that_were_renamed_are_refused(many):
+    copy = many / "spawrious224" / "1"
+    for old, new in (("snow", "moved"), ("beach", "snow"), ("moved", "beach")):
+        (copy / old).rename(copy / new)
+    with pytest.raises(DataError, match=r"another: 1/beach/bulldog \(snow_bulldog_…\), .*were folders renamed\?"):
+        setsup.load("spawrious", many)
+
+
 def test_a_folder_that_lacks_images_is_refused(many):
     lost = many / "spawrious224" / spawrious.name(1, "snow", "corgi", 9)
     lost.unlink()
