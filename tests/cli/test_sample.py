@@ -763,6 +763,10 @@ def test_a_sampler_of_ones_own(setsup: Run, monkeypatch: pytest.MonkeyPatch, nam
         (["--sampler", f"{OWN}:Followers", "--size", 3], "Followers has no argument 'size'"),
         (["--sampler", f"{OWN}:Followers", "--argument", "sets"], "--argument takes"),
         (["--sampler", f"{OWN}:Followers", "--inactive", "shape"], "give only one of"),
+        (
+            ["--sampler", "setsup.samplers:SetSampler", "--argument", 'inactive=["shape"]', "--size", 999999],
+            "lower --size, or pass on_small_group='short'",
+        ),
     ],
 )
 def test_a_sampler_of_ones_own_that_cannot_be_made(setsup: Run, words: list[object], sentence: str) -> None:
