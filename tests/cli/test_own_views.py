@@ -97,7 +97,10 @@ def test_data_that_are_not_here_are_named_again(own: Run) -> None:
     ("words", "sentences"),
     [
         (["cmc", "--views", "image,depth"], ["cmc has no data: ", "as in `setsup train cmc --data.name mine.npz"]),
-        (["dcodr", "--seed", "1"], ["dcodr has no data: it is for data of your own; name them and their domain, as in `setsup train"]),
+        (
+            ["dcodr", "--seed", "1"],
+            ["dcodr has no data: it is for data of your own; name them and their domain, as in"],
+        ),
         (["dcodr", "--dry-run"], ["dcodr has no data: it is for data of your own"]),
         (["dcodr", "--option", "size=32,32"], ["dcodr has no data: it is for data of your own"]),
         (["orbit-joint"], ["orbit-joint has no data: it is for data of your own; name them and their orbits"]),
