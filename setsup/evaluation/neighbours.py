@@ -103,8 +103,8 @@ def neighbour_information(
                 values = _parted(values[:, None], seed, "neighbours ties of factors")
                 nats[at] = _continuous(some, values, count, advance)
             advance(int(np.count_nonzero(~known)))
-    found = table.information(nats)
-    return Information(found.nats, found.ceilings, found.left_out + alone)
+    information = table.information(nats)
+    return Information(information.nats, information.ceilings, information.left_out + alone)
 
 
 def _continuous(points: Reals, values: Reals, count: int, advance: Advance) -> float:

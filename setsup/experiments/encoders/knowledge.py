@@ -107,9 +107,9 @@ class FactorKnowledge:
         for name in names:
             codes = table.codes(name, rows)
             of_factor = self._continuous if table[name].continuous else self._levels
-            found, chance = of_factor(embedded, codes, trained.seed)
-            values |= {f"{what}: {name}": value for what, value in found.items()}
-            values |= {f"chance: {what}: {name}": value for what, value in chance.items()}
+            scores, chance = of_factor(embedded, codes, trained.seed)
+            values |= {f"{kind}: {name}": value for kind, value in scores.items()}
+            values |= {f"chance: {kind}: {name}": value for kind, value in chance.items()}
         if self.estimator != "linear":
             values |= self._estimated(trained, names, embedded)
         return Measured(values=values)
@@ -123,7 +123,7 @@ class FactorKnowledge:
             some, some, of_some, of_some, metric=self.metric, own=own[: self.queries]
         )
         shares = np.bincount(codes[known]) / known.sum()
-        found = {
+        scores = {
             "linear probe": probe.accuracy,
             "nearest neighbours": nearest.value,
             "information": probe.entropy - probe.nats,
@@ -137,7 +137,7 @@ class FactorKnowledge:
             "average precision": _precision_by_chance(of_some),
             "within-set variance": 1.0,
         }
-        return found, chance
+        return scores, chance
 
     def _continuous(self, embedded: Reals, numbers: npt.NDArray[np.float32], seed: int) -> tuple[Values, Values]:
         known = np.isfinite(numbers)
@@ -145,11 +145,11 @@ class FactorKnowledge:
         near, _ = evaluation.nearest(some, some, self.neighbours, metric=self.metric, own=np.arange(len(some)))
         guessed = np.where(near >= 0, wanted[near], np.nan)
         missed = np.square(wanted - np.nanmean(guessed, axis=1)).sum()
-        found = {
+        scores = {
             "linear probe": evaluation.ridge_probe(embedded, numbers, seed=seed).r2,
             "nearest neighbours": float(1 - missed / np.square(wanted - wanted.mean()).sum()),
         }
-        return found, dict.fromkeys(found, 0.0)
+        return scores, dict.fromkeys(scores, 0.0)
 
     def _estimated(self, trained: TrainedRun, names: tuple[str, ...], embedded: Reals) -> Values:
         """Information by a trained estimator; the probe needs levels."""

@@ -38,8 +38,8 @@ class _Pooled(nn.Module):
         self.backbone = backbone
 
     def forward(self, images: Tensor) -> Tensor:
-        found: Tensor = self.backbone(images).pooler_output
-        return found.flatten(1)
+        pooled: Tensor = self.backbone(images).pooler_output
+        return pooled.flatten(1)
 
 
 def published_resnet(path: Path) -> nn.Module:

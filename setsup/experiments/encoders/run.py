@@ -128,19 +128,19 @@ def evaluate_encoder(
     for name in only:
         if name not in evaluations:
             raise SetsupError(f"there is no evaluation {name!r} of encoders{did_you_mean(name, evaluations)}")
-    chosen = {name: one for name, one in evaluations.items() if not only or name in only}
-    for name, one in chosen.items():
-        require_modules(f"the evaluation {name!r} needs", *getattr(one, "needs", ()))
+    chosen = {name: evaluation for name, evaluation in evaluations.items() if not only or name in only}
+    for name, evaluation in chosen.items():
+        require_modules(f"the evaluation {name!r} needs", *getattr(evaluation, "needs", ()))
     claimed = _claim(trained, dict(about or {}))
-    found = {}
+    results = {}
     for name, evaluation in chosen.items():
         scaled = _with_sigma(trained, evaluation)
         if on_start is not None:
             on_start(name, scaled)
         trained.store = PartStore(trained.folder / PARTS / name, claimed | {"measure": identify(scaled)})
-        found[name] = scaled.measure(trained)
-        save_result(trained.folder / EVALUATION, name, found[name], {"about": describe(scaled)})
-    return found
+        results[name] = scaled.measure(trained)
+        save_result(trained.folder / EVALUATION, name, results[name], {"about": describe(scaled)})
+    return results
 
 
 def _claim(trained: TrainedRun, more: dict[str, Any]) -> dict[str, Any]:
