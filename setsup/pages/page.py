@@ -73,21 +73,23 @@ class Page:
         """Its title: of datasets that are called the same, with what opens them."""
         if self.called:
             return self.called
-        datasets = [one for one in self.sources.values() if isinstance(one, DatasetSource)]
-        called = [one.dataset.name for one in datasets]
+        datasets = [source for source in self.sources.values() if isinstance(source, DatasetSource)]
+        called = [source.dataset.name for source in datasets]
         names = [
-            f"{name} ({one.opening.source})" if called.count(name) > 1 and one.opening.source else name
-            for name, one in zip(called, datasets, strict=True)
+            f"{name} ({source.opening.source})" if called.count(name) > 1 and source.opening.source else name
+            for name, source in zip(called, datasets, strict=True)
         ]
-        names += dict.fromkeys(one.run.preset.name for one in self.sources.values() if isinstance(one, _OfRun))
-        return ", ".join(names or [one.name for one in self.sources.values() if isinstance(one, EmbeddingSource)])
+        names += dict.fromkeys(source.run.preset.name for source in self.sources.values() if isinstance(source, _OfRun))
+        return ", ".join(
+            names or [source.name for source in self.sources.values() if isinstance(source, EmbeddingSource)]
+        )
 
     @cached_property
     def command(self) -> str:
         """The command that shows it live; empty where there is none."""
-        openings = [one.opening for one in self.sources.values() if isinstance(one, DatasetSource)]
-        places = [one.place for one in self.sources.values() if isinstance(one, _Placed) and one.place]
-        return explore_command(openings, places, [str(one) for one in self.options])
+        openings = [source.opening for source in self.sources.values() if isinstance(source, DatasetSource)]
+        places = [source.place for source in self.sources.values() if isinstance(source, _Placed) and source.place]
+        return explore_command(openings, places, [str(option) for option in self.options])
 
     def get(self, key: str) -> Answer:
         """Answer a question by its key.
@@ -174,6 +176,6 @@ def page_of(
 
         sources |= {f"r{number}": RunSource(run) for number, run in enumerate(runs)}
         sources["t0"] = ResultsSource(runs)
-        embeddings = [*embeddings, *(one for run in runs for one in embeddings_of(run, list(datasets.values())))]
-    sources |= {f"e{number}": one for number, one in enumerate(embeddings)}
+        embeddings = [*embeddings, *(source for run in runs for source in embeddings_of(run, list(datasets.values())))]
+    sources |= {f"e{number}": source for number, source in enumerate(embeddings)}
     return Page(title, sources)
