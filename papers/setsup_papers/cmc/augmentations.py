@@ -181,7 +181,9 @@ class _Views:
         from setsup.loading.transforms import Augment
         from setsup.loading.views.colors import color_space
 
-        if self.colors is not None and (taken := [one for one in color_space(self.colors.space).views if one in batch]):
+        if self.colors is not None and (
+            taken := [view for view in color_space(self.colors.space).views if view in batch]
+        ):
             raise SetsupError(
                 f"the data have a modality {taken[0]!r}, which is also a view of the colour space {self.colors.space}, "
                 "whose two views are made together; leave it out by --data.modalities, which lists the others"

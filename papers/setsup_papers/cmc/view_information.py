@@ -79,7 +79,7 @@ class ViewsInformation:
             from setsup.evaluation import view_information
 
             first, second = (np.concatenate(some) for some in zip(*self._drawn(trained, dataset, names), strict=True))
-            found = view_information(
+            information = view_information(
                 first[: self.pairs],
                 second[: self.pairs],
                 steps=self.steps,
@@ -89,11 +89,16 @@ class ViewsInformation:
                 seed=self.pair_seed,
                 device=trained.device,
             )
-            return {"nats": found.nats, "fit": found.fit_nats, "steps": found.steps, "chosen_on": found.chosen_on}
+            return {
+                "nats": information.nats,
+                "fit": information.fit_nats,
+                "steps": information.steps,
+                "chosen_on": information.chosen_on,
+            }
 
-        found = trained.part("information", settings, compute)
-        curve = (found["steps"], found["chosen_on"])
-        return Measured(values={"nats": found["nats"], "nats of the fit": found["fit"]}, curves={"nats": curve})
+        results = trained.part("information", settings, compute)
+        curve = (results["steps"], results["chosen_on"])
+        return Measured(values={"nats": results["nats"], "nats of the fit": results["fit"]}, curves={"nats": curve})
 
     def _drawn(
         self, trained: TrainedRun, dataset: "Dataset", names: Sequence[str]

@@ -53,9 +53,9 @@ def information_losses(
 ) -> tuple[Tensor, Tensor]:
     """Losses of mutual information of whole maps and of places, each summed over both images of pairs."""
     whole, places = [], []
-    for place, (own, code) in enumerate(zip(maps, codes, strict=True)):
-        joint = network_of(statistics, place)(own, code)
-        marginal = network_of(statistics, place)(own.roll(-1, 0), code)
+    for which, (own, code) in enumerate(zip(maps, codes, strict=True)):
+        joint = network_of(statistics, which)(own, code)
+        marginal = network_of(statistics, which)(own.roll(-1, 0), code)
         whole.append(jensen_shannon_loss(joint[0], marginal[0]))
         places.append(jensen_shannon_loss(joint[1], marginal[1]))
     return torch.stack(whole).sum(), torch.stack(places).sum()

@@ -88,7 +88,7 @@ class SharedInformation(LightningModule):
             When images are no such pairs.
 
         """
-        encoded = [network_of(self.encoders, place)(images) for place, images in enumerate(pair_images(batch))]
+        encoded = [network_of(self.encoders, which)(images) for which, images in enumerate(pair_images(batch))]
         codes, maps = zip(*encoded, strict=True)
         whole, places = information_losses(self.statistics, maps, codes[::-1])
         distance = functional.l1_loss(codes[0].float(), codes[1].float())

@@ -48,7 +48,7 @@ def pose_table(parts: Sequence[Part], names: Sequence[str]) -> FactorTable:
         "category": column(CATEGORIES, [part.category for part in parts]),
         "source": column(SOURCES, [part.source for part in parts]),
         "object": np.concatenate([part.objects for part in parts]),
-        **{name: np.ascontiguousarray(pose[:, place]) for place, name in enumerate(POSE)},
+        **{name: np.ascontiguousarray(pose[:, column_number]) for column_number, name in enumerate(POSE)},
         "split": column(SPLITS, [part.split for part in parts]),
     }
     factors = [

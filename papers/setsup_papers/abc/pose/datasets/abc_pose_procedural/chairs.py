@@ -181,8 +181,8 @@ def _arms(chair: Chair, frame: Material) -> Iterator[Mesh]:
         yield pair((0.9 * chair.depth, 0.03, 0.22), (-0.03, y, chair.height + 0.10), Material(chair.second))
 
 
-def _three(place: tuple[float, float], y: float) -> tuple[float, float, float]:
-    return place[0], y, place[1]
+def _three(corner: tuple[float, float], y: float) -> tuple[float, float, float]:
+    return corner[0], y, corner[1]
 
 
 def _wood(tone: float, value: float) -> tuple[int, int, int]:

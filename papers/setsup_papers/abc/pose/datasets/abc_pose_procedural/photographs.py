@@ -94,9 +94,9 @@ def _stored(light: Floats, take: Take, key: Words) -> Pixels:
     image = Image.fromarray(np.round(255 * np.clip(shown, 0, 1)).astype(np.uint8))
     file = io.BytesIO()
     image.save(file, "JPEG", quality=round(take(30, 92)))
-    found = np.full((height, width, 4), 255, np.uint8)
-    found[..., :3] = np.asarray(Image.open(file))
-    return found
+    pixels = np.full((height, width, 4), 255, np.uint8)
+    pixels[..., :3] = np.asarray(Image.open(file))
+    return pixels
 
 
 def _normal(key: Words, count: int) -> Floats:

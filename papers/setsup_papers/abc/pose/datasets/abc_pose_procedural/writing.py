@@ -92,13 +92,13 @@ class Block:
 
 def first_rows(blocks: Sequence[Block]) -> list[int]:
     """Row of the first image of each block."""
-    found: list[int] = np.cumsum([0, *(block.images for block in blocks)])[:-1].tolist()
-    return found
+    starts: list[int] = np.cumsum([0, *(block.images for block in blocks)])[:-1].tolist()
+    return starts
 
 
 def blocks_of(counts: Counts, meshes: Mapping[str, Sequence[str]]) -> list[Block]:
     """All blocks in the order of their rows; meshes of the user are further training models."""
-    found: list[Block] = []
+    blocks: list[Block] = []
     for category in CATEGORIES:
         sizes = {
             ("rendering", "train"): [counts.views] * counts.models,
@@ -108,32 +108,35 @@ def blocks_of(counts: Counts, meshes: Mapping[str, Sequence[str]]) -> list[Block
         }
         for (source, split), images in sizes.items():
             first = _FIRST[source, split]
-            found += [Block(category, source, split, first + place, each) for place, each in enumerate(images)]
+            blocks += [
+                Block(category, source, split, first + index, images_of_block)
+                for index, images_of_block in enumerate(images)
+            ]
             if (source, split) == ("rendering", "train"):
                 named = enumerate(meshes.get(category, ()))
-                found += [
-                    Block(category, source, split, first + counts.models + place, counts.views, name)
-                    for place, name in named
+                blocks += [
+                    Block(category, source, split, first + counts.models + index, counts.views, name)
+                    for index, name in named
                 ]
-    return found
+    return blocks
 
 
-def _cut(whole: int, each: int) -> list[int]:
-    return [each] * (whole // each) + ([whole % each] if whole % each else [])
+def _cut(whole: int, size: int) -> list[int]:
+    return [size] * (whole // size) + ([whole % size] if whole % size else [])
 
 
 def mesh_files(folder: Path | str | None, what: str) -> list[Path]:
     """Mesh files of a user's folder, sorted."""
     if folder is None:
         return []
-    place = expanded(folder)
-    if not place.is_dir():
-        why = "a file" if place.exists() else "not there"
+    expanded_folder = expanded(folder)
+    if not expanded_folder.is_dir():
+        why = "a file" if expanded_folder.exists() else "not there"
         raise DataError(f"{folder} is {why}: {what} is the folder of your meshes ({', '.join(_MESHES)})")
-    found = sorted(path for path in place.rglob("*") if path.suffix.lower() in _MESHES)
-    if not found:
+    meshes = sorted(path for path in expanded_folder.rglob("*") if path.suffix.lower() in _MESHES)
+    if not meshes:
         raise DataError(f"{folder} has no meshes ({', '.join(_MESHES)}): give {what} another folder")
-    return [path.absolute() for path in found]
+    return [path.absolute() for path in meshes]
 
 
 def write_views(
@@ -215,13 +218,13 @@ def images_of(block: Block, seed: int, size: int) -> Pixels:
     engine = renderer("embree")
     engine.load(model.scene)
     poses = zip(*(column.tolist() for column in _poses_of(block, seed)), strict=True)
-    for place, (image, pose) in enumerate(zip(images, poses, strict=True)):
+    for number, (image, pose) in enumerate(zip(images, poses, strict=True)):
         camera = camera_of(model, pose, 2 * size, 2 * margin)
         frame = engine.render(camera)
         if block.source == "rendering":
             image[:] = rendering(model, frame, camera)
         else:
-            key = photograph_key(seed, block.category, block.number, place)
+            key = photograph_key(seed, block.category, block.number, number)
             image[:] = photograph(model, frame, camera, key, indoors=block.category == "chair")
     engine.close()
     return images
@@ -237,15 +240,15 @@ def _finish(folder: Path, blocks: list[Block], seed: int, size: int) -> None:
     from setsup_papers.abc.pose.datasets.abc_pose_procedural.textures import pool
 
     poses = [np.stack(_poses_of(block, seed)[:3], axis=1).astype(np.float32) for block in blocks]
-    found = np.concatenate(poses)
-    for name, array in ((POSES, found), (BACKGROUNDS, pool(seed, min(_POOL, len(found)), 2 * size))):
+    all_poses = np.concatenate(poses)
+    for name, array in ((POSES, all_poses), (BACKGROUNDS, pool(seed, min(_POOL, len(all_poses)), 2 * size))):
         with written(folder / name) as fresh, fresh.open("wb") as file:
             np.save(file, array)
     with disk_errors(folder):
         if (folder / f".{IMAGES}").exists():
             (folder / f".{IMAGES}").rename(folder / IMAGES)
-        for each in (folder / _DONE).iterdir():
-            each.unlink()
+        for marker in (folder / _DONE).iterdir():
+            marker.unlink()
         (folder / _DONE).rmdir()
     with written(folder / LAST) as fresh:
         fresh.write_text(json.dumps([asdict(block) for block in blocks]) + "\n", "utf-8")
