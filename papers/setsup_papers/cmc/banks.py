@@ -158,8 +158,8 @@ class BankContrast(nn.Module):
             anchor, other = self.directions[int((~normalisers.isfinite()).nonzero()[0])]
             z = float(normalisers[~normalisers.isfinite()][0])
             raise SetsupError(
-                f"Z of {anchor!r} and {other!r} is {z} on the first batch: features are not finite, or exp(1/τ) is too large at τ = "
-                f"{self.temperature}; check the range of the values of these views, or raise --method.temperature"
+                f"Z of {anchor!r} and {other!r} is {z} on the first batch: features are not finite, or exp(1/τ) is too "
+                f"large at τ = {self.temperature}; check the range of the values of these views, or raise --method.temperature"
             )
         if self.training:
             self.normalisers.copy_(normalisers)
