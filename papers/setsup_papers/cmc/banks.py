@@ -159,7 +159,8 @@ class BankContrast(nn.Module):
             z = float(normalisers[~normalisers.isfinite()][0])
             raise SetsupError(
                 f"Z of {anchor!r} and {other!r} is {z} on the first batch: features are not finite, or exp(1/τ) is too "
-                f"large at τ = {self.temperature}; check the range of the values of these views, or raise --method.temperature"
+                f"large at τ = {self.temperature}; check the range of the values of these views, or raise "
+                "--method.temperature"
             )
         if self.training:
             self.normalisers.copy_(normalisers)
