@@ -95,8 +95,6 @@ def embed(
 
     """
     check_arguments(embed, locals())
-    options: Any = {"device": device, "precision": precision, "transform": transform, "training_rows": training_rows}
-    options["modalities"] = modalities
     count = len(dataset) if rows is None else len(rows)
     if out is not None and (len(out) != count or out.dtype != np.float32 or not out.flags.writeable):
         raise SetsupError(f"out must be a writable float32 array of {count:,} rows, not {out.dtype} {out.shape}")
@@ -109,7 +107,8 @@ def embed(
         return out
 
     embeddings, at = out, 0
-    for part in embed_batches(method, dataset, rows, name=name, **options):
+    for embedded in _batches(method, dataset, rows, device, precision, transform, training_rows, modalities):
+        part = embedded[choose_embedding(method, name, embedded)]
         if embeddings is None or at == 0:
             embeddings = allocate((count, *part.shape[1:]))
         _write(embeddings, at, part, method)
@@ -140,17 +139,15 @@ def embed_all(
     dataset: Dataset,
     rows: Rows | None,
     allocate: Callable[[str | None, tuple[int, ...]], Reals],
-    *,
-    device: str = "cpu",
-    precision: str = "float32",
-    transform: Transform | None = None,
-    training_rows: RowNumbers | None = None,
-    modalities: Sequence[str] | None = None,
+    **options: Any,
 ) -> dict[str | None, Reals]:
-    """Embed all that a method gives, by name, or None for the only one, into arrays that `allocate` makes."""
+    """Embed all that a method gives, by name, or None for the only one, into arrays that `allocate` makes.
+
+    Options are those of :func:`embed_batches`, but for the name.
+    """
     count, at = len(dataset) if rows is None else len(rows), 0
     arrays: dict[str | None, Reals] = {}
-    for embedded in _batches(method, dataset, rows, device, precision, transform, training_rows, modalities):
+    for embedded in _batches(method, dataset, rows, **options):
         for name, part in embedded.items():
             if name not in arrays:
                 arrays[name] = allocate(name, (count, *part.shape[1:]))
@@ -163,11 +160,11 @@ def _batches(
     method: Any,
     dataset: Dataset,
     rows: Rows | None,
-    device: str,
-    precision: str,
-    transform: Transform | None,
-    training_rows: RowNumbers | None,
-    modalities: Sequence[str] | None,
+    device: str = "cpu",
+    precision: str = "float32",
+    transform: Transform | None = None,
+    training_rows: RowNumbers | None = None,
+    modalities: Sequence[str] | None = None,
 ) -> Iterator[dict[str | None, Reals]]:
     once = GivenRows(dataset, np.arange(len(dataset)) if rows is None else rows)
     numbers = once.rows if training_rows is None else training_rows(dataset, once.rows)
@@ -226,8 +223,7 @@ class GivenRows(Sampler):
 
     def of_step(self, numbers: Rows, step: int) -> Rows:
         """Numbers (n,) of the rows, as the batch of a step has the rows."""
-        of_batch: Rows = numbers[self._positions(np.array([step]))[0] % len(self.rows)]
-        return of_batch
+        return np.asarray(numbers[self._positions(np.array([step]))[0] % len(self.rows)])
 
     def _positions(self, steps: npt.NDArray[np.int64]) -> Rows:
         return steps[:, None, None] * self._size + np.arange(self._size)

@@ -98,16 +98,16 @@ class _Embedder(nn.Module):
         """Embed one set of n images."""
         batch: dict[str, Any] = {name: tensor[None] for name, tensor in zip(self.names, tensors, strict=True)}
         batch["mask"] = torch.ones((1, tensors[0].shape[0]), dtype=torch.bool)
-        return _each(self.method.embed(batch))
+        return _of_first_set(self.method.embed(batch))
 
 
-def _each(embedded: Any) -> Any:
+def _of_first_set(embedded: Any) -> Any:
     """Embeddings of the images of one set; of several names or parts, all of them."""
     if isinstance(embedded, torch.Tensor):
         return embedded[0]
     if isinstance(embedded, Mapping):
-        return {name: _each(part) for name, part in embedded.items()}
-    return tuple(_each(part) for part in embedded)
+        return {name: _of_first_set(part) for name, part in embedded.items()}
+    return tuple(_of_first_set(part) for part in embedded)
 
 
 class _Recorded(dict[str, Any]):

@@ -162,7 +162,7 @@ def fit(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
         if name not in known:
             raise SetsupError(f"there is no setting {name!r}{did_you_mean(name, known)}")
         fitted[name] = value
-        if (owned := _place(settings, name)) is not None:
+        if (owned := _find_field(settings, name)) is not None:
             owner, last = owned
             try:
                 check(owner, {last: _freeze(value)})
@@ -211,14 +211,14 @@ def _all_parts(settings: Any) -> dict[str, Any]:
     return {part: part_settings for parts in listed for part, part_settings in parts.items()}
 
 
-def _place(settings: Any, name: str) -> tuple[Any, str] | None:
+def _find_field(settings: Any, name: str) -> tuple[Any, str] | None:
     """The settings that have a flat name, within others or in a mapping, and its field; None where it names a class."""
     parts = _all_parts(settings)
     if name in parts:
         return None
     for part, part_settings in parts.items():
         if name.startswith(f"{part}."):
-            return _place(part_settings, name.removeprefix(f"{part}."))
+            return _find_field(part_settings, name.removeprefix(f"{part}."))
     return settings, name
 
 

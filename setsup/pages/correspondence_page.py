@@ -27,7 +27,7 @@ from setsup.samplers.steps import LAST
 if TYPE_CHECKING:
     from setsup.experiments import Run
 
-__all__ = ["CorrespondenceSource", "correspondences_of"]
+__all__ = ["CorrespondenceSource", "open_correspondences"]
 
 _KEPT = 4  # pairs whose partners are kept
 _LARGEST = 1 << 22  # pixels of a view
@@ -213,7 +213,7 @@ class CorrespondenceSource:
         )
 
 
-def correspondences_of(
+def open_correspondences(
     dataset: Dataset, opening: Opening | None = None, runs: "Mapping[str, Run] | None" = None
 ) -> CorrespondenceSource | None:
     """The pairs of views of a dataset; None where it has none, or does not say which pixels show the same."""

@@ -16,8 +16,8 @@ from setsup.factors.factor import Factor
 from setsup.factors.histograms import count_values
 from setsup.files.manifests.manifest import Manifest
 from setsup.pages.answers import Answer, DamagedRows, Query, json_answer
-from setsup.pages.images import image_modality, thumbs_of, whole
-from setsup.pages.licences import manifest_of
+from setsup.pages.images import draw_thumbs, image_modality, whole
+from setsup.pages.licences import find_source_manifest
 from setsup.pages.opened import Opening
 from setsup.pages.recent import Recent
 from setsup.random import fold, permute, stream_key
@@ -90,7 +90,7 @@ class DatasetSource:
             "page": PAGE_ROWS,
             "shown": self.shown,
             "sample": _SAMPLE if len(table) >= _LARGE else 0,
-            **_described_by(manifest_of(self.opening.source, self.dataset)),
+            **_described_by(find_source_manifest(self.opening.source, self.dataset)),
         }
 
     def answer(self, query: Query) -> Answer:
@@ -174,7 +174,7 @@ class DatasetSource:
         return json_answer({"row": row, "values": values, "modalities": modalities})
 
     def _thumbs(self, query: Query) -> Answer:
-        return thumbs_of(self.dataset, query, self.images)
+        return draw_thumbs(self.dataset, query, self.images)
 
     def _image(self, query: Query) -> Answer:
         row = query.integer("row", 0, len(self.dataset.factors) - 1)

@@ -202,7 +202,7 @@ def open_embeddings(folder: Path | str, datasets: Iterable[Dataset] = (), *, nam
     rows = np.asarray(_loaded(folder / "rows.npy"))
     if rows.shape != (len(factors),) or rows.dtype.kind not in "iu" or rows.min(initial=0) < 0:
         raise DataError(f"{folder / 'rows.npy'} must hold a row number for each of {len(factors):,} rows; embed again")
-    dataset = next((candidate for candidate in datasets if _is_of(factors, rows, candidate)), None)
+    dataset = next((candidate for candidate in datasets if _has_factors(factors, rows, candidate)), None)
     sources: list[EmbeddingSource] = []
     for file in _files(folder):
         values, part = _loaded(file), file.stem.removeprefix("embeddings").removeprefix("-")
@@ -229,7 +229,7 @@ def _loaded(file: Path) -> npt.NDArray[np.number]:
         raise DataError(f"{file} cannot be read ({reason}); embed again", file=file) from None
 
 
-def _is_of(factors: FactorTable, rows: Rows, dataset: Dataset) -> bool:
+def _has_factors(factors: FactorTable, rows: Rows, dataset: Dataset) -> bool:
     """Whether rows of a dataset have these factors."""
     table = dataset.factors
     if table.names != factors.names or rows.max(initial=0) >= len(table):

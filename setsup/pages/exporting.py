@@ -213,7 +213,7 @@ def _to_pass_on(page: Page, rows: int, steps: int, places: Places) -> Page:
             opening, some = source.opening.passed_on(places), min(steps, _VIEWS)
             source = replace(source, opening=opening, pairs=some, shown=_TRACED)
         elif isinstance(source, RunSource):
-            data, shown = _data_of(source) if source.images else None, _some_steps(source, steps)
+            data, shown = _open_data(source) if source.images else None, _some_steps(source, steps)
             images = data is not None and licence_of(*data) is None
             source = replace(source, images=images, shown=shown, place=places.path(source.place))
         elif isinstance(source, EmbeddingSource):
@@ -230,7 +230,7 @@ def _to_pass_on(page: Page, rows: int, steps: int, places: Places) -> Page:
     return replace(page, sources=sources, options=options, note=places.note)
 
 
-def _data_of(source: RunSource) -> tuple[str, Dataset] | None:
+def _open_data(source: RunSource) -> tuple[str, Dataset] | None:
     """What a run was trained on, and what opens it; None where it is not here."""
     data = source.run.preset.data
     if data is None:

@@ -16,7 +16,7 @@ from setsup.pages.answers import Answer, DamagedRows, Query
 from setsup.pages.places import without_folders
 from setsup.reports.thumbnails import thumbnail
 
-__all__ = ["CHUNK", "COLUMNS", "TILE", "encoded", "image_modality", "sprite", "thumbs_of", "whole"]
+__all__ = ["CHUNK", "COLUMNS", "TILE", "draw_thumbs", "encoded", "image_modality", "sprite", "whole"]
 
 COLUMNS = 8
 """Thumbnails side by side in one image."""
@@ -36,7 +36,7 @@ def image_modality(dataset: Dataset) -> str | None:
     return first_image(dataset.modalities)
 
 
-def thumbs_of(dataset: Dataset, query: Query, images: bool) -> Answer:
+def draw_thumbs(dataset: Dataset, query: Query, images: bool) -> Answer:
     """Thumbnails of the rows that a question names; DataError where images are left out, or there are none."""
     modality = image_modality(dataset)
     if not images or modality is None:

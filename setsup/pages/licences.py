@@ -7,14 +7,14 @@ from setsup.datasets.dataset import Dataset
 from setsup.files.manifests.manifest import Manifest
 from setsup.files.manifests.packages import find_manifest
 
-__all__ = ["manifest_of", "withheld"]
+__all__ = ["find_source_manifest", "withheld"]
 
 _FREE = ("Apache-2.0", "CC BY 4.0", "CC BY-SA 4.0", "CC0", "CDLA-Permissive 1.0", "MIT", "zlib/libpng")
 _OWN = ("your own", "that of your videos")
 """Names of licences in manifests: those that let images be passed on, and those of the user's own files."""
 
 
-def manifest_of(source: str, dataset: Dataset) -> Manifest | None:
+def find_source_manifest(source: str, dataset: Dataset) -> Manifest | None:
     """Manifest of a benchmark, or of the one that rows are selected from; None for other data."""
     return next((manifest for name in _names(source, dataset) if (manifest := find_manifest(name)) is not None), None)
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from setsup.errors import SamplerError
 
-__all__ = ["tables_of", "with_names", "with_tables"]
+__all__ = ["name_tables", "with_names", "with_tables"]
 
 _SHORT = 512  # numbers of a table that needs no name
 
 
-def tables_of(described: Any) -> dict[str, Any]:
+def name_tables(described: Any) -> dict[str, Any]:
     """Neighbour tables of what :meth:`Sampler.to_dict` gives, by names: those of files, and large ones.
 
     The last part of a path is the name of its file, whatever folder it is in; of several alike, with a number.

@@ -10,7 +10,7 @@ from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
 from setsup.pages.answers import Answer, Query, Source, json_answer
 from setsup.pages.commands import explore_command
-from setsup.pages.correspondence_page import correspondences_of
+from setsup.pages.correspondence_page import open_correspondences
 from setsup.pages.dataset_page import DatasetSource
 from setsup.pages.embedding_page import EmbeddingSource
 from setsup.pages.images import CHUNK, COLUMNS, TILE
@@ -167,15 +167,18 @@ def page_of(
         opening = Opening(name, (options or {}).get(name, {}))
         sources[f"d{number}"] = DatasetSource(dataset, opening)
         sources[f"s{number}"] = SamplerSource(dataset, opening, (samplers or {}).get(name))
-        pairs = correspondences_of(dataset, opening, {f"r{at}": run for at, run in enumerate(runs)})
+        pairs = open_correspondences(dataset, opening, {f"r{at}": run for at, run in enumerate(runs)})
         if pairs is not None:
             sources[f"c{number}"] = pairs
     if runs:
         from setsup.pages.results_page import ResultsSource
-        from setsup.pages.run_page import RunSource, embeddings_of
+        from setsup.pages.run_page import RunSource, open_run_embeddings
 
         sources |= {f"r{number}": RunSource(run) for number, run in enumerate(runs)}
         sources["t0"] = ResultsSource(runs)
-        embeddings = [*embeddings, *(source for run in runs for source in embeddings_of(run, list(datasets.values())))]
+        embeddings = [
+            *embeddings,
+            *(source for run in runs for source in open_run_embeddings(run, list(datasets.values()))),
+        ]
     sources |= {f"e{number}": source for number, source in enumerate(embeddings)}
     return Page(title, sources)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from setsup.experiments.report.cells import heads_of, row_kinds, table_rows
+from setsup.experiments.report.cells import row_kinds, table_heads, table_rows
 from setsup.experiments.report.filled import FilledReport
-from setsup.experiments.report.registry import reports_of
+from setsup.experiments.report.registry import fill_reports
 from setsup.experiments.runs.run import Run
 from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.places import Places
@@ -30,7 +30,7 @@ class ResultsSource:
     def answer(self, query: Query) -> Answer:
         """Answer a question about the results; evaluations are read each time, since they may be measured meanwhile."""
         query.choice("q", ("tables",))
-        tables = [as_tables(filled) for filled in reports_of(self.runs)]
+        tables = [as_tables(filled) for filled in fill_reports(self.runs)]
         if self.places is not None:
             folders = [run.folder for run in self.runs]
             tables = [passed_on(table, folders, self.places) for table in tables]
@@ -47,7 +47,7 @@ def as_tables(filled: FilledReport) -> dict[str, Any]:
         "name": report.name,
         "shows": report.shows,
         "about": about[:1].upper() + about[1:],
-        "heads": heads_of(filled),
+        "heads": table_heads(filled),
         "rows": rows,
         "verdicts": [{"holds": verdict.holds, "lines": verdict.lines} for verdict in filled.verdicts],
         "notes": [*(line for compared in filled.compared for line in compared.lines), *filled.notes],

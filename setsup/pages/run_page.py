@@ -15,10 +15,10 @@ from setsup.experiments.step_batches import Rerun, StepBatch, rerun
 from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.draw_sheet import describe_draw
 from setsup.pages.embedding_page import EmbeddingSource, has_embeddings, open_embeddings
-from setsup.pages.images import encoded, image_modality, thumbs_of
+from setsup.pages.images import draw_thumbs, encoded, image_modality
 from setsup.pages.recent import Recent
 
-__all__ = ["RunSource", "data_of", "embeddings_of", "read_metrics", "spikes", "thin"]
+__all__ = ["RunSource", "open_run_data", "open_run_embeddings", "read_metrics", "spikes", "thin"]
 
 _POINTS = 2000  # of a curve; of more steps, the least and the largest of each stretch are kept
 _KEPT = 4
@@ -128,13 +128,13 @@ class RunSource:
         return encoded(sheet, exact=True)
 
     def _thumbs(self, query: Query) -> Answer:
-        return thumbs_of(self._asked(query).dataset, query, self.images)
+        return draw_thumbs(self._asked(query).dataset, query, self.images)
 
 
-def embeddings_of(run: Run, datasets: Sequence[Dataset] = ()) -> list[EmbeddingSource]:
+def open_run_embeddings(run: Run, datasets: Sequence[Dataset] = ()) -> list[EmbeddingSource]:
     """Embeddings in the folder of a run, with images of what it was trained on, or of another dataset."""
     folders = [folder for folder in sorted(run.folder.glob("embeddings-*")) if has_embeddings(folder)]
-    known = [*datasets, *(data_of(run) if folders else ())]
+    known = [*datasets, *(open_run_data(run) if folders else ())]
     sources: list[EmbeddingSource] = []
     for folder in folders:
         name = f"{run.preset.name}, seed {run.seed}: {folder.name}"
@@ -143,7 +143,7 @@ def embeddings_of(run: Run, datasets: Sequence[Dataset] = ()) -> list[EmbeddingS
     return sources
 
 
-def data_of(run: Run) -> list[Dataset]:
+def open_run_data(run: Run) -> list[Dataset]:
     """What a run was trained on; empty where it is not here."""
     with suppress(SetsupError):
         return [run.preset.open_data(run.description.get("root"), substitute=run.substitute)]

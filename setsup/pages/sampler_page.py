@@ -15,7 +15,7 @@ from setsup.factors.table import FactorTable
 from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.commands import command_line, python_code
 from setsup.pages.draw_sheet import describe_draw
-from setsup.pages.neighbour_names import tables_of, with_names, with_tables
+from setsup.pages.neighbour_names import name_tables, with_names, with_tables
 from setsup.pages.opened import Opening
 from setsup.pages.recent import Recent
 from setsup.samplers import (
@@ -87,7 +87,7 @@ class SamplerSource:
 
     def __post_init__(self) -> None:
         """Know the neighbour tables of the first sampler by names, which questions use: they read no file."""
-        self.tables: dict[str, Any] = {} if self.first is None else tables_of(self.first.to_dict())
+        self.tables: dict[str, Any] = {} if self.first is None else name_tables(self.first.to_dict())
 
     def about(self) -> Mapping[str, Any]:
         """The samplers that there are, with their options, and the one that the page begins with."""
@@ -163,7 +163,7 @@ class SamplerSource:
 
     def _reach(self, query: Query) -> Answer:
         sampler = self.sampler(query)
-        reach = self._reach_of(sampler, query)
+        reach = self._compute_reach(sampler, query)
         reached = reach.to_dict()
         for group, described in zip(reach.groups, reached["groups"], strict=True):
             described["first"] = [
@@ -176,13 +176,13 @@ class SamplerSource:
             ]
         return json_answer({**reached, "report": str(sampler.report())})
 
-    def _reach_of(self, sampler: Sampler, query: Query) -> Reach:
+    def _compute_reach(self, sampler: Sampler, query: Query) -> Reach:
         """What a sampler reaches with the options of a step."""
         step = options_since(sampler, query.integer("step", sampler.first_step, LAST - 1, sampler.first_step))
         return self._reaches.get((query.text("sampler", 8000), step), lambda: sampler.reach(step))
 
     def _row(self, query: Query) -> Answer:
-        reach = self._reach_of(self.sampler(query), query)
+        reach = self._compute_reach(self.sampler(query), query)
         row_reach = reach.row(query.integer("row", 0, len(self.dataset.factors) - 1))
         return json_answer(
             {

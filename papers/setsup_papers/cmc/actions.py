@@ -19,9 +19,9 @@ from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup.random import fold, randint_below, stream_key
 from setsup_papers.cmc.frozen import (
-    batches_of,
     check_views,
     derived_seed,
+    fetch_batches,
     fit_network,
     seeded,
     shared_classes,
@@ -164,7 +164,7 @@ class Actions:
         videos, owner = np.unique(test.factors.codes(self.video), return_inverse=True)
         sums, start = np.zeros((len(videos), classes)), 0
         with torch.inference_mode():
-            for batch in batches_of(trained, test, max(1, self.batch // self.frames), ["video"], transform=False):
+            for batch in fetch_batches(trained, test, max(1, self.batch // self.frames), ["video"], transform=False):
                 clips = batch["video"]
                 times = np.linspace(0, clips.shape[2] - 1, self.frames).round().astype(int)
                 shares = sum(

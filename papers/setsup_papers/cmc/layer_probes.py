@@ -20,9 +20,9 @@ from setsup.experiments.trained_run import TrainedRun
 from setsup.progress import progress
 from setsup_papers.cmc.frozen import (
     augmented_batches,
-    batches_of,
     check_views,
-    modalities_of,
+    fetch_batches,
+    needed_modalities,
     seeded,
     shared_classes,
     training_precision,
@@ -191,7 +191,7 @@ class LayerProbes:
 
         method: Any = trained.untrained if source else trained.method
         steps = len(fit) // min(self.batch, len(fit))
-        shared = [modalities_of(trained, dataset) for dataset in (fit, test)]
+        shared = [needed_modalities(trained, dataset) for dataset in (fit, test)]
         heads: Any = None
         accuracies: dict[str, list[float]] = {}
         batches = augmented_batches(trained, fit, "layers", self.epochs * steps, self.batch, shared[0])
@@ -213,7 +213,7 @@ class LayerProbes:
                     optimizer.step()
                     advance()
                 schedule.step()
-                right = self._right(trained, method, heads, batches_of(trained, test, self.batch, shared[1]), views)
+                right = self._right(trained, method, heads, fetch_batches(trained, test, self.batch, shared[1]), views)
                 for name, count in right.items():
                     accuracies.setdefault(self._title(name), []).append(count / len(test))
         return accuracies

@@ -20,10 +20,10 @@ from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.cmc.frozen import (
     augmented_batches,
-    batches_of,
     check_views,
+    fetch_batches,
     fit_network,
-    modalities_of,
+    needed_modalities,
     seeded,
     training_precision,
 )
@@ -191,7 +191,7 @@ class Segmentation:
         network = torch.nn.ModuleDict({"decoder": decoder, **({"encoder": encoder} if learns else {})})
         encoder.eval()
         batches = augmented_batches(
-            trained, train, f"segmentation {view}", steps, self.batch, modalities_of(trained, train, [self.labels])
+            trained, train, f"segmentation {view}", steps, self.batch, needed_modalities(trained, train, [self.labels])
         )
         losses = self._train(network, logits, batches, steps)
         network.eval()
@@ -242,8 +242,8 @@ class Segmentation:
     def _tiles(self, trained: TrainedRun, test: "Dataset") -> "Iterator[Batch]":
         """Batches of tiles of all images."""
         transform = trained.transform(test)
-        modalities = modalities_of(trained, test, [self.labels])
-        for batch in batches_of(trained, test, self.batch, modalities, transform=False):
+        modalities = needed_modalities(trained, test, [self.labels])
+        for batch in fetch_batches(trained, test, self.batch, modalities, transform=False):
             for tile in tiles(batch, batch[self.labels].shape[-2:], self.size):
                 yield tile if transform is None else transform(tile)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from setsup.errors import SetsupError
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
-from setsup_papers.cmc.frozen import augmented_batches, modalities_of
+from setsup_papers.cmc.frozen import augmented_batches, needed_modalities
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -107,7 +107,7 @@ class ViewsInformation:
         from setsup_papers.cmc.inputs import view_images
 
         size = min(_BATCH, len(dataset))
-        modalities = modalities_of(trained, dataset)
+        modalities = needed_modalities(trained, dataset)
         steps = -(-self.pairs // size)
         for batch in augmented_batches(trained, dataset, "information", steps, size, modalities, seed=self.pair_seed):
             yield [view_images(batch, name).cpu().numpy() for name in names]

@@ -212,7 +212,7 @@ def _transforms(table: str, column: int, key: str, shown: str) -> Report:
     return _PAPER.report(table, shows, where, "transforms", rows, columns=(Column(key),), digits=4, published=published)
 
 
-def _each(
+def _by_attribute(
     table: str, dataset: str, shows: str, evaluation: str, numbers: tuple[tuple[str, ...], tables.Numbers]
 ) -> Report:
     """Tables 8 to 12: every attribute, and what is attainable."""
@@ -235,12 +235,12 @@ def _each(
 def _tables_8_to_12() -> Iterator[Report]:
     for number, dataset in ((8, "SmallNORB"), (9, "Shapes3D")):
         shows = f"how well each factor of {dataset} can be read"
-        yield _each(f"table{number}", dataset, shows, "probes", tables.ATTRIBUTES[dataset])
+        yield _by_attribute(f"table{number}", dataset, shows, "probes", tables.ATTRIBUTES[dataset])
     for number, dataset in ((10, "SmallNORB"), (11, "Shapes3D"), (12, "Edges2Shoes")):
         shows = f"attributes of the nearest image, {dataset}"
-        yield _each(f"table{number}", dataset, shows, "retrieval", tables.RETRIEVED[dataset])
+        yield _by_attribute(f"table{number}", dataset, shows, "retrieval", tables.RETRIEVED[dataset])
     wide = "attributes of the nearest image, SmallNORB, azimuths within 3 steps in place of 2"
-    yield _each("table10-wide", "SmallNORB", wide, "retrieval_wide", tables.RETRIEVED["SmallNORB"])
+    yield _by_attribute("table10-wide", "SmallNORB", wide, "retrieval_wide", tables.RETRIEVED["SmallNORB"])
 
 
 def _figure_4() -> Report:

@@ -197,7 +197,7 @@ def fit_networks(
         for epoch in range(how.epochs):
             here = torch.tensor(live, device=points.device)
             for rows in _batches(fit, how.batch, seed, epoch):
-                optimizer.step(points[rows], _of(wanted, rows, here, kind), kind)
+                optimizer.step(points[rows], _targets(wanted, rows, here, kind), kind)
             new_scores = _scores(optimizer.networks, points, wanted, held, here, kind)
             for at, (number, score) in enumerate(zip(live, new_scores, strict=True)):
                 if score > scores[number]:
@@ -236,7 +236,7 @@ def _batches(rows: Tensor, batch: int, seed: int, epoch: int) -> Iterator[Tensor
             yield some
 
 
-def _of(wanted: Tensor, rows: Tensor, networks: Tensor, kind: str) -> Tensor:
+def _targets(wanted: Tensor, rows: Tensor, networks: Tensor, kind: str) -> Tensor:
     targets = wanted[rows]
     return targets if kind == "l1" else targets[:, networks]
 
@@ -270,7 +270,7 @@ def _scores(
     total = torch.zeros(len(networks), dtype=torch.float64)
     start = 0
     for given in outputs(networks, points[rows]):
-        some = _of(wanted, rows[start : start + len(given)], here, kind)
+        some = _targets(wanted, rows[start : start + len(given)], here, kind)
         start += len(given)
         if kind == "l1":
             total -= (given - some).abs().mean(dim=2).double().sum(dim=0).cpu()

@@ -14,7 +14,7 @@ from setsup.experiments.measures.rows import SMOKE_ROWS
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 
-__all__ = ["MEASURES", "NOISE", "FactorKnowledge", "spread_of"]
+__all__ = ["MEASURES", "NOISE", "FactorKnowledge", "measure_spread"]
 
 Reals = npt.NDArray[np.float32]
 Values = dict[str, float]
@@ -23,7 +23,7 @@ MEASURES = ("linear probe", "nearest neighbours", "information", "average precis
 """In the order of tables and charts; of each there is also what an embedding that knows nothing would have."""
 
 NOISE = 0.1
-"""Noise of networks that estimate information, in units of :func:`spread_of` embeddings."""
+"""Noise of networks that estimate information, in units of :func:`measure_spread` embeddings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +155,7 @@ class FactorKnowledge:
         """Information by a trained estimator; the probe needs levels."""
         table = trained.dataset.factors
         asked = tuple(name for name in names if self.estimator == "mine" or not table[name].continuous)
-        sigma = NOISE * spread_of(embedded)
+        sigma = NOISE * measure_spread(embedded)
         if not asked or not sigma:
             return {}
         how: Literal["probe", "mine"] = "mine" if self.estimator == "mine" else "probe"
@@ -170,7 +170,7 @@ class FactorKnowledge:
         return {f"information: {name}": nats for name, nats in measure.measure(trained).values.items()}
 
 
-def spread_of(embedded: Reals) -> float:
+def measure_spread(embedded: Reals) -> float:
     """Root mean square, over rows and dimensions (n, d), of what differs from the mean row."""
     return float(np.sqrt(np.square(embedded - embedded.mean(axis=0, dtype=np.float64)).mean()))
 

@@ -10,7 +10,7 @@ from setsup.datasets import Dataset
 from setsup.errors import SetsupError, did_you_mean, require_modules
 from setsup.experiments.data import Data, image_modality
 from setsup.experiments.encoders.encoder import Encoder
-from setsup.experiments.encoders.knowledge import NOISE, spread_of
+from setsup.experiments.encoders.knowledge import NOISE, measure_spread
 from setsup.experiments.evaluating import PARTS, identify
 from setsup.experiments.preset import Evaluation, Measured
 from setsup.experiments.result_cache import PartStore, digest_weights
@@ -173,7 +173,7 @@ def _describe(preprocess: Any) -> str:
 def _with_sigma(trained: TrainedRun, evaluation: Any) -> Any:
     if getattr(evaluation, "sigma", 0.0) is not None:
         return evaluation
-    spread = spread_of(trained.embed(rows=trained.sample(evaluation.samples)))
+    spread = measure_spread(trained.embed(rows=trained.sample(evaluation.samples)))
     if not spread:
         raise SetsupError(f"all embeddings of {trained.name} are equal: they hold no information")
     return replace(evaluation, sigma=NOISE * spread)

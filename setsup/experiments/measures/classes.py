@@ -16,7 +16,7 @@ from setsup.factors import FactorTable
 from setsup.factors import split as divide
 from setsup.factors.counting import with_outer
 
-__all__ = ["FitRows", "classes_of", "rows_of", "split_attribute"]
+__all__ = ["FitRows", "number_classes", "rows_of", "split_attribute"]
 
 Array = npt.NDArray[Any]
 
@@ -33,7 +33,7 @@ def split_attribute(attribute: str, table: FactorTable | None = None) -> tuple[s
     return tuple(attribute.split(_JOINT))
 
 
-def classes_of(table: FactorTable, names: Sequence[str], rows: Array) -> npt.NDArray[np.int64]:
+def number_classes(table: FactorTable, names: Sequence[str], rows: Array) -> npt.NDArray[np.int64]:
     """Classes (n,) of rows: combinations of levels, -1 where a factor is unknown."""
     names = with_outer(table, names)
     endless = [name for name in names if not table[name].levels]
@@ -78,7 +78,7 @@ class FitRows:
                     f"the factor {name!r} has other levels in {self.test.dataset.name} than in "
                     f"{self.fit.dataset.name}: give it the same levels in both"
                 )
-        return classes_of(fit, names, self.fit.rows), classes_of(test, names, self.test.rows)
+        return number_classes(fit, names, self.fit.rows), number_classes(test, names, self.test.rows)
 
 
 def rows_of(

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from setsup import evaluation
 from setsup.errors import SetsupError
 from setsup.evaluation.batched.probe_networks import split_rows
-from setsup.experiments.measures.classes import classes_of, split_attribute
+from setsup.experiments.measures.classes import number_classes, split_attribute
 from setsup.experiments.trained_run import TrainedRun, need_vectors
 from setsup.factors import FactorTable
 from setsup.random import fold, permute, stream_key
@@ -115,7 +115,7 @@ def study_invariance(
     if len(rows) < _FEWEST:
         raise SetsupError(f"{dataset.name} has {len(rows)} rows, and {_FEWEST} are needed to fit and to test probes")
     test = split_rows(len(rows), _TEST, trained.seed)
-    columns = {_DOMAIN: classes_of(table, domain, rows)}
+    columns = {_DOMAIN: number_classes(table, domain, rows)}
     numbers: dict[str, Array] = {}
     left_out: dict[str, str] = {}
     for name in factors or _others(table, domain):
@@ -186,7 +186,7 @@ def _column(table: FactorTable, name: str, rows: Array) -> Array:
     parts = split_attribute(name, table)
     if len(parts) == 1 and table[name].continuous:
         return np.asarray(table.codes(name, rows), np.float64)
-    return classes_of(table, parts, rows)
+    return number_classes(table, parts, rows)
 
 
 def _unfit(column: Array, test: Array, *, asked: bool) -> str:

@@ -222,7 +222,8 @@ def draw_orbit_sheet(dataset: Dataset, drawn: DrawnOrbits, found: Mapping[str, S
         blocks.append([[*line, *[None] * (1 + width - len(line))][not canonical :] for line in lines])
         labels.append(names)
         captions.append(
-            f"{drawn.names[orbit]}\n{_of(len(rows) + int(drawn.canonical[orbit] >= 0), int(drawn.sizes[orbit]))}"
+            f"{drawn.names[orbit]}\n"
+            + _count_members(len(rows) + int(drawn.canonical[orbit] >= 0), int(drawn.sizes[orbit]))
         )
     heading = f"{dataset.name}: {len(shown)} of {drawn.among:,} orbits"
     if canonical:
@@ -230,7 +231,7 @@ def draw_orbit_sheet(dataset: Dataset, drawn: DrawnOrbits, found: Mapping[str, S
     return orbit_sheet(blocks, captions, labels, heading, canonical=canonical)
 
 
-def _of(shown: int, members: int) -> str:
+def _count_members(shown: int, members: int) -> str:
     return f"{members:,} members" + (f", {shown} of them shown" if shown < members else "")
 
 

@@ -107,7 +107,7 @@ class Probes:
 
         for kind in self.classifiers:
             front, loss = _LOSSES[kind]
-            results = rows.fit.parts(kind, settings, levels, _by_name(partial(self._told, rows, loss)))
+            results = rows.fit.parts(kind, settings, levels, _by_name(partial(self._classified, rows, loss)))
             keep(f"{front}accuracy", {name: results[name]["accuracy"] for name in levels})
             if len(self.c) > 1:
                 keep(f"{front}c", {name: results[name]["c"] for name in levels})
@@ -137,7 +137,9 @@ class Probes:
         test = draw_sample(trained, self.factors, self.samples, embedding=self.embedding, dataset=other)
         return _Rows(fit, test, self.augment, self.copies)
 
-    def _told(self, rows: "_Rows", loss: Literal["logistic", "squared_hinge"], name: str) -> dict[str, float | None]:
+    def _classified(
+        self, rows: "_Rows", loss: Literal["logistic", "squared_hinge"], name: str
+    ) -> dict[str, float | None]:
         fit, test, copies = rows.parted(name)
         seed = rows.fit.trained.seed
         classifier = evaluation.linear_classifier(*fit, *test, loss=loss, c=self.c, copies=copies, seed=seed)

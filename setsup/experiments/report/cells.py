@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from setsup.experiments.report.filled import FilledReport, Line
 from setsup.experiments.report.report import Reference, reference_words
 
-__all__ = ["CITED", "heads_of", "row_kinds", "table_rows"]
+__all__ = ["CITED", "row_kinds", "table_heads", "table_rows"]
 
 CITED = "cited in the paper"
 """In the column of what was run, of numbers that the paper took from others."""
 
 
-def heads_of(filled: FilledReport) -> list[str]:
+def table_heads(filled: FilledReport) -> list[str]:
     """Headings: of labels, of what was run, of values, and of seeds."""
     return ["", "run", *(column.name for column in filled.columns), "seeds"]
 
@@ -24,13 +24,15 @@ def table_rows(filled: FilledReport) -> list[list[str]]:
         for who, references in filled.report.references.items():
             here = {key: value for (of, key), value in references.items() if of == row.label}
             if any(column.key in here for column in filled.columns):
-                rows.append([label, who, *_words(filled, here), ""])
+                rows.append([label, who, *_reference_cells(filled, here), ""])
                 label = ""
         for line in filled.lines:
             if line.row is row:
                 rows.append([label, *_measured(filled, line)])
                 label = ""
-    rows += [[label, CITED, *_words(filled, references), ""] for label, references in filled.report.cited.items()]
+    rows += [
+        [label, CITED, *_reference_cells(filled, references), ""] for label, references in filled.report.cited.items()
+    ]
     if any(column.ceiling is not None for column in filled.columns):
         ceilings = ["" if column.ceiling is None else f"{column.ceiling:.2f}" for column in filled.columns]
         rows.append(["ceiling", "", *ceilings, ""])
@@ -46,7 +48,7 @@ def row_kinds(filled: FilledReport) -> list[str]:
     ]
 
 
-def _words(filled: FilledReport, references: Mapping[str, Reference]) -> list[str]:
+def _reference_cells(filled: FilledReport, references: Mapping[str, Reference]) -> list[str]:
     values = (references.get(column.key, "") for column in filled.columns)
     return [reference_words(value, filled.report.digits) for value in values]
 

@@ -24,7 +24,7 @@ from setsup.experiments.report.filled import FilledReport
 from setsup.experiments.report.results import OpenedRun, open_runs, own_file, select_results
 from setsup.experiments.runs.run import Run
 
-__all__ = ["find_report", "measured_reports", "report_on", "reports", "reports_of"]
+__all__ = ["fill_reports", "find_report", "measured_reports", "report_on", "reports"]
 
 
 def reports() -> dict[str, Report]:
@@ -119,7 +119,7 @@ def report_on(report: Report, folders: Iterable[Path | str] = ()) -> FilledRepor
 
     """
     check_arguments(report_on, locals(), DataError)
-    known = _presets_of(report)
+    known = _find_presets(report)
     return _fill_from(report, known, open_runs(folders, known))
 
 
@@ -151,13 +151,13 @@ def measured_reports(folders: Iterable[Path | str]) -> list[FilledReport]:
     """
     check_arguments(measured_reports, locals(), DataError)
     listed = reports()
-    known = {name: _presets_of(report) for name, report in listed.items()}
+    known = {name: _find_presets(report) for name, report in listed.items()}
     runs = open_runs(folders, {name: preset for some in known.values() for name, preset in some.items()})
     filled = (_fill_from(report, known[name], runs) for name, report in listed.items())
     return [report for report in filled if report.measured]
 
 
-def reports_of(runs: Sequence[Run]) -> list[FilledReport]:
+def fill_reports(runs: Sequence[Run]) -> list[FilledReport]:
     """Reports that presets of some runs are rows of, filled with these runs alone; else one of all their values.
 
     Of a preset in several reports, those that have a value of it are given, or the first where none is measured.
@@ -167,7 +167,7 @@ def reports_of(runs: Sequence[Run]) -> list[FilledReport]:
     by_name: dict[str, FilledReport] = {}
     for name, preset in own.items():
         rows_of = [report for report in reports().values() if any(row.preset == name for row in report.rows)]
-        filled = [_fill_from(report, _presets_of(report), opened) for report in rows_of]
+        filled = [_fill_from(report, _find_presets(report), opened) for report in rows_of]
         if not rows_of:
             filled = [_fill_from(_default_report(name, preset), {name: preset}, opened)]
         for kept in [kept for kept in filled if kept.measured] or filled[:1]:
@@ -175,7 +175,7 @@ def reports_of(runs: Sequence[Run]) -> list[FilledReport]:
     return list(by_name.values())
 
 
-def _presets_of(report: Report) -> dict[str, Preset]:
+def _find_presets(report: Report) -> dict[str, Preset]:
     """By the names in the rows of a report."""
     return {row.preset: find_preset(row.preset) for row in report.rows}
 

@@ -43,7 +43,7 @@ def open_runs(folders: Iterable[Path | str], presets: Mapping[str, Preset]) -> l
     for folder in _run_folders(folders):
         name = ""
         try:
-            name, own = _name_of(folder)
+            name, own = _read_name(folder)
             preset = given.get(name)
             if own and (preset is None or preset.digest is None):  # no file is run for the report of others
                 raise SetsupError(f"it is a run of a preset {name!r} in a file of your own: name that file")
@@ -58,7 +58,7 @@ def own_file(name: str, folders: Iterable[Path | str]) -> str | None:
 
     SetsupError where it is not there any more.
     """
-    runs = (folder for folder in _run_folders(folders) if _name_of(folder) == (name, True))
+    runs = (folder for folder in _run_folders(folders) if _read_name(folder) == (name, True))
     return next((open_run(folder).preset.file for folder in runs), None)
 
 
@@ -112,7 +112,7 @@ def _run_folders(folders: Iterable[Path | str]) -> Iterator[Path]:
     yield from by_path.values()
 
 
-def _name_of(folder: Path) -> tuple[str, bool]:
+def _read_name(folder: Path) -> tuple[str, bool]:
     """Name of a run's preset, and whether that is in a file of the user's own."""
     need_regular(folder / "run.json")
     try:

@@ -65,7 +65,7 @@ def pretrained_resnet(source: str | Path, config: "ResNetConfig | None" = None) 
 
     path = weights_file(source)
     if config is None:
-        config = _config_of(source, path) if is_repository(source) else ResNetConfig()
+        config = _read_config(source, path) if is_repository(source) else ResNetConfig()
     named = named_weights(load_state(path), path)
     body = {name: weight for name, weight in named.items() if not name.startswith(_HEADS)}
     # without storage, as the file gives every number: nothing is drawn, and nothing allocated twice
@@ -76,7 +76,7 @@ def pretrained_resnet(source: str | Path, config: "ResNetConfig | None" = None) 
     return model
 
 
-def _config_of(name: str | Path, path: Path) -> "ResNetConfig":
+def _read_config(name: str | Path, path: Path) -> "ResNetConfig":
     """The shape of a repository's network, from the configuration next to its weights."""
     from transformers import ResNetConfig
 

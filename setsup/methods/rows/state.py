@@ -277,10 +277,10 @@ class RowState(nn.Module):
         initial = torch.empty((len(own), *self.shape), dtype=self.dtype, device=self._device)
         for start in range(0, len(own), _BLOCK):
             rows = own[start : start + _BLOCK]
-            initial[start : start + _BLOCK] = self._initial_of(rows)
+            initial[start : start + _BLOCK] = self._make_initial(rows)
         return initial
 
-    def _initial_of(self, rows: Tensor) -> Tensor | float:
+    def _make_initial(self, rows: Tensor) -> Tensor | float:
         if isinstance(self._initial, Tensor):
             return self._initial.detach()[rows.to(self._initial.device)]
         if not callable(self._initial):

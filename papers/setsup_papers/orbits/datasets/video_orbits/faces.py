@@ -147,14 +147,14 @@ class Cascades:
         boxes, scores = np.empty((0, 4)), np.empty(0)
         for name in self.names:
             for mirrored in (False, True)[: 1 + name.startswith("profileface")]:
-                more, sure = self._found(self._cascade(cv2, name), grey[:, ::-1].copy() if mirrored else grey)
+                more, sure = self._detect(self._cascade(cv2, name), grey[:, ::-1].copy() if mirrored else grey)
                 if mirrored:
                     more[:, [0, 2]] = grey.shape[1] - more[:, [2, 0]]
                 new = ~(overlap(more, boxes) >= _SAME).any(1)
                 boxes, scores = np.concatenate([boxes, more[new]]), np.concatenate([scores, sure[new]])
         return Faces(boxes * np.tile(back, 2), scores)
 
-    def _found(self, cascade: Any, grey: Frame) -> tuple[Array, Array]:
+    def _detect(self, cascade: Any, grey: Frame) -> tuple[Array, Array]:
         least = max(1, round(self.smallest * min(grey.shape)))
         rectangles, _, sure = cascade.detectMultiScale3(
             grey, self.step, self.votes, minSize=(least, least), outputRejectLevels=True

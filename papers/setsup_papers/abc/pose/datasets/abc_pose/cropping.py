@@ -10,12 +10,12 @@ from setsup.datasets.adapters.boxes import crop, edges
 from setsup.datasets.benchmarks.shapenet_renderings.poses import crop_to_alpha, interpolate
 from setsup.errors import DataError
 
-__all__ = ["alpha_edges", "crop_photo", "crop_rendering", "crop_with_margin", "margin_of"]
+__all__ = ["alpha_edges", "box_margin", "crop_photo", "crop_rendering", "crop_with_margin"]
 
 Size = tuple[int, int]
 
 
-def margin_of(size: int, share: float = 0.1) -> int:
+def box_margin(size: int, share: float = 0.1) -> int:
     """Pixels around a box of so many: a share of them, rounded up."""
     return math.ceil(round(share * size, 6))
 

@@ -18,8 +18,15 @@ from setsup.datasets.dataset import Dataset, Modality
 from setsup.errors import DamagedFile, DataError
 from setsup.files.expand_user import expanded
 from setsup.random import fold, permute, stream_key
-from setsup_papers.abc.pose.datasets.abc_pose.cropping import crop_photo, crop_rendering, margin_of
-from setsup_papers.abc.pose.datasets.abc_pose.factors import CATEGORIES, HIGHEST, POSE, Part, pose_table, rotations_of
+from setsup_papers.abc.pose.datasets.abc_pose.cropping import box_margin, crop_photo, crop_rendering
+from setsup_papers.abc.pose.datasets.abc_pose.factors import (
+    CATEGORIES,
+    HIGHEST,
+    POSE,
+    Part,
+    compute_rotations,
+    pose_table,
+)
 
 __all__ = ["AbcPose", "open"]
 
@@ -88,13 +95,13 @@ class AbcPose(BaseDataset):
         large as the box, unless `side` is larger. Returns (k, height, width, 3) uint8.
         """
         high = max(side, 2 * self._size[0], 2 * self._size[1])
-        dataset = imagenet_a.open(_place(self._root, "imagenet-a"), (high, high))
+        dataset = imagenet_a.open(_release_folder(self._root, "imagenet-a"), (high, high))
         rows = _chosen("backgrounds", len(dataset), count)
         return np.asarray(dataset.fetch(rows, ["image"])["image"])
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         if name == "rotation":
-            return rotations_of(self.factors, rows)
+            return compute_rotations(self.factors, rows)
         places = np.searchsorted(self._firsts, rows, side="right") - 1
 
         def put(slot: int) -> None:
@@ -137,12 +144,12 @@ def open(
     """
     high, wide = images.check_size(size)
     check_number(margin, "margin", DataError, 0, 1)
-    around = (margin_of(high, margin), margin_of(wide, margin))
+    around = (box_margin(high, margin), box_margin(wide, margin))
     if category is not None:
         check_choice(category, CATEGORIES, "category", DataError)
     folder = None if root is None else expanded(root)
-    renderings = shapenet_renderings.open(_place(folder, "shapenet-renderings"))
-    posed = pascal3d.open(_place(folder, "pascal3d"))
+    renderings = shapenet_renderings.open(_release_folder(folder, "shapenet-renderings"))
+    posed = pascal3d.open(_release_folder(folder, "pascal3d"))
     names = list(renderings.factors["object"].levels or ())
     parts: list[_Images] = []
     for kind in CATEGORIES if category is None else (category,):
@@ -181,7 +188,7 @@ def _training_photos(posed: Dataset, category: str, root: Path | None) -> list[_
         sources = []
         for opened, name in ((compcars.open, "compcars"), (cars196.open, "cars196")):
             try:
-                dataset = opened(_place(root, name))
+                dataset = opened(_release_folder(root, name))
             except DamagedFile:
                 raise
             except DataError as error:
@@ -203,7 +210,7 @@ def _chosen(stream: str, among: int, count: int) -> npt.NDArray[np.int64]:
     return np.sort(permute(key, among, np.arange(min(count, among))))
 
 
-def _place(root: Path | None, name: str) -> Path | None:
+def _release_folder(root: Path | None, name: str) -> Path | None:
     """Folder of a release below the root, or the root."""
     return None if root is None else root / name if (root / name).exists() else root
 

@@ -17,7 +17,7 @@ from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.traits import spread_traits
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.solids import across, bar, bars, disc, pair
 
-__all__ = ["BACKS", "LEGS", "Chair", "chair_of", "chair_parts"]
+__all__ = ["BACKS", "LEGS", "Chair", "chair_parts", "draw_chair"]
 
 LEGS = ("square", "round", "splayed", "pedestal", "sled", "block")
 BACKS = ("solid", "slats", "rungs", "frame", "hoop", "low")
@@ -48,7 +48,7 @@ class Chair:
     second: tuple[int, int, int]
 
 
-def chair_of(seed: int, number: int) -> Chair:
+def draw_chair(seed: int, number: int) -> Chair:
     """Chair number `number` of a seed, whichever others there are."""
     take = iter(spread_traits(seed, "abc-pose-procedural chair", number).tolist())
 

@@ -13,7 +13,7 @@ from setsup.datasets.formats.npy import read_npy
 from setsup.errors import DamagedFile
 from setsup.factors.table import FactorTable
 from setsup.files.mapped import check_mapped
-from setsup_papers.abc.pose.datasets.abc_pose.factors import Part, pose_table, rotations_of
+from setsup_papers.abc.pose.datasets.abc_pose.factors import Part, compute_rotations, pose_table
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.writing import (
     BACKGROUNDS,
     IMAGES,
@@ -85,7 +85,7 @@ class ProceduralPose(BaseDataset):
         if name == "image":
             check_mapped(self._images)
             return gather(self._images, rows, out)
-        return rotations_of(self.factors, rows)
+        return compute_rotations(self.factors, rows)
 
 
 def _table(blocks: list[Block], poses: Array) -> FactorTable:

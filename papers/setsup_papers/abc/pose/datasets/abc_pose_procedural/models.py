@@ -18,10 +18,10 @@ from setsup.scenes.cars.traits import Car, car_of
 from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.scene import Ambient, Placement, Scene
 from setsup.scenes.traits import spread_traits
-from setsup_papers.abc.pose.datasets.abc_pose_procedural.chairs import chair_of, chair_parts
+from setsup_papers.abc.pose.datasets.abc_pose_procedural.chairs import chair_parts, draw_chair
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.solids import pair
 
-__all__ = ["GLASS", "PAINT", "PLAIN", "TO_PASCAL3D", "Model", "mesh_model", "model_of"]
+__all__ = ["GLASS", "PAINT", "PLAIN", "TO_PASCAL3D", "Model", "draw_model", "mesh_model"]
 
 GLASS, PAINT, PLAIN = 2, 1, 0
 """Kinds of surfaces, by what they reflect."""
@@ -52,10 +52,10 @@ class Model:
         return np.unique(np.concatenate(placed), axis=0)
 
 
-def model_of(seed: int, category: str, number: int) -> Model:
+def draw_model(seed: int, category: str, number: int) -> Model:
     """Model number `number` of a category and a seed, whichever others there are."""
     if category == "chair":
-        return _model(chair_parts(chair_of(seed, number)), seed, category, number)
+        return _model(chair_parts(draw_chair(seed, number)), seed, category, number)
     car = car_of(seed, number)
     parts = [placement.mesh for placement in car_scene(car).placements]
     # of a car, the first two meshes are the body and the cabin, which shine

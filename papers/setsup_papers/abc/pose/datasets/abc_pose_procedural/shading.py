@@ -19,7 +19,7 @@ from setsup.scenes.color import LINEAR, to_bytes
 from setsup.scenes.frame import Frame
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.models import GLASS, PLAIN, Model
 
-__all__ = ["Lights", "Points", "even_light", "noise", "points_of", "rays_of", "rendering", "sun_light"]
+__all__ = ["Lights", "Points", "even_light", "locate_points", "noise", "pixel_rays", "rendering", "sun_light"]
 
 _LATTICE = 32
 _GLOSS = np.array([0.03, 0.16, 0.45], np.float32)  # of PLAIN, PAINT, GLASS: share of the surroundings that is reflected
@@ -54,12 +54,12 @@ class Lights(NamedTuple):
     ground: Floats
 
 
-def points_of(model: Model, frame: Frame, camera: Camera) -> Points:
+def locate_points(model: Model, frame: Frame, camera: Camera) -> Points:
     """Points of a model in a frame that was rendered in ambient light."""
     triangles = frame.triangle.reshape(-1)
     pixels = np.flatnonzero(triangles >= 0)
     kinds = model.kinds[triangles[pixels]]
-    rays = rays_of(camera).reshape(-1, 3)[pixels]
+    rays = pixel_rays(camera).reshape(-1, 3)[pixels]
     at = rays * frame.depth.reshape(-1)[pixels, None] + camera.centre.astype(np.float32)
     albedo = LINEAR.astype(np.float32)[frame.rgb.reshape(-1, frame.rgb.shape[2])[pixels, :3]]
     if model.texture[0]:
@@ -71,7 +71,7 @@ def points_of(model: Model, frame: Frame, camera: Camera) -> Points:
     return Points(pixels, albedo, at, normal, towards, kinds)
 
 
-def rays_of(camera: Camera) -> Floats:
+def pixel_rays(camera: Camera) -> Floats:
     """Directions of the rays through all pixels in the world, (H, W, 3) float32, as long as one metre of depth asks."""
     x = (np.arange(camera.width) - camera.k[0, 2]) / camera.k[0, 0]
     y = (np.arange(camera.height) - camera.k[1, 2]) / camera.k[1, 1]
@@ -90,7 +90,7 @@ def even_light(points: Points) -> Floats:
 
 def rendering(model: Model, frame: Frame, camera: Camera) -> Pixels:
     """Image (H / 2, W / 2, 4) uint8 of a frame of albedo at twice the size; black and transparent beside the model."""
-    points = points_of(model, frame, camera)
+    points = locate_points(model, frame, camera)
     light = np.zeros((*frame.triangle.shape, 4), np.float32)
     light.reshape(-1, 4)[points.pixels, :3] = even_light(points)
     light.reshape(-1, 4)[points.pixels, 3] = 1

@@ -17,10 +17,10 @@ from setsup.files import disk_errors, locked, need_space, written
 from setsup.files.expand_user import expanded
 from setsup.files.mapped import new_array
 from setsup.jobs import Unit, check_processes, run
-from setsup_papers.abc.pose.datasets.abc_pose.cropping import margin_of
+from setsup_papers.abc.pose.datasets.abc_pose.cropping import box_margin
 from setsup_papers.abc.pose.datasets.abc_pose.factors import CATEGORIES
-from setsup_papers.abc.pose.datasets.abc_pose_procedural.models import mesh_model, model_of
-from setsup_papers.abc.pose.datasets.abc_pose_procedural.views import Poses, camera_of, real_poses, rendered_poses
+from setsup_papers.abc.pose.datasets.abc_pose_procedural.models import draw_model, mesh_model
+from setsup_papers.abc.pose.datasets.abc_pose_procedural.views import Poses, fit_camera, real_poses, rendered_poses
 
 __all__ = [
     "BACKGROUNDS",
@@ -29,8 +29,8 @@ __all__ = [
     "POSES",
     "Block",
     "Counts",
-    "blocks_of",
     "first_rows",
+    "list_blocks",
     "mesh_files",
     "write_views",
 ]
@@ -96,7 +96,7 @@ def first_rows(blocks: Sequence[Block]) -> list[int]:
     return starts
 
 
-def blocks_of(counts: Counts, meshes: Mapping[str, Sequence[str]]) -> list[Block]:
+def list_blocks(counts: Counts, meshes: Mapping[str, Sequence[str]]) -> list[Block]:
     """All blocks in the order of their rows; meshes of the user are further training models."""
     blocks: list[Block] = []
     for category in CATEGORIES:
@@ -162,13 +162,13 @@ def write_views(
                 mesh_model(Path(path))
         settle_record(folder, _TITLE, {"version": _VERSION, "seed": seed, **asdict(counts), "meshes": digests})
         if not (folder / LAST).exists():
-            _render(folder, blocks_of(counts, named), seed, counts.size, processes)
+            _render(folder, list_blocks(counts, named), seed, counts.size, processes)
 
 
 def _render(folder: Path, blocks: list[Block], seed: int, size: int, processes: int) -> None:
     """Render the blocks that are not rendered yet, and finish the files."""
     images, done = folder / f".{IMAGES}", folder / _DONE
-    side = size + 2 * margin_of(size)
+    side = size + 2 * box_margin(size)
     shape = (sum(block.images for block in blocks), side, side, 4)
     need_space(folder, 0 if images.exists() else int(np.prod(shape)), "the images")
     _begin(images, shape)
@@ -198,7 +198,7 @@ def _begin(path: Path, shape: tuple[int, ...]) -> None:
 def _write_block(folder: Path, seed: int, size: int, work: tuple[Block, int]) -> None:
     block, start = work
     path = folder / f".{IMAGES}"
-    images = images_of(block, seed, size)
+    images = render_block(block, seed, size)
     with disk_errors(path):
         array = np.lib.format.open_memmap(path, "r+")
         array[start : start + block.images] = images
@@ -206,20 +206,20 @@ def _write_block(folder: Path, seed: int, size: int, work: tuple[Block, int]) ->
     (folder / _DONE / _name(block)).touch()
 
 
-def images_of(block: Block, seed: int, size: int) -> Pixels:
+def render_block(block: Block, seed: int, size: int) -> Pixels:
     """Images of a block, (n, side, side, 4) uint8."""
     from setsup.scenes.renderers import renderer
     from setsup_papers.abc.pose.datasets.abc_pose_procedural.photographs import photograph, photograph_key
     from setsup_papers.abc.pose.datasets.abc_pose_procedural.shading import rendering
 
-    model = model_of(seed, block.category, block.number) if block.mesh is None else mesh_model(Path(block.mesh))
-    margin = margin_of(size)
+    model = draw_model(seed, block.category, block.number) if block.mesh is None else mesh_model(Path(block.mesh))
+    margin = box_margin(size)
     images = np.empty((block.images, size + 2 * margin, size + 2 * margin, 4), np.uint8)
     engine = renderer("embree")
     engine.load(model.scene)
-    poses = zip(*(column.tolist() for column in _poses_of(block, seed)), strict=True)
+    poses = zip(*(column.tolist() for column in _draw_poses(block, seed)), strict=True)
     for number, (image, pose) in enumerate(zip(images, poses, strict=True)):
-        camera = camera_of(model, pose, 2 * size, 2 * margin)
+        camera = fit_camera(model, pose, 2 * size, 2 * margin)
         frame = engine.render(camera)
         if block.source == "rendering":
             image[:] = rendering(model, frame, camera)
@@ -230,7 +230,7 @@ def images_of(block: Block, seed: int, size: int) -> Pixels:
     return images
 
 
-def _poses_of(block: Block, seed: int) -> Poses:
+def _draw_poses(block: Block, seed: int) -> Poses:
     poses = rendered_poses if block.source == "rendering" else real_poses
     return poses(seed, block.category, block.number, block.images)
 
@@ -239,7 +239,7 @@ def _finish(folder: Path, blocks: list[Block], seed: int, size: int) -> None:
     """Write the poses and the pool of backgrounds, and give the images their name."""
     from setsup_papers.abc.pose.datasets.abc_pose_procedural.textures import pool
 
-    poses = [np.stack(_poses_of(block, seed)[:3], axis=1).astype(np.float32) for block in blocks]
+    poses = [np.stack(_draw_poses(block, seed)[:3], axis=1).astype(np.float32) for block in blocks]
     all_poses = np.concatenate(poses)
     for name, array in ((POSES, all_poses), (BACKGROUNDS, pool(seed, min(_POOL, len(all_poses)), 2 * size))):
         with written(folder / name) as fresh, fresh.open("wb") as file:
