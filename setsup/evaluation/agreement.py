@@ -272,14 +272,12 @@ def accuracy(
 
 
 def _rows(rows: npt.ArrayLike, queries: int | None, gallery: int) -> Codes:
-    numbers = np.asarray(rows)
-    if numbers.ndim != 2 or numbers.dtype.kind not in "iu" or (queries is not None and len(numbers) != queries):
-        raise DataError(f"rows must be integers (queries, k), as nearest gives them, not {numbers.shape}")
-    if numbers.size and not -1 <= numbers.min() <= numbers.max() < gallery:
-        raise DataError(
-            f"rows must number the gallery, 0 … {gallery - 1}, or be -1, not {numbers.min()} … {numbers.max()}"
-        )
-    return numbers.astype(np.int64)
+    given = np.asarray(rows)
+    if given.ndim != 2 or given.dtype.kind not in "iu" or (queries is not None and len(given) != queries):
+        raise DataError(f"rows must be integers (queries, k), as nearest gives them, not {given.shape}")
+    if given.size and not -1 <= given.min() <= given.max() < gallery:
+        raise DataError(f"rows must number the gallery, 0 … {gallery - 1}, or be -1, not {given.min()} … {given.max()}")
+    return given.astype(np.int64)
 
 
 def _mean(values: Reals | Bools, queries: int) -> Retrieved:

@@ -136,13 +136,11 @@ def deep_probes(
         networks = DeepNetworks.initial(points.shape[1], sizes, how, seed, device)
         wanted = torch.as_tensor(np.stack([fitted_codes for fitted_codes, _ in dense], axis=1), device=device)
         best, epoch, scores = fit_networks(networks, _tensor(points[rows], device), wanted, how, seed, kind="classes")
-        predicted = np.concatenate(
-            [part.argmax(dim=2).cpu().numpy() for part in outputs(best, _tensor(tested, device))]
-        )
+        guess = np.concatenate([part.argmax(dim=2).cpu().numpy() for part in outputs(best, _tensor(tested, device))])
         for position, at in enumerate(some):
             truth = dense[position][1]
             known = truth >= 0
-            accuracy[at] = (predicted[known, position] == truth[known]).mean()
+            accuracy[at] = (guess[known, position] == truth[known]).mean()
             majority[at] = np.bincount(truth[known]).max() / known.sum()
             held[at], chosen[at] = scores[position], epoch[position]
     return DeepProbes(accuracy, majority, held, chosen)

@@ -73,10 +73,8 @@ def need_no_lookup(method: Any, batch: Mapping[str, Any], embedded: Mapping[str 
         raise _lookup(method)
 
 
-def _same(embeddings: Mapping[str | None, Tensor], other: Mapping[str | None, Tensor]) -> bool:
-    return all(
-        torch.allclose(embeddings[name].float(), other[name].float(), 1e-3, 1e-5, equal_nan=True) for name in other
-    )
+def _same(parts: Mapping[str | None, Tensor], other: Mapping[str | None, Tensor]) -> bool:
+    return all(torch.allclose(parts[name].float(), other[name].float(), 1e-3, 1e-5, equal_nan=True) for name in other)
 
 
 def _lookup(method: Any) -> SetsupError:

@@ -204,9 +204,7 @@ def _need_methods(preset: Preset) -> None:
     calls = {"data": "open(root)", "sampler": "build(dataset, seed)", "method": "build(table, generator)"}
     calls |= dict.fromkeys(("augmentation", "eval_transform"), "build(dataset, seed)")
     parts = [(name, getattr(preset, name), call) for name, call in calls.items()]
-    parts += [
-        (f"the evaluation {name!r}", evaluation, "measure(trained)") for name, evaluation in preset.evaluations.items()
-    ]
+    parts += [(f"the evaluation {name!r}", part, "measure(trained)") for name, part in preset.evaluations.items()]
     for name, part, call in parts:
         if part is None or (isinstance(part, str) and name in ("augmentation", "eval_transform")):
             continue

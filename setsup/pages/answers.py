@@ -145,11 +145,9 @@ class Query:
     def integers(self, name: str, most: int, high: int) -> list[int]:
         """Integers from 0 to a highest one, separated by commas."""
         given = self.text(name, 24 * most).split(",")
-        if len(given) > most or not all(
-            number.isascii() and number.isdigit() and int(number) <= high for number in given
-        ):
+        if len(given) > most or not all(part.isascii() and part.isdigit() and int(part) <= high for part in given):
             raise DataError(f"{name} must be up to {most} integers from 0 to {high:,}, separated by commas")
-        return [int(number) for number in given]
+        return [int(part) for part in given]
 
     def data(self, name: str, longest: int = 8000) -> Any:
         """JSON."""

@@ -8,7 +8,7 @@ import numpy as np
 from setsup.arrays import Rows
 from setsup.factors.factor import Level
 from setsup.factors.table import FactorTable
-from setsup.reports.describe import SetWords, describe, number_words, value_words
+from setsup.reports.describe import SetWords, compared_names, describe, number_words, value_words
 from setsup.samplers import (
     Draw,
     EpisodeSampler,
@@ -37,30 +37,20 @@ def describe_draw(table: FactorTable, draw: Draw, sampler: Sampler | None = None
     """
     # what rows are drawn by weight of varies by that, and is left out
     without = [] if sampler is None else weight_names(sampler.arguments)
-    sets = [
-        _laid_down(table, draw, number, described)
-        for number, described in enumerate(describe(table, draw, None, without))
-    ]
+    sets = [_laid_down(table, draw, number, about) for number, about in enumerate(describe(table, draw, None, without))]
     if sampler is not None:
-        names = [
-            factor.name
-            for factor in table.factors
-            if factor.role not in ("key", "split") and factor.name not in without
-        ]
-        _lay_out(table, draw, sampler, sets, names)
+        _lay_out(table, draw, sampler, sets, compared_names(table, without))
     return {"sets": sets, "weights": "" if sampler is None else weight_words(sampler.arguments.get("weights"))}
 
 
-def _laid_down(table: FactorTable, draw: Draw, number: int, described: SetWords) -> dict[str, Any]:
+def _laid_down(table: FactorTable, draw: Draw, number: int, about: SetWords) -> dict[str, Any]:
     """A set as plain data, of what :func:`describe` says."""
     laid_down: dict[str, Any] = {
         "rows": draw.indices[number],
-        "fixed": {name: value_words(table[name], value) for name, value in described.fixed.items()},
-        "varying": {name: variation.distinct for name, variation in described.varies.items()}
-        if described.members
-        else {},
+        "fixed": {name: value_words(table[name], value) for name, value in about.fixed.items()},
+        "varying": {name: variation.distinct for name, variation in about.varies.items()} if about.members else {},
     }
-    if described.members < len(laid_down["rows"]) and draw.mask is not None:
+    if about.members < len(laid_down["rows"]) and draw.mask is not None:
         laid_down["mask"] = draw.mask[number]
     if draw.canonical is not None:
         laid_down["canonical"] = int(draw.canonical[number])

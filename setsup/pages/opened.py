@@ -46,9 +46,9 @@ class Opening:
         """An expression that opens the dataset."""
         if not self.source:
             return "setsup.open(...)  # the data that this page shows"
-        values = {name: str(option) if isinstance(option, Path) else option for name, option in self.given.items()}
+        values = {name: str(value) if isinstance(value, Path) else value for name, value in self.given.items()}
         return (
-            f"setsup.open({', '.join([repr(self.source), *(f'{name}={option!r}' for name, option in values.items())])})"
+            f"setsup.open({', '.join([repr(self.source), *(f'{name}={value!r}' for name, value in values.items())])})"
         )
 
     def words(self) -> list[str] | None:

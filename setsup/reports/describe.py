@@ -209,16 +209,19 @@ def describe_pairs(
 
     """
     check_arguments(describe_pairs, locals(), DataError)
-    names = [
-        factor.name for factor in table.factors if factor.role not in ("key", "split") and factor.name not in without
-    ]
+    names = compared_names(table, without)
     described = []
     for number, rows in enumerate(draw.indices[:most]):
-        first, second = (table.row(int(row)) for row in rows)
-        described.append(
-            _labelled(draw, number, first, second) if draw.pair_labels else _compared(names, first, second)
-        )
+        values = [table.row(int(row)) for row in rows]
+        described.append(_labelled(draw, number, *values) if draw.pair_labels else _compared(names, *values))
     return described
+
+
+def compared_names(table: FactorTable, without: Sequence[str]) -> list[str]:
+    """Factors in which rows are compared: neither keys nor splits."""
+    return [
+        factor.name for factor in table.factors if factor.role not in ("key", "split") and factor.name not in without
+    ]
 
 
 def _labelled(

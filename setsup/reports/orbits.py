@@ -90,7 +90,7 @@ def orbit_sheet(
     widths = [max(column) for column in zip(*(tracks.widths for tracks in fitted), strict=True)]
     if canonical:
         widths[0] = max(widths[0], text_width(_HEADS[0], NOTES[0][0]))
-    tracks = [Tracks(cell, widths, laid_out.heights) for laid_out in fitted]
+    tracks = [Tracks(cell, widths, track.heights) for track in fitted]
     labels = [[wrap_text(label, _WIDEST, _LABELS, 3) for label in rows] for rows in row_labels]
     written = [line for rows in labels for lines in rows for line in lines]
     front = max((text_width(text, size) + PADDING for text, (size, _) in written), default=0)
@@ -98,15 +98,15 @@ def orbit_sheet(
     heads = [wrap_text(caption, card - 2 * PADDING, CAPTIONS) for caption in captions]
     above = lines_height(wrap_text(_HEADS[0], _WIDEST, NOTES)) + SKIP
     heights = [
-        2 * PADDING + lines_height(head) + above + laid_out.height + SKIP
-        for head, laid_out in zip(heads, tracks, strict=True)
+        2 * PADDING + lines_height(head) + above + track.height + SKIP
+        for head, track in zip(heads, tracks, strict=True)
     ]
     page = Page(card + 2 * MARGIN, sum(heights) + GUTTER * (len(blocks) - 1), title, cell, scale)
     top = page.top
-    for block, head, names, laid_out, height in zip(blocks, heads, labels, tracks, heights, strict=True):
+    for block, head, names, track, height in zip(blocks, heads, labels, tracks, heights, strict=True):
         page.card(MARGIN, top, card, height)
         below = page.write(MARGIN + PADDING, top + PADDING, head) + SKIP
-        _draw_block(page, block, names, laid_out, MARGIN + PADDING, below, front, canonical)
+        _draw_block(page, block, names, track, MARGIN + PADDING, below, front, canonical)
         top += height + GUTTER
     return page.image
 

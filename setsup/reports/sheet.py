@@ -276,18 +276,15 @@ def _drawn(blocks: list[_Block], title: str, plan: _Plan, scale: int, framed: in
     # neighbours begin their images at the same height, however long their captions are
     heads = [max(block.head() for block in row) for row in rows]
     bodies = [
-        max(
-            max(plan.rise(boxes) + block.foot(), plan.before(block))
-            for block, boxes in zip(row, row_boxes, strict=True)
-        )
-        for row, row_boxes in zip(rows, places, strict=True)
+        max(max(plan.rise(boxes) + block.foot(), plan.before(block)) for block, boxes in zip(row, placed, strict=True))
+        for row, placed in zip(rows, places, strict=True)
     ]
     heights = [head + body + 2 * PADDING for head, body in zip(heads, bodies, strict=True)]
     width = 2 * MARGIN + min(across, max(len(blocks), 1)) * (card + GUTTER) - GUTTER
     page = Page(width, sum(heights) + GUTTER * max(len(rows) - 1, 0), title, plan.cell, scale)
     top = page.top
-    for row, row_boxes, head, height in zip(rows, places, heads, heights, strict=True):
-        for number, (block, boxes) in enumerate(zip(row, row_boxes, strict=True)):
+    for row, placed, head, height in zip(rows, places, heads, heights, strict=True):
+        for number, (block, boxes) in enumerate(zip(row, placed, strict=True)):
             left = MARGIN + number * (card + GUTTER)
             page.card(left, top, card, height)
             page.write(left + PADDING, top + PADDING - 2, block.caption)

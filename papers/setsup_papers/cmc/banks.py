@@ -149,9 +149,7 @@ class BankContrast(nn.Module):
         add_up(sums)  # over ranks
         if self.normaliser == "anchor":
             anchors = [anchor for anchor, _ in self.directions]
-            same = torch.tensor(
-                [[anchor == other_anchor for other_anchor in anchors] for anchor in anchors], device=sums.device
-            )
+            same = torch.tensor([[a == b for b in anchors] for a in anchors], device=sums.device)
             sums = same.to(sums.dtype) @ sums
         normalisers = self.images * sums[:, 0] / sums[:, 1]
         if not bool(normalisers.isfinite().all()):

@@ -149,15 +149,12 @@ class LayerProbes:
                 return self._accuracies(trained, views, fit, test, classes, source)
 
             by_layer = trained.part("layers", about | {"source": source}, compute)
-            for layer, accuracies in by_layer.items():
+            for layer, shares in by_layer.items():
                 title = f"{source}: {layer}" if source else layer
-                best = int(np.argmax(accuracies))
-                values |= {
-                    f"{title}: accuracy": accuracies[best],
-                    f"{title}: accuracy of the last epoch": accuracies[-1],
-                }
+                best = int(np.argmax(shares))
+                values |= {f"{title}: accuracy": shares[best], f"{title}: accuracy of the last epoch": shares[-1]}
                 values[f"{title}: best epoch"] = float(best + 1)
-                curves[title] = (list(range(1, len(accuracies) + 1)), accuracies)
+                curves[title] = (list(range(1, len(shares) + 1)), shares)
         return Measured(values=values, curves=curves)
 
     def _known(self, trained: TrainedRun, dataset: "Dataset") -> "Dataset":

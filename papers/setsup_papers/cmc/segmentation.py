@@ -200,14 +200,12 @@ class Segmentation:
         with torch.inference_mode():
             for batch in self._tiles(trained, test):
                 # of the known classes: one pixel told to be unlabelled would add a class without any intersection
-                predicted_classes = 1 + logits(batch)[:, 1:].argmax(1).cpu().numpy()
+                guess = 1 + logits(batch)[:, 1:].argmax(1).cpu().numpy()
                 labels = batch[self.labels].flatten(0, 1).cpu().numpy()
                 known = batch["mask"].flatten().cpu().numpy()
-                confusion += confusion_matrix(labels[known], predicted_classes[known], classes, ignored=_UNLABELLED)
+                confusion += confusion_matrix(labels[known], guess[known], classes, ignored=_UNLABELLED)
                 if len(kept) < _DRAWN:
-                    kept.append(
-                        [method.inputs(batch, [view])[view][0, 0].cpu().numpy(), labels[0], predicted_classes[0]]
-                    )
+                    kept.append([method.inputs(batch, [view])[view][0, 0].cpu().numpy(), labels[0], guess[0]])
         shown, true, predicted = (np.stack(some) for some in zip(*kept, strict=True))
         low, high = np.percentile(shown, (1, 99))
         grey = (255 * ((shown - low) / max(high - low, 1e-6)).clip(0, 1)).astype(np.uint8)

@@ -79,7 +79,7 @@ class ViewsInformation:
             from setsup.evaluation import view_information
 
             first, second = (np.concatenate(some) for some in zip(*self._drawn(trained, dataset, names), strict=True))
-            information = view_information(
+            bound = view_information(
                 first[: self.pairs],
                 second[: self.pairs],
                 steps=self.steps,
@@ -89,12 +89,7 @@ class ViewsInformation:
                 seed=self.pair_seed,
                 device=trained.device,
             )
-            return {
-                "nats": information.nats,
-                "fit": information.fit_nats,
-                "steps": information.steps,
-                "chosen_on": information.chosen_on,
-            }
+            return {"nats": bound.nats, "fit": bound.fit_nats, "steps": bound.steps, "chosen_on": bound.chosen_on}
 
         results = trained.part("information", settings, compute)
         curve = (results["steps"], results["chosen_on"])

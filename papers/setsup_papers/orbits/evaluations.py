@@ -233,10 +233,8 @@ class SampleComplexity:
 
             def compute(images: Any = images, dense: evaluation.Resample = dense) -> Reals:
                 embedded = rows.sample.embedded[images]
-                of_counts = evaluation.accuracy_over_labels(
-                    embedded, rows.labels[images], [dense], self.counts, c=self.c
-                )
-                return np.asarray(of_counts[0])
+                score = evaluation.accuracy_over_labels(embedded, rows.labels[images], [dense], self.counts, c=self.c)
+                return np.asarray(score[0])
 
             results.append(trained.part("sample-complexity", about, compute))
         accuracies = np.array(results)

@@ -157,10 +157,8 @@ class Optimizer:
 
     def __init__(self, networks: DeepNetworks, rate: float) -> None:
         self.networks, self.rate = networks, rate
-        self._first, self._second = (
-            [torch.zeros_like(parameter) for parameter in networks.parameters] for _ in range(2)
-        )
-        self._done = [torch.zeros((), device=parameter.device) for parameter in networks.parameters]
+        self._first, self._second = ([torch.zeros_like(weight) for weight in networks.parameters] for _ in range(2))
+        self._done = [torch.zeros((), device=weight.device) for weight in networks.parameters]
 
     def step(self, points: Tensor, wanted: Tensor, kind: str) -> None:
         """Update all networks by a batch."""
@@ -170,12 +168,10 @@ class Optimizer:
 
     def select(self, which: Tensor) -> "Optimizer":
         """For some of the networks, with their part of the state."""
-        optimizer = Optimizer(self.networks.select(which), self.rate)
-        optimizer._first, optimizer._second = (
-            [moment[which] for moment in some] for some in (self._first, self._second)
-        )
-        optimizer._done = self._done
-        return optimizer
+        chosen = Optimizer(self.networks.select(which), self.rate)
+        chosen._first, chosen._second = ([moment[which] for moment in some] for some in (self._first, self._second))
+        chosen._done = self._done
+        return chosen
 
 
 def fit_networks(

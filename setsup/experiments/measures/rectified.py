@@ -79,10 +79,8 @@ class Rectification(nn.Module):
         rectify: Callable[[Mapping[str, Any]], Any] = self.method.rectify  # type: ignore[assignment]  # not a Tensor
         given = rectify(batch)
         if not isinstance(given, Tensor) or given.shape != seen.shape:
-            shape = tuple(given.shape) if isinstance(given, Tensor) else f"a {type(given).__name__}"
-            raise SetsupError(
-                f"{who} gave {shape} for images {tuple(seen.shape)}: it gives an image of their size each"
-            )
+            form = tuple(given.shape) if isinstance(given, Tensor) else f"a {type(given).__name__}"
+            raise SetsupError(f"{who} gave {form} for images {tuple(seen.shape)}: it gives an image of their size each")
         for name, images in (("the images that it reads", seen), (f"what {who} gives", given)):
             low, high = images.amin().item(), images.amax().item()
             if not -1e-4 <= low <= high <= 1 + 1e-4:

@@ -44,11 +44,9 @@ def _settings_with_total(settings: Any, name: str) -> Iterator[str]:
         return
     if getattr(settings, "needs_total", False):
         yield f"{name} ({type(settings).__name__})" if name else type(settings).__name__
-    for field in fields(settings):
-        if field.metadata.get("setting", True):
-            yield from _settings_with_total(
-                getattr(settings, field.name), f"{name}.{field.name}" if name else field.name
-            )
+    for item in fields(settings):
+        if item.metadata.get("setting", True):
+            yield from _settings_with_total(getattr(settings, item.name), f"{name}.{item.name}" if name else item.name)
 
 
 def _schedulers_with_total(states: Any) -> Iterator[str]:

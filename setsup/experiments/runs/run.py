@@ -199,9 +199,7 @@ class Run:
 
     def difference(self, preset: Preset) -> dict[str, tuple[Any, Any]]:
         """Settings that affect training and differ from those of a preset: setting → (preset's, run's)."""
-        differing = difference(
-            *(training_settings(flatten(settings), self.substitute) for settings in (preset, self.preset))
-        )
+        differing = difference(*(training_settings(flatten(side), self.substitute) for side in (preset, self.preset)))
         return {name: both for name, both in differing.items() if not is_left_to_data(self.description, name, both[0])}
 
     def complete(self, preset: Preset) -> Preset:

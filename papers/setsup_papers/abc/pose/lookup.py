@@ -189,12 +189,10 @@ def _integers(given: npt.ArrayLike, name: str) -> Rows:
 
 
 def _embeddings(given: npt.ArrayLike, name: str) -> Array:
-    embeddings = np.asarray(given)
-    if embeddings.ndim != 2 or 0 in embeddings.shape or embeddings.dtype.kind not in "biuf":
-        raise DataError(
-            f"{name} must be embeddings (n, d) of numbers, at least one, not {embeddings.dtype} {embeddings.shape}"
-        )
-    return embeddings
+    array = np.asarray(given)
+    if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "biuf":
+        raise DataError(f"{name} must be embeddings (n, d) of numbers, at least one, not {array.dtype} {array.shape}")
+    return array
 
 
 def _directions(points: Array, name: str, first: int = 0) -> Floats:

@@ -84,10 +84,7 @@ class DrnetDecoder(nn.Module):
             nn.ConvTranspose2d(before * (1 + skips), after, 4, 2, 1)
             for before, after in pairwise((*reversed(channels), content.image[0]))
         )
-        stages = [
-            nn.Sequential(convolution, nn.BatchNorm2d(convolution.out_channels), nn.LeakyReLU(0.2))
-            for convolution in convolutions
-        ]
+        stages = [nn.Sequential(layer, nn.BatchNorm2d(layer.out_channels), nn.LeakyReLU(0.2)) for layer in convolutions]
         self.stages = nn.ModuleList([*stages, nn.Sequential(last, nn.Sigmoid())])
 
     def forward(self, content: Tensor, maps: Sequence[Tensor], pose: Tensor) -> Tensor:

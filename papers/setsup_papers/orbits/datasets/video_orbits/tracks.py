@@ -35,13 +35,11 @@ def overlap(boxes: npt.ArrayLike, others: npt.ArrayLike) -> Boxes:
     [[1.0, 0.333, 0.0]]
 
     """
-    first = np.asarray(boxes, np.float64).reshape(-1, 1, 4)
-    second = np.asarray(others, np.float64).reshape(1, -1, 4)
-    sides = np.minimum(first[..., 2:], second[..., 2:]) - np.maximum(first[..., :2], second[..., :2])
+    a = np.asarray(boxes, np.float64).reshape(-1, 1, 4)
+    b = np.asarray(others, np.float64).reshape(1, -1, 4)
+    sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
     shared = np.prod(np.maximum(sides, 0), axis=-1)
-    whole = (
-        np.prod(first[..., 2:] - first[..., :2], axis=-1) + np.prod(second[..., 2:] - second[..., :2], axis=-1) - shared
-    )
+    whole = np.prod(a[..., 2:] - a[..., :2], axis=-1) + np.prod(b[..., 2:] - b[..., :2], axis=-1) - shared
     return np.asarray(shared / np.where(whole > 0, whole, 1))
 
 

@@ -108,10 +108,7 @@ def list_blocks(counts: Counts, meshes: Mapping[str, Sequence[str]]) -> list[Blo
         }
         for (source, split), images in sizes.items():
             first = _FIRST[source, split]
-            blocks += [
-                Block(category, source, split, first + index, images_of_block)
-                for index, images_of_block in enumerate(images)
-            ]
+            blocks += [Block(category, source, split, first + index, count) for index, count in enumerate(images)]
             if (source, split) == ("rendering", "train"):
                 named = enumerate(meshes.get(category, ()))
                 blocks += [
