@@ -161,26 +161,30 @@ def _selected(dataset: Dataset, manifest: Manifest | None, split: str | None, wh
 
 
 def manifest_opener(file: Path | str) -> Callable[..., DescribedImages]:
-    """Make the function that opens the dataset of a user's own manifest."""
-    path = expanded(file)
-    manifest = read_manifest(path, own=True)
-
-    def opened(root: Path | str | None = None, size: tuple[int, int] | None = None) -> DescribedImages:
-        return open_described(manifest, _folder_of(path, manifest) if root is None else root, size, own=True)
-
-    return opened
+    """Make the function that opens the dataset of a user's own manifest, which is not read before."""
+    return partial(_open_own, expanded(file))
 
 
-def _folder_of(path: Path, manifest: Manifest) -> Path:
-    """Where the files of a user's own manifest lie, unless another root is given."""
-    return path.parent if manifest.root is None else path.parent / expanded(manifest.root)
+def _open_own(file: Path, root: Path | str | None = None, size: tuple[int, int] | None = None) -> DescribedImages:
+    """Open the dataset of a user's own manifest, whose files lie beside it unless it or the user names a root."""
+    manifest = read_manifest(file, own=True)
+    if root is None:
+        root = file.parent if manifest.root is None else file.parent / expanded(manifest.root)
+    return open_described(manifest, root, size, own=True)
 
 
-def _described_opener(manifest: Manifest) -> Opener:
-    def opened(root: Path | str | None = None, size: tuple[int, int] | None = None) -> DescribedImages:
-        return open_described(manifest, root, size)
+def _open_described(
+    manifest: Manifest, root: Path | str | None = None, size: tuple[int, int] | None = None
+) -> DescribedImages:
+    return open_described(manifest, root, size)
 
-    return opened
+
+def _open_foreign(file: Path, root: Path | str | None = None, size: tuple[int, int] | None = None) -> DescribedImages:
+    """Open the dataset that another package describes."""
+    manifest = read_manifest(file)
+    if manifest.layout is None:
+        raise DataError(f"{file}: layout is missing; a manifest without code says which images and tables there are")
+    return open_described(manifest, root, size)
 
 
 def find_opener(name: str) -> Opener:
@@ -190,12 +194,7 @@ def find_opener(name: str) -> Opener:
     if (entry := foreign_entries().get(name)) is not None:
         return _foreign(entry)
     if (file := foreign_manifests().get(name)) is not None:
-        manifest = read_manifest(file)
-        if manifest.layout is None:
-            raise DataError(
-                f"{file}: layout is missing; a manifest without code says which images and tables there are"
-            )
-        return _described_opener(manifest)
+        return partial(_open_foreign, file)
     if "/" in name or os.path.exists(expanded(name)):
         raise DataError(f"{name} is not the name of a benchmark; open paths and addresses with setsup.open({name!r})")
     raise DataError(f"there is no dataset {name!r}{did_you_mean(name, names())} (`setsup datasets` lists them)")
@@ -245,7 +244,7 @@ def _type(one: Parameter, among: dict[str, Any]) -> Any:
 def _own(name: str) -> Opener:
     manifest = load_manifest(name)
     if manifest.layout is not None:
-        return _described_opener(manifest)
+        return partial(_open_described, manifest)
     adapter = manifest.adapter
     if adapter is None:
         raise DataError(f"setsup has a card of {name!r} but cannot open it yet; `setsup info {name}` shows the card")

@@ -176,6 +176,6 @@ def _check_levels(factors: Sequence[str | Sequence[str]], sets: Sequence[int]) -
     if isinstance(sets, str) or not isinstance(sets, Sequence) or len(sets) != len(factors):
         raise SamplerError(f"sets must list {len(factors)} integers, one for each of factors, not {abbreviate(sets)}")
     return [
-        (check_names(names, "each of factors"), check_sets(count, "each of sets"))
+        (check_names(names, "each of factors"), check_sets(count, f"each of {spell_name('sets')}"))
         for names, count in zip(factors, sets, strict=True)
     ]

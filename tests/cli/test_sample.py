@@ -534,7 +534,10 @@ class TestTable:
         (["--hierarchy", "shape=2", "scale"], ["--hierarchy takes FACTOR=NUMBER"]),
         (["--hierarchy", "shape=2", "scale=1.5"], ["scale=1.5", "an integer"]),
         (["--hierarchy", "shape=2", "scal=3"], ["did you mean 'scale'?"]),
-        (["--hierarchy", "shape=5", "scale=2"], ["5 groups of shape", "at most 4"]),
+        (
+            ["--hierarchy", "shape=5", "scale=2"],
+            ["5 groups of shape", "at most 4", "lower --size or the numbers of --h"],
+        ),
         (["--positive", "shape == anchor.shape"], ["both positive and negative"]),
         (["--positive", "shape == anchor.shap", "--negative", "shape != 'cube'"], ["did you mean 'shape'?", "^^^"]),
         (["--positive", "shape == anchor.shape", "--triplets", "shape"], ["name the orbit, or both"]),
@@ -760,6 +763,10 @@ def test_a_sampler_of_ones_own(setsup: Run, monkeypatch: pytest.MonkeyPatch, nam
         (["--sampler", f"{OWN}:Followers", "--size", 3], "Followers has no argument 'size'"),
         (["--sampler", f"{OWN}:Followers", "--argument", "sets"], "--argument takes"),
         (["--sampler", f"{OWN}:Followers", "--inactive", "shape"], "give only one of"),
+        (
+            ["--sampler", "setsup.samplers:SetSampler", "--argument", 'inactive=["shape"]', "--size", 999999],
+            "lower --size, or pass on_small_group='short'",
+        ),
     ],
 )
 def test_a_sampler_of_ones_own_that_cannot_be_made(setsup: Run, words: list[object], sentence: str) -> None:

@@ -1,5 +1,6 @@
 """Polygons cut into triangles: beside the shoelace formula, a test of points, and a cover without overlap."""
 
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
@@ -140,3 +141,35 @@ def test_a_corner_that_is_there_twice_turns_as_one():
             for more in ([(x, y)], [(x, y), (x, y)], [(x + 4e-16, y - 4e-16)]):
                 again = [*notched[: place + 1], *more, *notched[place + 1 :]]
                 check(again[turn:] + again[:turn], turn)
+
+
+def exact_cover(corners, places):
+    """Areas of the triangles, all positive, over that of their polygon, seen along an axis: exact but for the ratio."""
+    normal = np.abs(np.cross(corners, np.roll(corners, -1, axis=0)).sum(axis=0))
+    seen = [tuple(map(Fraction, corner)) for corner in np.delete(corners, normal.argmax(), axis=1).tolist()]
+    total = sum(a[0] * b[1] - a[1] * b[0] for a, b in pairwise([*seen, seen[0]]))
+    found = Fraction(0)
+    for triangle in places.tolist():
+        a, b, c = (seen[corner] for corner in triangle)
+        found += abs((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+    return float(found / abs(total))
+
+
+@pytest.mark.parametrize("name", [*SHAPES, "notched"])
+def test_corners_that_are_there_twice_but_for_rounding(name):
+    """Corners that meet, and some on sides, of which the coordinates are rounded: then the outline crosses itself."""
+    dice = np.random.default_rng(0)
+    start = SHAPES.get(name, [(0, 0), (4, 0), (4, 3), (2, 1), (0, 3)])
+    for seed in range(40):
+        flat = [np.array(corner, float) for corner in start]
+        for _ in range(3):
+            side = dice.integers(len(flat))
+            share = dice.uniform(0.1, 0.9)
+            flat.insert(side + 1, flat[side] + share * (flat[(side + 1) % len(flat)] - flat[side]))
+        for _ in range(2):
+            corner = dice.integers(len(flat))
+            flat.insert(corner + dice.integers(2), flat[corner] + dice.normal(size=2) * 10.0 ** dice.integers(-10, -6))
+        placed = in_space(np.array(flat), seed).astype(np.float32).astype(float)
+        placed = np.roll(placed, dice.integers(len(placed)), axis=0)
+        places, _ = triangulate(placed, np.arange(len(placed)), np.array([len(placed)]))
+        assert exact_cover(placed, places) == pytest.approx(1, abs=1e-4), seed

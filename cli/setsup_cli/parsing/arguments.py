@@ -16,6 +16,7 @@ from setsup_cli.parsing.values import convert_words
 __all__ = [
     "DEFAULT",
     "OUTPUT",
+    "SOURCE",
     "Checkpoint",
     "Common",
     "Dataset",
@@ -34,6 +35,9 @@ __all__ = [
 
 DEFAULT = "shapes3d-procedural"
 """The dataset of subcommands without a dataset: rendered on demand, no download."""
+
+SOURCE = Group("Source", sort_key=1)
+"""Options that say which data are opened."""
 
 OUTPUT = Group("Output", sort_key=2)
 """Options of the output, last in the help."""
@@ -77,32 +81,40 @@ MaybeDataset = Annotated[
         completer=_names_and_paths,
     ),
 ]
-Root = Annotated[Path | None, option("FOLDER", "Folder of the published files, or an archive of it.")]
+Root = Annotated[Path | None, option("FOLDER", "Folder of the published files, or an archive of it.", group=SOURCE)]
 Split = Annotated[
-    str | None, option("NAME", "A split or subset that `setsup info` lists; its rows are numbered from 0.")
+    str | None,
+    option("NAME", "A split or subset that `setsup info` lists; its rows are numbered from 0.", group=SOURCE),
 ]
 Index = Annotated[
-    str | None, option("URL", "Index of the shards that `setsup index --out` wrote, if it is not in their folder.")
+    str | None,
+    option("URL", "Index of the shards that `setsup index --out` wrote, if it is not in their folder.", group=SOURCE),
 ]
 DatasetOptions = Annotated[
     tuple[str, ...] | None,
-    option("NAME=VALUE ...", "Dataset options, as `setsup info` lists them: size=64,64 margin=0.1."),
+    option("NAME=VALUE ...", "Dataset options, as `setsup info` lists them: size=64,64 margin=0.1.", group=SOURCE),
 ]
-Image = Annotated[str | None, option("COLUMN", "The table's column of image paths or image bytes.")]
+Image = Annotated[str | None, option("COLUMN", "The table's column of image paths or image bytes.", group=SOURCE)]
 Kinds = Annotated[
     tuple[str, ...] | None,
     option(
         "NAME=KIND ...",
         "Kinds of the factors of a table or of images, in place of inferred ones: nominal, ordinal, cyclic, "
         "continuous; ordinal:low,mid,high gives the order of levels.",
+        group=SOURCE,
     ),
 ]
 Pattern = Annotated[
     str | None,
-    option("PATTERN", "Paths of images, with fields that become factors: '{class}/...', '{subject}/{yaw:d}.jpg'."),
+    option(
+        "PATTERN",
+        "Paths of images, with fields that become factors: '{class}/...', '{subject}/{yaw:d}.jpg'.",
+        group=SOURCE,
+    ),
 ]
 Relist = Annotated[
-    bool, flag("List a folder or archive of images again, where the times of its folders do not show changes.")
+    bool,
+    flag("List a folder or archive of images again, where the times of its folders do not show changes.", group=SOURCE),
 ]
 Device = Annotated[str | None, option("cpu|cuda|cuda:N", "Device of the networks.", "a GPU if any")]
 
@@ -142,6 +154,7 @@ class Source(Named):
         option(
             "FILE",
             "CSV, Parquet or JSON lines file in place of a name: a column of image paths, and columns of factors.",
+            group=SOURCE,
         ),
     ] = None
     image: Image = None

@@ -6,7 +6,7 @@ from typing import Annotated, Any, get_args
 
 from cyclopts import Group, Parameter
 
-from setsup_cli.parsing.arguments import OUTPUT, Common, Source
+from setsup_cli.parsing.arguments import OUTPUT, SOURCE, Common, Source
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.sampler_options import FAMILIES, group_fields, option_fields, taken_options
 from setsup_cli.parsing.settings import Setting
@@ -29,7 +29,7 @@ def select_help(subcommand: Subcommand, words: Sequence[str], output: type) -> S
         known = {one[0]: one for one in (*option_fields(), *own["output"])}
         shown = [known[name] for name in _FIRST]
         return subcommand._replace(options=_options(shown, _dataset()), more=_list_groups(groups, own))
-    group = OUTPUT if key == "output" else Group("Source", sort_key=1)
+    group = OUTPUT if key == "output" else SOURCE
     shown = list(group_fields(key)) if key in FAMILIES else [_grouped(one, group) for one in own[key]]
     about = f"Options of {key}: {FAMILIES[key].about}." if key in FAMILIES else f"Options of the {key}."
     more = [("", f"`{subcommand.command} --help` lists all groups.")]

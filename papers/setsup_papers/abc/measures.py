@@ -108,7 +108,7 @@ class DigitStyle:
 
     def _scatter(self, embedded: Array, images: Array) -> "Image":
         """Figure 5a: images of the withheld digit at their two first components."""
-        from setsup.reports.image_scatter import image_scatter
+        from setsup.reports.image_points import image_scatter
 
         shown = embedded[: self.shown]  # the paper's components are those of the images that it shows
         components = evaluation.principal_components(shown, 2)

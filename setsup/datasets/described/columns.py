@@ -9,8 +9,9 @@ import numpy as np
 
 from setsup.arrays import Places
 from setsup.datasets.described.conditions import Encoded, condition_table, names_in
-from setsup.datasets.described.schema import Layout, Type
+from setsup.datasets.described.schema import Layout
 from setsup.datasets.described.texts import Text, read_text
+from setsup.datasets.described.values import Type
 from setsup.errors import DamagedFile
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.members import MemberIndex

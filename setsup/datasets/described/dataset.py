@@ -66,7 +66,7 @@ def open_described(
     """
     size = check_size(size)
     layout = read_layout(manifest)
-    release = find_members(manifest.name, root, layout.holds, layout.archives, parts=layout.parts, own=own)
+    release = find_members(manifest.name, root, layout.holds, layout.archives, own=own)
     places, columns = (_find_listed if layout.tables else _find_named)(release, layout)
     return DescribedImages(manifest, factor_table(columns, layout.sources), MemberImages(release, places), size)
 

@@ -5,26 +5,36 @@ beyond a thousand; names of files stay below the root; conditions are the expres
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
 from setsup.datasets.described.conditions import check_conditions
+from setsup.datasets.described.values import (
+    Type,
+    codes_reader,
+    column_reader,
+    list_reader,
+    named_groups,
+    order_reader,
+    read_condition,
+    read_constants,
+    read_expression,
+    read_forms,
+    read_part,
+    rules_reader,
+    template_reader,
+    types_reader,
+)
 from setsup.errors import FactorError, did_you_mean
 from setsup.factors.factor import Level
 from setsup.files import Manifest, ManifestFactor
 from setsup.files.manifests import validators
 from setsup.files.manifests.strict_yaml import Fields
 
-__all__ = ["Layout", "Source", "Table", "named_groups", "read_layout"]
+__all__ = ["Layout", "Source", "Table", "read_layout"]
 
-_LONGEST = 1000  # characters of an expression
 _MOST_TABLES = 16
 _COMMA_ENDINGS = (".csv", ".tsv")
-_FIELD = re.compile(r"\{([^{}]+)\}")
-_GROUP = re.compile(r"\(\?P?<")
-
-Type = Literal["integer", "number"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +81,6 @@ class Layout:
     images: str | None
     example: str
     archives: tuple[str, ...]
-    parts: str | None
     tables: tuple[Table, ...]
     paths: tuple[str, ...]
     order: Mapping[str, tuple[str, ...] | None]
@@ -90,25 +99,6 @@ class Layout:
         return found
 
 
-def named_groups(pattern: str | None) -> list[str]:
-    """Names of the groups of an expression; ValueError where it is none, or has groups without names, too."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pattern is None:
-        return []
-    text = pa.array([""], pa.large_string())
-    # twice, since it is also compiled within others, which have a size that RE2 allows
-    for whole in (pattern, f"^(?:{pattern})$", f"(?:{pattern})(?:{pattern})"):
-        pc.match_substring_regex(text, whole)
-    if not _GROUP.search(pattern):
-        return []
-    names = [group.name for group in pc.extract_regex(text, f"^(?:{pattern})$").type]
-    if len(set(names)) < len(names):
-        raise ValueError("two groups have one name")
-    return names
-
-
 def read_layout(manifest: Manifest) -> Layout:
     """Check what a manifest says of its images.
 
@@ -122,18 +112,17 @@ def read_layout(manifest: Manifest) -> Layout:
     file = manifest.file or manifest.name
     fields = Fields(manifest.layout, file, "layout")
     tables = tuple(_table(part) for part in fields.parts("tables"))
-    images = fields.get("images", _expression)
+    images = fields.get("images", read_expression)
     columns = _columns_of(fields, images, tables)
     layout = Layout(
         images=images,
         example=fields.get("example", validators.text) or "",
         archives=fields.each("archives", validators.relative),
-        parts=fields.get("parts", _expression),
         tables=tables,
-        paths=fields.get("path", _list_of(_template(columns))) or (),
-        order=fields.get("order", _order(named_groups(images))) or {},
-        types=fields.get("types", _types(columns)) or {},
-        checks=fields.get("checks", _list_of(_condition)) or (),
+        paths=fields.get("path", list_reader(template_reader(columns))) or (),
+        order=fields.get("order", order_reader(named_groups(images))) or {},
+        types=fields.get("types", types_reader(columns)) or {},
+        checks=fields.get("checks", list_reader(read_condition)) or (),
         unique=fields.get("unique", validators.yes) or False,
         sources=tuple(
             _source(Fields(written, file, f"factors[{place}]"), factor, columns)
@@ -211,22 +200,19 @@ def _factor_error(fields: Fields, place: int, key: str, expected: str, value: ob
     return Fields({}, fields.file, f"factors[{place}]").wrong(key, expected, value)
 
 
-# -- parts of a layout -------------------------------------------------------------------------------------------------
-
-
 def _table(fields: Fields) -> Table:
-    files = fields.need("file", _list_of(validators.relative))
+    files = fields.need("file", list_reader(validators.relative))
     separator = fields.get("separator", validators.one_of(("comma", "space")))
     comma = files[0].lower().endswith(_COMMA_ENDINGS) if separator is None else separator == "comma"
     header = fields.get("header", validators.yes)
     table = Table(
         files=files,
-        columns=fields.need("columns", _forms),
+        columns=fields.need("columns", read_forms),
         comma=comma,
         header=comma if header is None else header,
         counted=fields.get("counted", validators.yes) or False,
         key=fields.get("key", validators.text),
-        constants=fields.get("constants", _constants) or {},
+        constants=fields.get("constants", read_constants) or {},
         optional=fields.get("optional", validators.yes) or False,
         line=fields.get("what", validators.text) or "",
     )
@@ -242,171 +228,16 @@ def _source(fields: Fields, factor: ManifestFactor, columns: list[str]) -> Sourc
     levels = factor.levels if isinstance(factor.levels, tuple) else None
     source = Source(
         factor=factor,
-        column=fields.get("from", _one_of(columns)) or factor.name,
-        match=fields.get("match", _part),
-        codes=fields.get("codes", _codes(levels)),
-        rules=fields.get("rules", _rules(levels)) or (),
+        column=fields.get("from", column_reader(columns)) or factor.name,
+        match=fields.get("match", read_part),
+        codes=fields.get("codes", codes_reader(levels)),
+        rules=fields.get("rules", rules_reader(levels)) or (),
     )
     if source.rules and (source.match or source.codes):
         raise fields.wrong("rules", "alone, without match and codes", list(source.rules))
     if not source.rules and source.column not in columns:
         raise fields.wrong("from", f"one of the columns{did_you_mean(source.column, columns)}", source.column)
     return source
-
-
-# -- readers of values -------------------------------------------------------------------------------------------------
-
-
-def _expression(value: Any) -> str:
-    """A regular expression whose groups all have names, or none has."""
-    if not isinstance(value, str) or not value or len(value) > _LONGEST or not value.isprintable():
-        raise ValueError(f"a regular expression of at most {_LONGEST:,} characters")
-    try:
-        named_groups(value)
-    except ValueError as error:  # ArrowInvalid is one
-        why = str(error).removeprefix("Invalid regular expression: ")
-        raise ValueError(f"a regular expression of RE2 ({why})") from None
-    return value
-
-
-def _part(value: Any) -> str:
-    """A regular expression with one group, which is what it takes out of a text."""
-    if not isinstance(value, str) or not value or len(value) > _LONGEST:
-        raise ValueError(f"a regular expression of at most {_LONGEST:,} characters")
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    text = pa.array([""], pa.large_string())
-    try:
-        for whole in (value, f"(?:{value})"):
-            pc.replace_substring_regex(text, whole, r"\1")
-    except ValueError as error:
-        raise ValueError(f"a regular expression of RE2 with a group in parentheses ({error})") from None
-    return value
-
-
-def _list_of(read: Callable[[Any], str]) -> Callable[[Any], tuple[str, ...]]:
-    """Make a reader of one value, or of a list of them."""
-
-    def listed(value: Any) -> tuple[str, ...]:
-        values = value if isinstance(value, list) else [value]
-        if not values:
-            raise ValueError("a text or a list of them")
-        return tuple(read(each) for each in values)
-
-    return listed
-
-
-def _template(columns: list[str]) -> Callable[[Any], str]:
-    """Make a reader of paths with ``{column}`` in them, which stay inside the release."""
-
-    def read(value: Any) -> str:
-        text = validators.text(value)
-        fields = _FIELD.findall(text)
-        plain = _FIELD.sub("x", text)
-        if unknown := [name for name in fields if name not in columns]:
-            raise ValueError(f"a path with columns in braces{did_you_mean(unknown[0], columns)}")
-        if not fields or "{" in plain or "}" in plain:
-            raise ValueError("a path with columns in braces, such as images/{path}")
-        validators.relative(plain)
-        return text
-
-    return read
-
-
-def _forms(value: Any) -> dict[str, str | None]:
-    """Names of columns, with the expression that their values match."""
-    if isinstance(value, list):
-        value = dict.fromkeys(value) if all(isinstance(name, str) for name in value) else None
-    if not isinstance(value, dict) or not value or not all(isinstance(name, str) and name for name in value):
-        raise ValueError("a list of columns, or their names with regular expressions that their values match")
-    return {name: None if form is None else _expression(form) for name, form in value.items()}
-
-
-def _constants(value: Any) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(each, str) for pair in value.items() for each in pair):
-        raise ValueError("names of columns with the text that all rows have")
-    return value
-
-
-def _one_of(columns: list[str]) -> Callable[[Any], str]:
-    def read(value: Any) -> str:
-        if value not in columns:
-            raise ValueError(f"one of the columns{did_you_mean(value, columns)}")
-        return str(value)
-
-    return read
-
-
-def _order(groups: Iterable[str]) -> Callable[[Any], dict[str, tuple[str, ...] | None]]:
-    """Make a reader of groups by which images are sorted, with their values in order or null for their own order."""
-    known = list(groups)
-
-    def read(value: Any) -> dict[str, tuple[str, ...] | None]:
-        if not isinstance(value, dict) or not value or not set(value) <= set(known):
-            raise ValueError(f"named groups of images ({', '.join(known)}), each with its values in order, or null")
-        return {name: None if values is None else validators.words(values) for name, values in value.items()}
-
-    return read
-
-
-def _types(columns: list[str]) -> Callable[[Any], dict[str, Type]]:
-    def read(value: Any) -> dict[str, Type]:
-        if not isinstance(value, dict) or any(each not in ("integer", "number") for each in value.values()):
-            raise ValueError("columns, each with integer or number")
-        if unknown := [name for name in value if name not in columns]:
-            raise ValueError(f"columns{did_you_mean(unknown[0], columns)}")
-        return value
-
-    return read
-
-
-def _condition(value: Any) -> str:
-    text = validators.text(value)
-    if len(text) > _LONGEST:
-        raise ValueError(f"a condition of at most {_LONGEST:,} characters")
-    return text
-
-
-def _codes(levels: tuple[Level, ...] | None) -> Callable[[Any], dict[str, Level | None]]:
-    """Make a reader of what each text stands for: a level, or null for unknown; a list of levels that are the texts."""
-
-    def read(value: Any) -> dict[str, Level | None]:
-        if levels is None:
-            raise ValueError("left out where levels is no list")
-        if isinstance(value, list):
-            value = {each: each for each in value if isinstance(each, str)} if len(value) else None
-        if not isinstance(value, dict) or not all(
-            isinstance(key, str | int) and not isinstance(key, bool) for key in value
-        ):
-            raise ValueError("texts, in quotes where they are no words, each with a level")
-        for level in value.values():
-            if level is not None and not _is_level(level, levels):
-                raise ValueError(f"levels of the factor{did_you_mean(level, levels)}")
-        return {str(key): level for key, level in value.items()}
-
-    return read
-
-
-def _rules(levels: tuple[Level, ...] | None) -> Callable[[Any], tuple[tuple[str, Level], ...]]:
-    """Make a reader of pairs of a condition and the level of the rows for which it is the first that holds."""
-
-    def read(value: Any) -> tuple[tuple[str, Level], ...]:
-        if levels is None:
-            raise ValueError("left out where levels is no list")
-        if not isinstance(value, list) or not all(isinstance(rule, list) and len(rule) == 2 for rule in value):
-            raise ValueError("a list of [condition, level]")
-        for _, level in value:
-            if not _is_level(level, levels):
-                raise ValueError(f"levels of the factor{did_you_mean(level, levels)}")
-        return tuple((_condition(condition), level) for condition, level in value)
-
-    return read
-
-
-def _is_level(value: Any, levels: tuple[Level, ...]) -> bool:
-    """Whether a value is one of the levels, true and 1 told apart."""
-    return any(type(level) is type(value) and level == value for level in levels)
 
 
 def _escaped(name: str) -> str:

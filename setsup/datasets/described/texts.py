@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.described.schema import Table, named_groups
+from setsup.datasets.described.schema import Table
+from setsup.datasets.described.values import named_groups
 from setsup.errors import DamagedFile, did_you_mean
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.members import MemberIndex

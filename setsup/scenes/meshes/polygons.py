@@ -9,6 +9,9 @@ References
 
 """
 
+import math
+import sys
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,7 +24,8 @@ MOST_CORNERS = 1 << 12
 """Corners that a polygon may have which is not convex: the time grows with their square."""
 
 _FLAT = 1e-12
-_SAME = 1e-9
+_ROUNDED = 1e-6
+"""Of the extent of a polygon: more than coordinates of float32, or of six digits, are off by."""
 
 
 def triangulate(points: Reals, corners: Integers, lengths: Integers) -> tuple[Integers, Integers]:
@@ -85,7 +89,7 @@ def _repeats(at: Reals) -> Bools:
     with np.errstate(over="ignore", invalid="ignore"):
         edges = at - np.roll(at, 1, axis=1)
         squares = np.einsum("nki,nki->nk", edges, edges)
-        return np.asarray(squares <= _SAME**2 * squares.sum(axis=1, keepdims=True))
+        return np.asarray(squares <= _ROUNDED**2 * squares.sum(axis=1, keepdims=True))
 
 
 def _plane(at: Reals, normal: Reals) -> Reals:
@@ -101,7 +105,9 @@ def _ears(flat: Reals, reflex: Bools, again: Bools) -> npt.NDArray[np.int64]:
     """Triangles of a polygon that is not convex, (k − 2, 3): ears are cut off until one triangle is left.
 
     An ear is a corner that turns the right way, in whose triangle no other corner lies; corners that only repeat the
-    one before them (`again`) go first. Of a polygon that crosses itself some cut may find none: then any corner goes.
+    one before them (`again`) go first. Where corners are rounded, or meet, a cut may find none: from then on what is
+    nearly flat is an ear, and what nearly lies on its border is not in it. Of a polygon that truly crosses itself some
+    cut may still find none: then any corner goes.
     """
     if len(flat) > MOST_CORNERS:
         raise DataError(
@@ -111,6 +117,7 @@ def _ears(flat: Reals, reflex: Bools, again: Bools) -> npt.NDArray[np.int64]:
     before, after = list(range(-1, len(flat) - 1)), list(range(1, len(flat) + 1))
     before[0], after[-1] = len(flat) - 1, 0
     hollow = reflex.copy()
+    slack = 0.0
     found, at, misses, left = list[tuple[int, int, int]](), 0, 0, len(flat)
     if len(flat) == 4:
         at = int(after[int(np.argmax(reflex))])  # beside the notch
@@ -123,7 +130,10 @@ def _ears(flat: Reals, reflex: Bools, again: Bools) -> npt.NDArray[np.int64]:
             at = following
     while left > 3:
         last, following = before[at], after[at]
-        if misses > left or _is_ear(flat, points, hollow, last, at, following):
+        if misses > left and not slack:
+            extent = max(max(axis) - min(axis) for axis in zip(*points, strict=True))
+            slack, misses = max(_ROUNDED * extent, sys.float_info.min), 0
+        if misses > left or _is_ear(flat, points, hollow, last, at, following, slack):
             found.append((last, at, following))
             after[last], before[following] = following, last
             hollow[at] = False
@@ -140,16 +150,20 @@ def _ears(flat: Reals, reflex: Bools, again: Bools) -> npt.NDArray[np.int64]:
     return np.array(found)
 
 
-def _is_ear(flat: Reals, points: list[tuple[float, float]], hollow: Bools, last: int, at: int, following: int) -> bool:
+def _is_ear(
+    flat: Reals, points: list[tuple[float, float]], hollow: Bools, last: int, at: int, following: int, slack: float
+) -> bool:
     a, b, c = points[last], points[at], points[following]
-    if _turn(a, b, c) <= 0:
-        return False
+    ab, bc, ca = slack * math.dist(a, b), slack * math.dist(b, c), slack * math.dist(c, a)
+    turn = _turn(a, b, c)
+    if abs(turn) <= max(ab, bc, ca) or turn <= 0:
+        return slack > 0 and turn >= -max(ab, bc, ca)
     others = np.flatnonzero(hollow)
     x, y = flat[others].T
     inside = (
-        ((b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]) >= 0)
-        & ((c[0] - b[0]) * (y - b[1]) - (c[1] - b[1]) * (x - b[0]) >= 0)
-        & ((a[0] - c[0]) * (y - c[1]) - (a[1] - c[1]) * (x - c[0]) >= 0)
+        ((b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]) >= ab)
+        & ((c[0] - b[0]) * (y - b[1]) - (c[1] - b[1]) * (x - b[0]) >= bc)
+        & ((a[0] - c[0]) * (y - c[1]) - (a[1] - c[1]) * (x - c[0]) >= ca)
     )
     # corners in the same place, as where a hole is bridged, do not lie within
     return not any(points[other] not in (a, b, c) for other in others[inside].tolist())
