@@ -10,7 +10,7 @@ from setsup.checks import check_integer
 from setsup.errors import SetsupError
 from setsup.factors import FactorTable
 from setsup.samplers import OrbitSampler
-from setsup.samplers.orbits import canonical_rows
+from setsup.samplers.groups.canonical import canonical_rows
 
 __all__ = ["DrawnOrbits", "draw_orbits"]
 
