@@ -102,16 +102,16 @@ def run(options: Options) -> int:
     out = expanded(options.out)
     for file in (_POSES, _SHEET):
         need_writable(out / file)
-    run = opened(options.run, options.preset, options.checkpoint)
-    if run.preset.data is None:
-        raise SetsupError(f"{run.preset.name} trains nothing, so that it has no embeddings")
+    opened_run = opened(options.run, options.preset, options.checkpoint)
+    if opened_run.preset.data is None:
+        raise SetsupError(f"{opened_run.preset.name} trains nothing, so that it has no embeddings")
     boxes = None if options.boxes is None else read_boxes(options.boxes)
     codebook, numbers = _codebook(options)
-    trained = load_trained(run, device=options.device)
+    trained = load_trained(opened_run, device=options.device)
     size = image_size(trained, codebook)
     photographs = open_photographs(options.photographs, boxes, size)
     if not options.json:
-        for line in describe_run(run):
+        for line in describe_run(opened_run):
             say(line)
         objects = f"{len(photographs):,} object{'s' * (len(photographs) != 1)}"
         say(f"{objects}, looked up among {len(codebook):,} rendering{'s' * (len(codebook) != 1)}, on {trained.device}")
@@ -127,11 +127,15 @@ def run(options: Options) -> int:
     except (RuntimeError, ValueError, LookupError) as error:  # what a network raises for images of another size
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(
-            f"the method of {run.folder} cannot embed images of {size[0]} × {size[1]}: {reason}"
+            f"the method of {opened_run.folder} cannot embed images of {size[0]} × {size[1]}: {reason}"
         ) from error
     lines = _lines(photographs, poses, numbers)
     folder = _write(out, lines, _sheet(photographs, codebook, poses, options), force=options.force)
-    about: dict[str, Any] = {"run": str(run.folder), "checkpoint": run.chosen or "last", "codebook": codebook.name}
+    about: dict[str, Any] = {
+        "run": str(opened_run.folder),
+        "checkpoint": opened_run.chosen or "last",
+        "codebook": codebook.name,
+    }
     about |= {"renderings": len(codebook), "poses": [dict(zip(_HEADS, line, strict=True)) for line in lines]}
     if options.json:
         show_json(about | {"files": {"poses": str(folder / _POSES), "sheet": str(folder / _SHEET)}})

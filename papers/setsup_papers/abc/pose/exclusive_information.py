@@ -160,7 +160,7 @@ class ExclusiveInformation(LightningModule):
     def _main_loss(self, maps: list[Tensor], shared: list[Tensor], exclusive: list[Tensor]) -> Tensor:
         codes = [torch.cat(both, 1) for both in zip(shared[::-1], exclusive, strict=True)]
         whole, places = information_losses(self.statistics, maps, codes)
-        logits = [choose_network(self.discriminators, which)(logit).float() for which, logit in enumerate(codes)]
+        logits = [choose_network(self.discriminators, which)(code).float() for which, code in enumerate(codes)]
         independence = torch.stack([functional.softplus(-logit).mean() for logit in logits]).sum()
         for name, term in (("global", whole), ("local", places), ("independence", independence)):
             self.log(name, term)
