@@ -10,6 +10,8 @@ import pytest
 from PIL import Image
 
 import setsup as library
+from setsup_cli.parsing.own_samplers import find_class
+from setsup_cli.suggestions import sampler_call
 
 Run = Callable[..., Any]
 FILES = ("draws.jsonl", "draws.npz", "sheet.png")
@@ -752,6 +754,16 @@ def test_a_sampler_of_ones_own(setsup: Run, monkeypatch: pytest.MonkeyPatch, nam
     assert json.loads(lines[0])["sampler"]["arguments"] == {"sets": 5, "apart": 3, "seed": 2}
     again = setsup("sample", "--sampler", name, "--replay", "setsup-samples/draws.jsonl", "--out", "b", "--json")
     assert again.json["draws"][0]["indices"] == rows.tolist()
+
+
+@pytest.mark.parametrize("name", [f"{OWN}:Followers", "own_sampler:Followers"])
+def test_the_python_of_a_sampler_of_ones_own_makes_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.syspath_prepend(OWN.parent)
+    table = library.load("shapes3d-procedural").factors
+    sampler = find_class(name)(table, sets=5, apart=3)
+    again = eval(sampler_call(sampler, "table"), {"table": table})  # noqa: S307
+    assert again.to_dict() == sampler.to_dict()
+    assert (again[7].indices == sampler[7].indices).all()
 
 
 @pytest.mark.parametrize(
