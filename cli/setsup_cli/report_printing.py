@@ -49,9 +49,9 @@ def print_report(filled: "FilledReport", looked: str | None) -> None:
 
 def _print_values(filled: "FilledReport") -> None:
     """A line for each way a row was run, or a column where the values of a line are too many."""
-    from setsup.experiments.report.cells import heads_of, table_rows
+    from setsup.experiments.report.cells import table_heads, table_rows
 
-    columns, heads, lines = filled.columns, heads_of(filled), table_rows(filled)
+    columns, heads, lines = filled.columns, table_heads(filled), table_rows(filled)
     width = get_terminal_size().columns if sys.stdout.isatty() else _PIPED
     labels, what, *values = (list(cells) for cells in zip(heads, *lines, strict=True))
     words = [word for cell in what for word in cell.split(" ")]  # only what was run may be broken into lines

@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections.abc import Sequence
-from inspect import signature
+from inspect import getfile, signature
 from typing import TYPE_CHECKING
 
 from setsup_cli.parsing.arguments import Common
@@ -46,4 +46,14 @@ def sampler_call(sampler: "Sampler", table: str) -> str:
     if given.get("stream") == kind.__name__:
         del given["stream"]
     words = [table, *(f"{name}={write_literal(one)}" for name, one in given.items())]
-    return f"setsup.{kind.__name__}({', '.join(words)})"
+    return f"{_class_expression(kind)}({', '.join(words)})"
+
+
+def _class_expression(kind: "type[Sampler]") -> str:
+    """An expression of Python that gives the class of a sampler, which may lie in the user's own file."""
+    package, _, module = kind.__module__.partition(".")
+    if package == "setsup":
+        return f"setsup.{kind.__name__}"
+    if module:
+        return f"__import__('importlib').import_module({kind.__module__!r}).{kind.__name__}"
+    return f"__import__('runpy').run_path({getfile(kind)!r})[{kind.__name__!r}]"

@@ -10,9 +10,9 @@ mirror plane, and the smallest that change under any turn, or mirror image that 
 import argparse
 
 from setsup_papers.abc.pose.datasets.abc_pose.factors import CATEGORIES
-from setsup_papers.abc.pose.datasets.abc_pose_procedural.models import model_of
+from setsup_papers.abc.pose.datasets.abc_pose_procedural.models import draw_model
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.symmetry import asymmetries, views_around
-from setsup_papers.abc.pose.datasets.abc_pose_procedural.writing import Counts, blocks_of
+from setsup_papers.abc.pose.datasets.abc_pose_procedural.writing import Counts, list_blocks
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
         options.add_argument(f"--{name}", type=int, default=usual, help="as of `setsup prepare abc-pose-procedural`")
     asked = options.parse_args()
     counts = {name: max(1, getattr(asked, name)) for name in ("models", "codebook", "real", "tests")}
-    blocks = blocks_of(Counts(**counts, views=1, size=64), {})
+    blocks = list_blocks(Counts(**counts, views=1, size=64), {})
     for category in CATEGORIES:
         for source, split, some in (
             ("rendering", "train", asked.models),
@@ -36,7 +36,7 @@ def main() -> None:
                 if (block.category, block.source, block.split) == (category, source, split) and some
             ]
             if numbers:
-                found = [asymmetries(views_around(model_of(asked.seed, category, number))) for number in numbers]
+                found = [asymmetries(views_around(draw_model(asked.seed, category, number))) for number in numbers]
                 mirror, other = max(one[0] for one in found), min(one[1] for one in found)
                 print(f"{category}, {split}, {source}: {len(numbers)} models, {mirror:.4f}, {other:.3f}", flush=True)
 

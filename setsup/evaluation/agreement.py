@@ -61,13 +61,13 @@ def precision(right: npt.ArrayLike, known: npt.ArrayLike | None = None) -> Retri
 
     """
     check_arguments(precision, locals(), DataError)
-    found = np.asarray(right)
-    counted = np.ones(len(found), dtype=np.bool_) if known is None else np.asarray(known)
-    if found.ndim != 2 or 0 in found.shape or found.dtype != np.bool_:
-        raise DataError(f"right must be truth values (queries, k), not {found.dtype} {found.shape}")
-    if counted.shape != (len(found),) or counted.dtype != np.bool_:
-        raise DataError(f"known must be one truth value for each of {len(found):,} queries, not {counted.shape}")
-    return _mean(found.mean(axis=1)[counted], len(found))
+    truths = np.asarray(right)
+    counted = np.ones(len(truths), dtype=np.bool_) if known is None else np.asarray(known)
+    if truths.ndim != 2 or 0 in truths.shape or truths.dtype != np.bool_:
+        raise DataError(f"right must be truth values (queries, k), not {truths.dtype} {truths.shape}")
+    if counted.shape != (len(truths),) or counted.dtype != np.bool_:
+        raise DataError(f"known must be one truth value for each of {len(truths):,} queries, not {counted.shape}")
+    return _mean(truths.mean(axis=1)[counted], len(truths))
 
 
 def matches(
@@ -114,7 +114,7 @@ def matches(
     check_arguments(matches, locals(), DataError)
     factors = check_factors(query_factors, len(np.asarray(query_factors)), "query factors")
     others = check_factors(gallery_factors, len(np.asarray(gallery_factors)), "gallery factors")
-    found = _rows(rows, len(factors), len(others))
+    numbers = _rows(rows, len(factors), len(others))
     if factors.shape[1] != others.shape[1]:
         raise DataError(
             f"queries have {factors.shape[1]} factors and the gallery {others.shape[1]}; give the same ones"
@@ -124,7 +124,7 @@ def matches(
             if not 0 <= column < factors.shape[1]:
                 raise SetsupError(f"{name} names factor {column}, and factors are numbered 0 … {factors.shape[1] - 1}")
             check_integer(value, f"the {name} of factor {column}", SetsupError, 0 if name == "tolerance" else 2)
-    wanted, got = factors[:, None, :], others[np.maximum(found, 0)]
+    wanted, got = factors[:, None, :], others[np.maximum(numbers, 0)]
     apart = np.abs(wanted - got)
     for column, length in (period or {}).items():
         if max(factors[:, column].max(initial=-1), others[:, column].max(initial=-1)) >= length:
@@ -133,7 +133,7 @@ def matches(
     limits = np.zeros(factors.shape[1], dtype=np.int64)
     for column, value in (tolerance or {}).items():
         limits[column] = value
-    return np.asarray((apart <= limits) & (wanted >= 0) & (got >= 0) & (found >= 0)[..., None])
+    return np.asarray((apart <= limits) & (wanted >= 0) & (got >= 0) & (numbers >= 0)[..., None])
 
 
 def vote(rows: npt.ArrayLike, gallery_labels: npt.ArrayLike) -> Codes:
@@ -164,12 +164,12 @@ def vote(rows: npt.ArrayLike, gallery_labels: npt.ArrayLike) -> Codes:
     """
     check_arguments(vote, locals(), DataError)
     labels = check_labels(gallery_labels, len(np.asarray(gallery_labels)), "gallery labels")
-    found = _rows(rows, None, len(labels))
-    voted = np.where(found >= 0, labels[np.maximum(found, 0)], -1)
-    most = np.zeros(len(found), dtype=np.int64)
-    winner = np.full(len(found), -1, dtype=np.int64)
-    for place in range(found.shape[1]):
-        label = voted[:, place]
+    numbers = _rows(rows, None, len(labels))
+    voted = np.where(numbers >= 0, labels[np.maximum(numbers, 0)], -1)
+    most = np.zeros(len(numbers), dtype=np.int64)
+    winner = np.full(len(numbers), -1, dtype=np.int64)
+    for column in range(numbers.shape[1]):
+        label = voted[:, column]
         count = np.where(label >= 0, (voted == label[:, None]).sum(axis=1), 0)
         better = count > most
         most[better], winner[better] = count[better], label[better]
@@ -218,14 +218,14 @@ def mean_average_precision(
     reals, others = check_embeddings(queries, "queries"), check_embeddings(gallery, "gallery")
     wanted = check_labels(query_labels, len(reals), "query labels")
     labels = check_labels(gallery_labels, len(others), "gallery labels")
-    found = np.full(len(reals), np.nan)
+    precisions = np.full(len(reals), np.nan)
     for block, order in rank(reals, others, metric=metric, own=own, never=never):
         mine = wanted[block][:, None]
         right = (labels[np.maximum(order, 0)] == mine) & (order >= 0) & (mine >= 0)
         share = np.cumsum(right, axis=1) / np.arange(1, order.shape[1] + 1)
         total = right.sum(axis=1)
-        found[block] = np.where(total > 0, (share * right).sum(axis=1) / np.maximum(total, 1), np.nan)
-    return _mean(found[~np.isnan(found)], len(reals))
+        precisions[block] = np.where(total > 0, (share * right).sum(axis=1) / np.maximum(total, 1), np.nan)
+    return _mean(precisions[~np.isnan(precisions)], len(reals))
 
 
 def accuracy(
@@ -272,12 +272,12 @@ def accuracy(
 
 
 def _rows(rows: npt.ArrayLike, queries: int | None, gallery: int) -> Codes:
-    found = np.asarray(rows)
-    if found.ndim != 2 or found.dtype.kind not in "iu" or (queries is not None and len(found) != queries):
-        raise DataError(f"rows must be integers (queries, k), as nearest gives them, not {found.shape}")
-    if found.size and not -1 <= found.min() <= found.max() < gallery:
-        raise DataError(f"rows must number the gallery, 0 … {gallery - 1}, or be -1, not {found.min()} … {found.max()}")
-    return found.astype(np.int64)
+    given = np.asarray(rows)
+    if given.ndim != 2 or given.dtype.kind not in "iu" or (queries is not None and len(given) != queries):
+        raise DataError(f"rows must be integers (queries, k), as nearest gives them, not {given.shape}")
+    if given.size and not -1 <= given.min() <= given.max() < gallery:
+        raise DataError(f"rows must number the gallery, 0 … {gallery - 1}, or be -1, not {given.min()} … {given.max()}")
+    return given.astype(np.int64)
 
 
 def _mean(values: Reals | Bools, queries: int) -> Retrieved:

@@ -52,9 +52,9 @@ def slack(points: Reals, others: Reals) -> Reals:
 
 def exact(points: Reals, others: Reals, query: npt.NDArray[np.intp], row: npt.NDArray[np.intp]) -> Reals:
     """‖q − g‖² of pairs, from differences."""
-    found = np.empty(len(query))
+    distances = np.empty(len(query))
     step = max(1, _BLOCK // points.shape[1])
     for start in range(0, len(query), step):
         part = slice(start, start + step)
-        found[part] = ((points[query[part]] - others[row[part]]) ** 2).sum(axis=1)
-    return found
+        distances[part] = ((points[query[part]] - others[row[part]]) ** 2).sum(axis=1)
+    return distances

@@ -96,12 +96,12 @@ def group_accuracy(correct: npt.ArrayLike, table: FactorTable, groups: Iterable[
         )
     if not len(table):
         raise DataError("there is no row to be right or wrong about")
-    found = table.group_by(list(groups))
-    of_rows = found.of_rows()
+    grouped = table.group_by(list(groups))
+    of_rows = grouped.of_rows()
     known = of_rows >= 0
-    rows = np.bincount(of_rows[known], minlength=len(found))
+    rows = np.bincount(of_rows[known], minlength=len(grouped))
     if not known.any():
         raise DataError("every row is of no group: its factors are unknown")
-    accuracy = np.bincount(of_rows[known], right[known].astype(np.float64), minlength=len(found)) / rows
-    names = tuple(found.describe(table, group) for group in range(len(found)))
+    accuracy = np.bincount(of_rows[known], right[known].astype(np.float64), minlength=len(grouped)) / rows
+    names = tuple(grouped.describe(table, group) for group in range(len(grouped)))
     return GroupAccuracy(float(right.mean()), float(accuracy.min()), names, accuracy, rows)

@@ -118,10 +118,10 @@ def check_columns(embeddings: Any, factors: Any, least: int, what: str) -> Colum
 
 def check_scales(sigma: Any) -> Reals:
     """Check scales of noise: () or (s,) float64, non-negative."""
-    found = check_array(sigma, "sigma", SetsupError, np.float64)
-    if found.ndim > 1 or not found.size or not (np.isfinite(found) & (found >= 0)).all():
+    scales = check_array(sigma, "sigma", SetsupError, np.float64)
+    if scales.ndim > 1 or not scales.size or not (np.isfinite(scales) & (scales >= 0)).all():
         raise SetsupError(f"sigma is a number, or a list of numbers, from 0 on, not {abbreviate(sigma)}")
-    return found
+    return scales
 
 
 def draw_normal(key: int, word: int, shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> torch.Tensor:

@@ -132,17 +132,17 @@ def deep_probes(
     for some in _alike(codes):
         rows = np.flatnonzero(codes[:, some[0]] >= 0)
         dense = [_dense(codes[rows, at], test_codes[:, at], at) for at in some]
-        sizes = [1 + max(int(one.max()), int(other.max(initial=-1))) for one, other in dense]
+        sizes = [1 + max(int(fitted_codes.max()), int(other.max(initial=-1))) for fitted_codes, other in dense]
         networks = DeepNetworks.initial(points.shape[1], sizes, how, seed, device)
-        wanted = torch.as_tensor(np.stack([one for one, _ in dense], axis=1), device=device)
+        wanted = torch.as_tensor(np.stack([fitted_codes for fitted_codes, _ in dense], axis=1), device=device)
         best, epoch, scores = fit_networks(networks, _tensor(points[rows], device), wanted, how, seed, kind="classes")
-        told = np.concatenate([part.argmax(dim=2).cpu().numpy() for part in outputs(best, _tensor(tested, device))])
-        for place, at in enumerate(some):
-            truth = dense[place][1]
+        guess = np.concatenate([part.argmax(dim=2).cpu().numpy() for part in outputs(best, _tensor(tested, device))])
+        for position, at in enumerate(some):
+            truth = dense[position][1]
             known = truth >= 0
-            accuracy[at] = (told[known, place] == truth[known]).mean()
+            accuracy[at] = (guess[known, position] == truth[known]).mean()
             majority[at] = np.bincount(truth[known]).max() / known.sum()
-            held[at], chosen[at] = scores[place], epoch[place]
+            held[at], chosen[at] = scores[position], epoch[position]
     return DeepProbes(accuracy, majority, held, chosen)
 
 
@@ -207,8 +207,8 @@ def landmark_error(
     networks = DeepNetworks.initial(points.shape[1], [wanted.shape[1]], how, seed, device)
     numbers = _tensor(wanted, device)[:, None]
     best, _, _ = fit_networks(networks, _tensor(points, device), numbers, how, seed, kind="l1")
-    told = np.concatenate([part[:, 0].cpu().numpy() for part in outputs(best, _tensor(tested, device))])
-    return float(np.abs(told - truth).mean())
+    predicted = np.concatenate([part[:, 0].cpu().numpy() for part in outputs(best, _tensor(tested, device))])
+    return float(np.abs(predicted - truth).mean())
 
 
 def _training(width: int, layers: int, rate: float, batch: int, epochs: int, patience: int) -> Training:
@@ -233,10 +233,10 @@ def _points(embeddings: npt.ArrayLike, test: npt.ArrayLike, normalize: bool) -> 
 
 def _alike(codes: Codes) -> list[list[int]]:
     """Factors that are known in the same rows, which are fitted together."""
-    found: dict[bytes, list[int]] = {}
+    by_known: dict[bytes, list[int]] = {}
     for at in range(codes.shape[1]):
-        found.setdefault((codes[:, at] >= 0).tobytes(), []).append(at)
-    return list(found.values())
+        by_known.setdefault((codes[:, at] >= 0).tobytes(), []).append(at)
+    return list(by_known.values())
 
 
 def _dense(fit: Codes, test: Codes, at: int) -> tuple[Codes, Codes]:
@@ -251,9 +251,9 @@ def _dense(fit: Codes, test: Codes, at: int) -> tuple[Codes, Codes]:
     every = np.concatenate([levels, np.setdiff1d(test[test >= 0], levels)])
     order = np.argsort(every)
     known = test >= 0
-    found = np.full(len(test), -1, np.int64)
-    found[known] = order[np.searchsorted(every[order], test[known])]
-    return dense.astype(np.int64), found
+    test_dense = np.full(len(test), -1, np.int64)
+    test_dense[known] = order[np.searchsorted(every[order], test[known])]
+    return dense.astype(np.int64), test_dense
 
 
 def _tensor(values: Any, device: str) -> torch.Tensor:

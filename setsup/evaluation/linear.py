@@ -117,7 +117,7 @@ def linear_classifier(
     """
     check_arguments(linear_classifier, locals(), DataError)
     check_choice(loss, _LOSSES, "loss", SetsupError)
-    candidates = [check_number(one, "c", SetsupError, positive=True) for one in c]
+    candidates = [check_number(candidate, "c", SetsupError, positive=True) for candidate in c]
     fit = _rows(embeddings, labels, copies, "embeddings")
     test = _rows(test_embeddings, test_labels, (), "test embeddings")
     _check_dimensions(fit.points[0], test.points[0])
@@ -133,15 +133,15 @@ def linear_classifier(
         away = held_out(len(dense), seed, dense)
         kept = [points[~away] for points in fit.points]
         shares = tuple(
-            float((_fit(loss, one, kept, dense[~away]).predict(fit.points[0][away]) == dense[away]).mean())
-            for one in candidates
+            float((_fit(loss, candidate, kept, dense[~away]).predict(fit.points[0][away]) == dense[away]).mean())
+            for candidate in candidates
         )
-        chosen = min(one for one, share in zip(candidates, shares, strict=True) if share == max(shares))
-    place = np.minimum(np.searchsorted(names, test.labels), len(names) - 1)
-    wanted = np.where(names[place] == test.labels, place, -1)
-    told = _fit(loss, chosen, fit.points, dense).predict(test.points[0])
+        chosen = min(candidate for candidate, share in zip(candidates, shares, strict=True) if share == max(shares))
+    position = np.minimum(np.searchsorted(names, test.labels), len(names) - 1)
+    wanted = np.where(names[position] == test.labels, position, -1)
+    predicted = _fit(loss, chosen, fit.points, dense).predict(test.points[0])
     return LinearProbe(
-        accuracy=float((told == wanted).mean()),
+        accuracy=float((predicted == wanted).mean()),
         majority=float((wanted == np.bincount(dense).argmax()).mean()),
         c=chosen,
         held_out=shares,

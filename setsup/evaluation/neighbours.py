@@ -103,8 +103,8 @@ def neighbour_information(
                 values = _parted(values[:, None], seed, "neighbours ties of factors")
                 nats[at] = _continuous(some, values, count, advance)
             advance(int(np.count_nonzero(~known)))
-    found = table.information(nats)
-    return Information(found.nats, found.ceilings, found.left_out + alone)
+    information = table.information(nats)
+    return Information(information.nats, information.ceilings, information.left_out + alone)
 
 
 def _continuous(points: Reals, values: Reals, count: int, advance: Advance) -> float:
@@ -114,7 +114,7 @@ def _continuous(points: Reals, values: Reals, count: int, advance: Advance) -> f
     total = 0.0
     for start in range(0, len(points), _CHUNK):
         rows = slice(start, start + _CHUNK)
-        away = _short_of(joint, both[rows], count)
+        away = _radius_below(joint, both[rows], count)
         near = _within(tree, points[rows], away)
         level = _within(line, values[rows], away)
         total += float((digamma(near) + digamma(level)).sum())  # both counts have the row itself
@@ -137,14 +137,14 @@ def _discrete(points: Reals, values: Reals, count: int, advance: Advance) -> tup
         inside, k = cKDTree(points[rows]), min(count, len(rows) - 1)
         for start in range(0, len(rows), _CHUNK):
             some = points[rows[start : start + _CHUNK]]
-            away = _short_of(inside, some, k)
+            away = _radius_below(inside, some, k)
             near = _within(tree, some, away)  # the row itself stands for the k-th neighbour
             total += float((digamma(k) - digamma(len(rows)) - digamma(near)).sum())
             advance(len(some))
     return float(digamma(len(points)) + total / len(points)), alone
 
 
-def _short_of(tree: Any, points: Reals, count: int) -> Reals:
+def _radius_below(tree: Any, points: Reals, count: int) -> Reals:
     """Radius just short of the neighbour of that number, so that neither it nor any at its distance counts."""
     distances = np.asarray(tree.query(points, [count + 1], p=np.inf, workers=-1)[0])
     return np.asarray(np.nextafter(distances[:, 0], 0))

@@ -104,8 +104,8 @@ def one_shot_accuracy(
         nearest, unclear = _nearest(about, column, slack(centred, gallery))
         split, query = np.nonzero(unclear & is_query)
         nearest[split, query] = _nearest_by_sums(points, drawn[split], query + start)
-        told = np.take_along_axis(of_image[drawn], nearest, axis=1)
-        right += np.count_nonzero((told == of_image[block]) & is_query, axis=1)
+        predicted = np.take_along_axis(of_image[drawn], nearest, axis=1)
+        right += np.count_nonzero((predicted == of_image[block]) & is_query, axis=1)
         queries += np.count_nonzero(is_query, axis=1)
     if not queries.all():
         raise DataError(
@@ -122,9 +122,9 @@ def _nearest(about: Reals, column: Codes, doubt: Reals) -> tuple[Codes, Bools]:
     least = about[column[:, 0]]
     second = np.full_like(least, np.inf)
     nearest = np.zeros(least.shape, dtype=np.int64)
-    for place in range(1, column.shape[1]):
-        other = about[column[:, place]]
-        np.copyto(nearest, place, where=other < least)
+    for position in range(1, column.shape[1]):
+        other = about[column[:, position]]
+        np.copyto(nearest, position, where=other < least)
         np.minimum(second, np.maximum(least, other), out=second)
         np.minimum(least, other, out=least)
     second -= least
@@ -133,25 +133,25 @@ def _nearest(about: Reals, column: Codes, doubt: Reals) -> tuple[Codes, Bools]:
 
 def _nearest_by_sums(points: Reals, labelled: Codes, query: Codes) -> Codes:
     """Place of the nearest of some labelled images (m, k) to each query (m,), the first of equal ones."""
-    found = np.empty(len(query), dtype=np.int64)
+    nearest = np.empty(len(query), dtype=np.int64)
     step = max(1, _BLOCK // labelled.shape[1])
     for start in range(0, len(query), step):
         some = labelled[start : start + step]
         queries = np.repeat(query[start : start + step], labelled.shape[1])
-        found[start : start + step] = (
+        nearest[start : start + step] = (
             exact(points, points, queries, some.reshape(-1)).reshape(some.shape).argmin(axis=1)
         )
-    return found
+    return nearest
 
 
 def _check_labelled(labelled: npt.ArrayLike, labels: Codes) -> Codes:
     """Labelled images (resplits, k) int64 of different classes."""
-    found = np.asarray(labelled)
-    if found.ndim != 2 or 0 in found.shape or found.dtype.kind not in "iu":
-        raise DataError(f"labelled must be integers (resplits, classes), not {found.dtype} {found.shape}")
-    if found.min() < 0 or found.max() >= len(labels):
-        raise DataError(f"labelled must number images, 0 … {len(labels) - 1}, not {found.min()} … {found.max()}")
-    of_drawn = np.sort(labels[found], axis=1)
+    images = np.asarray(labelled)
+    if images.ndim != 2 or 0 in images.shape or images.dtype.kind not in "iu":
+        raise DataError(f"labelled must be integers (resplits, classes), not {images.dtype} {images.shape}")
+    if images.min() < 0 or images.max() >= len(labels):
+        raise DataError(f"labelled must number images, 0 … {len(labels) - 1}, not {images.min()} … {images.max()}")
+    of_drawn = np.sort(labels[images], axis=1)
     if (twice := (of_drawn[:, 1:] == of_drawn[:, :-1]).any(axis=1)).any():
         raise DataError(f"re-split {int(np.argmax(twice))} has two labelled images of one class: draw one per class")
-    return found.astype(np.int64)
+    return images.astype(np.int64)

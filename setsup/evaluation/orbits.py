@@ -146,11 +146,11 @@ def orbit_distances(embeddings: npt.ArrayLike, orbits: npt.ArrayLike) -> OrbitDi
         distances = _distances(reals[block], reals)
         same = own[block, None] == own
         later = np.arange(len(reals)) > np.arange(start, start + len(distances))[:, None]  # each pair once
-        for place, wanted in enumerate((same, ~same)):
-            parts[place].append(distances[wanted & later])
-            np.add.at(sums[place], own[block], np.where(wanted, distances, 0).sum(axis=1, dtype=np.float64))
-    found = [np.sort(np.concatenate(part)) for part in parts]
-    within, between = map(_summary, found)
+        for kind, wanted in enumerate((same, ~same)):
+            parts[kind].append(distances[wanted & later])
+            np.add.at(sums[kind], own[block], np.where(wanted, distances, 0).sum(axis=1, dtype=np.float64))
+    sorted_parts = [np.sort(np.concatenate(part)) for part in parts]
+    within, between = map(_summary, sorted_parts)
     with np.errstate(invalid="ignore", divide="ignore"):
         within_each = sums[0] / (sizes * (sizes - 1))
         between_each = sums[1] / (sizes * (len(reals) - sizes))
@@ -158,7 +158,7 @@ def orbit_distances(embeddings: npt.ArrayLike, orbits: npt.ArrayLike) -> OrbitDi
         within=within,
         between=between,
         ratio=within.mean / between.mean if between.mean else float("nan"),
-        auc=_closer(*found),
+        auc=_closer(*sorted_parts),
         orbits=names,
         sizes=sizes.astype(np.int64),
         within_each=within_each,

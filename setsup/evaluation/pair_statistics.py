@@ -84,8 +84,8 @@ class PairStatistics(nn.Module):
         """Scores (n, m) of all pairs of views (n, C, h, w) and (m, C, h, w); those of one image are the diagonal."""
         # the first dense layer of two vectors is a sum, so that it is computed once for each image
         both = self.one(self.first(first))[:, None] + self.other(self.second(second))[None]
-        found: Tensor = self.rest(both)[..., 0]
-        return found
+        scores: Tensor = self.rest(both)[..., 0]
+        return scores
 
 
 def donsker_varadhan(scores: Tensor) -> Tensor:
@@ -229,8 +229,8 @@ def _bound(network: PairStatistics, views: list[Tensor], rows: Rows) -> float:
     number = torch.from_numpy(rows).to(views[0].device)
     for start in range(0, len(number), _SCORED):
         for other in range(0, len(number), _SCORED):
-            one, two = number[start : start + _SCORED], number[other : other + _SCORED]
-            scores = network(views[0][one], views[1][two]).double()
+            firsts, seconds = number[start : start + _SCORED], number[other : other + _SCORED]
+            scores = network(views[0][firsts], views[1][seconds]).double()
             if start == other:
                 own.append(scores.diagonal().clone())
                 scores.fill_diagonal_(-torch.inf)
@@ -240,12 +240,12 @@ def _bound(network: PairStatistics, views: list[Tensor], rows: Rows) -> float:
 
 
 def _checked(view: Any, name: str) -> Tensor:
-    found = check_array(view, name, DataError, np.float32)
-    if found.ndim != 4 or 0 in found.shape or min(found.shape[2:]) < 8:
-        raise DataError(f"{name} must be (n, channels, height, width) of 8 × 8 pixels or more, not {found.shape}")
-    if not np.isfinite(found).all():
+    images = check_array(view, name, DataError, np.float32)
+    if images.ndim != 4 or 0 in images.shape or min(images.shape[2:]) < 8:
+        raise DataError(f"{name} must be (n, channels, height, width) of 8 × 8 pixels or more, not {images.shape}")
+    if not np.isfinite(images).all():
         raise DataError(f"{name} has numbers that are not finite: leave those images out, or fill them")
-    return torch.from_numpy(np.ascontiguousarray(found))
+    return torch.from_numpy(np.ascontiguousarray(images))
 
 
 def _parts(count: int, key: int) -> tuple[Rows, Rows, Rows]:

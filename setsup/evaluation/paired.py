@@ -85,29 +85,29 @@ def paired_tests(
     if not others:
         raise DataError("there is no method to compare with the reference: give one or more")
     known = _check(reference, "the reference", None)
-    found = {}
+    tests = {}
     for name, accuracies in others.items():
         differences = _check(accuracies, name, len(known)) - known
         t, p = _test(differences)
         corrected = min(1.0, p * len(others))
-        found[name] = PairedTest(float(differences.mean()), t, p, corrected, corrected < level)
-    return found
+        tests[name] = PairedTest(float(differences.mean()), t, p, corrected, corrected < level)
+    return tests
 
 
 def _test(differences: Reals) -> tuple[float, float]:
     """Statistic and two-sided p of the mean of differences being 0."""
     if (differences == differences[0]).all():  # no variance: scipy divides by 0
         return (0.0, 1.0) if differences[0] == 0 else (float(np.copysign(np.inf, differences[0])), 0.0)
-    found = imported("scipy.stats", "train").ttest_1samp(differences, 0.0)
-    return float(found.statistic), float(found.pvalue)
+    tested = imported("scipy.stats", "train").ttest_1samp(differences, 0.0)
+    return float(tested.statistic), float(tested.pvalue)
 
 
 def _check(accuracies: npt.ArrayLike, name: str, resplits: int | None) -> Reals:
-    found = np.asarray(accuracies)
-    if found.ndim != 1 or found.dtype.kind not in "iuf" or len(found) < 2:
-        raise DataError(f"{name} must have one number for each of two re-splits or more, not {found.shape}")
-    if resplits is not None and len(found) != resplits:
-        raise DataError(f"{name} has {len(found):,} re-splits and the reference {resplits:,}: use the same ones")
-    if not np.isfinite(found).all():
-        raise DataError(f"{name}: re-split {int(np.argmin(np.isfinite(found)))} is not finite")
-    return found.astype(np.float64)
+    numbers = np.asarray(accuracies)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iuf" or len(numbers) < 2:
+        raise DataError(f"{name} must have one number for each of two re-splits or more, not {numbers.shape}")
+    if resplits is not None and len(numbers) != resplits:
+        raise DataError(f"{name} has {len(numbers):,} re-splits and the reference {resplits:,}: use the same ones")
+    if not np.isfinite(numbers).all():
+        raise DataError(f"{name}: re-split {int(np.argmin(np.isfinite(numbers)))} is not finite")
+    return numbers.astype(np.float64)

@@ -60,7 +60,7 @@ def nearest_pixels(queries: npt.ArrayLike, features: npt.ArrayLike) -> NearestPi
     [[1, 1], [0, 0]]
 
     """
-    wanted, candidates = (np.asarray(one, dtype=np.float64) for one in (queries, features))
+    wanted, candidates = (np.asarray(array, dtype=np.float64) for array in (queries, features))
     if wanted.ndim != 2 or candidates.ndim != 3 or wanted.shape[1] != candidates.shape[2] or not candidates.size:
         raise DataError(
             f"queries are (q, D) and features (h, w, D), not {wanted.shape} and {candidates.shape}: give the features "
@@ -74,16 +74,16 @@ def nearest_pixels(queries: npt.ArrayLike, features: npt.ArrayLike) -> NearestPi
     middle = flat.mean(axis=0)  # differences of large squares would be rounded
     wanted, flat = wanted - middle, flat - middle
     lengths = np.square(flat).sum(axis=1)
-    best, place = np.full(len(wanted), np.inf), np.zeros(len(wanted), dtype=np.int64)
+    best, position = np.full(len(wanted), np.inf), np.zeros(len(wanted), dtype=np.int64)
     step = max(1, _DISTANCES // max(len(wanted), 1))
     for start in range(0, len(flat), step):
         apart = lengths[start : start + step] - 2 * (wanted @ flat[start : start + step].T)
         first = apart.argmin(axis=1)
-        found = np.take_along_axis(apart, first[:, None], axis=1)[:, 0]
-        nearer = found < best
-        best[nearer], place[nearer] = found[nearer], first[nearer] + start
-    distances = np.linalg.norm(wanted - flat[place], axis=1)
-    return NearestPixels(np.stack([place % width, place // width], axis=1), distances)
+        least = np.take_along_axis(apart, first[:, None], axis=1)[:, 0]
+        nearer = least < best
+        best[nearer], position[nearer] = least[nearer], first[nearer] + start
+    distances = np.linalg.norm(wanted - flat[position], axis=1)
+    return NearestPixels(np.stack([position % width, position // width], axis=1), distances)
 
 
 def mutual_pixels(first: npt.ArrayLike, second: npt.ArrayLike, *, step: int = 4, back: float = 2.0) -> PixelPairs:
@@ -117,13 +117,13 @@ def mutual_pixels(first: npt.ArrayLike, second: npt.ArrayLike, *, step: int = 4,
 
     """
     check_integer(step, "step", DataError, 1)
-    one, other = (np.asarray(features, dtype=np.float64) for features in (first, second))
-    if one.ndim != 3 or other.ndim != 3 or one.shape[2] != other.shape[2]:
-        raise DataError(f"features of two images are (h, w, D) with one D, not {one.shape} and {other.shape}")
-    across, down = (np.arange(min(step // 2, side - 1), side, step) for side in (one.shape[1], one.shape[0]))
+    maps1, maps2 = (np.asarray(features, dtype=np.float64) for features in (first, second))
+    if maps1.ndim != 3 or maps2.ndim != 3 or maps1.shape[2] != maps2.shape[2]:
+        raise DataError(f"features of two images are (h, w, D) with one D, not {maps1.shape} and {maps2.shape}")
+    across, down = (np.arange(min(step // 2, side - 1), side, step) for side in (maps1.shape[1], maps1.shape[0]))
     grid = np.stack(np.meshgrid(across, down), axis=-1).reshape(-1, 2)
-    there = nearest_pixels(one[grid[:, 1], grid[:, 0]], other).places
-    again = nearest_pixels(other[there[:, 1], there[:, 0]], one).places
+    there = nearest_pixels(maps1[grid[:, 1], grid[:, 0]], maps2).places
+    again = nearest_pixels(maps2[there[:, 1], there[:, 0]], maps1).places
     kept = np.hypot(*(again - grid).T) <= back
     count = int(kept.sum())
     return PixelPairs(
@@ -165,13 +165,13 @@ def edge_pixels(instances: npt.ArrayLike, depth: npt.ArrayLike, *, change: float
     numbers, far = np.asarray(instances), np.asarray(depth, dtype=np.float64)
     if numbers.ndim != 2 or numbers.shape != far.shape:
         raise DataError(f"instances and depth are (h, w) of one view, not {numbers.shape} and {far.shape}")
-    found = np.zeros(numbers.shape, dtype=np.bool_)
+    edges = np.zeros(numbers.shape, dtype=np.bool_)
     for first, second in ((np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:-1], np.s_[1:])):
         near = np.minimum(far[first], far[second])
         changes = (numbers[first] != numbers[second]) | (np.abs(far[first] - far[second]) > change * near)
-        found[first] |= changes
-        found[second] |= changes
-    return found
+        edges[first] |= changes
+        edges[second] |= changes
+    return edges
 
 
 def separation(values: npt.ArrayLike, truths: npt.ArrayLike) -> float:
@@ -201,9 +201,9 @@ def separation(values: npt.ArrayLike, truths: npt.ArrayLike) -> float:
 
     """
     metrics: Any = imported("sklearn.metrics", "train")
-    true, found = np.asarray(truths, dtype=np.bool_), np.asarray(values, dtype=np.float64)
-    if found.ndim != 1 or found.shape != true.shape or not np.isfinite(found).all():
-        raise DataError(f"values are a finite number for each truth, (n,), not {found.shape} for {true.shape}")
+    true, scores = np.asarray(truths, dtype=np.bool_), np.asarray(values, dtype=np.float64)
+    if scores.ndim != 1 or scores.shape != true.shape or not np.isfinite(scores).all():
+        raise DataError(f"values are a finite number for each truth, (n,), not {scores.shape} for {true.shape}")
     if true.all() or not true.any():
         return float("nan")
-    return float(metrics.roc_auc_score(true, found))
+    return float(metrics.roc_auc_score(true, scores))

@@ -127,8 +127,8 @@ def probe_information(
     how: dict[str, Any] = {"steps": steps, "batch": batch, "rate": rate, "times": _TESTED}
     costs, right[columns] = train_probes([table.points], probes, _WIDTHS, **how, sigma=float(scale), device=device)
     nats[columns] = [_entropy(probe) for probe in probes] - costs
-    found = table.information(nats)
-    return ProbeInformation(found.nats, found.ceilings, found.left_out, right)
+    information = table.information(nats)
+    return ProbeInformation(information.nats, information.ceilings, information.left_out, right)
 
 
 def _classes(table: Columns, at: int) -> npt.NDArray[np.int64]:

@@ -113,8 +113,8 @@ def logistic_probe(
     1.0
 
     """
-    for what, given in (("embeddings", embeddings), ("labels", labels)):
-        check_array(given, what, DataError)
+    for title, given in (("embeddings", embeddings), ("labels", labels)):
+        check_array(given, title, DataError)
     reals, weight = check_embeddings(embeddings), _penalty(penalty, above=True)
     classes = check_labels(labels, len(reals))
     known = classes >= 0
@@ -174,8 +174,8 @@ def ridge_probe(
     1.0
 
     """
-    for what, given in (("embeddings", embeddings), ("values", values)):
-        check_array(given, what, DataError)
+    for title, given in (("embeddings", embeddings), ("values", values)):
+        check_array(given, title, DataError)
     reals, weight = check_embeddings(embeddings), _penalty(penalty, above=False)
     given = np.asarray(values)
     if given.shape != (len(reals),) or given.dtype.kind not in "iufb" or np.isinf(given).any():
@@ -187,7 +187,7 @@ def ridge_probe(
     if is_integer(folds) and folds > len(reals):
         raise DataError(f"{len(reals)} rows are too few for {folds} folds; give more rows, or fewer folds")
     fold = assign_folds(len(reals), folds, seed)
-    found = np.empty(folds)
+    r2 = np.empty(folds)
     for which in range(folds):
         test = fold == which
         if not np.ptp(wanted[test]):
@@ -196,8 +196,8 @@ def ridge_probe(
                 "give more rows, or fewer folds"
             )
         missed = wanted[test] - fit_ridge(reals[~test], wanted[~test], weight).predict(reals[test])
-        found[which] = 1 - (missed**2).sum() / ((wanted[test] - wanted[test].mean()) ** 2).sum()
-    return Regressed(float(found.mean()), found, int((~known).sum()))
+        r2[which] = 1 - (missed**2).sum() / ((wanted[test] - wanted[test].mean()) ** 2).sum()
+    return Regressed(float(r2.mean()), r2, int((~known).sum()))
 
 
 def _penalty(penalty: float, above: bool) -> float:

@@ -47,20 +47,22 @@ def check_disjoint(
 
     """
     check_arguments(check_disjoint, locals(), DataError)
-    one, other = np.asarray(first), np.asarray(second)
-    for name, part in zip(names, (one, other), strict=True):
+    orbits1, orbits2 = np.asarray(first), np.asarray(second)
+    for name, part in zip(names, (orbits1, orbits2), strict=True):
         if part.ndim not in (1, 2) or part.dtype.kind not in "iub":
             raise DataError(f"orbits of {name} must be integers (n,) or (n, k), not {part.dtype} {part.shape}")
-    if one.shape[1:] != other.shape[1:]:
-        raise DataError(f"orbits of {names[0]} and {names[1]} are by other factors: {one.shape} and {other.shape}")
-    both = np.concatenate([one, other])
+    if orbits1.shape[1:] != orbits2.shape[1:]:
+        raise DataError(
+            f"orbits of {names[0]} and {names[1]} are by other factors: {orbits1.shape} and {orbits2.shape}"
+        )
+    both = np.concatenate([orbits1, orbits2])
     codes = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
-    shared = np.intersect1d(codes[: len(one)], codes[len(one) :])
+    shared = np.intersect1d(codes[: len(orbits1)], codes[len(orbits1) :])
     if len(shared):
         orbit = both[np.argmax(codes == shared[0])]
-        words = f"{len(shared):,} orbit{'s are' if len(shared) > 1 else ' is'} in both"
+        counted = f"{len(shared):,} orbit{'s are' if len(shared) > 1 else ' is'} in both"
         raise DataError(
-            f"orbit {tuple(orbit.tolist()) if orbit.ndim else orbit} is in {names[0]} and in {names[1]} ({words}): "
+            f"orbit {tuple(orbit.tolist()) if orbit.ndim else orbit} is in {names[0]} and in {names[1]} ({counted}): "
             "split by orbit, not by image"
         )
 
@@ -116,8 +118,8 @@ def draw_parts(
     check_integer(resplits, "resplits", SetsupError, 1)
     of_image = check_known(groups, len(np.asarray(labels)), "groups")
     classes = check_known(labels, len(of_image), "labels")
-    names, place, dense = np.unique(of_image, return_index=True, return_inverse=True)
-    of_group = classes[place]
+    names, first_image, dense = np.unique(of_image, return_index=True, return_inverse=True)
+    of_group = classes[first_image]
     if (mixed := of_group[dense] != classes).any():
         image = int(np.argmax(mixed))
         raise DataError(
@@ -192,7 +194,7 @@ def draw_labelled(
     order = np.argsort(dense, kind="stable")
     keys = fold(stream_key(seed, "draw_labelled"), np.arange(resplits, dtype=np.uint64))
     bits = fold(keys[:, None], np.arange(len(classes), dtype=np.uint64))
-    found = np.empty((resplits, len(classes)), dtype=np.int64)
+    labelled = np.empty((resplits, len(classes)), dtype=np.int64)
     for label, name in enumerate(classes):
         own = order[dense[order] == label]
         if part is None:
@@ -200,7 +202,7 @@ def draw_labelled(
             drawable = own[allowed[own]]
             if not len(drawable):
                 raise DataError(f"class {name} has no candidate among its {len(own):,} images: allow others")
-            found[:, label] = drawable[below_few(bits[:, label], len(drawable))]
+            labelled[:, label] = drawable[below_few(bits[:, label], len(drawable))]
             continue
         for split in range(resplits):
             inside = own[part[split, own]]
@@ -210,31 +212,31 @@ def draw_labelled(
                 raise DataError(
                     f"class {name} has no candidate among its {len(inside):,} images of re-split {split}: allow others"
                 )
-            found[split, label] = drawable[below_few(bits[split, label], len(drawable))]
-    return found
+            labelled[split, label] = drawable[below_few(bits[split, label], len(drawable))]
+    return labelled
 
 
 def check_known(codes: npt.ArrayLike, rows: int, name: str) -> Codes:
     """Codes (n,) int64 of which none is unknown."""
-    found = check_labels(codes, rows, name)
+    known = check_labels(codes, rows, name)
     if not rows:
         raise DataError(f"there are no images: {name} are empty")
-    if (unknown := found < 0).any():
+    if (unknown := known < 0).any():
         raise DataError(
             f"{name}: that of image {int(np.argmax(unknown))} is unknown (-1; {int(unknown.sum()):,} of {rows:,}): "
             "leave such images out"
         )
-    return found
+    return known
 
 
 def check_mask(mask: npt.ArrayLike | None, shape: Sequence[int], name: str) -> Bools:
     """Booleans of a shape; all True where there is no mask."""
     if mask is None:
         return np.ones(shape, dtype=np.bool_)
-    found = np.asarray(mask)
-    if found.shape != tuple(shape) or not (found.dtype == np.bool_ or np.isin(found, (0, 1)).all()):
-        raise DataError(f"{name} must be booleans {tuple(shape)}, not {found.dtype} {found.shape}")
-    return found.astype(np.bool_)
+    kept = np.asarray(mask)
+    if kept.shape != tuple(shape) or not (kept.dtype == np.bool_ or np.isin(kept, (0, 1)).all()):
+        raise DataError(f"{name} must be booleans {tuple(shape)}, not {kept.dtype} {kept.shape}")
+    return kept.astype(np.bool_)
 
 
 def _check_class(label: int, orbits: Codes, split: int | None) -> None:

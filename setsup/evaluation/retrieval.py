@@ -78,7 +78,7 @@ def nearest(
     points, others = _check_pair(queries, gallery, metric)
     check_integer(k, "k", SetsupError, 1)
     kept = min(k, len(others))
-    found = np.full((len(points), k), -1, dtype=np.int64)
+    nearest_rows = np.full((len(points), k), -1, dtype=np.int64)
     distances = np.full((len(points), k), np.inf)
     doubt = slack(points, others)
     for block, barred in _blocks(len(points), len(others), own, never):
@@ -90,11 +90,11 @@ def nearest(
         sums = exact(points[block], others, query, row)
         order = np.lexsort((row, sums, query))
         query, row, sums = query[order], row[order], sums[order]
-        place = np.arange(len(query)) - np.searchsorted(query, query)
-        near_by = place < kept
-        at = query[near_by] + block.start, place[near_by]
-        found[at], distances[at] = row[near_by], sums[near_by]
-    return found, distances if metric == "l2sq" else distances / 2
+        position = np.arange(len(query)) - np.searchsorted(query, query)
+        near_by = position < kept
+        at = query[near_by] + block.start, position[near_by]
+        nearest_rows[at], distances[at] = row[near_by], sums[near_by]
+    return nearest_rows, distances if metric == "l2sq" else distances / 2
 
 
 def rank(

@@ -83,30 +83,30 @@ def draw_resamples(
     classes = np.unique(of_image)
     if len(classes) < 2:
         raise DataError(f"the images are of {len(classes)} class, and a classifier needs two or more")
-    names, place, dense = np.unique(orbit, return_index=True, return_inverse=True)
-    if (mixed := of_image[place][dense] != of_image).any():
+    names, first_image, dense = np.unique(orbit, return_index=True, return_inverse=True)
+    if (mixed := of_image[first_image][dense] != of_image).any():
         image = int(np.argmax(mixed))
         raise DataError(
-            f"orbit {orbit[image]} has images of the classes {of_image[place][dense[image]]} and {of_image[image]}: "
-            "an orbit has one"
+            f"orbit {orbit[image]} has images of the classes {of_image[first_image][dense[image]]} and "
+            f"{of_image[image]}: an orbit has one"
         )
     key = int(stream_key(seed, "draw_resamples"))
-    found = []
+    resamples_drawn = []
     for resample in range(resamples):
         keys = [int(fold(fold(key, resample), int(label))) for label in classes]
-        halves = [_halves(one, label, of_image, dense) for one, label in zip(keys, classes, strict=True)]
+        halves = [_halves(class_key, label, of_image, dense) for class_key, label in zip(keys, classes, strict=True)]
         sides = []
-        for side, count, words in ((0, most, "for the fit: reduce most"), (1, test, "for the test: reduce test")):
+        for side, count, purpose in ((0, most, "for the fit: reduce most"), (1, test, "for the test: reduce test")):
             images = []
-            for one, label, half in zip(keys, classes, halves, strict=True):
+            for class_key, label, half in zip(keys, classes, halves, strict=True):
                 if len(half[side]) < count:
                     raise DataError(
-                        f"class {label} has {len(half[side])} images {words} from {count}, or leave the class out"
+                        f"class {label} has {len(half[side])} images {purpose} from {count}, or leave the class out"
                     )
-                images.append(half[side][_order(one, 1 + side, len(half[side]))[:count]])
+                images.append(half[side][_order(class_key, 1 + side, len(half[side]))[:count]])
             sides.append(np.stack(images))
-        found.append(Resample(*sides))
-    return found
+        resamples_drawn.append(Resample(*sides))
+    return resamples_drawn
 
 
 def accuracy_over_labels(
@@ -165,7 +165,7 @@ def accuracy_over_labels(
     of_image = check_known(labels, len(points), "labels")
     if not len(resamples) or not len(counts):
         raise SetsupError(f"there are {len(resamples)} resamples and {len(counts)} counts: give one or more of each")
-    found = np.empty((len(resamples), len(counts)))
+    accuracies = np.empty((len(resamples), len(counts)))
     for row, drawn in enumerate(resamples):
         if max(drawn.train.max(), drawn.test.max()) >= len(points):
             raise DataError(f"resample {row} has image {max(drawn.train.max(), drawn.test.max())} of {len(points):,}")
@@ -174,8 +174,8 @@ def accuracy_over_labels(
             check_integer(count, "a count", SetsupError, 1, drawn.train.shape[1])
             fit = drawn.train[:, :count].reshape(-1)
             of_fit, of_test = (points[fit], of_image[fit]), (points[test], of_image[test])
-            found[row, column] = linear_classifier(*of_fit, *of_test, loss="squared_hinge", c=(c,)).accuracy
-    return found
+            accuracies[row, column] = linear_classifier(*of_fit, *of_test, loss="squared_hinge", c=(c,)).accuracy
+    return accuracies
 
 
 def _halves(key: int, label: int, labels: Codes, orbits: Codes) -> tuple[Codes, Codes]:

@@ -74,22 +74,22 @@ def confusion_matrix(
     """
     check_arguments(confusion_matrix, locals(), DataError)
     count = check_integer(classes, "classes", SetsupError, 1)
-    true, told = np.asarray(labels), np.asarray(predicted)
-    if true.shape != told.shape or true.dtype.kind not in "iub" or told.dtype.kind not in "iub":
+    true, guesses = np.asarray(labels), np.asarray(predicted)
+    if true.shape != guesses.shape or true.dtype.kind not in "iub" or guesses.dtype.kind not in "iub":
         raise DataError(
-            f"labels and predicted are integers of one shape, not {true.dtype} {true.shape} and {told.dtype} "
-            f"{told.shape}"
+            f"labels and predicted are integers of one shape, not {true.dtype} {true.shape} and {guesses.dtype} "
+            f"{guesses.shape}"
         )
     kept = np.ones(true.shape, bool) if ignored is None else true != ignored
-    one, other = true[kept].astype(np.int64), told[kept].astype(np.int64)
-    for name, codes in (("labels", one), ("predicted", other)):
+    labelled, guessed = true[kept].astype(np.int64), guesses[kept].astype(np.int64)
+    for name, codes in (("labels", labelled), ("predicted", guessed)):
         if codes.size and not 0 <= codes.min() <= codes.max() < count:
             wrong = codes.min() if codes.min() < 0 else codes.max()
             raise DataError(
                 f"{name} have the number {wrong}, and there are {count} classes, from 0 on: give ignored={wrong} if "
                 "such pixels are not to be counted"
             )
-    return np.bincount(one * count + other, minlength=count * count).reshape(count, count)
+    return np.bincount(labelled * count + guessed, minlength=count * count).reshape(count, count)
 
 
 def segmentation_scores(confusion: npt.ArrayLike) -> SegmentationScores:

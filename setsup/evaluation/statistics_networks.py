@@ -282,15 +282,15 @@ def statistics_step(
 
 def initial(seed: int, dimension: int) -> list[torch.Tensor]:
     """Weights and biases that every network starts with, float32, inputs × outputs."""
-    key, found = stream_key(seed, "mine weights"), []
+    key, parameters = stream_key(seed, "mine weights"), []
     widths = [dimension + 1, *[_WIDTH] * _HIDDEN, 1]
     for at, (into, out) in enumerate(pairwise(widths)):
-        found += [draw_glorot(key, at, (into, out), into + out), torch.zeros(1, out)]
-    return found[:-1]
+        parameters += [draw_glorot(key, at, (into, out), into + out), torch.zeros(1, out)]
+    return parameters[:-1]
 
 
 def drawn(seed: int, step: int, steps: int, batch: int, rows: int) -> Draws:
     """Row numbers among those known, and orders of the batch, (steps, batch) each, from a step on."""
-    words = np.arange(step, step + steps, dtype=np.uint64)
-    slots = fold(fold(stream_key(seed, "mine rows"), words)[:, None], np.arange(batch, dtype=np.uint64))
-    return randint_below(slots, rows), leading(fold(stream_key(seed, "mine orders"), words), batch, batch)
+    numbers = np.arange(step, step + steps, dtype=np.uint64)
+    slots = fold(fold(stream_key(seed, "mine rows"), numbers)[:, None], np.arange(batch, dtype=np.uint64))
+    return randint_below(slots, rows), leading(fold(stream_key(seed, "mine orders"), numbers), batch, batch)

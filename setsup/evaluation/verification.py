@@ -166,7 +166,7 @@ def identity_retrieval(
 
 def _findable(identity: Codes, levels: Codes) -> npt.NDArray[np.bool_]:
     """Whether the gallery of each query (n,) has an image of its identity."""
-    found = np.zeros(len(identity), dtype=np.bool_)
+    findable = np.zeros(len(identity), dtype=np.bool_)
     order = np.argsort(identity, kind="stable")
     bounds = np.flatnonzero(np.diff(identity[order])) + 1
     for own in np.split(order, bounds):
@@ -176,8 +176,8 @@ def _findable(identity: Codes, levels: Codes) -> npt.NDArray[np.bool_]:
             barred = some[:, None] == own
             for column in levels.T:
                 barred |= (column[some][:, None] == column[own]) & (column[own] >= 0)
-            found[some] = ~barred.all(axis=1)
-    return found
+            findable[some] = ~barred.all(axis=1)
+    return findable
 
 
 def _blocks(rows: int) -> Iterator[slice]:
@@ -192,9 +192,9 @@ def _blocks(rows: int) -> Iterator[slice]:
 def _wanted(identity: Codes, block: slice, same: bool) -> npt.NDArray[np.bool_]:
     """Pairs of one kind of rows of a block with later rows, as a mask (block, rows from its first one on)."""
     mine, others = identity[block], identity[block.start :]
-    found = (mine[:, None] == others) if same else (mine[:, None] != others)
-    found[:, : len(mine)] &= np.triu(np.ones((len(mine), len(mine)), dtype=np.bool_), 1)
-    return np.asarray(found)
+    wanted = (mine[:, None] == others) if same else (mine[:, None] != others)
+    wanted[:, : len(mine)] &= np.triu(np.ones((len(mine), len(mine)), dtype=np.bool_), 1)
+    return np.asarray(wanted)
 
 
 def _held_distances(points: Reals, identity: Codes, same: bool) -> Iterator[Reals]:
@@ -230,8 +230,8 @@ def _twice_below(points: Reals, identity: Codes, held: Reals, same: bool) -> Ite
         twice = 2 * int(below[~unclear].sum())
         if unclear.any():
             doubtful = ordered[unclear]
-            place = np.minimum(np.searchsorted(doubtful, values), len(doubtful) - 1)
-            pair = np.flatnonzero(wanted)[doubtful[place] == values]
+            position = np.minimum(np.searchsorted(doubtful, values), len(doubtful) - 1)
+            pair = np.flatnonzero(wanted)[doubtful[position] == values]
             query, row = np.divmod(pair, wanted.shape[1])
             sums = exact(points[block], points[block.start :], query, row)
             twice += int(np.searchsorted(held, sums).sum() + np.searchsorted(held, sums, "right").sum())

@@ -46,8 +46,8 @@ def within_set_variance(embeddings: npt.ArrayLike, labels: npt.ArrayLike) -> flo
     0.3
 
     """
-    for what, given in (("embeddings", embeddings), ("labels", labels)):
-        check_array(given, what, DataError)
+    for title, given in (("embeddings", embeddings), ("labels", labels)):
+        check_array(given, title, DataError)
     reals = check_embeddings(embeddings)
     codes = check_labels(labels, len(reals))
     reals, codes = reals[codes >= 0], codes[codes >= 0]

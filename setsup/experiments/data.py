@@ -76,18 +76,18 @@ class Data:
         if substitute and self.substitute is None:
             raise SetsupError(f"{self.name} has no substitute: omit --substitute and fetch the published files")
         if substitute and self.substitute is not None:
-            found = opening.open(self.substitute, root, split or self.split, self.where)
+            dataset = opening.open(self.substitute, root, split or self.split, self.where)
         else:
             kind = opening.find_kind(self.name)
             options = {} if kind in _WRITTEN else dict(self.options)
             if isinstance(options.get("kinds"), tuple | list):  # as a run's settings keep a mapping
                 options["kinds"] = dict(options["kinds"])
-            found = opening.open(self.name, root, split or self.split, self.where, kind=kind, **options)
-        if self.where is not None and not len(found):
-            raise DataError(f"no row of {found.name} satisfies {self.where!r}: give another --data.where")
+            dataset = opening.open(self.name, root, split or self.split, self.where, kind=kind, **options)
+        if self.where is not None and not len(dataset):
+            raise DataError(f"no row of {dataset.name} satisfies {self.where!r}: give another --data.where")
         if self.modalities is not None:
-            fetch_request(found, [], self.modalities)  # checks the names
-        return found
+            fetch_request(dataset, [], self.modalities)  # checks the names
+        return dataset
 
 
 def is_lost(name: str) -> bool:
@@ -106,11 +106,11 @@ def explain_missing(who: str, name: str, missing: Mapping[str, str]) -> Iterator
     try:
         yield
     except DataError as error:
-        told = missing.get(name)
-        if told is None or not is_lost(name):
+        advice = missing.get(name)
+        if advice is None or not is_lost(name):
             raise
-        what = "it is for data of your own" if name == YOURS else f"there is no {name} here"
-        raise DataError(f"{who} has no data: {what}; {told}") from error
+        problem = "it is for data of your own" if name == YOURS else f"there is no {name} here"
+        raise DataError(f"{who} has no data: {problem}; {advice}") from error
 
 
 def shared_modalities(data: Data | None, dataset: "Dataset") -> tuple[str, ...] | None:
@@ -125,8 +125,8 @@ def image_modality(dataset: "Dataset") -> str:
     colored = [name for name, modality in dataset.modalities.items() if modality.color]
     if "image" in dataset.modalities or len(colored) == 1:
         return "image" if "image" in dataset.modalities else colored[0]
-    what = f"several modalities of images ({', '.join(colored)}), none named 'image'" if colored else "no images"
+    modalities = f"several modalities of images ({', '.join(colored)}), none named 'image'" if colored else "no images"
     raise DataError(
-        f"{dataset.name} has {what}, but an encoder reads one image per row ({', '.join(dataset.modalities)}): "
+        f"{dataset.name} has {modalities}, but an encoder reads one image per row ({', '.join(dataset.modalities)}): "
         "open a dataset with images"
     )

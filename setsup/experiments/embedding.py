@@ -95,8 +95,6 @@ def embed(
 
     """
     check_arguments(embed, locals())
-    options: Any = {"device": device, "precision": precision, "transform": transform, "training_rows": training_rows}
-    options["modalities"] = modalities
     count = len(dataset) if rows is None else len(rows)
     if out is not None and (len(out) != count or out.dtype != np.float32 or not out.flags.writeable):
         raise SetsupError(f"out must be a writable float32 array of {count:,} rows, not {out.dtype} {out.shape}")
@@ -108,13 +106,14 @@ def embed(
             raise SetsupError(f"out is {out.shape}, and the embeddings of {type(method).__name__} are {shape}")
         return out
 
-    found, at = out, 0
-    for part in embed_batches(method, dataset, rows, name=name, **options):
-        if found is None or at == 0:
-            found = allocate((count, *part.shape[1:]))
-        _write(found, at, part, method)
+    embeddings, at = out, 0
+    for embedded in _batches(method, dataset, rows, device, precision, transform, training_rows, modalities):
+        part = embedded[choose_embedding(method, name, embedded)]
+        if embeddings is None or at == 0:
+            embeddings = allocate((count, *part.shape[1:]))
+        _write(embeddings, at, part, method)
         at += len(part)
-    return np.empty((0,), np.float32) if found is None else found  # there is a row, or an error was raised
+    return np.empty((0,), np.float32) if embeddings is None else embeddings  # there is a row, or an error was raised
 
 
 def embed_batches(
@@ -131,8 +130,8 @@ def embed_batches(
 ) -> Iterator[Reals]:
     """Embed as :func:`embed` does, and yield (k, …) float32 for some rows after the others: for maps of many rows."""
     check_arguments(embed_batches, locals())
-    for found in _batches(method, dataset, rows, device, precision, transform, training_rows, modalities):
-        yield found[choose_embedding(method, name, found)]
+    for embedded in _batches(method, dataset, rows, device, precision, transform, training_rows, modalities):
+        yield embedded[choose_embedding(method, name, embedded)]
 
 
 def embed_all(
@@ -140,22 +139,20 @@ def embed_all(
     dataset: Dataset,
     rows: Rows | None,
     allocate: Callable[[str | None, tuple[int, ...]], Reals],
-    *,
-    device: str = "cpu",
-    precision: str = "float32",
-    transform: Transform | None = None,
-    training_rows: RowNumbers | None = None,
-    modalities: Sequence[str] | None = None,
+    **options: Any,
 ) -> dict[str | None, Reals]:
-    """Embed all that a method gives, by name, or None for the only one, into arrays that `allocate` makes."""
+    """Embed all that a method gives, by name, or None for the only one, into arrays that `allocate` makes.
+
+    Options are those of :func:`embed_batches`, but for the name.
+    """
     count, at = len(dataset) if rows is None else len(rows), 0
     arrays: dict[str | None, Reals] = {}
-    for found in _batches(method, dataset, rows, device, precision, transform, training_rows, modalities):
-        for name, part in found.items():
+    for embedded in _batches(method, dataset, rows, **options):
+        for name, part in embedded.items():
             if name not in arrays:
                 arrays[name] = allocate(name, (count, *part.shape[1:]))
             _write(arrays[name], at, part, method)
-        at += len(next(iter(found.values())))
+        at += len(next(iter(embedded.values())))
     return arrays
 
 
@@ -163,11 +160,11 @@ def _batches(
     method: Any,
     dataset: Dataset,
     rows: Rows | None,
-    device: str,
-    precision: str,
-    transform: Transform | None,
-    training_rows: RowNumbers | None,
-    modalities: Sequence[str] | None,
+    device: str = "cpu",
+    precision: str = "float32",
+    transform: Transform | None = None,
+    training_rows: RowNumbers | None = None,
+    modalities: Sequence[str] | None = None,
 ) -> Iterator[dict[str | None, Reals]]:
     once = GivenRows(dataset, np.arange(len(dataset)) if rows is None else rows)
     numbers = once.rows if training_rows is None else training_rows(dataset, once.rows)
@@ -226,8 +223,7 @@ class GivenRows(Sampler):
 
     def of_step(self, numbers: Rows, step: int) -> Rows:
         """Numbers (n,) of the rows, as the batch of a step has the rows."""
-        found: Rows = numbers[self._positions(np.array([step]))[0] % len(self.rows)]
-        return found
+        return np.asarray(numbers[self._positions(np.array([step]))[0] % len(self.rows)])
 
     def _positions(self, steps: npt.NDArray[np.int64]) -> Rows:
         return steps[:, None, None] * self._size + np.arange(self._size)
@@ -240,7 +236,7 @@ class GivenRows(Sampler):
 def _bytes(dataset: Dataset) -> int:
     """Bytes of one row, without lengths that differ between rows."""
     sizes = [
-        np.dtype(one.dtype).itemsize * int(np.prod([size or 1 for size in one.shape]))
-        for one in dataset.modalities.values()
+        np.dtype(modality.dtype).itemsize * int(np.prod([size or 1 for size in modality.shape]))
+        for modality in dataset.modalities.values()
     ]
     return max(1, sum(sizes))

@@ -28,19 +28,19 @@ def embed_batch(method: Any, batch: Mapping[str, Any]) -> dict[str | None, Tenso
 
 def check_embedded(method: Any, batch: Mapping[str, Any], given: Any) -> dict[str | None, Tensor]:
     """What a method gave for a batch, by name; SetsupError unless it has a form that evaluations know."""
-    found = dict(given) if isinstance(given, Mapping) else {None: given}
+    embeddings = dict(given) if isinstance(given, Mapping) else {None: given}
     who, images = f"{type(method).__name__}.embed", tuple(batch["mask"].shape)
     form = "(sets, size, …) for the images, a vector or a map for each, or such tensors by name"
-    if not found:
+    if not embeddings:
         raise SetsupError(f"{who} gave nothing: it gives {form}")
-    for name, one in found.items():
+    for name, embedding in embeddings.items():
         if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
             raise SetsupError(f"{who} names an embedding {name!r}: names are made of letters, digits, _, - and .")
-        what = tuple(one.shape) if isinstance(one, Tensor) else f"a {type(one).__name__}"
-        if not isinstance(one, Tensor) or one.ndim < 3 or tuple(one.shape[:2]) != images:
+        form_given = tuple(embedding.shape) if isinstance(embedding, Tensor) else f"a {type(embedding).__name__}"
+        if not isinstance(embedding, Tensor) or embedding.ndim < 3 or tuple(embedding.shape[:2]) != images:
             named = "" if name is None else f" as {name!r}"
-            raise SetsupError(f"{who} gave {what}{named} for {images} images: it gives {form}")
-    return found
+            raise SetsupError(f"{who} gave {form_given}{named} for {images} images: it gives {form}")
+    return embeddings
 
 
 def choose_embedding(method: Any, name: str | None, found: Mapping[str | None, Any]) -> str | None:
@@ -73,8 +73,8 @@ def need_no_lookup(method: Any, batch: Mapping[str, Any], embedded: Mapping[str 
         raise _lookup(method)
 
 
-def _same(found: Mapping[str | None, Tensor], other: Mapping[str | None, Tensor]) -> bool:
-    return all(torch.allclose(found[name].float(), other[name].float(), 1e-3, 1e-5, equal_nan=True) for name in other)
+def _same(parts: Mapping[str | None, Tensor], other: Mapping[str | None, Tensor]) -> bool:
+    return all(torch.allclose(parts[name].float(), other[name].float(), 1e-3, 1e-5, equal_nan=True) for name in other)
 
 
 def _lookup(method: Any) -> SetsupError:

@@ -85,26 +85,26 @@ def evaluate(
     check_evaluations(run, preset, only, root)
     preset = run.complete(preset)
     need_writable(run.results_path)
-    chosen = {name: one for name, one in preset.evaluations.items() if not only or name in only}
+    chosen = {name: evaluation for name, evaluation in preset.evaluations.items() if not only or name in only}
     if again:
         _forget(run, chosen)
     trained = load_trained(run, root=root, device=device, preset=preset)
     context = _context(run, preset, trained, root)
-    found = {}
+    results = {}
     for name, evaluation in chosen.items():
         about = context | {"measure": identify(evaluation)}
         key = digest(about | {"evaluation": drop_added(evaluation, describe(evaluation))})
         if (stored := _stored(run, name, key)) is not None:
-            found[name] = stored
+            results[name] = stored
             if on_stored is not None:
                 on_stored(name, evaluation)
             continue
         if on_start is not None:
             on_start(name, evaluation)
         trained.store = PartStore(run.folder / PARTS / name, about)
-        found[name] = evaluation.measure(trained)
-        run.save(name, found[name], describe(evaluation), key)
-    return found
+        results[name] = evaluation.measure(trained)
+        run.save(name, results[name], describe(evaluation), key)
+    return results
 
 
 def _context(run: Run, preset: Preset, trained: TrainedRun, root: Path | str | None) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _context(run: Run, preset: Preset, trained: TrainedRun, root: Path | str | N
         "substitute": run.substitute,
         "precision": trained.precision,
         "table": None if preset.data is None else run.factors(root).fingerprint,
-        "preset_file_sha256": sorted({one.digest for one in (run.preset, preset) if one.digest is not None}),
+        "preset_file_sha256": sorted({source.digest for source in (run.preset, preset) if source.digest is not None}),
         "settings": settings,
     }
 
@@ -152,7 +152,7 @@ def _stored(run: Run, name: str, key: str) -> Measured | None:
             with Image.open(run.folder / Path(file).name) as picture:
                 picture.load()
                 pictures[file.removeprefix(f"{name}-").removesuffix(f"{run.suffix}.png")] = picture.copy()
-        curves = {what: (_reals(x), _reals(y)) for what, (x, y) in entry["curves"].items()}
+        curves = {title: (_reals(x), _reals(y)) for title, (x, y) in entry["curves"].items()}
         return Measured(dict(zip(entry["values"], _reals(entry["values"].values()), strict=True)), curves, pictures)
     except (OSError, KeyError, TypeError, ValueError, AttributeError, SyntaxError):
         return None  # edited, or an image was removed: it is measured again
@@ -170,12 +170,12 @@ def check_evaluations(run: Run, preset: Preset, only: Collection[str] = (), root
     for name in only:
         if name not in preset.evaluations:
             raise SetsupError(f"{preset.name} has no evaluation {name!r}{did_you_mean(name, preset.evaluations)}")
-    chosen = {name: one for name, one in preset.evaluations.items() if not only or name in only}
-    for name, one in chosen.items():
-        require_modules(f"the evaluation {name!r} of {preset.name} needs", *_names(one, "needs"))
+    chosen = {name: evaluation for name, evaluation in preset.evaluations.items() if not only or name in only}
+    for name, evaluation in chosen.items():
+        require_modules(f"the evaluation {name!r} of {preset.name} needs", *_names(evaluation, "needs"))
     if run.preset.data is None:
         return
-    asked = {name: _names(one, "factors") for name, one in chosen.items()}
+    asked = {name: _names(evaluation, "factors") for name, evaluation in chosen.items()}
     if not any(asked.values()):
         return
     table = run.factors(root)
@@ -190,8 +190,8 @@ def check_evaluations(run: Run, preset: Preset, only: Collection[str] = (), root
 
 def _names(evaluation: Evaluation, attribute: str) -> tuple[str, ...]:
     """Names in an attribute of an evaluation, `factors` or `needs`."""
-    found = getattr(evaluation, attribute, ())
-    return found if isinstance(found, tuple) and all(isinstance(name, str) for name in found) else ()
+    names = getattr(evaluation, attribute, ())
+    return names if isinstance(names, tuple) and all(isinstance(name, str) for name in names) else ()
 
 
 def _advice(differing: Mapping[str, tuple[Any, Any]]) -> str:
@@ -203,8 +203,8 @@ def _advice(differing: Mapping[str, tuple[Any, Any]]) -> str:
         head, dot, inner = name.partition(".")
         value = tuple(held) if isinstance(held, list) else held
         given.setdefault(head, []).append(f"{inner}={value!r}" if dot else repr(value))
-    words = (
+    changes = (
         f"{head}=replace(preset.{head}, {', '.join(values)})" if head != "steps" else f"steps={values[0]}"
         for head, values in given.items()
     )
-    return f"; give a preset in your own file the settings of the run with replace(preset, {', '.join(words)})"
+    return f"; give a preset in your own file the settings of the run with replace(preset, {', '.join(changes)})"

@@ -98,16 +98,16 @@ class _Embedder(nn.Module):
         """Embed one set of n images."""
         batch: dict[str, Any] = {name: tensor[None] for name, tensor in zip(self.names, tensors, strict=True)}
         batch["mask"] = torch.ones((1, tensors[0].shape[0]), dtype=torch.bool)
-        return _each(self.method.embed(batch))
+        return _of_first_set(self.method.embed(batch))
 
 
-def _each(found: Any) -> Any:
+def _of_first_set(embedded: Any) -> Any:
     """Embeddings of the images of one set; of several names or parts, all of them."""
-    if isinstance(found, torch.Tensor):
-        return found[0]
-    if isinstance(found, Mapping):
-        return {name: _each(one) for name, one in found.items()}
-    return tuple(_each(one) for one in found)
+    if isinstance(embedded, torch.Tensor):
+        return embedded[0]
+    if isinstance(embedded, Mapping):
+        return {name: _of_first_set(part) for name, part in embedded.items()}
+    return tuple(_of_first_set(part) for part in embedded)
 
 
 class _Recorded(dict[str, Any]):
@@ -139,20 +139,20 @@ def _write_program(trained: TrainedRun, path: Path, about: Exported) -> Exported
             expected = [embedder(*example) for example in examples]
             count = torch.export.Dim("n", min=1)
             program = torch.export.export(embedder, examples[0], dynamic_shapes=(({0: count},) * len(names),))
-            found = [program.module()(*example) for example in examples]
+            outputs = [program.module()(*example) for example in examples]
         except Exception as error:
             reason = " ".join((str(error).strip() or type(error).__name__).partition("\n")[0].split())
             raise SetsupError(
                 f"torch.export cannot export {method}.embed ({reason}): export its weights, as {path.stem}.pt"
             ) from error
-        for one, other in zip(found, expected, strict=True):
-            if not _equal(dict(_named(one)), dict(_named(other))):
+        for output, other in zip(outputs, expected, strict=True):
+            if not _equal(dict(_named(output)), dict(_named(other))):
                 raise SetsupError(
                     f"the exported program gives other values than {method}.embed, which may depend on more than its "
                     f"images: export its weights, as {path.stem}.pt"
                 )
-        about["inputs"] = [_describe(name, one) for name, one in zip(names, examples[0], strict=True)]
-        about["outputs"] = [_describe(name, one) for name, one in _named(expected[0])]
+        about["inputs"] = [_describe(name, tensor) for name, tensor in zip(names, examples[0], strict=True)]
+        about["outputs"] = [_describe(name, tensor) for name, tensor in _named(expected[0])]
         with written(path) as part:
             with part.open("wb") as file:
                 torch.export.save(program, file, extra_files={_ABOUT: json.dumps(about)})
@@ -182,21 +182,22 @@ def _inputs(trained: TrainedRun, batch: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(read) or tuple(name for name in batch if name in tensors)
 
 
-def _named(found: Any, name: str = "") -> Iterator[tuple[str, torch.Tensor]]:
+def _named(output: Any, name: str = "") -> Iterator[tuple[str, torch.Tensor]]:
     """Tensors of an output by name: ``""`` of a single one, ``0``, ``1`` of a tuple, the keys of a dict."""
-    if isinstance(found, torch.Tensor):
-        yield name, found
+    if isinstance(output, torch.Tensor):
+        yield name, output
         return
-    parts = found.items() if isinstance(found, Mapping) else enumerate(found)
-    for key, one in parts:
-        yield from _named(one, f"{name}.{key}" if name else str(key))
+    parts = output.items() if isinstance(output, Mapping) else enumerate(output)
+    for key, part in parts:
+        yield from _named(part, f"{name}.{key}" if name else str(key))
 
 
-def _equal(one: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> bool:
+def _equal(outputs: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor]) -> bool:
     """Whether outputs are equal but for rounding."""
-    return one.keys() == other.keys() and all(
-        one[name].shape == other[name].shape and torch.allclose(one[name], other[name], 1e-4, 1e-5, equal_nan=True)
-        for name in one
+    return outputs.keys() == expected.keys() and all(
+        outputs[name].shape == expected[name].shape
+        and torch.allclose(outputs[name], expected[name], 1e-4, 1e-5, equal_nan=True)
+        for name in outputs
     )
 
 

@@ -103,20 +103,20 @@ def _of_run(preset: Preset, folder: Path) -> dict[str, torch.Tensor]:
     """Weights of a finished run, whose preset need not be known here."""
     try:
         asked = read_description(folder)["settings"].get("steps")
-        found = open_checkpoint(folder, checked=True)[1]
+        checkpoint = open_checkpoint(folder, checked=True)[1]
     except DataError as error:
         raise DataError(f"{preset.name} cannot start from {folder}: {error}") from None
-    steps = trained_steps(found)
+    steps = trained_steps(checkpoint)
     if not isinstance(asked, int) or steps < asked:
         raise SetsupError(
             f"{preset.name} starts from {folder}, which is at step {steps:,} of {asked:,}: finish that run first"
         )
-    weights: dict[str, torch.Tensor] = found["state_dict"]
+    weights: dict[str, torch.Tensor] = checkpoint["state_dict"]
     return weights
 
 
 def _tensors(path: Path) -> dict[str, torch.Tensor]:
-    found = load_state(path)
-    if not found or not all(isinstance(one, torch.Tensor) for one in found.values()):
+    state = load_state(path)
+    if not state or not all(isinstance(weight, torch.Tensor) for weight in state.values()):
         raise DataError(f"{path} holds no weights by name: pass the file of a state_dict, or of a dict that has one")
-    return dict(found)
+    return dict(state)

@@ -62,13 +62,13 @@ def pixel_features(trained: Any, view: npt.NDArray[np.uint8], name: str) -> npt.
     with torch.inference_mode():
         image = torch.from_numpy(view).movedim(-1, 0)[None, None].to(trained.device)
         try:
-            found = trained.method.embed({"image": image})
+            embedded = trained.method.embed({"image": image})
         except (RuntimeError, ValueError, LookupError) as error:
             reason = str(error).partition("\n")[0] or type(error).__name__
             raise SetsupError(f"{name} cannot embed an image of {view.shape[0]} × {view.shape[1]}: {reason}") from error
-    if not isinstance(found, torch.Tensor) or tuple(found.shape[2:4]) != view.shape[:2]:
+    if not isinstance(embedded, torch.Tensor) or tuple(embedded.shape[2:4]) != view.shape[:2]:
         raise SetsupError(
             f"the method of {name} does not give every pixel a feature: name a run of pixels/rooms-small or the like"
         )
-    features: npt.NDArray[np.float64] = found[0, 0].double().cpu().numpy()
+    features: npt.NDArray[np.float64] = embedded[0, 0].double().cpu().numpy()
     return features

@@ -162,18 +162,18 @@ class Preset:
         if self.steps < 0 or self.seeds < 1 or self.checkpoint_every < 1:
             raise SetsupError(f"{self.name}: steps are 0 or more, seeds and checkpoint_every 1 or more")
         if bool(self.steps) is bool(missing):
-            words = "1 or more with a method" if self.steps == 0 else "0 without a method"
-            raise SetsupError(f"{self.name}: steps are {words}, not {self.steps}")
+            expected = "1 or more with a method" if self.steps == 0 else "0 without a method"
+            raise SetsupError(f"{self.name}: steps are {expected}, not {self.steps}")
         _need_optimisation(self)
         if self.initial_run is not None and missing:
             raise SetsupError(f"{self.name} trains nothing, so that it has no initial run: leave it out")
         if self.validation.every and missing:
             raise SetsupError(f"{self.name} trains nothing, so that there is nothing to validate: leave validation out")
-        for what, names in (("an evaluation", self.evaluations), ("a dataset", self.datasets)):
+        for kind, names in (("an evaluation", self.evaluations), ("a dataset", self.datasets)):
             for name in names:
                 if not name.isidentifier() or iskeyword(name) or name.startswith("_") or name in _OPTIONS:
                     raise SetsupError(
-                        f"{self.name} cannot name {what} {name!r}: names are made of letters, digits and _, and "
+                        f"{self.name} cannot name {kind} {name!r}: names are made of letters, digits and _, and "
                         f"are neither keywords of Python nor {', '.join(_OPTIONS)}"
                     )
 
@@ -204,14 +204,14 @@ def _need_methods(preset: Preset) -> None:
     calls = {"data": "open(root)", "sampler": "build(dataset, seed)", "method": "build(table, generator)"}
     calls |= dict.fromkeys(("augmentation", "eval_transform"), "build(dataset, seed)")
     parts = [(name, getattr(preset, name), call) for name, call in calls.items()]
-    parts += [(f"the evaluation {name!r}", one, "measure(trained)") for name, one in preset.evaluations.items()]
+    parts += [(f"the evaluation {name!r}", part, "measure(trained)") for name, part in preset.evaluations.items()]
     for name, part, call in parts:
         if part is None or (isinstance(part, str) and name in ("augmentation", "eval_transform")):
             continue
         if isinstance(part, type) or not callable(getattr(part, call.partition("(")[0], None)):
-            what = f"the class {part.__name__}" if isinstance(part, type) else f"a {type(part).__name__}"
+            given = f"the class {part.__name__}" if isinstance(part, type) else f"a {type(part).__name__}"
             other = "give an instance of it" if isinstance(part, type) else f"which has no {call}: give it that method"
-            raise SetsupError(f"{preset.name}: {name} is {what}, {other}")
+            raise SetsupError(f"{preset.name}: {name} is {given}, {other}")
 
 
 def _need_optimisation(preset: Preset) -> None:

@@ -45,10 +45,10 @@ def presets() -> dict[str, Preset]:
     True
 
     """
-    found: dict[str, Preset] = {}
+    by_name: dict[str, Preset] = {}
     for preset in _offered():
-        found.setdefault(preset.name, preset)
-    return found
+        by_name.setdefault(preset.name, preset)
+    return by_name
 
 
 def find_preset(name: str) -> Preset:
@@ -113,19 +113,19 @@ def _offered() -> Iterator[Preset]:
 
 def split_file_name(name: str) -> tuple[Path, str] | None:
     """Split ``my_method.py:mine/first`` into the file and the name in it (may be empty); None for other names."""
-    found = re.fullmatch(r"(.+\.py)(?::(.*))?", name)
-    return None if found is None else (Path(found[1]), found[2] or "")
+    match = re.fullmatch(r"(.+\.py)(?::(.*))?", name)
+    return None if match is None else (Path(match[1]), match[2] or "")
 
 
 def _find_in_file(path: Path, name: str) -> Preset:
-    place = expanded(path).resolve()
-    module, digest = _run(place)
-    found = {preset.name: preset for preset in _check_presets(getattr(module, "PRESETS", None), str(path))}
-    if not name and len(found) == 1:
-        name = next(iter(found))
-    if name not in found:
-        raise SetsupError(f"{path} has {', '.join(found)}: name one as {path}:{next(iter(found))}")
-    return replace(found[name], digest=digest, file=str(place))
+    file = expanded(path).resolve()
+    module, digest = _run(file)
+    presets = {preset.name: preset for preset in _check_presets(getattr(module, "PRESETS", None), str(path))}
+    if not name and len(presets) == 1:
+        name = next(iter(presets))
+    if name not in presets:
+        raise SetsupError(f"{path} has {', '.join(presets)}: name one as {path}:{next(iter(presets))}")
+    return replace(presets[name], digest=digest, file=str(file))
 
 
 def import_file(path: Path) -> ModuleType:
@@ -169,8 +169,8 @@ def _importable(path: Path) -> Iterator[None]:
             sys.path.remove(folder)
 
 
-def _check_presets(found: object, where: str) -> list[Preset]:
-    listed = list(found) if isinstance(found, Iterable) else []
+def _check_presets(offered: object, where: str) -> list[Preset]:
+    listed = list(offered) if isinstance(offered, Iterable) else []
     if not listed or not all(isinstance(preset, Preset) for preset in listed):
         raise SetsupError(f"{where} has no presets: give it PRESETS = [Preset(…), …]")
     names = [preset.name for preset in listed]

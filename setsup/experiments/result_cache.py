@@ -46,27 +46,27 @@ class PartStore:
         """Results by item: those that are kept, and those that `compute` returns for the items that are not."""
         key = {"part": name, "about": plain(self.about), "settings": plain(settings)}
         path = self.folder / f"{name}-{digest(key)[:16]}.json"
-        found = _read(path, key)
-        if missing := [item for item in items if item not in found]:
+        results = _read(path, key)
+        if missing := [item for item in items if item not in results]:
             computed = computed_items(compute, missing)
             with locked(path):
                 clear(path)  # what a killed process left
-                found = _read(path, key) | computed  # another process may have added other items meanwhile
-                text = json.dumps(key | {"results": found, "sha256": digest(found)}, indent=1, ensure_ascii=False)
+                results = _read(path, key) | computed  # another process may have added other items meanwhile
+                text = json.dumps(key | {"results": results, "sha256": digest(results)}, indent=1, ensure_ascii=False)
                 with written(path) as part:
                     part.write_text(text + "\n", encoding="utf-8")
         else:
             clear_lock(path)
-        return {item: found[item] for item in items}
+        return {item: results[item] for item in items}
 
 
 def computed_items(compute: Compute, items: Sequence[str]) -> dict[str, Any]:
     """What a function returns for some items, as JSON has it; SetsupError if one is missing."""
-    found = compute(items)
+    computed = compute(items)
     for item in items:
-        if item not in found:
+        if item not in computed:
             raise SetsupError(f"a part of an evaluation computed no {item!r}: return a result for each of its items")
-    return {item: plain(found[item]) for item in items}
+    return {item: plain(computed[item]) for item in items}
 
 
 def plain(value: Any) -> Any:
@@ -83,14 +83,14 @@ def digest_weights(weights: Mapping[str, Any]) -> str:
     """SHA-256 of the names, types, shapes and bytes of a state dict, whatever file it is kept in."""
     import torch
 
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for name, weight in sorted(weights.items()):
         if isinstance(weight, torch.Tensor) and not torch.nn.parameter.is_lazy(weight):
-            found.update(f"{name} {weight.dtype} {tuple(weight.shape)}\n".encode())
-            found.update(weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+            sha256.update(f"{name} {weight.dtype} {tuple(weight.shape)}\n".encode())
+            sha256.update(weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
         else:
-            found.update(f"{name} {weight!r}\n".encode())
-    return found.hexdigest()
+            sha256.update(f"{name} {weight!r}\n".encode())
+    return sha256.hexdigest()
 
 
 def digest_rows(rows: Iterable[int]) -> str:

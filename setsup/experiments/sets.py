@@ -73,9 +73,9 @@ class Sets:
         # records of the published data are shuffled, so the first ones are arbitrary
         order = np.lexsort((fold(stream_key(0, "pool"), np.arange(len(table), dtype=np.uint64)), group))
         first = np.searchsorted(group[order], group[order])
-        found = np.zeros(len(table))
-        found[order[np.arange(len(order)) - first < self.pool]] = 1
-        return np.where(group >= 0, found, 0)
+        pooled = np.zeros(len(table))
+        pooled[order[np.arange(len(order)) - first < self.pool]] = 1
+        return np.where(group >= 0, pooled, 0)
 
     def shrunk(self) -> "Sets":
         """Sets of at most eight."""

@@ -36,44 +36,44 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 
 def flatten(settings: Any) -> dict[str, Any]:
     """Settings as JSON values by dotted names; nested settings name their class."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name in _names(settings):
         parts = _parts(name, getattr(settings, name))
         if parts is None:
-            found[name] = _plain(getattr(settings, name), name)
+            flat[name] = _plain(getattr(settings, name), name)
             continue
         for part, value in parts.items():
-            found[part] = type(value).__qualname__
-            found |= {f"{part}.{inner}": one for inner, one in flatten(value).items()}
-    return found
+            flat[part] = type(value).__qualname__
+            flat |= {f"{part}.{inner}": plain for inner, plain in flatten(value).items()}
+    return flat
 
 
 def nest(values: Mapping[str, Any]) -> dict[str, Any]:
     """Flat values as mappings within mappings; a class is under the name ``class``."""
-    found: dict[str, Any] = {}
+    nested: dict[str, Any] = {}
     for name, value in values.items():
         *heads, last = name.split(".")
-        place = found
+        level = nested
         for head in heads:
-            if not isinstance(place.get(head), dict):
-                place[head] = {_CLASS: place[head]} if head in place else {}
-            place = place[head]
-        place[last] = value
-    return found
+            if not isinstance(level.get(head), dict):
+                level[head] = {_CLASS: level[head]} if head in level else {}
+            level = level[head]
+        level[last] = value
+    return nested
 
 
 def unnest(values: Mapping[str, Any]) -> dict[str, Any]:
     """Mappings within mappings as flat values: the inverse of :func:`nest`."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in values.items():
         if not isinstance(value, Mapping):
-            found[name] = value
+            flat[name] = value
             continue
         inner = unnest(value)
         if _CLASS in inner:
-            found[name] = inner.pop(_CLASS)
-        found |= {f"{name}.{one}": each for one, each in inner.items()}
-    return found
+            flat[name] = inner.pop(_CLASS)
+        flat |= {f"{name}.{key}": inner_value for key, inner_value in inner.items()}
+    return flat
 
 
 def describe(evaluation: Any) -> dict[str, Any]:
@@ -105,12 +105,14 @@ def training_settings(values: Mapping[str, Any], substitute: bool) -> dict[str, 
     Options that say where files lie do not, nor does the root.
     """
     idle = _IDLE if substitute else (*_IDLE, "data.substitute")
-    found = {name: value for name, value in values.items() if not {name, name.partition(".")[0]} & set(idle)}
-    options = found.get("data.options")
+    kept = {name: value for name, value in values.items() if not {name, name.partition(".")[0]} & set(idle)}
+    options = kept.get("data.options")
     if isinstance(options, list) and options:  # as run.json has them, which may be damaged
-        places = _places(found.get("data.name"))
-        found["data.options"] = [one for one in options if not (isinstance(one, list) and one and one[0] in places)]
-    return found
+        places = _places(kept.get("data.name"))
+        kept["data.options"] = [
+            option for option in options if not (isinstance(option, list) and option and option[0] in places)
+        ]
+    return kept
 
 
 def _places(name: Any) -> list[str]:
@@ -155,24 +157,24 @@ def fit(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     YAML reads 1e-3 as a string, so a string that is a number is taken for one where a number is asked for.
     """
     known = flatten(settings)
-    found: dict[str, Any] = {}
+    fitted: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known:
             raise SetsupError(f"there is no setting {name!r}{did_you_mean(name, known)}")
-        found[name] = value
-        if (place := _place(settings, name)) is not None:
-            owner, last = place
+        fitted[name] = value
+        if (owned := _find_field(settings, name)) is not None:
+            owner, last = owned
             try:
                 check(owner, {last: _freeze(value)})
             except SetsupError as error:
-                found[name] = _as_numbers(value)
+                fitted[name] = _as_numbers(value)
                 try:
-                    check(owner, {last: _freeze(found[name])})
+                    check(owner, {last: _freeze(fitted[name])})
                 except SetsupError:
                     raise SetsupError(str(error).replace(f"setting {last}", f"setting {name}", 1)) from None
         elif value != known[name]:
             raise SetsupError(f"the setting {name} is a {known[name]} here, not {value!r}")
-    return found
+    return fitted
 
 
 def check(settings: Any, values: Mapping[str, Any]) -> None:
@@ -199,24 +201,24 @@ def _names(settings: Any) -> list[str]:
 def _parts(name: str, value: Any) -> dict[str, Any] | None:
     """Settings within a setting, by dotted names: itself, or those of a mapping; None for a plain value."""
     if isinstance(value, Mapping) and all(map(_has_settings, value.values())):
-        return {f"{name}.{key}": one for key, one in value.items()}
+        return {f"{name}.{key}": part for key, part in value.items()}
     return {name: value} if _has_settings(value) else None
 
 
 def _all_parts(settings: Any) -> dict[str, Any]:
     """All settings directly within settings, by dotted names."""
     listed = (_parts(name, getattr(settings, name)) or {} for name in _names(settings))
-    return {part: one for found in listed for part, one in found.items()}
+    return {part: part_settings for parts in listed for part, part_settings in parts.items()}
 
 
-def _place(settings: Any, name: str) -> tuple[Any, str] | None:
+def _find_field(settings: Any, name: str) -> tuple[Any, str] | None:
     """The settings that have a flat name, within others or in a mapping, and its field; None where it names a class."""
     parts = _all_parts(settings)
     if name in parts:
         return None
-    for part, one in parts.items():
+    for part, part_settings in parts.items():
         if name.startswith(f"{part}."):
-            return _place(one, name.removeprefix(f"{part}."))
+            return _find_field(part_settings, name.removeprefix(f"{part}."))
     return settings, name
 
 
@@ -226,29 +228,29 @@ def _has_settings(value: Any) -> bool:
 
 def _defaults(settings: Any) -> dict[str, Any]:
     """Flat values of the defaults that the classes of some settings declare."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     declared = {member.name: member for member in fields(settings)}
     for name in _names(settings):
         member, parts = declared[name], _parts(name, getattr(settings, name))
         for part, value in (parts or {}).items():
-            found[part] = type(value).__qualname__
-            found |= {f"{part}.{inner}": one for inner, one in _defaults(value).items()}
+            flat[part] = type(value).__qualname__
+            flat |= {f"{part}.{inner}": default for inner, default in _defaults(value).items()}
         if parts is None and (member.default_factory is not MISSING or member.default is not MISSING):
             usual = member.default if member.default_factory is MISSING else member.default_factory()
             if not _has_settings(usual):
-                found[name] = _plain(usual, name)
-    return found
+                flat[name] = _plain(usual, name)
+    return flat
 
 
 def _added(settings: Any) -> dict[str, Any]:
     """Defaults of settings that a later version added, by flat names."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for member in fields(settings):
         for part, value in (_parts(member.name, getattr(settings, member.name)) or {}).items():
-            found |= {f"{part}.{inner}": one for inner, one in _added(value).items()}
+            flat |= {f"{part}.{inner}": default for inner, default in _added(value).items()}
         if member.metadata.get("added"):
-            found[member.name] = _plain(member.default, member.name)
-    return found
+            flat[member.name] = _plain(member.default, member.name)
+    return flat
 
 
 def _plain(value: Any, name: str) -> Any:
@@ -278,9 +280,9 @@ def _fits(value: Any, hint: Any) -> bool:
     """Whether a value is of a declared type, as far as settings have such types."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Literal:
-        return any(type(value) is type(one) and value == one for one in inner)
+        return any(type(value) is type(choice) and value == choice for choice in inner)
     if origin in (Union, UnionType):
-        return any(_fits(value, one) for one in inner)
+        return any(_fits(value, choice) for choice in inner)
     if hint is tuple or origin is tuple:
         if not isinstance(value, tuple):
             return False

@@ -137,7 +137,7 @@ def rerun(run: Run | Path | str, root: Path | str | None = None) -> Rerun:
 def _draws_before(run: Run, step: int, length: int | None) -> tuple[int, int]:
     """Draws of all devices before a step, and how many devices there were in it."""
     worlds = run.draws_per_step
-    starts = [0, *(int(one["from_step"]) for one in run.description.get("later", ())), step - 1]
+    starts = [0, *(int(session["from_step"]) for session in run.description.get("later", ())), step - 1]
     draws, world = 0, worlds[0]
     for (start, stop), devices in zip(pairwise(starts), worlds, strict=True):
         steps = max(min(stop, step - 1) - start, 0) * run.preset.accumulate

@@ -153,8 +153,8 @@ class TrainedRun:
 
     def embedding(self, dataset: "Dataset") -> dict[str, Any]:
         """Options of :func:`embed` for this run and a dataset."""
-        found = {"device": self.device, "precision": self.precision, "transform": self.transform(dataset)}
-        return {**found, "training_rows": self.training_rows, "modalities": shared_modalities(self.data, dataset)}
+        options = {"device": self.device, "precision": self.precision, "transform": self.transform(dataset)}
+        return {**options, "training_rows": self.training_rows, "modalities": shared_modalities(self.data, dataset)}
 
     @cached_property
     def untrained(self) -> "LightningModule":
@@ -224,11 +224,11 @@ class TrainedRun:
         key = (self.method, id(dataset), rows.tobytes(), name)  # two datasets may have one name and equal factors
         if key in self._embedded:
             return self._embedded[key][1]
-        found = embed(self.method, dataset, rows, name=name, **self.embedding(dataset))
-        found.flags.writeable = False
-        if found.nbytes < _CACHED:
-            self._embedded[key] = dataset, found  # kept, so that no other one gets its id
-        return found
+        embedded = embed(self.method, dataset, rows, name=name, **self.embedding(dataset))
+        embedded.flags.writeable = False
+        if embedded.nbytes < _CACHED:
+            self._embedded[key] = dataset, embedded  # kept, so that no other one gets its id
+        return embedded
 
     def embed_vectors(
         self,

@@ -31,6 +31,7 @@ import numpy.typing as npt
 from setsup.arrays import Bools
 from setsup.checks import check_memory
 from setsup.errors import FactorError, did_you_mean
+from setsup.factors.column_tests import comparable_numbers, compare_columns, look_up, satisfy
 from setsup.factors.columns import FactorColumns
 from setsup.factors.counting import count_equal, with_outer
 from setsup.factors.expression import Expression, clip, is_of_anchor
@@ -57,7 +58,6 @@ _REFUSED = {
     ast.IfExp: "if … else",
 }
 _FORM = {"number": "a number without quotes", "boolean": "True or False", "string": "a string in quotes"}
-_BLOCK = 1 << 20  # rows at a time, so that temporary arrays stay small
 
 
 def evaluate(expression: str, table: FactorColumns) -> Bools:
@@ -171,7 +171,7 @@ class _Condition:
         value = stored_level(self._constant(node, factor), factor.levels or ())
         if factor.levels is None:
             number = self._number(node, factor, value)
-            return _test(self.table.column(factor.name), lambda column: compare(column, number), wanted)
+            return satisfy(self.table.column(factor.name), lambda column: compare(column, number), wanted)
         if sort_of(factor.levels[0]) != "number":
             self._need_order(node, factor)
             if value not in factor.levels:
@@ -237,7 +237,7 @@ class _Condition:
         pairs = [(node, stored_level(self._constant(node, factor), factor.levels or ())) for node in nodes]
         if factor.levels is None:
             numbers = np.array([self._number(node, factor, value) for node, value in pairs], dtype=np.float32)
-            return _test(self.table.column(factor.name), lambda column: np.isin(column, numbers), wanted)
+            return satisfy(self.table.column(factor.name), lambda column: np.isin(column, numbers), wanted)
         codes = {(sort_of(level), level): code for code, level in enumerate(factor.levels)}
         chosen = np.full(len(factor), not wanted)
         for node, value in pairs:
@@ -273,7 +273,7 @@ class _Condition:
                 self._refuse(
                     right, f"{one.name!r} and {two.name!r} have different levels, so these have no common order"
                 )
-        values = _values(one, two)
+        values = comparable_numbers(one, two)
         if self.table.is_grid:
             _check_rows(self.table)
             # no value is unknown, and the last number of each is that of unknown ones
@@ -283,25 +283,13 @@ class _Condition:
             )
             return np.asarray(_COMPARED[link](a, b) == wanted)
         columns = [self.table.column(factor.name) for factor in (one, two)]
-        found = np.empty(len(self.table), dtype=np.bool_)
-        for rows in _blocks(len(found)):
-            a, b = (
-                column[rows] if value is None else value.take(column[rows], mode="clip")
-                for value, column in zip(values, columns, strict=True)
-            )
-            found[rows] = (_COMPARED[link](a, b) == wanted) & ~(np.isnan(a) | np.isnan(b))
-        return found
+        return compare_columns(columns, values, _COMPARED[link], wanted)
 
     def _look_up(self, factor: Factor, chosen: Bools) -> Bools:
         """Rows whose level is among the chosen ones; an unknown value is never."""
         if self.table.is_grid:
             return self._on_axis(factor, chosen)
-        column = self.table.column(factor.name)
-        chosen = np.append(chosen, False)  # the code of unknown is clipped to this one
-        found = np.empty(len(column), dtype=np.bool_)
-        for rows in _blocks(len(column)):
-            chosen.take(column[rows], mode="clip", out=found[rows])
-        return found
+        return look_up(self.table.column(factor.name), chosen)
 
     def _on_axis(self, factor: Factor, levels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What is known of the levels of a factor of a grid, along its axis."""
@@ -377,29 +365,3 @@ def _near_numbers(value: Any, levels: tuple[Any, ...]) -> str:
     above = min((level for level in levels if level > value), default=None)
     near = [str(level) for level in (below, above) if level is not None]
     return f"; the nearest {'is' if len(near) == 1 else 'are'} {' and '.join(near)}"
-
-
-def _blocks(rows: int) -> Iterator[slice]:
-    return (slice(start, min(start + _BLOCK, rows)) for start in range(0, rows, _BLOCK))
-
-
-def _test(column: npt.NDArray[Any], test: Callable[[npt.NDArray[Any]], Any], wanted: bool) -> Bools:
-    """Known numbers for which a test gives the wanted result."""
-    found = np.empty(len(column), dtype=np.bool_)
-    for rows in _blocks(len(column)):
-        found[rows] = (test(column[rows]) == wanted) & ~np.isnan(column[rows])
-    return found
-
-
-def _values(one: Factor, two: Factor) -> list[npt.NDArray[Any] | None]:
-    """Numbers by which the levels of two factors compare, NaN behind the last one; None for numbers themselves."""
-    if one.levels is None or two.levels is None:
-        return [
-            None if factor.levels is None else np.array([*factor.levels, np.nan], dtype=np.float32)
-            for factor in (one, two)
-        ]
-    levels: Any = dict.fromkeys([*one.levels, *two.levels])
-    if sort_of(one.levels[0]) == "number":
-        levels = sorted(levels)  # by Python, which compares integers of any size exactly
-    places = {level: place for place, level in enumerate(levels)}
-    return [np.array([*(places[level] for level in factor.levels or ()), np.nan]) for factor in (one, two)]

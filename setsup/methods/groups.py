@@ -66,10 +66,10 @@ class GroupCodes(nn.Module):
             )
         codes = {name: torch.as_tensor(table.codes(name)) for name in self.factors}
         numbers = self._number(codes).numpy()
-        found, rows = np.unique(numbers[numbers >= 0], return_counts=True)
+        known, rows = np.unique(numbers[numbers >= 0], return_counts=True)
         self.largest = int(rows.max(initial=0))
         # of the training data, which a run keeps anyway
-        self.register_buffer("known", torch.as_tensor(found), persistent=False)
+        self.register_buffer("known", torch.as_tensor(known), persistent=False)
 
     def __len__(self) -> int:
         return len(self.known)
@@ -81,14 +81,14 @@ class GroupCodes(nn.Module):
     def classes(self, batch: Batch) -> Tensor:
         """The group of each image as a class from 0 on, (sets, size) int64; SetsupError for one not trained on."""
         codes = self.codes(batch)
-        found = torch.searchsorted(self.known, codes).clamp(max=len(self.known) - 1)
-        if (self.known[found] != codes)[batch["mask"]].any():
+        classes = torch.searchsorted(self.known, codes).clamp(max=len(self.known) - 1)
+        if (self.known[classes] != codes)[batch["mask"]].any():
             raise SetsupError(
                 f"a batch has {self.kind}s ({', '.join(self.factors)}) that were not trained on, and this method has "
                 f"learned something for each {self.kind} of its training data: validate with neighbours or a probe, "
                 "--validation.draws 0 --validation.knn FACTOR"
             )
-        return found
+        return classes
 
     def used(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Which images of a batch take part, those of known group, (sets · size,) bool, and their codes (n,).
@@ -96,22 +96,22 @@ class GroupCodes(nn.Module):
         SetsupError when there is none.
         """
         codes = self.codes(batch)
-        found = (batch["mask"] & (codes >= 0)).flatten()
-        if not found.any():
+        used = (batch["mask"] & (codes >= 0)).flatten()
+        if not used.any():
             raise SetsupError(
                 f"no image of a batch has a known {self.kind} ({', '.join(self.factors)}), and nothing can be learned "
                 f"from it: leave images of unknown {self.kind} out of the data, or draw more per step"
             )
-        return found, codes.flatten()[found]
+        return used, codes.flatten()[used]
 
     def _number(self, codes: "dict[str, Tensor]") -> Tensor:
         """Number of a combination, mixed radix; -1 where a code is."""
         first = codes[self.factors[0]]
-        found, unknown = torch.zeros_like(first, dtype=torch.int64), torch.zeros_like(first, dtype=torch.bool)
+        combined, unknown = torch.zeros_like(first, dtype=torch.int64), torch.zeros_like(first, dtype=torch.bool)
         for name, size in zip(self.factors, self.sizes, strict=True):
-            found = found * size + codes[name].long()
+            combined = combined * size + codes[name].long()
             unknown |= codes[name] < 0
-        return torch.where(unknown, -1, found)
+        return torch.where(unknown, -1, combined)
 
 
 def need_members(batch: Batch, groups: GroupCodes, why: str) -> None:

@@ -117,8 +117,8 @@ def evaluation_transform(name: str) -> Transform | None:
     """
     recipe(name)  # says what is wrong with the name
     # of the package that has the recipe: another one cannot change what is done to its images
-    found: Transform | None = getattr(_offering(name), "EVALUATION_TRANSFORMS", {}).get(name)
-    return found
+    transform: Transform | None = getattr(_offering(name), "EVALUATION_TRANSFORMS", {}).get(name)
+    return transform
 
 
 def _offering(name: str) -> ModuleType | None:

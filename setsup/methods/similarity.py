@@ -75,10 +75,10 @@ def similarities(x: Tensor, y: Tensor, similarity: Similarity = "l2sq") -> Tenso
     check_arguments(similarities, locals())
     x, y = match_types(x, y)
     with without_autocast(x):
-        one, other = x.reshape(-1, *x.shape[-2:]), y.reshape(-1, *y.shape[-2:])
-        one, other = recentre(origin(other, similarity), one, other)
-        found = -_squares(one, other) if similarity == "l2sq" else logits(one, other, similarity, 1.0)
-        return found.reshape(*x.shape[:-1], y.shape[-2])
+        left, right = x.reshape(-1, *x.shape[-2:]), y.reshape(-1, *y.shape[-2:])
+        left, right = recentre(origin(right, similarity), left, right)
+        result = -_squares(left, right) if similarity == "l2sq" else logits(left, right, similarity, 1.0)
+        return result.reshape(*x.shape[:-1], y.shape[-2])
 
 
 def logits(x: Tensor, y: Tensor, similarity: Similarity, temperature: float) -> Tensor:
@@ -195,10 +195,10 @@ def _directions(x: Tensor, by: float = 1.0) -> Tensor:
 
 
 def _called(similarity: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor) -> Tensor:
-    found = similarity(x, y)
-    if found.shape != (len(x), len(y)):
-        given, wanted = tuple(found.shape), (len(x), len(y))
+    result = similarity(x, y)
+    if result.shape != (len(x), len(y)):
+        given, wanted = tuple(result.shape), (len(x), len(y))
         raise DataError(
             f"the similarity gave {given} for {tuple(x.shape)} and {tuple(y.shape)}, which should be {wanted}"
         )
-    return found
+    return result

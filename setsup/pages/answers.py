@@ -58,12 +58,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, np.ndarray):
         return _plain(value.tolist())
     if isinstance(value, np.generic):
         return _plain(value.item())
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def packed(values: npt.NDArray[np.generic], kind: type[np.number]) -> dict[str, str]:
@@ -86,10 +86,10 @@ def digest(key: str) -> str:
     .. [1] D. Eastlake and others, "The FNV non-cryptographic hash algorithm", Internet-Draft (2012).
 
     """
-    found = 0xCBF29CE484222325
+    hashed = 0xCBF29CE484222325
     for byte in key.encode():
-        found = (found ^ byte) * 0x100000001B3 % 2**64
-    return f"{found:016x}"
+        hashed = (hashed ^ byte) * 0x100000001B3 % 2**64
+    return f"{hashed:016x}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,19 +121,19 @@ class Query:
 
     def text(self, name: str, longest: int = 2000, default: str | None = None) -> str:
         """A word."""
-        found = self.words.get(name, default)
-        if found is None:
+        value = self.words.get(name, default)
+        if value is None:
             raise DataError(f"the question lacks {name}")
-        if len(found) > longest:
+        if len(value) > longest:
             raise DataError(f"{name} has more than {longest:,} letters")
-        return found
+        return value
 
     def choice(self, name: str, known: Sequence[str], default: str | None = None) -> str:
         """One of some words."""
-        found = self.text(name, 200, default)
-        if found not in known:
+        value = self.text(name, 200, default)
+        if value not in known:
             raise DataError(f"{name} must be one of {', '.join(known)}")
-        return found
+        return value
 
     def integer(self, name: str, low: int, high: int, default: int | None = None) -> int:
         """An integer in a range, written in decimals, so that no browser rounds it."""
@@ -145,18 +145,18 @@ class Query:
     def integers(self, name: str, most: int, high: int) -> list[int]:
         """Integers from 0 to a highest one, separated by commas."""
         given = self.text(name, 24 * most).split(",")
-        if len(given) > most or not all(one.isascii() and one.isdigit() and int(one) <= high for one in given):
+        if len(given) > most or not all(part.isascii() and part.isdigit() and int(part) <= high for part in given):
             raise DataError(f"{name} must be up to {most} integers from 0 to {high:,}, separated by commas")
-        return [int(one) for one in given]
+        return [int(part) for part in given]
 
     def data(self, name: str, longest: int = 8000) -> Any:
         """JSON."""
         try:
-            found = json.loads(self.text(name, longest))
+            content = json.loads(self.text(name, longest))
         except (ValueError, RecursionError) as error:
             raise DataError(f"{name} is no JSON: {str(error)[:200]}") from None
-        _check_json(found, name)
-        return found
+        _check_json(content, name)
+        return content
 
 
 def _check_json(value: Any, name: str) -> None:
@@ -166,13 +166,13 @@ def _check_json(value: Any, name: str) -> None:
         if depth > _DEEPEST:
             raise DataError(f"{name} is nested more than {_DEEPEST} deep")
         inner: list[Any] = []
-        for one in level:
-            if isinstance(one, Mapping):
-                inner += [*one, *one.values()]
-            elif isinstance(one, list):
-                inner += one
-            elif isinstance(one, str) and any("\ud800" <= letter <= "\udfff" for letter in one):
-                raise DataError(f"{name} has half of a surrogate pair, which is no letter: {abbreviate(one)}")
+        for item in level:
+            if isinstance(item, Mapping):
+                inner += [*item, *item.values()]
+            elif isinstance(item, list):
+                inner += item
+            elif isinstance(item, str) and any("\ud800" <= letter <= "\udfff" for letter in item):
+                raise DataError(f"{name} has half of a surrogate pair, which is no letter: {abbreviate(item)}")
         level, depth = inner, depth + 1
 
 
@@ -205,5 +205,5 @@ def error_answer(error: SetsupError) -> Answer:
 
 def error_content(error: SetsupError, sentence: str = "") -> dict[str, Any]:
     """An error as data: its sentence, or another one for it, and the rows that are at fault."""
-    found = {"error": sentence or str(error)}
-    return {**found, "rows": list(error.rows)} if isinstance(error, DamagedRows) else found
+    content = {"error": sentence or str(error)}
+    return {**content, "rows": list(error.rows)} if isinstance(error, DamagedRows) else content

@@ -44,11 +44,11 @@ _SAME = {
 
 def explore_command(openings: Sequence[Opening], places: Sequence[str], options: Sequence[str] = ()) -> str:
     """The command that shows datasets, and what is in other places, live; empty where none does."""
-    opened = [one.words() for one in openings]
-    if any(one is None or (len(one) > 1 and len(opened) > 1) for one in opened):
+    opened = [opening.words() for opening in openings]
+    if any(words is None or (len(words) > 1 and len(opened) > 1) for words in opened):
         return ""  # options go with one dataset
-    named = [one[0] for one in opened if one]
-    more = [word for one in opened if one for word in one[1:]]
+    named = [words[0] for words in opened if words]
+    more = [word for words in opened if words for word in words[1:]]
     return shlex.join(["setsup", "explore", *dict.fromkeys([*named, *places]), *more, *options])
 
 
@@ -74,10 +74,10 @@ def python_code(
             "sampler = setsup.samplers.from_dict(described, dataset.factors)",
         ]
     else:
-        words = ", ".join(["dataset.factors", *(f"{name}={value!r}" for name, value in given.items())])
-        lines.append(f"sampler = setsup.samplers.{type(sampler).__name__}({words})")
+        given_options = ", ".join(["dataset.factors", *(f"{name}={value!r}" for name, value in given.items())])
+        lines.append(f"sampler = setsup.samplers.{type(sampler).__name__}({given_options})")
     fetched = "dataset.fetch(draw.indices)"
-    if any(None in one.shape for one in modalities.values()):  # images of several sizes make no array
+    if any(None in modality.shape for modality in modalities.values()):  # images of several sizes make no array
         fetched = "[dataset.fetch(row) for row in draw.indices.ravel().tolist()]"
     return "\n".join([*lines, f"draw = sampler[{step}]", f"arrays = {fetched}"])
 
@@ -87,8 +87,8 @@ def command_line(opening: Opening, sampler: Sampler, step: int) -> str | None:
     kind, opened = type(sampler).__name__, opening.words()
     if kind not in _MAIN or opened is None or step >= _STEPS:
         return None
-    words = ["setsup", "sample", *opened]
-    usual = {name: one.default for name, one in signature(type(sampler)).parameters.items()}
+    line = ["setsup", "sample", *opened]
+    usual = {name: parameter.default for name, parameter in signature(type(sampler)).parameters.items()}
     for name in (*_MAIN[kind], *_SAME[kind]):
         # the command's own defaults of sizes differ, so these are always said
         if name in sampler.arguments and (
@@ -99,22 +99,22 @@ def command_line(opening: Opening, sampler: Sampler, step: int) -> str | None:
                 continue
             if not isinstance(value, str | int) and not _is_list(value):
                 return None
-            said = [str(one) for one in (value if _is_list(value) else [value])]
-            if any(one.startswith("-") for one in said):
+            arguments = [str(argument) for argument in (value if _is_list(value) else [value])]
+            if any(argument.startswith("-") for argument in arguments):
                 return None  # it would be read as an option
-            words += [f"--{_MAIN[kind].get(name) or OPTION_NAMES.get(name, name)}", *said]
+            line += [f"--{_MAIN[kind].get(name) or OPTION_NAMES.get(name, name)}", *arguments]
     others = {name for name in _given(sampler) if name not in _SAME[kind] and name not in _MAIN[kind]}
-    return None if others else shlex.join([*words, "--steps", str(step + 1)])
+    return None if others else shlex.join([*line, "--steps", str(step + 1)])
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
 
 
 def _given(sampler: Sampler) -> Mapping[str, Any]:
     """Arguments without those that have their defaults."""
     kind = type(sampler)
-    usual = {name: one.default for name, one in signature(kind).parameters.items()}
+    usual = {name: parameter.default for name, parameter in signature(kind).parameters.items()}
     stored = python_arguments(sampler.to_dict()["arguments"], usual)
     given = {name: value for name, value in stored.items() if value != usual.get(name)}
     if given.get("stream") == kind.__name__:

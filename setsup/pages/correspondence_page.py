@@ -27,7 +27,7 @@ from setsup.samplers.steps import LAST
 if TYPE_CHECKING:
     from setsup.experiments import Run
 
-__all__ = ["CorrespondenceSource", "correspondences_of"]
+__all__ = ["CorrespondenceSource", "open_correspondences"]
 
 _KEPT = 4  # pairs whose partners are kept
 _LARGEST = 1 << 22  # pixels of a view
@@ -41,7 +41,7 @@ class Partners(NamedTuple):
     status: Array
 
 
-STATUSES = tuple(one.name.lower() for one in Status)
+STATUSES = tuple(status.name.lower() for status in Status)
 
 
 @dataclass
@@ -80,7 +80,7 @@ class CorrespondenceSource:
             "kind": "correspondences",
             "last": str((LAST if self.pairs is None else self.pairs) - 1),
             "statuses": STATUSES,
-            "runs": {name: one.name for name, one in self.learned.items()},
+            "runs": {name: run.name for name, run in self.learned.items()},
         }
 
     def answer(self, query: Query) -> Answer:
@@ -90,8 +90,8 @@ class CorrespondenceSource:
 
     def views(self, step: int) -> tuple[int, int]:
         """Rows of the two views of a draw."""
-        one, two = self.sampler[step].indices[0].tolist()
-        return one, two
+        view1, view2 = self.sampler[step].indices[0].tolist()
+        return view1, view2
 
     def _rows(self, query: Query) -> tuple[int, int]:
         rows = query.integers("rows", 2, len(self.dataset.factors) - 1)
@@ -103,9 +103,9 @@ class CorrespondenceSource:
         """Rows of a pair, and what they agree and differ in."""
         step = None if "rows" in query.words else query.integer("step", 0, LAST - 1)
         rows = self._rows(query) if step is None else self.views(step)
-        self.found(*rows)  # whether these are two views of one scene
+        self.partners(*rows)  # whether these are two views of one scene
         values = value_texts(self.dataset.factors, np.array(rows))
-        agree = {name: one for name, (one, two) in values.items() if one == two}
+        agree = {name: value1 for name, (value1, value2) in values.items() if value1 == value2}
         return json_answer(
             {
                 "rows": rows,
@@ -142,27 +142,27 @@ class CorrespondenceSource:
         height, width = np.shape(self.dataset.fetch(row, [name])[name])[:2]
         return int(height), int(width)
 
-    def found(self, one: int, two: int) -> Partners:
+    def partners(self, row1: int, row2: int) -> Partners:
         """Partners of all pixels of view 1, row after row."""
-        return self._found.get((one, two), lambda: self._traced(one, two))
+        return self._found.get((row1, row2), lambda: self._traced(row1, row2))
 
-    def _traced(self, one: int, two: int) -> Partners:
-        if one == two:
-            raise DataError(f"row {one} is not two views")
-        sizes = self.size(one), self.size(two)
-        for (height, width), row in zip(sizes, (one, two), strict=True):
+    def _traced(self, row1: int, row2: int) -> Partners:
+        if row1 == row2:
+            raise DataError(f"row {row1} is not two views")
+        sizes = self.size(row1), self.size(row2)
+        for (height, width), row in zip(sizes, (row1, row2), strict=True):
             if height * width > _LARGEST:
                 raise DataError(
                     f"the view of row {row} has {height:,} × {width:,} pixels; partners of up to {_LARGEST:,} are "
                     "shown: open the data with a smaller size"
                 )
-        pairs = matched(self.dataset, one, two, Window(0, 0, *sizes[0]), Window(0, 0, *sizes[1]), 1.0, 0)
+        pairs = matched(self.dataset, row1, row2, Window(0, 0, *sizes[0]), Window(0, 0, *sizes[1]), 1.0, 0)
         return Partners(pairs.points2.copy(), pairs.status.copy())
 
     def _partners(self, query: Query) -> Answer:
         """Places and statuses of a grid of pixels, as arrays: float32, uint8."""
-        one, two = self._rows(query)
-        pairs, (height, width) = self.found(one, two), self.size(one)
+        row1, row2 = self._rows(query)
+        pairs, (height, width) = self.partners(row1, row2), self.size(row1)
         stride = max(math.ceil(math.sqrt(height * width / self.shown)), 1)
         places = pairs.points2.reshape(height, width, 2)[::stride, ::stride]
         status = pairs.status.reshape(height, width)[::stride, ::stride]
@@ -179,23 +179,23 @@ class CorrespondenceSource:
 
     def _learned(self, query: Query) -> Answer:
         """What a run takes for the partners of a grid of pixels; or of one pixel."""
-        one, two = self._rows(query)
+        row1, row2 = self._rows(query)
         run = self.learned[query.choice("run", tuple(self.learned))]
         name = image_modality(self.dataset)
         if name is None:
             raise DataError(f"{self.dataset.name} has no images to match")
-        images = [np.asarray(self.dataset.fetch(row, [name])[name]) for row in (one, two)]
+        images = [np.asarray(self.dataset.fetch(row, [name])[name]) for row in (row1, row2)]
         if "pixel" in query.words:
             height, width = images[0].shape[:2]
             x, y = (*query.integers("pixel", 2, max(height, width) - 1), -1)[:2]
             if not (0 <= x < width and 0 <= y < height):
                 raise DataError(f"pixel must be x,y within {width} × {height}")
-            places, distances = run.partners((one, two), images, np.array([[x, y]]))
+            places, distances = run.partners((row1, row2), images, np.array([[x, y]]))
             return json_answer({"partner": places[0], "distance": distances[0]})
-        pairs, (height, width) = self.found(one, two), self.size(one)
+        pairs, (height, width) = self.partners(row1, row2), self.size(row1)
         stride = run.stride(images)
         at = np.mgrid[0:height:stride, 0:width:stride][::-1].reshape(2, -1).T
-        places, _ = run.partners((one, two), images, at)
+        places, _ = run.partners((row1, row2), images, at)
         flat = at[:, 1] * width + at[:, 0]
         seen = pairs.status[flat] == Status.VISIBLE
         away = np.linalg.norm(places - pairs.points2[flat], axis=1)[seen]
@@ -213,7 +213,7 @@ class CorrespondenceSource:
         )
 
 
-def correspondences_of(
+def open_correspondences(
     dataset: Dataset, opening: Opening | None = None, runs: "Mapping[str, Run] | None" = None
 ) -> CorrespondenceSource | None:
     """The pairs of views of a dataset; None where it has none, or does not say which pixels show the same."""

@@ -16,8 +16,8 @@ from setsup.factors.factor import Factor
 from setsup.factors.histograms import count_values
 from setsup.files.manifests.manifest import Manifest
 from setsup.pages.answers import Answer, DamagedRows, Query, json_answer
-from setsup.pages.images import image_modality, thumbs_of, whole
-from setsup.pages.licences import manifest_of
+from setsup.pages.images import draw_thumbs, image_modality, whole
+from setsup.pages.licences import find_source_manifest
 from setsup.pages.opened import Opening
 from setsup.pages.recent import Recent
 from setsup.random import fold, permute, stream_key
@@ -82,15 +82,15 @@ class DatasetSource:
             "fingerprint": table.fingerprint,
             "factors": [_describe(factor) for factor in table.factors],
             "modalities": [
-                {"name": name, "shape": list(one.shape), "dtype": one.dtype, "unit": one.unit, "color": one.color}
-                for name, one in self.dataset.modalities.items()
+                {"name": name, "shape": list(kind.shape), "dtype": kind.dtype, "unit": kind.unit, "color": kind.color}
+                for name, kind in self.dataset.modalities.items()
             ],
             "withheld": self.withheld,
             "thumbs": modality,
             "page": PAGE_ROWS,
             "shown": self.shown,
             "sample": _SAMPLE if len(table) >= _LARGE else 0,
-            **_described_by(manifest_of(self.opening.source, self.dataset)),
+            **_described_by(find_source_manifest(self.opening.source, self.dataset)),
         }
 
     def answer(self, query: Query) -> Answer:
@@ -122,9 +122,9 @@ class DatasetSource:
         mask = some.mask(where) if where.strip() else None
         if where.strip() and Expression.of(where, table.names).counts:  # rows of the whole table
             return self._counts(query)
-        found, times = _count(some, mask), len(table) / max(len(some), 1)
-        scaled = {name: _times(one, times) for name, one in found["factors"].items()}
-        return json_answer({"rows": round(found["rows"] * times), "factors": scaled, "sample": len(some)})
+        counted, times = _count(some, mask), len(table) / max(len(some), 1)
+        scaled = {name: _times(counts, times) for name, counts in counted["factors"].items()}
+        return json_answer({"rows": round(counted["rows"] * times), "factors": scaled, "sample": len(some)})
 
     @cached_property
     def _sample(self) -> FactorTable:
@@ -162,25 +162,25 @@ class DatasetSource:
 
     def _row(self, query: Query) -> Answer:
         row = query.integer("row", 0, len(self.dataset.factors) - 1)
-        found = []
+        modalities = []
         for name, kind in self.dataset.modalities.items():
             if self.images or not kind.color:
                 try:
-                    shown, words = whole(self.dataset, row, name)
+                    shown, text = whole(self.dataset, row, name)
                 except DamagedRows as error:
-                    shown, words = None, error.rows[row]
-                found.append({"name": name, "words": words, "image": shown is not None and self.images})
-        values = {name: one[0] for name, one in self.values(np.array([row])).items()}
-        return json_answer({"row": row, "values": values, "modalities": found})
+                    shown, text = None, error.rows[row]
+                modalities.append({"name": name, "words": text, "image": shown is not None and self.images})
+        values = {name: texts[0] for name, texts in self.values(np.array([row])).items()}
+        return json_answer({"row": row, "values": values, "modalities": modalities})
 
     def _thumbs(self, query: Query) -> Answer:
-        return thumbs_of(self.dataset, query, self.images)
+        return draw_thumbs(self.dataset, query, self.images)
 
     def _image(self, query: Query) -> Answer:
         row = query.integer("row", 0, len(self.dataset.factors) - 1)
-        shown, words = whole(self.dataset, row, self._modality(query))
+        shown, text = whole(self.dataset, row, self._modality(query))
         if shown is None:
-            raise DataError(f"this is no image: {words}")
+            raise DataError(f"this is no image: {text}")
         return shown
 
     def _modality(self, query: Query) -> str:
@@ -192,31 +192,31 @@ class DatasetSource:
 def _count(table: FactorTable, mask: Bools | None) -> dict[str, Any]:
     """Rows, and rows by the value of each factor."""
     rows, counted = len(table) if mask is None else int(np.count_nonzero(mask)), table.all_counts(mask)
-    found = {}
+    factors = {}
     for factor in table.factors:
         if factor.continuous:
             # as a filter of the page compares, which a click on a bar sets
             counts, edges = count_values(table, factor.name, _BINS, None, mask, wrap=False)
-            found[factor.name] = {"counts": counts, "edges": edges, "unknown": rows - int(counts.sum())}
+            factors[factor.name] = {"counts": counts, "edges": edges, "unknown": rows - int(counts.sum())}
         else:
             counts = counted[factor.name]
             listed = np.arange(len(counts))
             if len(counts) > _LEVELS:  # the largest, in the order of levels
                 listed = np.sort(np.argsort(-counts, kind="stable")[:_LEVELS])
-            found[factor.name] = {"counts": counts[listed], "unknown": rows - int(counts.sum())}
+            factors[factor.name] = {"counts": counts[listed], "unknown": rows - int(counts.sum())}
             if len(counts) > _LEVELS:
                 names = [_words(factor, int(code)) for code in listed]
                 literals = [literal((factor.levels or ())[int(code)]) for code in listed]
-                found[factor.name] |= {"levels": names, "literals": literals}
-    return {"rows": rows, "factors": found}
+                factors[factor.name] |= {"levels": names, "literals": literals}
+    return {"rows": rows, "factors": factors}
 
 
-def _times(found: dict[str, Any], times: float) -> dict[str, Any]:
+def _times(counts: dict[str, Any], times: float) -> dict[str, Any]:
     """Counts of a factor in so many times as many rows."""
     return {
-        **found,
-        "counts": np.rint(found["counts"] * times).astype(np.int64),
-        "unknown": round(found["unknown"] * times),
+        **counts,
+        "counts": np.rint(counts["counts"] * times).astype(np.int64),
+        "unknown": round(counts["unknown"] * times),
     }
 
 
@@ -228,13 +228,13 @@ def _ends(mask: Bools) -> Rows:
 
 def _nth(mask: Bools, ends: Rows, places: Rows) -> Rows:
     """Rows at some places among those that a filter keeps, without a list of all of them."""
-    found = np.empty(len(places), dtype=np.int64)
+    rows = np.empty(len(places), dtype=np.int64)
     blocks = np.searchsorted(ends, places, side="right")
     for block in np.unique(blocks):
         here, start = blocks == block, int(block) * _BLOCK
         kept = np.flatnonzero(mask[start : start + _BLOCK])
-        found[here] = start + kept[places[here] - (ends[block] - len(kept))]
-    return found
+        rows[here] = start + kept[places[here] - (ends[block] - len(kept))]
+    return rows
 
 
 def _describe(factor: Factor) -> dict[str, Any]:
@@ -244,7 +244,7 @@ def _describe(factor: Factor) -> dict[str, Any]:
         "term": quote(factor.name),
         "kind": str(factor.kind),
         "levels": levels,
-        "literals": None if factor.levels is None else [literal(one) for one in factor.levels[:_LEVELS]],
+        "literals": None if factor.levels is None else [literal(level) for level in factor.levels[:_LEVELS]],
         "exported": factor.levels is not None and len(factor) <= _FILTERS,
         "size": len(factor),
         "unit": factor.unit,
@@ -255,7 +255,10 @@ def _describe(factor: Factor) -> dict[str, Any]:
 
 def value_texts(table: FactorTable, rows: Rows) -> dict[str, list[str]]:
     """Values of the factors of rows, in words; empty where unknown."""
-    return {one.name: [_words(one, code) for code in table.codes(one.name, rows).tolist()] for one in table.factors}
+    return {
+        factor.name: [_words(factor, code) for code in table.codes(factor.name, rows).tolist()]
+        for factor in table.factors
+    }
 
 
 def _words(factor: Factor, code: float) -> str:
@@ -265,13 +268,13 @@ def _words(factor: Factor, code: float) -> str:
     return "" if code < 0 else str(factor.levels[int(code)])
 
 
-def _described_by(found: Manifest | None) -> dict[str, Any]:
-    if found is None:
+def _described_by(manifest: Manifest | None) -> dict[str, Any]:
+    if manifest is None:
         return {}
     return {
-        "title": found.title,
-        "description": found.description,
-        "homepage": found.homepage,
-        "licence": found.licence.name,
-        "citation": found.citation,
+        "title": manifest.title,
+        "description": manifest.description,
+        "homepage": manifest.homepage,
+        "licence": manifest.licence.name,
+        "citation": manifest.citation,
     }

@@ -8,7 +8,7 @@ import numpy as np
 from setsup.arrays import Rows
 from setsup.factors.factor import Level
 from setsup.factors.table import FactorTable
-from setsup.reports.describe import SetWords, describe, number_words, value_words
+from setsup.reports.describe import SetWords, compared_names, describe, number_words, value_words
 from setsup.samplers import (
     Draw,
     EpisodeSampler,
@@ -37,27 +37,26 @@ def describe_draw(table: FactorTable, draw: Draw, sampler: Sampler | None = None
     """
     # what rows are drawn by weight of varies by that, and is left out
     without = [] if sampler is None else weight_names(sampler.arguments)
-    sets = [_laid_down(table, draw, place, one) for place, one in enumerate(describe(table, draw, None, without))]
+    sets = [_laid_down(table, draw, number, about) for number, about in enumerate(describe(table, draw, None, without))]
     if sampler is not None:
-        names = [one.name for one in table.factors if one.role not in ("key", "split") and one.name not in without]
-        _lay_out(table, draw, sampler, sets, names)
+        _lay_out(table, draw, sampler, sets, compared_names(table, without))
     return {"sets": sets, "weights": "" if sampler is None else weight_words(sampler.arguments.get("weights"))}
 
 
-def _laid_down(table: FactorTable, draw: Draw, place: int, told: SetWords) -> dict[str, Any]:
+def _laid_down(table: FactorTable, draw: Draw, number: int, about: SetWords) -> dict[str, Any]:
     """A set as plain data, of what :func:`describe` says."""
-    one: dict[str, Any] = {
-        "rows": draw.indices[place],
-        "fixed": {name: value_words(table[name], value) for name, value in told.fixed.items()},
-        "varying": {name: found.distinct for name, found in told.varies.items()} if told.members else {},
+    laid_down: dict[str, Any] = {
+        "rows": draw.indices[number],
+        "fixed": {name: value_words(table[name], value) for name, value in about.fixed.items()},
+        "varying": {name: variation.distinct for name, variation in about.varies.items()} if about.members else {},
     }
-    if told.members < len(one["rows"]) and draw.mask is not None:
-        one["mask"] = draw.mask[place]
+    if about.members < len(laid_down["rows"]) and draw.mask is not None:
+        laid_down["mask"] = draw.mask[number]
     if draw.canonical is not None:
-        one["canonical"] = int(draw.canonical[place])
+        laid_down["canonical"] = int(draw.canonical[number])
     if draw.pair_labels:
-        one["labels"] = {name: bool(labels[place]) for name, labels in draw.pair_labels.items()}
-    return one
+        laid_down["labels"] = {name: bool(labels[number]) for name, labels in draw.pair_labels.items()}
+    return laid_down
 
 
 def _lay_out(
@@ -65,10 +64,10 @@ def _lay_out(
 ) -> None:
     """Add to sets what their sampler says of their positions."""
     if isinstance(sampler, Zip):
-        for number, (inner, place) in enumerate(zip(sampler.samplers, sampler.sets, strict=True)):
-            for one in sets[place]:
-                one["of"] = f"{type(inner).__name__}, number {number} of the zip"
-            _lay_out(table, draw, inner, sets[place], names)
+        for number, (inner, position) in enumerate(zip(sampler.samplers, sampler.sets, strict=True)):
+            for inner_set in sets[position]:
+                inner_set["of"] = f"{type(inner).__name__}, number {number} of the zip"
+            _lay_out(table, draw, inner, sets[position], names)
         return
     if isinstance(sampler, Mixture):
         _lay_out(table, draw, sampler.base, sets, names)
@@ -77,12 +76,12 @@ def _lay_out(
                 sets[number]["pool"] = np.isin(sets[number]["rows"], sampler.pool)
         return
     roles = _roles(sampler)
-    for one in sets:
+    for set_of_draw in sets:
         if roles:
-            one["roles"] = roles
-            one["compared"] = _compared(table, one["rows"][: len(roles)], names)
+            set_of_draw["roles"] = roles
+            set_of_draw["compared"] = _compared(table, set_of_draw["rows"][: len(roles)], names)
         elif isinstance(sampler, OrbitSampler):
-            one["members"] = _members(table, one["rows"], one["varying"])
+            set_of_draw["members"] = _members(table, set_of_draw["rows"], set_of_draw["varying"])
 
 
 def _roles(sampler: Sampler) -> list[str]:
@@ -101,15 +100,15 @@ def _roles(sampler: Sampler) -> list[str]:
 
 def _compared(table: FactorTable, rows: Rows, names: Sequence[str]) -> list[dict[str, Any]]:
     """What each row but the first shares with it, and the two values of each factor in which it differs."""
-    found: list[dict[str, Any]] = [{"shared": [], "differs": {}} for _ in rows[1:]]
+    entries: list[dict[str, Any]] = [{"shared": [], "differs": {}} for _ in rows[1:]]
     for name in names:
         first, *others = _values(table, name, rows)
-        for one, other in zip(found, others, strict=True):
+        for entry, other in zip(entries, others, strict=True):
             if first is not None and first == other:
-                one["shared"].append(name)
+                entry["shared"].append(name)
             else:
-                one["differs"][name] = [value_words(table[name], value) for value in (first, other)]
-    return found
+                entry["differs"][name] = [value_words(table[name], value) for value in (first, other)]
+    return entries
 
 
 def _members(table: FactorTable, rows: Rows, varying: dict[str, int]) -> dict[str, list[str]]:

@@ -78,7 +78,7 @@ class EmbeddingSource:
     def about(self) -> Mapping[str, Any]:
         """What was embedded, in how many dimensions, and the factors by which points can be coloured."""
         shown = self.dataset is not None and self.images
-        varying = [one.name for one in self.factors.factors if one.role == "variation"]
+        varying = [factor.name for factor in self.factors.factors if factor.role == "variation"]
         return {
             "kind": "embedding",
             "name": self.name,
@@ -86,7 +86,7 @@ class EmbeddingSource:
             "rows": len(self.embeddings),
             "shown": min(self.most, len(self.embeddings)),
             "dimensions": self.embeddings.shape[1],
-            "factors": [{"name": one.name, "unit": one.unit} for one in self.factors.factors],
+            "factors": [{"name": factor.name, "unit": factor.unit} for factor in self.factors.factors],
             "first": next(iter([*varying, *self.factors.names]), None),
             "thumbs": image_modality(self.dataset) if shown and self.dataset is not None else None,
             "chunk": self.chunk,
@@ -105,8 +105,8 @@ class EmbeddingSource:
 
     @property
     def _ordered(self) -> tuple[Rows, int]:
-        found: tuple[Rows, int] = self._made.get("order", lambda: drawing_order(self.embeddings, self.most))
-        return found
+        order: tuple[Rows, int] = self._made.get("order", lambda: drawing_order(self.embeddings, self.most))
+        return order
 
     @property
     def order(self) -> Rows:
@@ -116,8 +116,8 @@ class EmbeddingSource:
     @property
     def points(self) -> tuple[Floats, str]:
         """Points (k, 2) float32, and how they were made."""
-        found: tuple[Floats, str] = self._made.get("points", lambda: project(self.embeddings, self.order))
-        return found
+        points: tuple[Floats, str] = self._made.get("points", lambda: project(self.embeddings, self.order))
+        return points
 
     def _points(self, query: Query) -> Answer:
         points, method = self.points
@@ -132,8 +132,8 @@ class EmbeddingSource:
         legend = [{"name": label, "colour": color, "count": count} for label, color, count in colored.legend]
         codes = packed(colored.codes, np.uint8)
         light, dark = zip(*colored.colors, strict=True)
-        told = {"codes": codes, "colours": light, "dark": dark, "legend": legend, "scale": colored.scale}
-        return json_answer(told)
+        colors = {"codes": codes, "colours": light, "dark": dark, "legend": legend, "scale": colored.scale}
+        return json_answer(colors)
 
     def _rows(self, query: Query) -> Answer:
         places = self.order[self._asked(query)]
@@ -141,7 +141,7 @@ class EmbeddingSource:
 
     def _near(self, query: Query) -> Answer:
         places, distances = neighbours(self.embeddings, self.order, self._asked(query), NEIGHBOURS)
-        shown = [[float(f"{one:.6g}") for one in line] for line in distances.tolist()]
+        shown = [[float(f"{distance:.6g}") for distance in line] for line in distances.tolist()]
         return json_answer({"places": places, "distances": shown})
 
     def _thumbs(self, query: Query) -> Answer:
@@ -202,18 +202,18 @@ def open_embeddings(folder: Path | str, datasets: Iterable[Dataset] = (), *, nam
     rows = np.asarray(_loaded(folder / "rows.npy"))
     if rows.shape != (len(factors),) or rows.dtype.kind not in "iu" or rows.min(initial=0) < 0:
         raise DataError(f"{folder / 'rows.npy'} must hold a row number for each of {len(factors):,} rows; embed again")
-    dataset = next((one for one in datasets if _is_of(factors, rows, one)), None)
-    found: list[EmbeddingSource] = []
+    dataset = next((candidate for candidate in datasets if _has_factors(factors, rows, candidate)), None)
+    sources: list[EmbeddingSource] = []
     for file in _files(folder):
         values, part = _loaded(file), file.stem.removeprefix("embeddings").removeprefix("-")
         if values.dtype.kind not in "fiu" or values.shape[:1] != (len(factors),):
             raise DataError(f"{file} must hold an embedding of each of {len(factors):,} rows, not {values.shape}")
         if values.ndim == 2 and values.shape[1]:  # maps have no one point of each row
             called = f"{name or folder.name}{f', {part}' if part else ''}"
-            found.append(EmbeddingSource(called, values, rows.astype(np.int64), factors, dataset, str(folder)))
-    if not found:
+            sources.append(EmbeddingSource(called, values, rows.astype(np.int64), factors, dataset, str(folder)))
+    if not sources:
         raise DataError(f"{folder} holds maps, which have an embedding for each pixel: there is no point for each row")
-    return found
+    return sources
 
 
 def _files(folder: Path) -> list[Path]:
@@ -229,7 +229,7 @@ def _loaded(file: Path) -> npt.NDArray[np.number]:
         raise DataError(f"{file} cannot be read ({reason}); embed again", file=file) from None
 
 
-def _is_of(factors: FactorTable, rows: Rows, dataset: Dataset) -> bool:
+def _has_factors(factors: FactorTable, rows: Rows, dataset: Dataset) -> bool:
     """Whether rows of a dataset have these factors."""
     table = dataset.factors
     if table.names != factors.names or rows.max(initial=0) >= len(table):

@@ -83,19 +83,19 @@ def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) ->
     clear(out)  # what a killed process left
     places = Places()
     page = _to_pass_on(page, rows, steps, places)
-    found = _answers(page, rows, steps, places)
+    answers = _answers(page, rows, steps, places)
     if alone:
         with written(out) as part:
-            part.write_bytes(single_document(page.title, [_put(found)]))
+            part.write_bytes(single_document(page.title, [_put(answers)]))
         return out
     with written_folder(out) as folder:
-        for place, name in ((folder / "static", one) for one in FILES):
-            place.mkdir(exist_ok=True)
-            (place / name).write_bytes(static(name))
+        for static_folder, name in ((folder / "static", file) for file in FILES):
+            static_folder.mkdir(exist_ok=True)
+            (static_folder / name).write_bytes(static(name))
         (folder / "data").mkdir()
-        for name, text in found.items():
+        for name, text in answers.items():
             (folder / "data" / f"{name}.js").write_text(_put({name: text}), encoding="utf-8")
-        index = f"setsup.index({script_text(sorted(found))});"
+        index = f"setsup.index({script_text(sorted(answers))});"
         (folder / "data" / "index.js").write_text(index, encoding="utf-8")
         policy = POLICY.format(scripts="'self'", styles="'self'", images="'self' data:", connect="'none'")
         page_text = document(page.title, "files", "static/", policy, ["data/index.js"])
@@ -105,7 +105,7 @@ def export(page: Page, out: Path | str, *, rows: int = 4096, steps: int = 64) ->
 
 def _answers(page: Page, rows: int, steps: int, places: Places) -> dict[str, str]:
     """Answers as scripts have them, by the digests of their questions."""
-    found: dict[str, str] = {}
+    answers: dict[str, str] = {}
     keys: dict[str, str] = {}
     damage = _Damage()
     listed = list(parts(page, rows, steps))
@@ -121,17 +121,17 @@ def _answers(page: Page, rows: int, steps: int, places: Places) -> dict[str, str
                 name = digest(key)
                 if keys.setdefault(name, key) != key:
                     raise DataError(f"two questions of the page have the digest {name}: export fewer rows or steps")
-                if name in found:
+                if name in answers:
                     continue
                 try:
-                    found[name] = script_text(_content(page.get(key)))
+                    answers[name] = script_text(_content(page.get(key)))
                     damage.read(question)
                 except SetsupError as error:
-                    found[name] = script_text(error_content(error, places.sentence(str(error))))
-                    waiting += damage.found(question, error, page)
+                    answers[name] = script_text(error_content(error, places.sentence(str(error))))
+                    waiting += damage.note(question, error, page)
             advance(1)
     damage.say(page)
-    return found
+    return answers
 
 
 @dataclass
@@ -149,7 +149,7 @@ class _Damage:
         if question.get("q") == "thumbs" and "rows" in question:
             self.readable.setdefault(question["s"], set()).update(question["rows"].split(","))
 
-    def found(self, question: Question, error: SetsupError, page: Page) -> list[Question]:
+    def note(self, question: Question, error: SetsupError, page: Page) -> list[Question]:
         """Note one that has none; questions for the images that can be read."""
         if not isinstance(error, DamagedRows):
             return []
@@ -213,24 +213,24 @@ def _to_pass_on(page: Page, rows: int, steps: int, places: Places) -> Page:
             opening, some = source.opening.passed_on(places), min(steps, _VIEWS)
             source = replace(source, opening=opening, pairs=some, shown=_TRACED)
         elif isinstance(source, RunSource):
-            data, shown = _data_of(source) if source.images else None, _some_steps(source, steps)
+            data, shown = _open_data(source) if source.images else None, _some_steps(source, steps)
             images = data is not None and licence_of(*data) is None
             source = replace(source, images=images, shown=shown, place=places.path(source.place))
         elif isinstance(source, EmbeddingSource):
             free = source.dataset is None or licence_of("", source.dataset) is None
-            place = places.path(source.place) if source.place else ""
+            shown_place = places.path(source.place) if source.place else ""
             most = min(source.most, rows)
-            source = replace(source, place=place, images=source.images and free, most=most, chunk=CHUNK)
+            source = replace(source, place=shown_place, images=source.images and free, most=most, chunk=CHUNK)
         elif isinstance(source, ResultsSource):
             source = replace(source, places=places)
         sources[name] = source
     for name, licence in left_out.items():
         _LOG.warning("images of %s are left out: its licence (%s) does not let them be passed on", name, licence)
-    options = tuple(places.path(one) if isinstance(one, Path) else one for one in page.options)
+    options = tuple(places.path(option) if isinstance(option, Path) else option for option in page.options)
     return replace(page, sources=sources, options=options, note=places.note)
 
 
-def _data_of(source: RunSource) -> tuple[str, Dataset] | None:
+def _open_data(source: RunSource) -> tuple[str, Dataset] | None:
     """What a run was trained on, and what opens it; None where it is not here."""
     data = source.run.preset.data
     if data is None:
@@ -262,5 +262,5 @@ def _content(answer: Answer) -> Any:
     return f"data:{answer.media};base64,{base64.b64encode(answer.content).decode()}"
 
 
-def _put(found: Mapping[str, str]) -> str:
-    return "\n".join(f'setsup.put("{name}",{text});' for name, text in found.items())
+def _put(answers: Mapping[str, str]) -> str:
+    return "\n".join(f'setsup.put("{name}",{text});' for name, text in answers.items())

@@ -68,9 +68,9 @@ class Guard:
         hosts, origins, sites = (_values(scope, name) for name in (b"host", b"origin", b"sec-fetch-site"))
         if len(hosts) != 1 or not _is_here(hosts[0]):
             return 403, "this page is for 127.0.0.1 and localhost"
-        if any(one.lower() != f"http://{hosts[0]}".lower() for one in origins):
+        if any(header.lower() != f"http://{hosts[0]}".lower() for header in origins):
             return 403, "another site asked for this page"
-        if any(one not in ("same-origin", "none") for one in sites):
+        if any(header not in ("same-origin", "none") for header in sites):
             return 403, "another site asked for this page"
         if not (self._has_cookie(scope) or self._has_token(scope)):
             return 403, "open the address that setsup explore printed, with its token"

@@ -16,7 +16,7 @@ from setsup.pages.answers import Answer, DamagedRows, Query
 from setsup.pages.places import without_folders
 from setsup.reports.thumbnails import thumbnail
 
-__all__ = ["CHUNK", "COLUMNS", "TILE", "encoded", "image_modality", "sprite", "thumbs_of", "whole"]
+__all__ = ["CHUNK", "COLUMNS", "TILE", "draw_thumbs", "encoded", "image_modality", "sprite", "whole"]
 
 COLUMNS = 8
 """Thumbnails side by side in one image."""
@@ -36,7 +36,7 @@ def image_modality(dataset: Dataset) -> str | None:
     return first_image(dataset.modalities)
 
 
-def thumbs_of(dataset: Dataset, query: Query, images: bool) -> Answer:
+def draw_thumbs(dataset: Dataset, query: Query, images: bool) -> Answer:
     """Thumbnails of the rows that a question names; DataError where images are left out, or there are none."""
     modality = image_modality(dataset)
     if not images or modality is None:
@@ -52,12 +52,12 @@ def sprite(dataset: Dataset, rows: Sequence[int], modality: str, tile: int, *, p
     try:
         return tiled(_small(dataset, rows, modality, tile), tile)
     except SetsupError:  # of one row or of several: which, and why, is told
-        found = {row: damage for row in dict.fromkeys(rows) if (damage := _damage(dataset, row, modality))}
-        if not found:
+        damaged = {row: damage for row in dict.fromkeys(rows) if (damage := _damage(dataset, row, modality))}
+        if not damaged:
             raise
-        if not partly or len(found) == len(set(rows)):
-            raise DamagedRows(found) from None
-    kept = {row: one for row in set(rows) - set(found) for one in _small(dataset, [row], modality, tile)}
+        if not partly or len(damaged) == len(set(rows)):
+            raise DamagedRows(damaged) from None
+    kept = {row: thumb for row in set(rows) - set(damaged) for thumb in _small(dataset, [row], modality, tile)}
     return tiled([kept.get(row) for row in rows], tile)
 
 
@@ -66,7 +66,7 @@ def _small(dataset: Dataset, rows: Sequence[int], modality: str, tile: int) -> l
     places = np.asarray(rows, dtype=np.int64)
     if None in dataset.modalities[modality].shape[:2]:  # images of several sizes make no array
         return [np.asarray(thumbnail(dataset.fetch(row, [modality])[modality], tile)) for row in places.tolist()]
-    return [np.asarray(one) for one in dataset.fetch(places, [modality])[modality]]
+    return [np.asarray(image) for image in dataset.fetch(places, [modality])[modality]]
 
 
 def _damage(dataset: Dataset, row: int, modality: str) -> str:
@@ -80,10 +80,10 @@ def _damage(dataset: Dataset, row: int, modality: str) -> str:
 
 def _cross(side: int) -> Image.Image:
     """What is shown for an image that is not there."""
-    found = Image.new("RGB", (side, side), _PAPER)
+    image = Image.new("RGB", (side, side), _PAPER)
     for ends in ((0, 0, side, side), (0, side, side, 0)):
-        ImageDraw.Draw(found).line(ends, _CROSS, 2)
-    return found
+        ImageDraw.Draw(image).line(ends, _CROSS, 2)
+    return image
 
 
 def tiled(images: Sequence[Array | None], tile: int) -> Answer:
@@ -98,9 +98,9 @@ def tiled(images: Sequence[Array | None], tile: int) -> Answer:
             small.thumbnail((tile, tile), Image.Resampling.LANCZOS)
     clear = _webp() and any(small.size != (tile, tile) for small in thumbs)
     sheet = Image.new("RGBA" if clear else "RGB", (COLUMNS * tile, lines * tile), (0, 0, 0, 0) if clear else _PAPER)
-    for place, small in enumerate(thumbs):
-        left = place % COLUMNS * tile + (tile - small.width) // 2
-        sheet.paste(small, (left, place // COLUMNS * tile + (tile - small.height) // 2))
+    for number, small in enumerate(thumbs):
+        left = number % COLUMNS * tile + (tile - small.width) // 2
+        sheet.paste(small, (left, number // COLUMNS * tile + (tile - small.height) // 2))
     return encoded(sheet, exact=False)
 
 
@@ -112,17 +112,17 @@ def whole(dataset: Dataset, row: int, modality: str) -> tuple[Answer | None, str
         if damage := _damage(dataset, row, modality):
             raise DamagedRows({row: damage}) from None
         raise
-    words = f"{values.dtype} {' × '.join(map(str, values.shape)) or 'a number'}"
+    text = f"{values.dtype} {' × '.join(map(str, values.shape)) or 'a number'}"
     if dataset.modalities[modality].color:
-        return encoded(_opened(values), exact=True), words
+        return encoded(_opened(values), exact=True), text
     axes = values.shape
     if values.dtype.kind in "fiub" and len(axes) in (2, 3) and min(axes[:2]) >= _LEAST and axes[2:] in ((), (1,), (3,)):
         shown, low, high = _scaled(values)
         unit = f" {dataset.modalities[modality].unit}" if dataset.modalities[modality].unit else ""
-        return encoded(_opened(shown), exact=True), f"{words}, {low:.4g} to {high:.4g}{unit} from black to white"
+        return encoded(_opened(shown), exact=True), f"{text}, {low:.4g} to {high:.4g}{unit} from black to white"
     flat = values.reshape(-1)
-    some = ", ".join(f"{one:.5g}" if flat.dtype.kind == "f" else str(one) for one in flat[:16])
-    return None, f"{words}: {some}{', …' if flat.size > 16 else ''}"
+    some = ", ".join(f"{number:.5g}" if flat.dtype.kind == "f" else str(number) for number in flat[:16])
+    return None, f"{text}: {some}{', …' if flat.size > 16 else ''}"
 
 
 def _scaled(values: Array) -> tuple[Array, float, float]:
@@ -138,10 +138,10 @@ def _opened(pixels: Array) -> Image.Image:
     shown: Any = pixels[..., None] if pixels.ndim == 2 else pixels
     if shown.shape[-1] == 2:  # red and green
         shown = np.pad(shown, ((0, 0), (0, 0), (0, 1)))
-    found = Image.fromarray(np.ascontiguousarray(shown[..., 0] if shown.shape[-1] == 1 else shown))
-    if max(found.size) > _LARGEST:
-        found.thumbnail((_LARGEST, _LARGEST))
-    return found
+    image = Image.fromarray(np.ascontiguousarray(shown[..., 0] if shown.shape[-1] == 1 else shown))
+    if max(image.size) > _LARGEST:
+        image.thumbnail((_LARGEST, _LARGEST))
+    return image
 
 
 @cache

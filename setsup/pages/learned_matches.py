@@ -51,15 +51,15 @@ class LearnedMatches:
         """
         from setsup.evaluation.pixels import nearest_pixels
 
-        first, second = (self._of(row, image) for row, image in zip(rows, images, strict=True))
+        first, second = (self._embed_view(row, image) for row, image in zip(rows, images, strict=True))
         # images are resized where networks need it, and pixels follow
         at = np.rint(planar.carried(pixels, planar.resize(*images[0].shape[:2], *first.shape[:2]))).astype(np.int64)
         at = at.clip(0, np.array(first.shape[1::-1]) - 1)
-        found = nearest_pixels(first[at[:, 1], at[:, 0]], second)
+        nearest = nearest_pixels(first[at[:, 1], at[:, 0]], second)
         back = planar.resize(*second.shape[:2], *images[1].shape[:2])
-        return planar.carried(found.places, back), found.distances
+        return planar.carried(nearest.places, back), nearest.distances
 
-    def _of(self, row: int, image: Array) -> Reals:
+    def _embed_view(self, row: int, image: Array) -> Reals:
         """Features (h, w, D) of a view."""
         require_modules("features of pixels need", "torch", "lightning")
         if image.shape[0] * image.shape[1] > _LARGEST:

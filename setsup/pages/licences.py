@@ -7,24 +7,24 @@ from setsup.datasets.dataset import Dataset
 from setsup.files.manifests.manifest import Manifest
 from setsup.files.manifests.packages import find_manifest
 
-__all__ = ["manifest_of", "withheld"]
+__all__ = ["find_source_manifest", "withheld"]
 
 _FREE = ("Apache-2.0", "CC BY 4.0", "CC BY-SA 4.0", "CC0", "CDLA-Permissive 1.0", "MIT", "zlib/libpng")
 _OWN = ("your own", "that of your videos")
 """Names of licences in manifests: those that let images be passed on, and those of the user's own files."""
 
 
-def manifest_of(source: str, dataset: Dataset) -> Manifest | None:
+def find_source_manifest(source: str, dataset: Dataset) -> Manifest | None:
     """Manifest of a benchmark, or of the one that rows are selected from; None for other data."""
-    return next((found for name in _names(source, dataset) if (found := find_manifest(name)) is not None), None)
+    return next((manifest for name in _names(source, dataset) if (manifest := find_manifest(name)) is not None), None)
 
 
 def withheld(source: str, dataset: Dataset) -> str | None:
     """Name of the licence for which images stay out of exported pages; None where they may be in them."""
     for name in _names(source, dataset):
-        found = find_manifest(name)
-        if found is not None and found.licence.name not in (*_FREE, *_OWN):
-            return found.licence.name
+        manifest = find_manifest(name)
+        if manifest is not None and manifest.licence.name not in (*_FREE, *_OWN):
+            return manifest.licence.name
     return None
 
 
@@ -33,8 +33,8 @@ def _names(source: str, dataset: Dataset) -> Iterator[str]:
     yield source
     left: list[Any] = [dataset]
     while left:
-        one = left.pop()
-        yield str(getattr(one, "name", ""))
+        part = left.pop()
+        yield str(getattr(part, "name", ""))
         left += [
-            inner for inner in (getattr(one, "source", None), *getattr(one, "parts", ())) if hasattr(inner, "fetch")
+            inner for inner in (getattr(part, "source", None), *getattr(part, "parts", ())) if hasattr(inner, "fetch")
         ]

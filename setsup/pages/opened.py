@@ -46,23 +46,25 @@ class Opening:
         """An expression that opens the dataset."""
         if not self.source:
             return "setsup.open(...)  # the data that this page shows"
-        values = {name: str(one) if isinstance(one, Path) else one for name, one in self.given.items()}
-        return f"setsup.open({', '.join([repr(self.source), *(f'{name}={one!r}' for name, one in values.items())])})"
+        values = {name: str(value) if isinstance(value, Path) else value for name, value in self.given.items()}
+        return (
+            f"setsup.open({', '.join([repr(self.source), *(f'{name}={value!r}' for name, value in values.items())])})"
+        )
 
     def words(self) -> list[str] | None:
         """Words of a command that open the dataset; None where none do."""
         if not self.source or "where" in self.given:
             return None
-        words, options = [self.source], []
+        arguments, options = [self.source], []
         for name, value in self.given.items():
             word = _word(value)
             if word is None:
                 return None
             if name in _OPTIONS:
-                words += [] if value is None else [f"--{name}", word]
+                arguments += [] if value is None else [f"--{name}", word]
             else:
                 options.append(f"{name}={word}")
-        return [*words, *(["--option", *options] if options else [])]
+        return [*arguments, *(["--option", *options] if options else [])]
 
     def passed_on(self, places: Places) -> "Opening":
         """The same without places of this machine."""
@@ -78,15 +80,15 @@ def _word(value: Any) -> str | None:
         return str(value).lower()
     if isinstance(value, str | int | float | Path):
         return str(value)
-    parts = [_word(one) for one in value] if isinstance(value, Sequence) else []
-    return ",".join(map(str, parts)) if len(parts) > 1 and all(one and "," not in one for one in parts) else None
+    parts = [_word(part) for part in value] if isinstance(value, Sequence) else []
+    return ",".join(map(str, parts)) if len(parts) > 1 and all(part and "," not in part for part in parts) else None
 
 
 def _passed_on(value: Any, is_path: bool, places: Places) -> Any:
     if isinstance(value, list | tuple):
-        return type(value)(_passed_on(one, is_path, places) for one in value)
+        return type(value)(_passed_on(part, is_path, places) for part in value)
     if isinstance(value, Mapping):
-        return {name: _passed_on(one, is_path, places) for name, one in value.items()}
+        return {name: _passed_on(part, is_path, places) for name, part in value.items()}
     if isinstance(value, str) and "://" in value:
         return places.source(value)
     looks = isinstance(value, str) and (os.path.isabs(value) or value.startswith("~"))

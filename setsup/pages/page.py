@@ -10,7 +10,7 @@ from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
 from setsup.pages.answers import Answer, Query, Source, json_answer
 from setsup.pages.commands import explore_command
-from setsup.pages.correspondence_page import correspondences_of
+from setsup.pages.correspondence_page import open_correspondences
 from setsup.pages.dataset_page import DatasetSource
 from setsup.pages.embedding_page import EmbeddingSource
 from setsup.pages.images import CHUNK, COLUMNS, TILE
@@ -73,21 +73,23 @@ class Page:
         """Its title: of datasets that are called the same, with what opens them."""
         if self.called:
             return self.called
-        datasets = [one for one in self.sources.values() if isinstance(one, DatasetSource)]
-        called = [one.dataset.name for one in datasets]
+        datasets = [source for source in self.sources.values() if isinstance(source, DatasetSource)]
+        called = [source.dataset.name for source in datasets]
         names = [
-            f"{name} ({one.opening.source})" if called.count(name) > 1 and one.opening.source else name
-            for name, one in zip(called, datasets, strict=True)
+            f"{name} ({source.opening.source})" if called.count(name) > 1 and source.opening.source else name
+            for name, source in zip(called, datasets, strict=True)
         ]
-        names += dict.fromkeys(one.run.preset.name for one in self.sources.values() if isinstance(one, _OfRun))
-        return ", ".join(names or [one.name for one in self.sources.values() if isinstance(one, EmbeddingSource)])
+        names += dict.fromkeys(source.run.preset.name for source in self.sources.values() if isinstance(source, _OfRun))
+        return ", ".join(
+            names or [source.name for source in self.sources.values() if isinstance(source, EmbeddingSource)]
+        )
 
     @cached_property
     def command(self) -> str:
         """The command that shows it live; empty where there is none."""
-        openings = [one.opening for one in self.sources.values() if isinstance(one, DatasetSource)]
-        places = [one.place for one in self.sources.values() if isinstance(one, _Placed) and one.place]
-        return explore_command(openings, places, [str(one) for one in self.options])
+        openings = [source.opening for source in self.sources.values() if isinstance(source, DatasetSource)]
+        places = [source.place for source in self.sources.values() if isinstance(source, _Placed) and source.place]
+        return explore_command(openings, places, [str(option) for option in self.options])
 
     def get(self, key: str) -> Answer:
         """Answer a question by its key.
@@ -165,15 +167,18 @@ def page_of(
         opening = Opening(name, (options or {}).get(name, {}))
         sources[f"d{number}"] = DatasetSource(dataset, opening)
         sources[f"s{number}"] = SamplerSource(dataset, opening, (samplers or {}).get(name))
-        pairs = correspondences_of(dataset, opening, {f"r{at}": run for at, run in enumerate(runs)})
+        pairs = open_correspondences(dataset, opening, {f"r{at}": run for at, run in enumerate(runs)})
         if pairs is not None:
             sources[f"c{number}"] = pairs
     if runs:
         from setsup.pages.results_page import ResultsSource
-        from setsup.pages.run_page import RunSource, embeddings_of
+        from setsup.pages.run_page import RunSource, open_run_embeddings
 
         sources |= {f"r{number}": RunSource(run) for number, run in enumerate(runs)}
         sources["t0"] = ResultsSource(runs)
-        embeddings = [*embeddings, *(one for run in runs for one in embeddings_of(run, list(datasets.values())))]
-    sources |= {f"e{number}": one for number, one in enumerate(embeddings)}
+        embeddings = [
+            *embeddings,
+            *(source for run in runs for source in open_run_embeddings(run, list(datasets.values()))),
+        ]
+    sources |= {f"e{number}": source for number, source in enumerate(embeddings)}
     return Page(title, sources)

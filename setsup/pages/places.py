@@ -68,7 +68,7 @@ class Places:
 
     def text(self, text: str, known: Iterable[Path] = ()) -> str:
         """A text with some paths, and that of the home folder, written for others."""
-        forms = {str(one): path for path in known for one in (path, path.absolute(), path.resolve())}
+        forms = {str(form_of_path): path for path in known for form_of_path in (path, path.absolute(), path.resolve())}
         for form in sorted(forms, key=len, reverse=True):
             text = re.sub(rf"(?<![\w./~-]){re.escape(form)}(?![\w-])", partial(self._written, forms[form]), text)
         home = Path.home()
@@ -79,22 +79,22 @@ class Places:
 
     def sentence(self, error: str) -> str:
         """An error without folders and names of users."""
-        found = without_folders(error)
+        sentence = without_folders(error)
         for name in _users():
-            found = re.sub(rf"(?<=[/~]){re.escape(name)}(?=/)", "…", found)
-        return found
+            sentence = re.sub(rf"(?<=[/~]){re.escape(name)}(?=/)", "…", sentence)
+        return sentence
 
     @property
     def note(self) -> str:
         """What the words stand for; empty where there is none."""
-        said = ["Paths in commands are relative to the folder in which it was exported."] if self.relative else []
+        sentences = ["Paths in commands are relative to the folder in which it was exported."] if self.relative else []
         *first, last = self.folders.values() or ("",)
         if last:
             stand = f"{', '.join(first)} and {last} stand for folders" if first else f"{last} stands for a folder"
-            said.append(
+            sentences.append(
                 f"In commands, {stand} on your machine: the page does not say where its author keeps the files."
             )
-        return " ".join(said)
+        return " ".join(sentences)
 
 
 def without_folders(sentence: str) -> str:
@@ -106,20 +106,20 @@ def without_folders(sentence: str) -> str:
     '7.png (row 7) is missing; put it there, or take it out'
 
     """
-    found = at = 0
+    kept_to = at = 0
     parts = []
     for start in _STARTS.finditer(sentence):
         at, end = start.start(), start.end()
-        if at < found:
+        if at < kept_to:
             continue
         plain = _PLAIN.match(sentence, at)
         end = plain.end() if plain else end
         while (slash := sentence.find("/", end)) >= 0 and os.path.isdir(sentence[at:slash]):
             end = slash + 1
         if sentence[at:end].count("/") > 1:
-            parts.append(sentence[found:at])
-            found = end
-    return "".join([*parts, sentence[found:]])
+            parts.append(sentence[kept_to:at])
+            kept_to = end
+    return "".join([*parts, sentence[kept_to:]])
 
 
 def _absolute(path: Path | str) -> Path:

@@ -91,23 +91,23 @@ def project(embeddings: Embeddings, order: Rows) -> tuple[Floats, str]:
     if not len(order):
         raise DataError("there is no finite embedding to show; embed again, with finite weights")
     dimensions = embeddings.shape[1]
-    found = np.empty((len(order), 2), dtype=np.float32)
+    points = np.empty((len(order), 2), dtype=np.float32)
     if dimensions == 1:
-        found[:, 0] = embeddings[order, 0]
-        found[:, 1] = order * (float(np.ptp(found[:, 0])) or 1.0) / (2 * max(1, len(embeddings) - 1))
-        return found, "the one dimension from left to right, the rows upwards"
+        points[:, 0] = embeddings[order, 0]
+        points[:, 1] = order * (float(np.ptp(points[:, 0])) or 1.0) / (2 * max(1, len(embeddings) - 1))
+        return points, "the one dimension from left to right, the rows upwards"
     if dimensions == 2:
-        found[:] = embeddings[order]
-        return found, "the two dimensions as they are"
+        points[:] = embeddings[order]
+        return points, "the two dimensions as they are"
     some = order[: max(2, _FITTED // dimensions)]
     if len(some) < 2:
-        return np.zeros_like(found), "a single embedding"
+        return np.zeros_like(points), "a single embedding"
     components = principal_components(np.asarray(embeddings[np.sort(some)]), 2)
     for part in _blocks(embeddings, len(order)):
-        found[part] = components.project(embeddings[order[part]])
+        points[part] = components.project(embeddings[order[part]])
     first, second = (f"{100 * share:.3g} %" for share in components.explained)
     fitted = "" if len(some) == len(order) else f" of {len(some):,} rows"
-    return found, f"the first two principal components{fitted}, with {first} and {second} of the variance"
+    return points, f"the first two principal components{fitted}, with {first} and {second} of the variance"
 
 
 def neighbours(embeddings: Embeddings, order: Rows, places: Rows, k: int) -> tuple[Rows, Reals]:

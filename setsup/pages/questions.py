@@ -68,8 +68,8 @@ def _of_dataset(name: str, source: DatasetSource, rows: int) -> Iterator[Part]:
             if factor["exported"]:
                 for value in factor["literals"]:
                     yield {"s": name, "q": "counts", "where": f"{factor['term']} == {value}"}
-        discrete = [one["name"] for one in about["factors"] if one["exported"]]
-        pairs = [(x, y) for place, x in enumerate(discrete) for y in discrete[place + 1 :]]
+        discrete = [described["name"] for described in about["factors"] if described["exported"]]
+        pairs = [(x, y) for index, x in enumerate(discrete) for y in discrete[index + 1 :]]
         for x, y in pairs[:_PAIRS]:
             yield {"s": name, "q": "joint", "x": x, "y": y, "where": ""}
 
@@ -107,7 +107,7 @@ def _of_sampler(name: str, source: SamplerSource, dataset: Any, steps: int) -> I
         yield {**asked, "q": "draw", "step": str(step)}
         yield {**asked, "q": "reach", "step": since}
         rows = [(row, since) for row in np.unique(sampler[step].indices).tolist()]
-        asking = [one for one in rows if one not in chances][: _CHANCES - len(chances)]
+        asking = [asked_row for asked_row in rows if asked_row not in chances][: _CHANCES - len(chances)]
         chances.update(asking)
         yield from ({**asked, "q": "row", "row": str(row), "step": since} for row, since in asking)
         for some in _shown(sampler[step]):
@@ -143,12 +143,12 @@ def _of_run(name: str, source: RunSource) -> Iterator[Part]:
         asked = {"s": name, "step": str(step)}
         yield {**asked, "q": "batch"}
         with suppress(SetsupError):  # the answer to the question before says it
-            found = source.batch(step)
-            shown = source.images and image_modality(found.dataset) is not None
+            rerun = source.batch(step)
+            shown = source.images and image_modality(rerun.dataset) is not None
             if source.images:
                 yield {**asked, "q": "sheet"}
-            for rows in _shown(found.draw):
-                yield from ({**one, **asked} for one in _thumbs(name, shown, rows))
+            for rows in _shown(rerun.draw):
+                yield from ({**question, **asked} for question in _thumbs(name, shown, rows))
 
     curves = [{"s": name, "q": "curve", "metric": metric} for metric in about["metrics"]]
     yield Part(f"curves of {about['folder']}", curves)
@@ -167,8 +167,8 @@ def _of_embedding(name: str, source: EmbeddingSource) -> Iterator[Part]:
     yield Part(f"points of {source.name}", [{"s": name, "q": "points"}, *colors])
     asked = ["rows", "near", *(["thumbs"] if about["thumbs"] is not None else [])]
     for start in range(0, len(source.order), source.chunk):
-        found = [{"s": name, "q": one, "start": str(start)} for one in asked]
-        yield Part(f"neighbours in {source.name}", found)
+        questions = [{"s": name, "q": kind, "start": str(start)} for kind in asked]
+        yield Part(f"neighbours in {source.name}", questions)
 
 
 def _thumbs(name: str, images: bool, rows: Any) -> Iterator[Question]:

@@ -24,19 +24,19 @@ class Recent(Generic[Key, Value]):
     def get(self, key: Key, make: Callable[[], Value]) -> Value:
         """The result of a key, made where it is not kept; an error is raised to all who wait for it, and not kept."""
         with self._lock:
-            found = self._kept.get(key)
-            mine = found is None
-            if found is None:
-                found = self._kept[key] = Future()
+            future = self._kept.get(key)
+            mine = future is None
+            if future is None:
+                future = self._kept[key] = Future()
             self._kept.move_to_end(key)
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         if mine:
             try:
-                found.set_result(make())  # without the lock, so that other keys are answered meanwhile
+                future.set_result(make())  # without the lock, so that other keys are answered meanwhile
             except BaseException as error:
                 with self._lock:
-                    if self._kept.get(key) is found:
+                    if self._kept.get(key) is future:
                         del self._kept[key]
-                found.set_exception(error)
-        return found.result()
+                future.set_exception(error)
+        return future.result()

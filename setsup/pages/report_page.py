@@ -56,9 +56,9 @@ def report_page(filled: Sequence[FilledReport], title: str = "Measured results")
     """
     check_arguments(report_page, locals(), DataError)
     places = Places()
-    sections = [line for one in filled for line in _section(one, places, alone=len(filled) == 1)]
+    sections = [line for report in filled for line in _section(report, places, alone=len(filled) == 1)]
     about = f"Made by {_maker()}. {places.note}"
-    contents = (f'<li><a href="#{_anchor(one)}">{escape(one.report.name)}</a></li>' for one in filled)
+    contents = (f'<li><a href="#{_anchor(report)}">{escape(report.report.name)}</a></li>' for report in filled)
     lines = [
         f"<header><h1>{escape(title)}</h1>",
         '<p class="note prose">Means ± standard deviations over seeds. Runs on a substitute dataset, in another '
@@ -74,28 +74,28 @@ def report_page(filled: Sequence[FilledReport], title: str = "Measured results")
 
 def _section(filled: FilledReport, places: Places, *, alone: bool) -> Iterator[str]:
     folders = [Path(folder) for line in filled.lines for folder in line.folders]
-    found = passed_on(as_tables(filled), folders, places)
-    yield f'<section id="{_anchor(filled)}">\n<h2>{escape(found["name"])}: {escape(found["shows"])}</h2>'
-    yield f'<p class="note">{escape(found["about"])}</p>'
-    heads = "".join(f'<th scope="col">{escape(head)}</th>' if head else "<td></td>" for head in found["heads"])
-    label = escape(f"Results of {found['name']}")
+    table = passed_on(as_tables(filled), folders, places)
+    yield f'<section id="{_anchor(filled)}">\n<h2>{escape(table["name"])}: {escape(table["shows"])}</h2>'
+    yield f'<p class="note">{escape(table["about"])}</p>'
+    heads = "".join(f'<th scope="col">{escape(head)}</th>' if head else "<td></td>" for head in table["heads"])
+    label = escape(f"Results of {table['name']}")
     yield f'<div class="scroll tall" tabindex="0" role="region" aria-label="{label}">'
     yield f'<table class="cells">\n<thead><tr>{heads}</tr></thead>\n<tbody>'
-    for row in found["rows"]:
-        cells = zip(found["heads"], row["cells"], strict=True)
+    for row in table["rows"]:
+        cells = zip(table["heads"], row["cells"], strict=True)
         texts = "".join(f"<td{_headed(head)}>{escape(cell)}</td>" for head, cell in cells)
         yield f'<tr class="{row["kind"]}">{texts}</tr>'
     yield "</tbody></table></div>"
-    yield from _verdicts([one for one in found["verdicts"] if one["holds"] is not None])
-    for note in found["notes"]:
+    yield from _verdicts([verdict for verdict in table["verdicts"] if verdict["holds"] is not None])
+    for note in table["notes"]:
         yield f'<p class="note">{escape(note)}</p>'
     yield from _plots(filled)
-    untested = [one for one in found["verdicts"] if one["holds"] is None]
-    if untested or found["commands"]:
+    untested = [verdict for verdict in table["verdicts"] if verdict["holds"] is None]
+    if untested or table["commands"]:
         yield f"<details{' open' if alone else ''}><summary>What is missing</summary>"
         yield from _verdicts(untested)
-        if found["commands"]:
-            yield f"<p>Commands that run and measure it:</p><pre>{escape(chr(10).join(found['commands']))}</pre>"
+        if table["commands"]:
+            yield f"<p>Commands that run and measure it:</p><pre>{escape(chr(10).join(table['commands']))}</pre>"
         yield "</details>"
     yield "</section>"
 
@@ -109,10 +109,10 @@ def _verdicts(verdicts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if not verdicts:
         return
     yield '<ul class="verdicts">'
-    for one in verdicts:
-        says, *rest = map(escape, one["lines"])
+    for verdict in verdicts:
+        says, *rest = map(escape, verdict["lines"])
         more = "".join(f'<p class="note">{line}</p>' for line in rest)
-        kind = {True: "holds", False: "fails", None: "untested"}[one["holds"]]
+        kind = {True: "holds", False: "fails", None: "untested"}[verdict["holds"]]
         yield f'<li class="{kind}"><p><strong>{says}</strong></p>{more}</li>'
     yield "</ul>"
 
@@ -124,8 +124,8 @@ def _plots(filled: FilledReport) -> Iterator[str]:
 
     yield '<div class="plots">'
     for number, chart in enumerate(report_charts(filled), 1):
-        words = f"Plot {number} of {filled.report.name}; its numbers are those of the table"
-        yield f'<img src="{_address(chart)}" width="{chart.width // 2}" alt="{escape(words)}">'
+        title = f"Plot {number} of {filled.report.name}; its numbers are those of the table"
+        yield f'<img src="{_address(chart)}" width="{chart.width // 2}" alt="{escape(title)}">'
     yield "</div>"
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from setsup.experiments.report.cells import heads_of, row_kinds, table_rows
+from setsup.experiments.report.cells import row_kinds, table_heads, table_rows
 from setsup.experiments.report.filled import FilledReport
-from setsup.experiments.report.registry import reports_of
+from setsup.experiments.report.registry import fill_reports
 from setsup.experiments.runs.run import Run
 from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.places import Places
@@ -30,10 +30,10 @@ class ResultsSource:
     def answer(self, query: Query) -> Answer:
         """Answer a question about the results; evaluations are read each time, since they may be measured meanwhile."""
         query.choice("q", ("tables",))
-        tables = [as_tables(one) for one in reports_of(self.runs)]
+        tables = [as_tables(filled) for filled in fill_reports(self.runs)]
         if self.places is not None:
             folders = [run.folder for run in self.runs]
-            tables = [passed_on(one, folders, self.places) for one in tables]
+            tables = [passed_on(table, folders, self.places) for table in tables]
         return json_answer({"reports": tables})
 
 
@@ -47,10 +47,10 @@ def as_tables(filled: FilledReport) -> dict[str, Any]:
         "name": report.name,
         "shows": report.shows,
         "about": about[:1].upper() + about[1:],
-        "heads": heads_of(filled),
+        "heads": table_heads(filled),
         "rows": rows,
-        "verdicts": [{"holds": one.holds, "lines": one.lines} for one in filled.verdicts],
-        "notes": [*(line for one in filled.compared for line in one.lines), *filled.notes],
+        "verdicts": [{"holds": verdict.holds, "lines": verdict.lines} for verdict in filled.verdicts],
+        "notes": [*(line for compared in filled.compared for line in compared.lines), *filled.notes],
         "commands": [*needs, *dict.fromkeys(filled.commands.values())],
     }
 
@@ -59,6 +59,8 @@ def passed_on(table: Mapping[str, Any], folders: Iterable[Path], places: Places)
     """The same without places of this machine; `folders` are those of runs, which its words may name."""
     known = list(folders)
     commands = [shlex.join(map(places.word, shlex.split(command))) for command in table["commands"]]
-    verdicts = [{**one, "lines": [places.text(line, known) for line in one["lines"]]} for one in table["verdicts"]]
+    verdicts = [
+        {**verdict, "lines": [places.text(line, known) for line in verdict["lines"]]} for verdict in table["verdicts"]
+    ]
     notes = [places.sentence(places.text(note, known)) for note in table["notes"]]
     return {**table, "verdicts": verdicts, "notes": notes, "commands": commands}

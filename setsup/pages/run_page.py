@@ -15,10 +15,10 @@ from setsup.experiments.step_batches import Rerun, StepBatch, rerun
 from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.draw_sheet import describe_draw
 from setsup.pages.embedding_page import EmbeddingSource, has_embeddings, open_embeddings
-from setsup.pages.images import encoded, image_modality, thumbs_of
+from setsup.pages.images import draw_thumbs, encoded, image_modality
 from setsup.pages.recent import Recent
 
-__all__ = ["RunSource", "data_of", "embeddings_of", "read_metrics", "spikes", "thin"]
+__all__ = ["RunSource", "open_run_data", "open_run_embeddings", "read_metrics", "spikes", "thin"]
 
 _POINTS = 2000  # of a curve; of more steps, the least and the largest of each stretch are kept
 _KEPT = 4
@@ -99,51 +99,51 @@ class RunSource:
         path = self.run.folder / "metrics.jsonl"
         about = path.stat() if path.exists() else None
         state = about and (about.st_size, about.st_mtime_ns)
-        found: tuple[Any, dict[str, Any]] = self._metrics.get(state, lambda: read_metrics(self.run))
-        return found
+        metrics: tuple[Any, dict[str, Any]] = self._metrics.get(state, lambda: read_metrics(self.run))
+        return metrics
 
     def _asked(self, query: Query) -> StepBatch:
         step = query.integer("step", 1, self.run.preset.steps)
         return self.batch(step, query.integer("rank", 0, 4095, 0), query.integer("part", 0, 4095, 0))
 
     def _batch(self, query: Query) -> Answer:
-        found = self._asked(query)
-        told = describe_draw(found.dataset.factors, found.draw, found.sampler)
+        rerun = self._asked(query)
+        described = describe_draw(rerun.dataset.factors, rerun.draw, rerun.sampler)
         steps, metrics = self.metrics()
-        here = np.flatnonzero(steps == found.step)
+        here = np.flatnonzero(steps == rerun.step)
         logged = {name: float(values[here[0]]) for name, values in metrics.items()} if len(here) else {}
-        thumbs = image_modality(found.dataset) if self.images else None
-        about = {"step": found.step, "rank": found.rank, "world": found.world, "draw": str(found.number)}
-        return json_answer({**told, **about, "metrics": logged, "thumbs": thumbs})
+        thumbs = image_modality(rerun.dataset) if self.images else None
+        about = {"step": rerun.step, "rank": rerun.rank, "world": rerun.world, "draw": str(rerun.number)}
+        return json_answer({**described, **about, "metrics": logged, "thumbs": thumbs})
 
     def _sheet(self, query: Query) -> Answer:
         from setsup.experiments.training.monitoring.first_batch import batch_sheet
 
         if not self.images:
             raise DataError("images of this run are left out")
-        found = self._asked(query)
-        sheet = batch_sheet(found.batch, getattr(self.run.preset.method, "views", ()), _TILE)
+        rerun = self._asked(query)
+        sheet = batch_sheet(rerun.batch, getattr(self.run.preset.method, "views", ()), _TILE)
         if sheet is None:
             raise DataError("this batch has no images")
         return encoded(sheet, exact=True)
 
     def _thumbs(self, query: Query) -> Answer:
-        return thumbs_of(self._asked(query).dataset, query, self.images)
+        return draw_thumbs(self._asked(query).dataset, query, self.images)
 
 
-def embeddings_of(run: Run, datasets: Sequence[Dataset] = ()) -> list[EmbeddingSource]:
+def open_run_embeddings(run: Run, datasets: Sequence[Dataset] = ()) -> list[EmbeddingSource]:
     """Embeddings in the folder of a run, with images of what it was trained on, or of another dataset."""
-    folders = [one for one in sorted(run.folder.glob("embeddings-*")) if has_embeddings(one)]
-    known = [*datasets, *(data_of(run) if folders else ())]
-    found: list[EmbeddingSource] = []
+    folders = [folder for folder in sorted(run.folder.glob("embeddings-*")) if has_embeddings(folder)]
+    known = [*datasets, *(open_run_data(run) if folders else ())]
+    sources: list[EmbeddingSource] = []
     for folder in folders:
         name = f"{run.preset.name}, seed {run.seed}: {folder.name}"
         with suppress(DataError):  # maps have no point of each row
-            found += (replace(one, place="") for one in open_embeddings(folder, known, name=name))
-    return found
+            sources += (replace(source, place="") for source in open_embeddings(folder, known, name=name))
+    return sources
 
 
-def data_of(run: Run) -> list[Dataset]:
+def open_run_data(run: Run) -> list[Dataset]:
     """What a run was trained on; empty where it is not here."""
     with suppress(SetsupError):
         return [run.preset.open_data(run.description.get("root"), substitute=run.substitute)]
@@ -156,8 +156,8 @@ def read_metrics(run: Run) -> tuple[Any, dict[str, Any]]:
     lines: list[dict[str, Any]] = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
         try:
-            found = json.loads(line)
-            lines.append({**found, "step": int(found["step"])})
+            values = json.loads(line)
+            lines.append({**values, "step": int(values["step"])})
         except (ValueError, KeyError, TypeError):
             break  # cut off when the machine went down
     names = list(dict.fromkeys(name for line in lines for name in line if name != "step"))
@@ -179,13 +179,13 @@ def spikes(steps: Any, values: Any, most: int = 4) -> list[int]:
     longer = np.pad(values, _AROUND, "reflect", reflect_type="odd")
     above = values - np.median(np.lib.stride_tricks.sliding_window_view(longer, 2 * _AROUND + 1), axis=1)
     least = 3 * float(np.quantile(np.abs(above), 0.95))
-    found: list[int] = []
-    for place in np.argsort(-above, kind="stable").tolist():
-        if len(found) == most or above[place] <= least:
+    spiking: list[int] = []
+    for index in np.argsort(-above, kind="stable").tolist():
+        if len(spiking) == most or above[index] <= least:
             break
-        if all(abs(place - other) > _AROUND for other in found):
-            found.append(place)
-    return [int(steps[place]) for place in found]
+        if all(abs(index - other) > _AROUND for other in spiking):
+            spiking.append(index)
+    return [int(steps[index]) for index in spiking]
 
 
 def thin(steps: Any, values: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from setsup.factors.table import FactorTable
 from setsup.pages.answers import Answer, Query, json_answer
 from setsup.pages.commands import command_line, python_code
 from setsup.pages.draw_sheet import describe_draw
-from setsup.pages.neighbour_names import tables_of, with_names, with_tables
+from setsup.pages.neighbour_names import name_tables, with_names, with_tables
 from setsup.pages.opened import Opening
 from setsup.pages.recent import Recent
 from setsup.samplers import (
@@ -87,7 +87,7 @@ class SamplerSource:
 
     def __post_init__(self) -> None:
         """Know the neighbour tables of the first sampler by names, which questions use: they read no file."""
-        self.tables: dict[str, Any] = {} if self.first is None else tables_of(self.first.to_dict())
+        self.tables: dict[str, Any] = {} if self.first is None else name_tables(self.first.to_dict())
 
     def about(self) -> Mapping[str, Any]:
         """The samplers that there are, with their options, and the one that the page begins with."""
@@ -108,14 +108,14 @@ class SamplerSource:
 
     def plain(self, sampler: Sampler) -> dict[str, Any]:
         """A sampler as a question names it: what `to_dict` gives, with names for neighbour tables that have some."""
-        found: dict[str, Any] = with_names(sampler.to_dict(), self.tables)
-        return found
+        plain: dict[str, Any] = with_names(sampler.to_dict(), self.tables)
+        return plain
 
     def described(self, sampler: Sampler) -> dict[str, Any]:
         """A sampler as text, and each argument as JSON in a string: JavaScript rounds integers of 64 bits."""
-        found = self.plain(sampler)
-        arguments = {name: _json(value) for name, value in found["arguments"].items()}
-        return {**found, "arguments": arguments, "text": sampler_text(found)}
+        described = self.plain(sampler)
+        arguments = {name: _json(value) for name, value in described["arguments"].items()}
+        return {**described, "arguments": arguments, "text": sampler_text(described)}
 
     def answer(self, query: Query) -> Answer:
         """Answer a question about a sampler."""
@@ -134,11 +134,11 @@ class SamplerSource:
 
     def _make(self, query: Query) -> Sampler:
         given = _of_table(query.data("sampler"), self.dataset.factors.fingerprint)
-        found = from_dict(with_tables(given, self.tables), self.dataset.factors)
-        rows = found[found.first_step].indices.size
+        sampler = from_dict(with_tables(given, self.tables), self.dataset.factors)
+        rows = sampler[sampler.first_step].indices.size
         if rows > _ROWS:
             raise SamplerError(f"a draw of {rows:,} rows is too large to show: lower size or sets to {_ROWS:,} in all")
-        return found
+        return sampler
 
     def _draw(self, query: Query) -> Answer:
         sampler = self.sampler(query)
@@ -148,10 +148,10 @@ class SamplerSource:
         share = sampler.shard(rank, world)
         if step * world + rank > last:
             raise SamplerError(f"draw {step} of rank {rank} of {world} is beyond the last step, {last}")
-        found, number = describe_draw(self.dataset.factors, share[step], sampler), step * world + rank
+        described, number = describe_draw(self.dataset.factors, share[step], sampler), step * world + rank
         return json_answer(
             {
-                **found,
+                **described,
                 "step": str(number),
                 "since": str(options_since(sampler, number)),
                 "last": str((last - rank) // world),
@@ -163,34 +163,34 @@ class SamplerSource:
 
     def _reach(self, query: Query) -> Answer:
         sampler = self.sampler(query)
-        reach = self._reach_of(sampler, query)
-        found = reach.to_dict()
-        for one, told in zip(reach.groups, found["groups"], strict=True):
-            told["first"] = [
+        reach = self._compute_reach(sampler, query)
+        reached = reach.to_dict()
+        for group, described in zip(reach.groups, reached["groups"], strict=True):
+            described["first"] = [
                 {
-                    "group": one.groups.describe(reach.table, number),
-                    "rows": int(one.groups.sizes[number]),
+                    "group": group.groups.describe(reach.table, number),
+                    "rows": int(group.groups.sizes[number]),
                     "chance": chance,
                 }
-                for number, chance in _likely(one.chance, one.drawable)
+                for number, chance in _likely(group.chance, group.drawable)
             ]
-        return json_answer({**found, "report": str(sampler.report())})
+        return json_answer({**reached, "report": str(sampler.report())})
 
-    def _reach_of(self, sampler: Sampler, query: Query) -> Reach:
+    def _compute_reach(self, sampler: Sampler, query: Query) -> Reach:
         """What a sampler reaches with the options of a step."""
         step = options_since(sampler, query.integer("step", sampler.first_step, LAST - 1, sampler.first_step))
         return self._reaches.get((query.text("sampler", 8000), step), lambda: sampler.reach(step))
 
     def _row(self, query: Query) -> Answer:
-        reach = self._reach_of(self.sampler(query), query)
-        found = reach.row(query.integer("row", 0, len(self.dataset.factors) - 1))
+        reach = self._compute_reach(self.sampler(query), query)
+        row_reach = reach.row(query.integer("row", 0, len(self.dataset.factors) - 1))
         return json_answer(
             {
-                "row": found.row,
-                "chance": found.chance,
-                "wait": found.wait,
+                "row": row_reach.row,
+                "chance": row_reach.chance,
+                "wait": row_reach.wait,
                 "estimated": reach.estimated,
-                "reasons": [{"reason": one.text, "option": one.option} for one in found.reasons],
+                "reasons": [{"reason": reason.text, "option": reason.option} for reason in row_reach.reasons],
                 "notes": reach.notes,
             }
         )
@@ -203,12 +203,12 @@ class SamplerSource:
         start = max(query.integer("step", 0, max(end, 0)), first)  # the end: it is not drawn any more
         stop = min(start + _SEARCHED, end)
         row = query.integer("row", 0, len(self.dataset.factors) - 1)
-        found: list[int] = []
+        steps: list[int] = []
         block = 64
-        while start < stop and not found:
-            found = share.when(row, start, min(start + block, stop)).tolist()
+        while start < stop and not steps:
+            steps = share.when(row, start, min(start + block, stop)).tolist()
             start, block = start + block, min(2 * block, 1 << 14)
-        return json_answer({"steps": [str(step) for step in found[:16]], "until": str(stop), "ends": stop >= end})
+        return json_answer({"steps": [str(step) for step in steps[:16]], "until": str(stop), "ends": stop >= end})
 
     def _coverage(self, query: Query) -> Answer:
         """Distinct rows after 1, 2, 4, … steps, and at the end of a finite sampler, counted in the draws themselves."""
@@ -245,13 +245,13 @@ def sampler_text(sampler: Sampler | Mapping[str, Any]) -> str:
 def _of_table(given: Any, fingerprint: str) -> Any:
     """Data of a sampler with the fingerprint of the table wherever there is none, in samplers within it, too."""
     if isinstance(given, list):
-        return [_of_table(one, fingerprint) for one in given]
+        return [_of_table(part, fingerprint) for part in given]
     if not isinstance(given, dict):
         return given
-    found = {name: _of_table(one, fingerprint) for name, one in given.items()}
-    if "arguments" in found and not isinstance(found["arguments"], dict):
+    completed = {name: _of_table(part, fingerprint) for name, part in given.items()}
+    if "arguments" in completed and not isinstance(completed["arguments"], dict):
         raise SamplerError("arguments of a sampler are by their names, as to_dict gives them")
-    return {"fingerprint": fingerprint, **found} if "sampler" in found else found
+    return {"fingerprint": fingerprint, **completed} if "sampler" in completed else completed
 
 
 def _json(value: Any) -> str:
@@ -269,20 +269,20 @@ def _likely(chance: Any, drawable: Any) -> list[tuple[int, float]]:
 
 def _options(kind: type[Sampler]) -> list[dict[str, Any]]:
     """Options of a sampler, with their defaults as JSON has them."""
-    found = []
-    for name, one in inspect.signature(kind).parameters.items():
+    options = []
+    for name, parameter in inspect.signature(kind).parameters.items():
         if name != "table":
-            needed = one.default is inspect.Parameter.empty
-            choices = _choices(one.annotation)
-            found.append(
+            needed = parameter.default is inspect.Parameter.empty
+            choices = _choices(parameter.annotation)
+            options.append(
                 {
                     "name": OPTION_NAMES.get(name, name),
                     "needed": needed,
-                    "default": "" if needed else _json(one.default),
+                    "default": "" if needed else _json(parameter.default),
                     "choices": choices,
                 }
             )
-    return found
+    return options
 
 
 def _choices(annotation: Any) -> list[str]:

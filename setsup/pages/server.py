@@ -103,8 +103,8 @@ def application(page: Page, token: str, port: int) -> Any:
 
     async def get(request: Request) -> Response:
         key = request.scope["query_string"].decode("ascii", "replace")
-        found = await limit.run(lambda: _in_thread(lambda: _answered(page, key)))
-        return found or Response("too many questions at once", 503, media_type="text/plain")
+        response = await limit.run(lambda: _in_thread(lambda: _answered(page, key)))
+        return response or Response("too many questions at once", 503, media_type="text/plain")
 
     served = Starlette(routes=[Route("/", shell), Route("/get", get), Route("/static/{name}", file)])
     served.router.redirect_slashes = False

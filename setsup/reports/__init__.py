@@ -15,7 +15,7 @@ from setsup.reports.describe import (
 from setsup.reports.display.dataset_sheet import orbit_names, show
 from setsup.reports.display.saving import Sheet
 from setsup.reports.grid import image_grid
-from setsup.reports.image_scatter import image_scatter
+from setsup.reports.image_points import image_scatter
 from setsup.reports.matches import match_sheet, matches_drawn
 from setsup.reports.orbits import orbit_sheet
 from setsup.reports.points import scatter, scatter_panels

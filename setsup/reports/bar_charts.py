@@ -164,15 +164,15 @@ def bars(
     axes = figure.subplots()
     style_axes(axes, "", unit, grid="y")
     handles: list[Any] = []
-    for place, (name, series) in enumerate(groups.items()):
-        handles.append(layout.draw_bars(axes, series, [mean for mean, _ in series.values()], place))
+    for index, (name, series) in enumerate(groups.items()):
+        handles.append(layout.draw_bars(axes, series, [mean for mean, _ in series.values()], index))
         handles[-1].set_label(letters(shorten(name)) or " ")  # an empty one would be replaced
-        for x, (mean, spread) in zip(layout.at(series, layout.shift(place)), series.values(), strict=True):
+        for x, (mean, spread) in zip(layout.at(series, layout.shift(index)), series.values(), strict=True):
             if spread is not None:
                 axes.errorbar(x, mean, spread, **_SPREAD)
     if ceilings:
         handles.append(layout.draw_lines(axes, ceilings, ceilings.values(), colors=INK, linewidth=1.4, label="ceiling"))
-    shifts = {series: layout.shift(place, _BESIDE) for place, series in enumerate(groups)}
+    shifts = {series: layout.shift(index, _BESIDE) for index, series in enumerate(groups)}
     marks = itertools.cycle(_MARKS)
     for name, numbers in sources.items():
         if len(groups) > 1 and _is_shared(numbers, groups):
@@ -197,7 +197,7 @@ def bars(
 def _is_shared(beside: Mapping[str, Mapping[str, Bar]], groups: Mapping[str, Any]) -> bool:
     numbers = list(beside.values())
     return beside.keys() == groups.keys() and all(
-        one == numbers[0] and all(spread is None for _, spread in one.values()) for one in numbers
+        drawn == numbers[0] and all(spread is None for _, spread in drawn.values()) for drawn in numbers
     )
 
 
@@ -312,9 +312,9 @@ def bar_panels(
     for axes, (measure, panel) in zip(rows, panels.items(), strict=True):
         style_axes(axes, "", "", grid="y")
         axes.set_title(letters(measure), fontsize=LABEL, color=INK, loc="left")
-        for place, name in enumerate(series):
+        for index, name in enumerate(series):
             heights = panel.get(name, {})
-            handles[name] = layout.draw_bars(axes, heights, heights.values(), place)
+            handles[name] = layout.draw_bars(axes, heights, heights.values(), index)
         if lines := (references or {}).get(measure):
             chance = layout.draw_lines(axes, lines, lines.values(), **_DASHED)
     layout.name_labels(rows[-1])
@@ -337,8 +337,8 @@ def bar_panels(
 def _check_panels(panels: Mapping[str, Panel]) -> Mapping[str, Panel]:
     bars = 0
     for measure, panel in check_mapping(panels, "panels", DataError).items():
-        for name, one in check_mapping(panel, f"the panel {measure!r}", DataError).items():
-            for label, height in check_mapping(one, f"the bars of {name!r}", DataError).items():
+        for name, group in check_mapping(panel, f"the panel {measure!r}", DataError).items():
+            for label, height in check_mapping(group, f"the bars of {name!r}", DataError).items():
                 bars += 1
                 if not np.isfinite(height):
                     raise DataError(f"the bar {label!r} of {name!r} in {measure!r} is not finite: leave it out")

@@ -176,5 +176,5 @@ def letters(text: str) -> str:
 
 
 def _latin(letter: str) -> str:
-    found = plain(letter)
-    return found if found.isascii() else "?"
+    plain_letter = plain(letter)
+    return plain_letter if plain_letter.isascii() else "?"

@@ -205,8 +205,8 @@ def color_points(values: npt.NDArray[np.generic], factor: Factor) -> PointColors
 
     Names have distinct colors, orders run from dark to light, cycles around a circle of hues.
     """
-    words = factor.name.replace("_", " ")
-    name = f"{words} ({factor.unit})" if factor.unit else words
+    title = factor.name.replace("_", " ")
+    name = f"{title} ({factor.unit})" if factor.unit else title
     if factor.levels is None:
         return _numbered_points(values.astype(np.float64), factor.period, name)
     codes = values.astype(np.int64)
@@ -249,8 +249,8 @@ def _named_points(codes: Codes, levels: tuple[Level, ...], name: str) -> PointCo
 
 
 def _level_name(level: Level) -> str:
-    words = number_words(level)
-    return words if isinstance(level, str) else words.replace("-", "−")
+    name = number_words(level)
+    return name if isinstance(level, str) else name.replace("-", "−")
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ def _named_rows(codes: Codes, levels: tuple[Level, ...]) -> RowColors:
     shown = np.full(len(levels) + 1, len(named) + 1)  # the last for what is unknown, which has the code -1
     shown[:-1] = len(named)
     shown[named] = np.arange(len(named))
-    legend = [(str(levels[level]), place, int(counts[level])) for place, level in enumerate(named.tolist())]
+    legend = [(str(levels[level]), index, int(counts[level])) for index, level in enumerate(named.tolist())]
     others = int(np.count_nonzero(counts)) - int(np.count_nonzero(counts[named]))
     if others:
         legend.append((f"{others:,} others", len(named), int(counts.sum() - counts[named].sum())))
@@ -318,7 +318,7 @@ def _ordered_rows(codes: Codes, levels: tuple[Level, ...], cyclic: bool) -> RowC
     counts = np.bincount(codes[known], minlength=len(levels))
     steps = np.arange(len(levels))
     colors = accessible_cycle(steps / len(levels)) if cyclic else accessible_ramp(steps / max(1, len(levels) - 1))
-    legend = [(str(level), place, int(counts[place])) for place, level in enumerate(levels)]
+    legend = [(str(level), index, int(counts[index])) for index, level in enumerate(levels)]
     legend += _unknown_rows(known, len(levels))
     shown = np.where(known, codes, len(levels)).astype(np.uint8)
     return RowColors(shown, (*on_grounds(colors), _UNSEEN), tuple(legend))
@@ -337,7 +337,7 @@ def _numbered_rows(numbers: Reals, period: float | None, ends: tuple[float, floa
     return RowColors(codes, (*on_grounds(colors), _UNSEEN), tuple(_unknown_rows(known, _SCALE)), (low, high))
 
 
-def _unknown_rows(known: npt.NDArray[np.bool_], place: int) -> list[tuple[str, int, int]]:
+def _unknown_rows(known: npt.NDArray[np.bool_], index: int) -> list[tuple[str, int, int]]:
     """The legend's entry of rows that are unknown, where there are any."""
     count = len(known) - int(known.sum())
-    return [("unknown", place, count)] if count else []
+    return [("unknown", index, count)] if count else []

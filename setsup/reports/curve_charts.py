@@ -87,7 +87,7 @@ def curves(
     if log_x:
         axes.set_xscale("log")
     style_axes(axes, x_label, y_label, grid="both")
-    colors = {name: DISTINCT[place % len(DISTINCT)] for place, name in enumerate(lines)}
+    colors = {name: DISTINCT[index % len(DISTINCT)] for index, name in enumerate(lines)}
     handles: list[Any] = []
     for name, (low, high) in spreads.items():
         axes.fill_between(lines[name][0], low, high, color=colors[name], alpha=0.18, linewidth=0)
@@ -119,7 +119,7 @@ def _log_ticks(axes: "Axes", places: Reals) -> None:
     from matplotlib.ticker import FixedLocator, LogLocator
 
     few = len(places) <= _MARKED and (np.diff(np.log(places)) > np.log(places[-1] / places[0]) / 16).all()
-    few = few and all(len(f"{place:g}") <= _SHORT for place in places)  # 0.00316228 would run into its neighbour
+    few = few and all(len(f"{tick:g}") <= _SHORT for tick in places)  # 0.00316228 would run into its neighbour
     axes.xaxis.set_major_locator(FixedLocator(places.tolist()) if few else LogLocator(numticks=9))
 
 

@@ -60,18 +60,18 @@ class SetWords:
         legible: Callable[[str], bool] = lambda text: True,
     ) -> str:
         """Say what is fixed: ``wall_hue = 0.3 turn``; a level that is not ``legible`` is followed by its number."""
-        near, words = tolerance or {}, []
+        near, listed = tolerance or {}, []
         for name, value in self.fixed.items():
             spelled = table[name].levels is None or legible(str(value))
             number = "" if spelled else f" (level {table[name].code(value)})"
             around = f" ± {near[name]:.4g}" if name in near else ""
-            words.append(f"{name} = {value_words(table[name], value)}{number}{around}")
-        return ", ".join(words) or "nothing"
+            listed.append(f"{name} = {value_words(table[name], value)}{number}{around}")
+        return ", ".join(listed) or "nothing"
 
     def varying_words(self, table: FactorTable) -> str:
         """Say what varies, and over how many of its levels: ``shape 4 of 4, scale 7 of 8``; one value does not vary."""
-        varying = {name: found for name, found in self.varies.items() if found.distinct != 1}
-        return ", ".join(_variation_words(table[name], found) for name, found in varying.items()) or "no factor"
+        varying = {name: variation for name, variation in self.varies.items() if variation.distinct != 1}
+        return ", ".join(_variation_words(table[name], variation) for name, variation in varying.items()) or "no factor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +98,11 @@ class PairWords:
 
     def changed_words(self, table: FactorTable) -> str:
         """Say what is changed: ``shape cube → sphere, scale 0.75 → 1.25``."""
-        words = (
-            f"{name} {number_words(found.first)} {found.sign} {value_words(table[name], found.second)}"
-            for name, found in self.changed.items()
+        listed = (
+            f"{name} {number_words(change.first)} {change.sign} {value_words(table[name], change.second)}"
+            for name, change in self.changed.items()
         )
-        return ", ".join(words) or "nothing"
+        return ", ".join(listed) or "nothing"
 
 
 def describe(table: FactorTable, draw: Draw, most: int | None = None, without: Sequence[str] = ()) -> list[SetWords]:
@@ -135,7 +135,7 @@ def describe(table: FactorTable, draw: Draw, most: int | None = None, without: S
 
     """
     check_arguments(describe, locals(), DataError)
-    found = []
+    described = []
     for number, rows in enumerate(draw.indices[:most]):
         members = rows if draw.mask is None else rows[draw.mask[number]]
         fixed: dict[str, Level] = {}
@@ -146,8 +146,8 @@ def describe(table: FactorTable, draw: Draw, most: int | None = None, without: S
                 fixed[factor.name] = float(code) if factor.levels is None else factor.levels[int(code)]
             elif factor.role not in ("key", "split") and factor.name not in without:
                 varies[factor.name] = _variation(table, factor, members)
-        found.append(SetWords(fixed, varies, len(members)))
-    return found
+        described.append(SetWords(fixed, varies, len(members)))
+    return described
 
 
 def describe_triplets(
@@ -209,39 +209,48 @@ def describe_pairs(
 
     """
     check_arguments(describe_pairs, locals(), DataError)
-    names = [one.name for one in table.factors if one.role not in ("key", "split") and one.name not in without]
-    found = []
+    names = compared_names(table, without)
+    described = []
     for number, rows in enumerate(draw.indices[:most]):
-        one, other = (table.row(int(row)) for row in rows)
-        found.append(_labelled(draw, number, one, other) if draw.pair_labels else _compared(names, one, other))
-    return found
+        values = [table.row(int(row)) for row in rows]
+        described.append(_labelled(draw, number, *values) if draw.pair_labels else _compared(names, *values))
+    return described
 
 
-def _labelled(draw: Draw, number: int, one: Mapping[str, Level | None], other: Mapping[str, Level | None]) -> PairWords:
+def compared_names(table: FactorTable, without: Sequence[str]) -> list[str]:
+    """Factors in which rows are compared: neither keys nor splits."""
+    return [
+        factor.name for factor in table.factors if factor.role not in ("key", "split") and factor.name not in without
+    ]
+
+
+def _labelled(
+    draw: Draw, number: int, first: Mapping[str, Level | None], second: Mapping[str, Level | None]
+) -> PairWords:
     changed = {}
     for name, labels in draw.pair_labels.items():
         if name not in draw.inactive:
-            changed[name] = Change(one[name], other[name], "≥" if labels[number] else "<")
+            changed[name] = Change(first[name], second[name], "≥" if labels[number] else "<")
         elif labels[number]:
-            changed[name] = Change(one[name], other[name], "→")
+            changed[name] = Change(first[name], second[name], "→")
     fixed: dict[str, Level] = {
         name: value
-        for name, value in one.items()
+        for name, value in first.items()
         if value is not None and name in draw.inactive and draw.inactive[name][number] >= 0
     }
     return PairWords(fixed, changed)
 
 
-def _compared(names: Sequence[str], one: Mapping[str, Level | None], other: Mapping[str, Level | None]) -> PairWords:
+def _compared(names: Sequence[str], first: Mapping[str, Level | None], second: Mapping[str, Level | None]) -> PairWords:
     """What two rows have in common; what is unknown in one of them is not."""
     fixed: dict[str, Level] = {}
     changed = {}
     for name in names:
-        value = one[name]
-        if value is not None and value == other[name]:
+        value = first[name]
+        if value is not None and value == second[name]:
             fixed[name] = value
         else:
-            changed[name] = Change(value, other[name], "→")
+            changed[name] = Change(value, second[name], "→")
     return PairWords(fixed, changed)
 
 
@@ -276,9 +285,9 @@ def _variation(table: FactorTable, factor: Factor, rows: npt.NDArray[np.int64]) 
     return Variation(len(np.unique(known)), None, span)
 
 
-def _variation_words(factor: Factor, found: Variation) -> str:
-    if found.levels is not None:
-        return f"{factor.name} {found.distinct} of {found.levels:,}"
-    if found.span is None:
+def _variation_words(factor: Factor, variation: Variation) -> str:
+    if variation.levels is not None:
+        return f"{factor.name} {variation.distinct} of {variation.levels:,}"
+    if variation.span is None:
         return f"{factor.name} unknown"
-    return f"{factor.name} {found.span[0]:.4g} to {value_words(factor, found.span[1])}"
+    return f"{factor.name} {variation.span[0]:.4g} to {value_words(factor, variation.span[1])}"

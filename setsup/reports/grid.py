@@ -112,8 +112,8 @@ def image_grid(
         page.write(x, top - SKIP - lines_height(lines), lines, centred=tracks.widths[column])
     for number, row in enumerate(rows):
         if names:
-            place = tracks.place(number, 0)
-            page.write(left, top + place.top + (place.height - lines_height(names[number])) // 2, names[number])
+            cell_box = tracks.place(number, 0)
+            page.write(left, top + cell_box.top + (cell_box.height - lines_height(names[number])) // 2, names[number])
         if framed:
             box = first.middle(framed[number], number, 0).moved(left + front, top)
             page.frame(box.left, box.top, (box.width, box.height))

@@ -91,12 +91,12 @@ def _row(aspects: Sequence[float], top: int, width: int, height: int, gap: int, 
     stretch = free / total / height
     if stretch > (_LOOSE if last else _MOST):
         tall = height if last else round(_MOST * height)
-        ends = [round(tall * sum(aspects[: place + 1])) for place in range(len(aspects))]
+        ends = [round(tall * sum(aspects[: index + 1])) for index in range(len(aspects))]
     else:
         tall = max(1, round(stretch * height))
-        ends = [round(free * sum(aspects[: place + 1]) / total) for place in range(len(aspects))]
+        ends = [round(free * sum(aspects[: index + 1]) / total) for index in range(len(aspects))]
     starts = [0, *ends[:-1]]
     return [
-        Box(start + place * gap, top, max(1, end - start), tall)
-        for place, (start, end) in enumerate(zip(starts, ends, strict=True))
+        Box(start + index * gap, top, max(1, end - start), tall)
+        for index, (start, end) in enumerate(zip(starts, ends, strict=True))
     ]

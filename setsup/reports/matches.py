@@ -136,19 +136,19 @@ def match_sheet(
     if not len(views) or not len(views) == len(pairs) == len(captions):
         raise DataError(f"a sheet of {len(views)} pairs of views needs as many pixel pairs and captions, at least one")
     drawn = []
-    for (view1, view2), found in zip(views, pairs, strict=True):
-        held = [found.select(found.status == status) for status in (Status.VISIBLE, Status.OCCLUDED)]
+    for (view1, view2), of_views in zip(views, pairs, strict=True):
+        held = [of_views.select(of_views.status == status) for status in (Status.VISIBLE, Status.OCCLUDED)]
         drawn.append(
             [
-                matches_drawn(view1, view2, _some(part, shown), occluded=place > 0, tile=tile, scale=scale)
-                for place, part in enumerate(held)
+                matches_drawn(view1, view2, _some(part, shown), occluded=number > 0, tile=tile, scale=scale)
+                for number, part in enumerate(held)
             ]
         )
     width = max(-(-part.width // scale) for parts in drawn for part in parts)
     heights = [-(-parts[0].height // scale) for parts in drawn]
     texts = [
-        wrap_text(f"{caption}: {_count(found)}", 2 * width + GUTTER, CAPTIONS, most=2)
-        for caption, found in zip(captions, pairs, strict=True)
+        wrap_text(f"{caption}: {_count(of_views)}", 2 * width + GUTTER, CAPTIONS, most=2)
+        for caption, of_views in zip(captions, pairs, strict=True)
     ]
     names = ("visible in both views", "occluded in the second view")
     heads = [fit_text(name, width - _KEY - SKIP, NOTES) for name in names]
@@ -166,9 +166,9 @@ def match_sheet(
     for parts, text, card in zip(drawn, texts, cards, strict=True):
         page.card(MARGIN, top, full, card)
         middle = page.write(MARGIN + PADDING, top + PADDING - 2, text) + SKIP
-        for place, (part, head) in enumerate(zip(parts, heads, strict=True)):
-            left = MARGIN + PADDING + place * (width + GUTTER)
-            _draw_key(page, left, middle, place > 0)
+        for number, (part, head) in enumerate(zip(parts, heads, strict=True)):
+            left = MARGIN + PADDING + number * (width + GUTTER)
+            _draw_key(page, left, middle, number > 0)
             page.write(left + _KEY + SKIP, middle, head)
             page.image.paste(part, (left * scale, (middle + below) * scale))
         top += card + GUTTER
@@ -186,8 +186,8 @@ def _some(pairs: PixelPairs, most: int) -> PixelPairs:
 
 def _count(pairs: PixelPairs) -> str:
     counts = np.bincount(pairs.status, minlength=len(Status)).tolist()
-    words = ("visible", "occluded", "outside the image", "no surface")
-    return ", ".join(f"{count:,} {word}" for count, word in zip(counts, words, strict=True) if count)
+    statuses = ("visible", "occluded", "outside the image", "no surface")
+    return ", ".join(f"{count:,} {word}" for count, word in zip(counts, statuses, strict=True) if count)
 
 
 def _draw_lines(page: Image.Image, starts: Reals, ends: Reals, colors: Reals, occluded: bool, size: float) -> None:
@@ -202,9 +202,9 @@ def _draw_lines(page: Image.Image, starts: Reals, ends: Reals, colors: Reals, oc
     draw = ImageDraw.Draw(layer)
     inks = [tuple(round(255 * (0.85 * float(part) + 0.15)) for part in color) for color in colors]
     places = [((*start, *end), ink) for start, end, ink in zip(starts * fine, ends * fine, inks, strict=True)]
-    for place, ink in places:
-        draw.line(place, fill=(*_DARK, opaque), width=round((wide + 2 * dark) * fine))
-        draw.line(place, fill=(*ink, opaque), width=max(1, round(wide * fine)))
+    for line, ink in places:
+        draw.line(line, fill=(*_DARK, opaque), width=round((wide + 2 * dark) * fine))
+        draw.line(line, fill=(*ink, opaque), width=max(1, round(wide * fine)))
     edge = max(dark, 0.5 * size) * fine
     for (x1, y1, x2, y2), ink in places:
         for x, y, crossed in ((x1, y1, False), (x2, y2, occluded)):

@@ -90,7 +90,7 @@ def orbit_sheet(
     widths = [max(column) for column in zip(*(tracks.widths for tracks in fitted), strict=True)]
     if canonical:
         widths[0] = max(widths[0], text_width(_HEADS[0], NOTES[0][0]))
-    tracks = [Tracks(cell, widths, one.heights) for one in fitted]
+    tracks = [Tracks(cell, widths, track.heights) for track in fitted]
     labels = [[wrap_text(label, _WIDEST, _LABELS, 3) for label in rows] for rows in row_labels]
     written = [line for rows in labels for lines in rows for line in lines]
     front = max((text_width(text, size) + PADDING for text, (size, _) in written), default=0)
@@ -98,14 +98,15 @@ def orbit_sheet(
     heads = [wrap_text(caption, card - 2 * PADDING, CAPTIONS) for caption in captions]
     above = lines_height(wrap_text(_HEADS[0], _WIDEST, NOTES)) + SKIP
     heights = [
-        2 * PADDING + lines_height(head) + above + one.height + SKIP for head, one in zip(heads, tracks, strict=True)
+        2 * PADDING + lines_height(head) + above + track.height + SKIP
+        for head, track in zip(heads, tracks, strict=True)
     ]
     page = Page(card + 2 * MARGIN, sum(heights) + GUTTER * (len(blocks) - 1), title, cell, scale)
     top = page.top
-    for block, head, names, one, height in zip(blocks, heads, labels, tracks, heights, strict=True):
+    for block, head, names, track, height in zip(blocks, heads, labels, tracks, heights, strict=True):
         page.card(MARGIN, top, card, height)
         below = page.write(MARGIN + PADDING, top + PADDING, head) + SKIP
-        _draw_block(page, block, names, one, MARGIN + PADDING, below, front, canonical)
+        _draw_block(page, block, names, track, MARGIN + PADDING, below, front, canonical)
         top += height + GUTTER
     return page.image
 
@@ -127,8 +128,8 @@ def _draw_block(
             page.write(start + apart[column] + tracks.place(0, column).left, top, wrap_text(word, _WIDEST, NOTES))
     top += lines_height(wrap_text(_HEADS[0], _WIDEST, NOTES)) + SKIP
     for number, (row, lines) in enumerate(zip(block, names, strict=True)):
-        place = tracks.place(number, 0)
-        page.write(left, top + place.top + (place.height - lines_height(lines)) // 2, lines)
+        cell_box = tracks.place(number, 0)
+        page.write(left, top + cell_box.top + (cell_box.height - lines_height(lines)) // 2, lines)
         for column, image in enumerate(row):
             if canonical and not column and number and image is None:
                 continue  # nothing is missing where only members have something beneath them

@@ -50,9 +50,9 @@ def component_images(maps: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[np.ui
     (False, (2, 3, 3))
 
     """
-    if not maps or any(one.ndim != 3 or one.shape[2] != maps[0].shape[2] for one in maps):
-        raise DataError(f"features of images are (h, w, D) with one D, not {[one.shape for one in maps]}")
-    features = np.concatenate([one.reshape(-1, one.shape[2]) for one in maps]).astype(np.float64)
+    if not maps or any(image.ndim != 3 or image.shape[2] != maps[0].shape[2] for image in maps):
+        raise DataError(f"features of images are (h, w, D) with one D, not {[image.shape for image in maps]}")
+    features = np.concatenate([image.reshape(-1, image.shape[2]) for image in maps]).astype(np.float64)
     fitted = features[:: -(-len(features) // _FITTED)]
     middle = fitted.mean(axis=0)
     axes = np.linalg.eigh(np.cov(fitted - middle, rowvar=False).reshape(features.shape[1], -1))[1][:, ::-1][:, :3]
@@ -61,8 +61,8 @@ def component_images(maps: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[np.ui
     components[:, : axes.shape[1]] = (features - middle) @ axes
     low, high = np.quantile(components, _SHOWN, axis=0)
     colors = (255 * ((components - low) / np.maximum(high - low, 1e-12)).clip(0, 1)).astype(np.uint8)
-    ends = np.cumsum([one.shape[0] * one.shape[1] for one in maps])[:-1]
-    return [part.reshape(*one.shape[:2], 3) for part, one in zip(np.split(colors, ends), maps, strict=True)]
+    ends = np.cumsum([image.shape[0] * image.shape[1] for image in maps])[:-1]
+    return [part.reshape(*image.shape[:2], 3) for part, image in zip(np.split(colors, ends), maps, strict=True)]
 
 
 def place_colors(places: npt.ArrayLike, height: int, width: int) -> npt.NDArray[np.uint8]:

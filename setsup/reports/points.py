@@ -153,12 +153,12 @@ def scatter_panels(
     names = max(len(factor) if factor.kind is Kind.NOMINAL else 0 for factor in factors)
     figure = canvas(4.3 * across, (4.4 if names > 14 else 3.4) * down + (0.3 if title else 0), title)
     panels = figure.subplots(down, across, squeeze=False).ravel()
-    for place, axes in enumerate(panels):
-        if place >= len(factors):
+    for at, axes in enumerate(panels):
+        if at >= len(factors):
             axes.set_visible(False)
             continue
-        style_axes(axes, x_label if place + across >= len(factors) else "", "" if place % across else y_label)
-        colors = color_points(checked[place], factors[place])
+        style_axes(axes, x_label if at + across >= len(factors) else "", "" if at % across else y_label)
+        colors = color_points(checked[at], factors[at])
         axes.set_title(letters(colors.name), fontsize=LABEL, color=INK, loc="left", pad=6)
         _draw_points(axes, placed, colors, 0.5)
         _draw_key(axes, colors, most=16)
@@ -250,7 +250,7 @@ def _draw_key(axes: "Axes", colors: PointColors, name: str = "", most: int = 32)
     if key.ticks is None:
         bar.ax.yaxis.set_major_formatter(lambda value, _: number(value))
     else:
-        bar.set_ticks([place for place, _ in key.ticks], labels=[letters(text) for _, text in key.ticks])
+        bar.set_ticks([position for position, _ in key.ticks], labels=[letters(text) for _, text in key.ticks])
         bar.minorticks_off()
     name = "; ".join(filter(None, [name, "" if colors.known.all() else "unknown: grey"]))
     bar.set_label(letters(name), fontsize=LABEL, color=INK, labelpad=6)
@@ -268,4 +268,4 @@ def _disambiguate(names: list[str], most: int) -> list[str]:
 def _shared(names: list[str]) -> int:
     """Letters with which all of some names begin."""
     first, last = min(names), max(names)
-    return next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return next((position for position, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))

@@ -247,7 +247,7 @@ def _row_height(pictures: Sequence[npt.NDArray[Any]], cell: Cell) -> int:
 
 def _layout(sets: int, size: int, cell: Cell, width: int, front: int) -> tuple[int, int]:
     """Thumbnails a row and blocks a row that fill a pleasant page with few empty places."""
-    best, found = math.inf, (1, 1)
+    best, layout = math.inf, (1, 1)
     for across in range(1, min(sets, 6) + 1):
         card = (width - 2 * MARGIN + GUTTER) // across - GUTTER
         if across > 1 and card < _NARROWEST + 2 * PADDING:
@@ -265,8 +265,8 @@ def _layout(sets: int, size: int, cell: Cell, width: int, front: int) -> tuple[i
             # captions need some room, and a few small sets are compared best side by side
             cost += max(0, _NARROW - inner) / 100 + (across == 1 and 2 <= sets <= 4 and size <= 32)
             if cost < best - 1e-9:
-                best, found = cost, (columns, across)
-    return found
+                best, layout = cost, (columns, across)
+    return layout
 
 
 def _drawn(blocks: list[_Block], title: str, plan: _Plan, scale: int, framed: int) -> Page:
@@ -276,16 +276,16 @@ def _drawn(blocks: list[_Block], title: str, plan: _Plan, scale: int, framed: in
     # neighbours begin their images at the same height, however long their captions are
     heads = [max(block.head() for block in row) for row in rows]
     bodies = [
-        max(max(plan.rise(boxes) + block.foot(), plan.before(block)) for block, boxes in zip(row, found, strict=True))
-        for row, found in zip(rows, places, strict=True)
+        max(max(plan.rise(boxes) + block.foot(), plan.before(block)) for block, boxes in zip(row, placed, strict=True))
+        for row, placed in zip(rows, places, strict=True)
     ]
     heights = [head + body + 2 * PADDING for head, body in zip(heads, bodies, strict=True)]
     width = 2 * MARGIN + min(across, max(len(blocks), 1)) * (card + GUTTER) - GUTTER
     page = Page(width, sum(heights) + GUTTER * max(len(rows) - 1, 0), title, plan.cell, scale)
     top = page.top
-    for row, found, head, height in zip(rows, places, heads, heights, strict=True):
-        for place, (block, boxes) in enumerate(zip(row, found, strict=True)):
-            left = MARGIN + place * (card + GUTTER)
+    for row, placed, head, height in zip(rows, places, heads, heights, strict=True):
+        for number, (block, boxes) in enumerate(zip(row, placed, strict=True)):
+            left = MARGIN + number * (card + GUTTER)
             page.card(left, top, card, height)
             page.write(left + PADDING, top + PADDING - 2, block.caption)
             _draw_pictures(page, block, left + PADDING, top + PADDING + head, boxes, plan, framed)

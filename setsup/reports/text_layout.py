@@ -51,10 +51,10 @@ _NO_LETTER = "\uffff"  # every font shows its sign for missing letters in its pl
 @lru_cache(maxsize=8)
 def font(size: int) -> ImageFont.FreeTypeFont:
     """Font of a size in pixels."""
-    found = ImageFont.load_default(size)
-    if not isinstance(found, ImageFont.FreeTypeFont):  # a Pillow built without FreeType
+    loaded = ImageFont.load_default(size)
+    if not isinstance(loaded, ImageFont.FreeTypeFont):  # a Pillow built without FreeType
         raise OSError("Pillow was built without FreeType and cannot write text; install the published wheel")
-    return found
+    return loaded
 
 
 def line_height(size: int) -> int:
@@ -97,8 +97,8 @@ def _spell(letter: str) -> str:
 def _system_font(letter: str) -> str | None:
     """Find the first of the common fonts that is installed and has a letter."""
     for name in _FONTS:
-        found = _open(name, 24)
-        if found is not None and bytes(found.getmask(letter)) != bytes(found.getmask(_NO_LETTER)):
+        candidate = _open(name, 24)
+        if candidate is not None and bytes(candidate.getmask(letter)) != bytes(candidate.getmask(_NO_LETTER)):
             return name
     return None
 
@@ -192,14 +192,14 @@ def fit_text(text: str, width: int, styles: tuple[Style, Style]) -> Lines:
 
 
 def _broken(text: str, width: int, size: int, most: int) -> list[str]:
-    words, lines = [plain(word) for word in text.split(" ") if word], [""]
-    while words:
-        word = words.pop(0)
+    left, lines = [plain(word) for word in text.split(" ") if word], [""]
+    while left:
+        word = left.pop(0)
         longer = f"{lines[-1]} {word}".lstrip()
         if text_width(longer, size) <= width:
             lines[-1] = longer
         elif " " in word and text_width(word, size) > width:  # held together, but wider than a line
-            words[:0] = word.split(" ")
+            left[:0] = word.split(" ")
         elif len(lines) == most or not lines[-1]:
             # the last line, or one word that is wider than a line
             lines[-1] = _cut(longer, width, size)
@@ -207,7 +207,7 @@ def _broken(text: str, width: int, size: int, most: int) -> list[str]:
                 break
         else:
             lines.append("")
-            words.insert(0, word)
+            left.insert(0, word)
     return [line.removesuffix(" ·") for line in lines if line]  # what parts two things begins or ends no line
 
 

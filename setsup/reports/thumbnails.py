@@ -55,11 +55,11 @@ def filled(pixels: npt.NDArray[Any], width: int, height: int) -> Image.Image:
     image = _opened(pixels)
     across, down = round(image.width * height / image.height), round(image.height * width / image.width)
     cover = (max(width, across), height) if across >= width else (width, max(height, down))
-    found = _resized(image, cover)
-    if found.size == (width, height):
-        return found.copy() if found.readonly else found  # the caller's array may change later
-    left, top = (found.width - width) // 2, (found.height - height) // 2
-    return found.crop((left, top, left + width, top + height))
+    resized = _resized(image, cover)
+    if resized.size == (width, height):
+        return resized.copy() if resized.readonly else resized  # the caller's array may change later
+    left, top = (resized.width - width) // 2, (resized.height - height) // 2
+    return resized.crop((left, top, left + width, top + height))
 
 
 def _opened(pixels: npt.NDArray[Any]) -> Image.Image:

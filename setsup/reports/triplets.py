@@ -113,8 +113,8 @@ def triplet_page(
     page = Page(full, sum(heights) + GUTTER * (len(lines) - 1), title, cell, scale)
     top, first = page.top, 0
     for line, height in zip(lines, heights, strict=True):
-        for place, tracks in enumerate(line):
-            left = MARGIN + place * (card + GUTTER)
+        for at, tracks in enumerate(line):
+            left = MARGIN + at * (card + GUTTER)
             page.card(left, top, card, height)
             _draw_card(page, tracks, rows[first : first + per_card], left + PADDING, top + PADDING, first)
             first += per_card
@@ -125,10 +125,10 @@ def triplet_page(
 def _draw_card(page: Page, tracks: Tracks, rows: list[list[npt.NDArray[Any]]], left: int, top: int, first: int) -> None:
     start = left + _NUMBER
     for column, head in enumerate(_HEADS):
-        place = tracks.place(0, column)
-        below = page.write(start + place.left, top - 2, fit_text(head, place.width, NOTES)) + 2 + SKIP
+        box = tracks.place(0, column)
+        below = page.write(start + box.left, top - 2, fit_text(head, box.width, NOTES)) + 2 + SKIP
     for number, row in enumerate(rows):
-        place = tracks.place(number, 0)
-        page.write(left, below + place.top + place.height // 2 - 9, fit_text(str(first + number), _NUMBER, NOTES))
+        box = tracks.place(number, 0)
+        page.write(left, below + box.top + box.height // 2 - 9, fit_text(str(first + number), _NUMBER, NOTES))
         for column, picture in enumerate(row):
             page.fill(picture, tracks.middle(picture, number, column).moved(start, below))

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Bools, Reals, Rows, Steps
-from setsup.checks import check_number, check_string
+from setsup.checks import check_string
 from setsup.errors import SamplerError, abbreviate
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
@@ -36,19 +36,16 @@ from setsup.samplers.arguments import (
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.description import from_dict
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.chances import at_least_one, inclusion
-from setsup.samplers.groups.combinations import log_combinations
+from setsup.samplers.groups.chances import at_least_one, inclusion_of_some
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import MIX, Keys, distinct
 from setsup.samplers.iteration import length_of
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, check_step
-from setsup.samplers.schedules import Schedule, Stepwise
+from setsup.samplers.schedules import Stepwise, read_probability
 from setsup.samplers.zips import Zip
 
 __all__ = ["Mixture"]
-
-_FEW = 16  # numbers of rows, of which all are looked at
 
 
 class Mixture(Sampler):
@@ -111,7 +108,7 @@ class Mixture(Sampler):
         given = copy_arguments({"pool": pool, "weights": weights})
         if not isinstance(base, Sampler):
             raise SamplerError(f"a mixture is over another sampler, not over a {type(base).__name__}")
-        self._schedule = _check_schedule(p)
+        self._schedule = read_probability(p)
         plain = asdict(self._schedule) if isinstance(self._schedule, Stepwise) else self._schedule.plain()
         numbers = _check_numbers(sets)
         self.arguments = {"base": base.to_dict(), "pool": given["pool"], "sets": numbers, "p": plain}
@@ -239,7 +236,7 @@ class Mixture(Sampler):
         """Chance of rows of the pool in sets of so many rows."""
         each = np.full(len(self.pool), p * size / len(self.pool))
         if self._members is not None:
-            each = _inclusion_of_some(self._members.shares(0), size, p)
+            each = inclusion_of_some(self._members.shares(0), size, p)
 
         def of_rows(rows: Rows) -> Reals:
             place = np.minimum(np.searchsorted(self.pool, rows), len(self.pool) - 1)
@@ -288,35 +285,6 @@ def _nested(sampler: Sampler) -> int:
     if isinstance(sampler, Mixture):
         return 1 + _nested(sampler.base)
     return max(map(_nested, sampler.samplers)) if isinstance(sampler, Zip) else 0
-
-
-def _inclusion_of_some(shares: Reals, most: int, p: float) -> Reals:
-    """Chance of each row to be drawn by weight without repeats, where a binomial number of at most so many are."""
-    if p in (0, 1):
-        return inclusion(shares, most) if p else np.zeros(len(shares))
-    # numbers that are far from likely ones are left out, and of very many, some are looked at, evenly spaced
-    spread = 8 * math.sqrt(most * p * (1 - p)) + _FEW
-    numbers = np.arange(max(math.floor(most * p - spread), 0), min(math.ceil(most * p + spread), most) + 1)
-    numbers = numbers[:: -(-len(numbers) // (4 * _FEW))]
-    logs = log_combinations(np.full(len(numbers), most), numbers)
-    logs += numbers * math.log(p) + (most - numbers) * math.log1p(-p)
-    chances = np.exp(logs - logs.max())
-    chances /= chances.sum()
-    return np.asarray(
-        sum(chance * inclusion(shares, number) for number, chance in zip(numbers.tolist(), chances, strict=True))
-    )
-
-
-def _check_schedule(p: Any) -> Schedule | Stepwise:
-    """A schedule of the probability, which may be plain data; SamplerError otherwise."""
-    if isinstance(p, Stepwise):
-        return p
-    if isinstance(p, Mapping) and set(p) & {"end", "every", "levels"}:
-        if set(p) != {"end", "every", "levels"}:
-            raise SamplerError(f"a stepwise schedule is described by end, every and levels, not {sorted(p)}")
-        return Stepwise(**p)
-    what = "p, unless it is a Stepwise schedule,"
-    return Schedule.read(p, what, lambda value, name: check_number(value, name, SamplerError, 0, 1))
 
 
 def _check_numbers(sets: Any) -> list[int]:

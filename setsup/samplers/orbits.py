@@ -13,17 +13,16 @@ References
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from setsup.arrays import Array, Bools, Reals, Rows, Steps
-from setsup.checks import check_choice, check_number
-from setsup.errors import SamplerError, abbreviate
+from setsup.arrays import Array, Rows, Steps
+from setsup.checks import check_choice
+from setsup.errors import SamplerError
 from setsup.factors.constraint import Constraint, read_constraint
 from setsup.factors.counting import with_outer
 from setsup.factors.factor import Level
-from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.html import counted
 from setsup.random import fold, mix, spread
@@ -31,6 +30,7 @@ from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_n
 from setsup.samplers.coverage import NOT_COUNTED, Reach, Reason
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchored import AnchoredMembers
+from setsup.samplers.groups.canonical import canonical_rows
 from setsup.samplers.groups.chances import at_least_one, is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
@@ -233,56 +233,3 @@ class OrbitSampler(Sampler):
             notes.append("figures are for the largest size, for which orbits must have members at every step")
         more = [self._orbits.members.entry()] if isinstance(self._orbits.members, AnchoredMembers) else []
         return self._report([entry, *more], notes)
-
-
-def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[str, Level]) -> Rows:
-    """Canonical row of each orbit, -1 where there is none.
-
-    Returns (groups,) int64.
-    """
-    if isinstance(canonical, str) and canonical == "first":
-        return groups.take(np.arange(len(groups)), 0)
-    of_rows = groups.of_rows()
-    if isinstance(canonical, Mapping):
-        fits = of_rows >= 0
-        for name, level in canonical.items():
-            fits &= _equals(table, name, level)
-        rows = np.flatnonzero(fits)
-    elif isinstance(canonical, str) and canonical.startswith("argmin:"):
-        values = _comparable(table, canonical.removeprefix("argmin:"))
-        rows = np.flatnonzero((of_rows >= 0) & ~np.isnan(values))
-        rows = rows[np.argsort(values[rows], kind="stable")]
-    elif isinstance(canonical, str) and any(sign in canonical for sign in ("=", "<", ">", " ", "(")):  # no lone word
-        rows = np.flatnonzero((of_rows >= 0) & table.mask(canonical))
-    else:
-        raise SamplerError(
-            "canonical must be 'first', 'argmin:FACTOR', {FACTOR: level} or an expression such as \"FACTOR == 0\", not "
-            f"{abbreviate(canonical)}"
-        )
-    found = np.full(len(groups), -1, dtype=np.int64)
-    which, place = np.unique(of_rows[rows], return_index=True)
-    found[which] = rows[place]
-    return found
-
-
-def _equals(table: FactorTable, name: str, level: Level) -> Bools:
-    factor = table[name]
-    if factor.continuous:
-        number = check_number(level, f"factor {name!r} is continuous: its canonical value", SamplerError)
-        with np.errstate(over="ignore"):
-            return np.asarray(table.column(name) == np.float32(number))
-    return np.asarray(table.column(name) == factor.code(level))
-
-
-def _comparable(table: FactorTable, name: str) -> Reals:
-    """Numbers of a factor, or the places of its levels in their order; NaN where unknown."""
-    factor = table[name]
-    codes = table.codes(name)
-    if factor.levels is None:
-        return codes.astype(np.float64)
-    places = np.arange(len(factor) + 1, dtype=np.float64)
-    if not isinstance(factor.levels[0], str):  # Python orders whole numbers of any size exactly
-        levels: Any = factor.levels
-        places[sorted(range(len(factor)), key=levels.__getitem__)] = np.arange(len(factor))
-    places[-1] = np.nan
-    return places[codes]

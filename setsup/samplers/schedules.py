@@ -25,7 +25,7 @@ from setsup.samplers.arguments import check_size
 from setsup.samplers.draw import Draw
 from setsup.samplers.steps import LAST
 
-__all__ = ["Schedule", "Scheduled", "Stepwise", "read_size", "shorten", "since"]
+__all__ = ["Schedule", "Scheduled", "Stepwise", "read_probability", "read_size", "shorten", "since"]
 
 Scheduled = int | Mapping[int, int]
 """An integer, or one from each of some steps on."""
@@ -188,3 +188,15 @@ def shorten(draw: Draw, sizes: Sequence[Schedule], steps: Steps) -> Draw:
         return draw
     mask = real if draw.mask is None else draw.mask & real
     return replace(draw, indices=np.where(mask, draw.indices, draw.indices[..., :1]), mask=mask)
+
+
+def read_probability(p: Any) -> Schedule | Stepwise:
+    """A schedule of the probability, which may be plain data; SamplerError otherwise."""
+    if isinstance(p, Stepwise):
+        return p
+    if isinstance(p, Mapping) and set(p) & {"end", "every", "levels"}:
+        if set(p) != {"end", "every", "levels"}:
+            raise SamplerError(f"a stepwise schedule is described by end, every and levels, not {sorted(p)}")
+        return Stepwise(**p)
+    what = "p, unless it is a Stepwise schedule,"
+    return Schedule.read(p, what, lambda value, name: check_number(value, name, SamplerError, 0, 1))

@@ -8,31 +8,22 @@ References
 
 """
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
-from setsup.arrays import Bools, Reals, Rows, Steps, Words
+from setsup.arrays import Steps
 from setsup.errors import SamplerError
-from setsup.factors.constraint import read_constraint
-from setsup.factors.counting import with_outer
-from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
-from setsup.random import fold, mix, randint_below, spread
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
-from setsup.samplers.coverage import NOT_COUNTED, Reach, ReachedGroups, Reason, SetReach
+from setsup.random import fold, mix, spread
+from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_sets
+from setsup.samplers.coverage import Reach, SetReach
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.anchors import Anchors
-from setsup.samplers.groups.chances import at_least_one, set_reach
-from setsup.samplers.groups.choose import Chooser
-from setsup.samplers.groups.group_sampler import GroupSampler
-from setsup.samplers.groups.members import REFUSALS, WeightedMembers, check_refusal
-from setsup.samplers.groups.statistics import group_entry
+from setsup.samplers.groups.triplets_by_constraint import ConstraintTriplets
+from setsup.samplers.groups.triplets_by_orbit import OrbitTriplets
 from setsup.samplers.groups.within import GROUP, Keys, word
-from setsup.samplers.report import AnchorEntry, Entry, Report
+from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell
 
@@ -124,13 +115,13 @@ class TripletSampler(Sampler):
         rows, row_weight = self._read(locals())
         self.triplets = check_sets(triplets, "triplets")
         check_draw_memory(3 * self.triplets, "a draw", "triplets")
-        self._triplets: _OfOrbits | _OfConstraints
+        self._triplets: OrbitTriplets | ConstraintTriplets
         if positive is None and negative is None:
             if orbit is None:
                 raise SamplerError(
                     "name the factors of an orbit, orbit=[…], or the constraints positive= and negative="
                 )
-            self._triplets = _OfOrbits(table, orbit, choose, on_small_group, rows, row_weight)
+            self._triplets = OrbitTriplets(table, orbit, choose, on_small_group, rows, row_weight)
         else:
             if orbit is not None or positive is None or negative is None:
                 raise SamplerError(
@@ -141,7 +132,7 @@ class TripletSampler(Sampler):
                     "on_small_group goes with orbit, not with positive and negative; rows without a positive or a "
                     "negative are never anchors"
                 )
-            self._triplets = _OfConstraints(table, positive, negative, choose, rows, row_weight)
+            self._triplets = ConstraintTriplets(table, positive, negative, choose, rows, row_weight)
         self._numbers = np.arange(self.triplets, dtype=np.uint64)
         self._spread = spread(word(self._numbers[:, None], GROUP, np.arange(4)))
 
@@ -168,158 +159,3 @@ class TripletSampler(Sampler):
         """What is drawn, and what never is, before any training."""
         entry, notes = self._triplets.entry()
         return self._report([entry], notes)
-
-
-class _OfOrbits:
-    """Anchor and positive of one orbit, the negative of any other."""
-
-    def __init__(
-        self,
-        table: FactorTable,
-        orbit: str | Sequence[str],
-        choose: str,
-        on_small_group: str,
-        rows: Bools | None,
-        weights: Reals | None,
-    ) -> None:
-        names = check_names(orbit, "orbit")
-        check_refusal(on_small_group, "an orbit of one row has no positive")
-        self._table = table
-        self._orbits = GroupSampler(
-            table, names, 2, rows, weights, choose=choose, on_small_group=on_small_group, policies=REFUSALS
-        )
-        groups = self._orbits.groups
-        if len(groups) < 2:
-            raise SamplerError(f"there is only one orbit of {self._orbits.describe()}, so no row is a negative")
-        self._ends = np.cumsum(groups.sizes)
-        self.shared = groups.names
-
-    def draw(self, bits: Words, keys: Keys) -> Rows:
-        """Rows (steps, triplets, 3), from four words each."""
-        members = self._orbits.members
-        return self._by_weight(bits, keys, members) if isinstance(members, WeightedMembers) else self._evenly(bits)
-
-    def _by_weight(self, bits: Words, keys: Keys, members: WeightedMembers) -> Rows:
-        chosen = self._orbits.chooser.pick(bits[..., 0])
-        pairs, _ = self._orbits.draw(keys, chosen, 2)
-        stranger = members.other_group(bits[..., 1], self._orbits.number(chosen))
-        negative = members.pick(bits[..., 2], stranger)
-        return np.concatenate([pairs, negative[..., None]], axis=-1)
-
-    def _evenly(self, bits: Words) -> Rows:
-        groups = self._orbits.groups
-        orbit = self._orbits.number(self._orbits.chooser.pick(bits[..., 0]))
-        size = groups.sizes[orbit]
-        anchor = randint_below(bits[..., 1], size)
-        positive_ = randint_below(bits[..., 2], size - 1)
-        positive_ += positive_ >= anchor
-        # rows of all orbits stand in one line; the anchor's orbit is cut out of it
-        other = randint_below(bits[..., 3], groups.rows - size)
-        other += np.where(other >= self._ends[orbit] - size, size, 0)
-        stranger = np.searchsorted(self._ends, other, side="right")
-        negative = groups.take(stranger, other - (self._ends[stranger] - groups.sizes[stranger]))
-        return np.stack([groups.take(orbit, anchor), groups.take(orbit, positive_), negative], axis=-1)
-
-    def reach(self, triplets: int) -> tuple[ReachedGroups, Callable[[Rows], Reals], list[str], bool]:
-        """Groups, the chance of rows in a triplet, notes, and whether that is an approximation."""
-        orbits, groups = self._orbits, self._orbits.groups
-        weights = orbits.members.totals if isinstance(orbits.members, WeightedMembers) else groups.sizes
-        chance = np.zeros(len(groups))
-        chance[orbits.drawable] = orbits.chooser.probabilities()
-        # a unit of weight of an orbit is the negative of the others' anchors
-        each = chance / (weights.sum() - weights)
-        negative = each.sum() - each
-        pair = set_reach(self._table, orbits, (), 2, chance[orbits.drawable])
-
-        def of_rows(rows: Rows) -> Reals:
-            group, place = groups.find(self._table, rows)
-            there = np.flatnonzero(place >= 0)
-            found = pair.chance(rows)
-            own = np.ones(len(there))
-            if isinstance(orbits.members, WeightedMembers):
-                own = orbits.members.weight(group[there], place[there])
-            found[there] += own * negative[group[there]]
-            return found
-
-        of_step = at_least_one(chance + weights * negative, triplets)
-        return ReachedGroups(orbits.describe(), (), groups, of_step), of_rows, self._notes(), False
-
-    def _notes(self) -> list[str]:
-        lonely = len(self._orbits.groups) - len(self._orbits.drawable)
-        return [f"{lonely:,} orbits of one row are drawn as negatives only"] if lonely else []
-
-    def entry(self) -> tuple[Entry, list[str]]:
-        """Entry of a report, and notes."""
-        groups, drawable = self._orbits.groups, self._orbits.drawable
-        sizes = groups.sizes[drawable].astype(np.float64)
-        entry = replace(
-            group_entry(self._table, self._orbits, 2),
-            unreachable=0,  # rows of orbits too small for an anchor are negatives
-            log10_sets=math.log10((sizes * (sizes - 1) * (groups.rows - sizes)).sum()),
-            shared_rows=math.nan,
-            distinct={},  # anchor and positive are a pair, and the negative has what it has
-            estimated=False,
-        )
-        return entry, self._notes()
-
-
-class _OfConstraints:
-    """Positive and negative by constraints with the anchor."""
-
-    def __init__(
-        self,
-        table: FactorTable,
-        positive: str,
-        negative: str,
-        choose: str,
-        rows: Bools | None,
-        weights: Reals | None,
-    ) -> None:
-        given = {"positive": positive, "negative": negative}
-        constraints = {role: read_constraint(text, table, role) for role, text in given.items()}
-        self.shared = with_outer(table, constraints["positive"].equal)
-        self._table, self._rows = table, rows
-        self._anchors = Anchors(table, self.shared, constraints, dict.fromkeys(given, 1), rows, weights)
-        if not len(self._anchors):
-            raise SamplerError(f"no row has both a positive and a negative: {self._anchors.lost()}")
-        self._chooser = Chooser(self._anchors.keys, self._anchors.totals, choose)
-
-    def draw(self, bits: Words, keys: Keys) -> Rows:
-        """Rows (steps, triplets, 3), from four words each."""
-        cells, anchors = self._anchors.draw(self._chooser.pick(bits[..., 0]), bits[..., 1])
-        others = [
-            self._anchors.pick(role, cells, anchors, bits[..., place])
-            for place, role in enumerate(("positive", "negative"), 2)
-        ]
-        return np.stack([anchors, *others], axis=-1)
-
-    def reach(self, triplets: int) -> tuple[ReachedGroups, Callable[[Rows], Reals], list[str], bool]:
-        """Groups, whether rows are in a triplet at all, notes, and that nothing is approximated."""
-        groups, reached = group_by(self._table, self.shared, self._rows), self._anchors.reached()
-        notes = [NOT_COUNTED]
-        if reached is None:
-            whole = np.full(len(groups), np.nan)
-            return ReachedGroups(", ".join(self.shared) or "nothing", (), groups, whole), _unknown, notes, False
-        of_rows = groups.of_rows()[reached]
-        drawn = np.bincount(of_rows[of_rows >= 0], minlength=len(groups)) > 0
-        text = "no row of it has a positive and a negative, or is one"
-        reason = Reason(text, "ask for less of positive= and negative=")
-        found = ReachedGroups(
-            ", ".join(self.shared) or "nothing",
-            (),
-            groups,
-            np.where(drawn, np.nan, 0.0),
-            (reason,),
-            np.where(drawn, -1, 0).astype(np.int8),
-            unreached=groups.rows - int(groups.sizes[~drawn].sum()) - int((of_rows >= 0).sum()),
-        )
-        return found, lambda rows: np.where(reached[rows], np.nan, 0.0), notes, False
-
-    def entry(self) -> tuple[AnchorEntry, list[str]]:
-        """Entry of a report, and no notes."""
-        return replace(self._anchors.entry(), unreachable=self._anchors.never()), []
-
-
-def _unknown(rows: Rows) -> Reals:
-    """Chance of rows where there are too many to look at each."""
-    return np.full(len(rows), np.nan)

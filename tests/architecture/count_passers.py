@@ -1,9 +1,15 @@
 """Counts the modules that read or pass on the options of ``setsup sample``, and those that do so with a preset.
 
-One rule: a module counts where its code has a name of the thing as a parameter, a keyword of a call, an attribute, a
-field of a class or a string alone. The options of ``sample`` are told by two names or more of those in ``OPTIONS``,
-which nothing else is called so, in modules of the command; a preset by the name ``preset``, in the command and in
-``setsup.experiments``.
+One rule for both. A module counts where its code
+
+- has a parameter or a field that is annotated with a class of the thing (``Options``, ``Source``, ...; ``Preset``); or
+- has a parameter, a field or a variable that is called as the thing (``options``; ``preset``, ``presets``), with no
+  annotation or ``Any``; or
+- has two names or more of the fields of the options that nothing else is called.
+
+Looked at are the dispatch of the command and the module of the subcommand, and what they import, directly or through
+others, also within functions: modules of the command for the options, of the command and of ``setsup`` for a preset.
+Papers are not imported by the command: their presets are values, and not counted.
 
     python tests/architecture/count_passers.py [COMMIT ...]
 
@@ -11,56 +17,127 @@ prints both for commits, and for the files as they are without one.
 """
 
 import ast
+import io
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import tarfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 
-OPTIONS = {
-    *("inactive", "active", "unconstrained", "choose", "tolerance", "canonical", "among", "radius", "ways", "shots"),
-    *("queries", "across", "small", "on_small_group", "differ", "must_differ", "num_fixed"),
+_FOLDERS = ("cli/setsup_cli", "setsup")
+
+
+class Thing(NamedTuple):
+    """What is passed on: where its way begins, in which packages it is followed, and how it is told."""
+
+    starts: tuple[str, ...]
+    packages: tuple[str, ...]
+    names: frozenset[str]
+    classes: frozenset[str]
+    fields: frozenset[str] = frozenset()
+
+
+THINGS = {
+    "sample's options": Thing(
+        ("setsup_cli.dispatch", "setsup_cli.commands.sample"),
+        ("setsup_cli",),
+        frozenset({"options"}),
+        frozenset({"Options", "OutputOptions", "Source", "Named", "Common", "Given"}),
+        frozenset(
+            "inactive active unconstrained choose tolerance canonical among radius ways shots queries across small "
+            "on_small_group differ must_differ num_fixed".split()
+        ),
+    ),
+    "a preset": Thing(
+        ("setsup_cli.dispatch", "setsup_cli.commands.train"),
+        ("setsup_cli", "setsup"),
+        frozenset({"preset", "presets"}),
+        frozenset({"Preset"}),
+    ),
 }
 
 
-def names(tree: ast.AST) -> Iterator[str]:
-    """Names that code reads or passes on."""
+def read_modules(commit: str | None) -> dict[str, ast.Module]:
+    """Modules of the command and of the toolkit by their names, parsed."""
+    if commit is None:
+        listed = subprocess.run(["git", "ls-files", *_FOLDERS], cwd=ROOT, check=True, capture_output=True, text=True)
+        texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in listed.stdout.split() if _is_python(path)}
+    else:
+        packed = subprocess.run(["git", "archive", commit, *_FOLDERS], cwd=ROOT, check=True, capture_output=True)
+        with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as tar:
+            files = ((member.name, tar.extractfile(member)) for member in tar if _is_python(member.name))
+            texts = {path: file.read().decode() for path, file in files if file is not None}
+    return {_name(path): ast.parse(text) for path, text in texts.items()}
+
+
+def _is_python(path: str) -> bool:
+    return path.endswith(".py")
+
+
+def _name(path: str) -> str:
+    return path.removeprefix("cli/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def find_imported(tree: ast.Module, known: Mapping[str, ast.Module]) -> set[str]:
+    """Modules that a module imports, also within functions and for annotations."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found & known.keys()
+
+
+def reach(thing: Thing, modules: Mapping[str, ast.Module]) -> set[str]:
+    """Modules that are imported from the first ones on."""
+    reached, waiting = {*thing.starts}, [*thing.starts]
+    while waiting:
+        fresh = find_imported(modules[waiting.pop()], modules) - reached
+        fresh = {name for name in fresh if name.split(".")[0] in thing.packages}
+        reached |= fresh
+        waiting += fresh
+    return reached
+
+
+def has(thing: Thing, tree: ast.Module) -> bool:
+    """Whether a module reads a thing, or passes it on."""
+    fields: set[str] = set()
     for node in ast.walk(tree):
         match node:
+            case (
+                ast.arg(arg=name, annotation=annotation)
+                | ast.AnnAssign(target=ast.Name(id=name), annotation=annotation)
+            ):
+                words = set() if annotation is None else set(re.findall(r"\w+", ast.unparse(annotation)))
+                if words & thing.classes or (name in thing.names and words <= {"Any"}):
+                    return True
+            case ast.Name(id=name, ctx=ast.Store()) if name in thing.names:
+                return True
+        match node:
             case ast.arg(arg=str(name)) | ast.keyword(arg=str(name)) | ast.Attribute(attr=name):
-                yield name
+                fields.add(name)
             case ast.AnnAssign(target=ast.Name(id=name)) | ast.Constant(value=str(name)):
-                yield name
-
-
-def sources(commit: str | None) -> Iterator[tuple[str, str]]:
-    """Python modules and their text."""
-    command = ["git", "ls-files"] if commit is None else ["git", "ls-tree", "-r", "--name-only", commit]
-    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
-    for path in listed:
-        if path.endswith(".py") and path.startswith(("cli/", "setsup/experiments/")):
-            if commit is None:
-                yield path, (ROOT / path).read_text(encoding="utf-8")
-                continue
-            shown = ["git", "show", f"{commit}:{path}"]
-            yield path, subprocess.run(shown, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+                fields.add(name)
+    return len(fields & thing.fields) > 1
 
 
 def count(commit: str | None) -> dict[str, list[str]]:
     """Modules that pass on each thing."""
-    found: dict[str, list[str]] = {"sample's options": [], "a preset": []}
-    for path, text in sources(commit):
-        known = {*names(ast.parse(text))}
-        if path.startswith("cli/") and len(known & OPTIONS) > 1:
-            found["sample's options"].append(path)
-        if "preset" in known:
-            found["a preset"].append(path)
-    return found
+    modules = read_modules(commit)
+    return {
+        what: sorted(name for name in reach(thing, modules) if has(thing, modules[name]))
+        for what, thing in THINGS.items()
+    }
 
 
 if __name__ == "__main__":
-    for commit in sys.argv[1:] or [None]:
-        for what, modules in count(commit).items():
-            print(f"{commit or 'files'}: {what}: {len(modules)}")  # noqa: T201
-            print("".join(f"  {module}\n" for module in modules), end="")  # noqa: T201
+    commits: list[str | None] = [*sys.argv[1:]] or [None]
+    for commit in commits:
+        for what, names in count(commit).items():
+            print(f"{commit or 'files'}: {what}: {len(names)}")  # noqa: T201
+            print("".join(f"  {name}\n" for name in names), end="")  # noqa: T201

@@ -10,6 +10,8 @@ import pytest
 from PIL import Image
 
 import setsup as library
+from setsup_cli.parsing.own_samplers import find_class
+from setsup_cli.suggestions import sampler_call
 
 Run = Callable[..., Any]
 FILES = ("draws.jsonl", "draws.npz", "sheet.png")
@@ -754,6 +756,16 @@ def test_a_sampler_of_ones_own(setsup: Run, monkeypatch: pytest.MonkeyPatch, nam
     assert again.json["draws"][0]["indices"] == rows.tolist()
 
 
+@pytest.mark.parametrize("name", [f"{OWN}:Followers", "own_sampler:Followers"])
+def test_the_python_of_a_sampler_of_ones_own_makes_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.syspath_prepend(OWN.parent)
+    table = library.load("shapes3d-procedural").factors
+    sampler = find_class(name)(table, sets=5, apart=3)
+    again = eval(sampler_call(sampler, "table"), {"table": table})  # noqa: S307
+    assert again.to_dict() == sampler.to_dict()
+    assert (again[7].indices == sampler[7].indices).all()
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -763,6 +775,10 @@ def test_a_sampler_of_ones_own(setsup: Run, monkeypatch: pytest.MonkeyPatch, nam
         (["--sampler", f"{OWN}:Followers", "--size", 3], "Followers has no argument 'size'"),
         (["--sampler", f"{OWN}:Followers", "--argument", "sets"], "--argument takes"),
         (["--sampler", f"{OWN}:Followers", "--inactive", "shape"], "give only one of"),
+        (
+            ["--sampler", "setsup.samplers:SetSampler", "--argument", 'inactive=["shape"]', "--size", 999999],
+            "lower --size, or pass on_small_group='short'",
+        ),
     ],
 )
 def test_a_sampler_of_ones_own_that_cannot_be_made(setsup: Run, words: list[object], sentence: str) -> None:

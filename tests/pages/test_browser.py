@@ -123,7 +123,7 @@ def trained(addresses: dict[tuple[str, str], str], tmp_path_factory: pytest.Temp
     """A run, which pages called "run" show beside views of scenes, a dataset with hostile names, and its embeddings."""
     pytest.importorskip("lightning", reason="lightning is not installed")
     from setsup.experiments import find_report, report_on, train
-    from setsup.experiments.report.registry import reports_of
+    from setsup.experiments.report.registry import fill_reports
     from setsup.pages import report_page
     from tests.experiments.small import PLAIN
 
@@ -136,7 +136,7 @@ def trained(addresses: dict[tuple[str, str], str], tmp_path_factory: pytest.Temp
     embeddings = open_embeddings(folder / "embeddings", [PAGES["awkward"]])
     page = page_of({"views": views(), "awkward": PAGES["awkward"]}, runs=[run], embeddings=embeddings)
     addresses["run", "live"] = _served(page)
-    reports = [report_on(find_report("abc/fig4a"), ()), *reports_of([run])]
+    reports = [report_on(find_report("abc/fig4a"), ()), *fill_reports([run])]
     (folder / "report.html").write_text(report_page(reports), encoding="utf-8")
     addresses["report", "file"] = (folder / "report.html").as_uri()
     for transport, name in (("file", "page.html"), ("folder", "page")):

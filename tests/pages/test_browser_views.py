@@ -204,6 +204,8 @@ def test_orbits_have_their_canonical_image(opened: Any, transport: str) -> None:
         expected = SHAPES.factors.values("orientation", rows).tolist()
         assert [text.split()[-1] for text in captions] == [f"{value:.4g}" for value in expected]
         assert [text.startswith("canonical") for text in captions] == (rows == draw.canonical[place]).tolist()
+    # canonical images and members are asked for apart, and an image stands on the page only once it is answered
+    page.wait_for_function("() => !document.querySelector('.set .no-image')")
     page.wait_for_function(
         "() => [...document.querySelectorAll('.set img')].every(one => one.complete && one.naturalWidth)"
     )

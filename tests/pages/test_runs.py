@@ -62,17 +62,17 @@ def test_batches_are_those_that_were_trained_on(run):
 
 
 def test_results_are_those_of_the_report(run, tmp_path):
-    from setsup.experiments.report.cells import heads_of, table_rows
-    from setsup.experiments.report.registry import reports_of
+    from setsup.experiments.report.cells import table_heads, table_rows
+    from setsup.experiments.report.registry import fill_reports
 
     measured = replace(run, folder=tmp_path / "seed-5", preset=replace(run.preset, name="abc/fig4a"))
     measured.folder.mkdir()
     values = {"wall_hue": 0.02, "object_hue": 1.5, "floor_hue": 1.4, "scale": 0.01, "shape": 0.02, "orientation": 0.03}
     measured.save("information", Measured(values), {})
-    filled, *others = reports_of([measured])
+    filled, *others = fill_reports([measured])
     found, *shown = ask(page_of({}, runs=[measured]), s="t0", q="tables")["reports"]
     assert [one["name"] for one in shown] == [one.report.name for one in others]
-    assert (found["name"], found["heads"]) == ("abc/fig4a", heads_of(filled))
+    assert (found["name"], found["heads"]) == ("abc/fig4a", table_heads(filled))
     assert [one["cells"] for one in found["rows"]] == table_rows(filled)
     kinds = {one["cells"][1]: one["kind"] for one in found["rows"]}
     assert kinds["the paper"] == "quoted"

@@ -127,9 +127,9 @@ def _embeddings(folder: Path, datasets: "list[Dataset]", preset: str | None) -> 
     from setsup.pages import open_embeddings
 
     if not datasets and _is_run(folder.parent):
-        from setsup.pages.run_page import data_of
+        from setsup.pages.run_page import open_run_data
 
-        datasets = data_of(opened(folder.parent, preset))
+        datasets = open_run_data(opened(folder.parent, preset))
     return open_embeddings(folder, datasets)
 
 

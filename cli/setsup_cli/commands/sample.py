@@ -44,6 +44,13 @@ _PLACES = ("dataset", "table", "root", "index", "relist", "option")
 
 _TILES = (8, 1024)
 
+_HEADS = {
+    "set": ("rows", "fixed", "varies (distinct values of levels)"),
+    "pair": ("first and second", "both have"),
+    "triplet": ("rows", "anchor and positive share", "they have (values of levels)"),
+}
+"""Heads of the columns that say what is drawn, after the step and the number."""
+
 _RECORDED = ("benchmark", "table", "images", "arrays", "huggingface", "hub", "manifest")
 """Kinds of sources whose options are recorded for replays."""
 
@@ -68,15 +75,10 @@ class OutputOptions(Common):
     title: Annotated[str | None, option("TEXT", "Heading of the sheet.", "dataset, sets and seed")] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _SourceAndOutput(OutputOptions, Source):
-    """Options besides those of samplers."""
-
-
 Options: Any = make_dataclass(
     "Options",
     option_fields(),
-    bases=(_SourceAndOutput,),
+    bases=(OutputOptions, Source),
     frozen=True,
     slots=True,
     kw_only=True,
@@ -229,33 +231,25 @@ def _words(drawn: _Drawn) -> "list[Sequence[SetWords | PairWords]]":
     from setsup.samplers.arguments import weight_names
 
     table, without = drawn.dataset.factors, weight_names(drawn.sampler.arguments)
-    found: list[Sequence[SetWords | PairWords]] = []
-    for step in range(min(len(drawn.draws.indices), _STEPS_SHOWN)):
-        draw = drawn.draws.at(step)
-        words: Sequence[SetWords | PairWords]
-        if _are_triplets(drawn):
-            words = describe_triplets(table, draw, orbit_names(drawn.sampler), _SETS_SHOWN, without)
-        elif _are_pairs(drawn):
-            words = describe_pairs(table, draw, _SETS_SHOWN, without)
-        else:
-            words = describe(table, draw, _SETS_SHOWN, without)
-        found.append(words)
-    return found
+    kind = _find_unit(drawn)
+
+    def put(draw: "Draw") -> "Sequence[SetWords | PairWords]":
+        if kind == "triplet":
+            return describe_triplets(table, draw, orbit_names(drawn.sampler), _SETS_SHOWN, without)
+        return (describe_pairs if kind == "pair" else describe)(table, draw, _SETS_SHOWN, without)
+
+    return [put(drawn.draws.at(step)) for step in range(min(len(drawn.draws.indices), _STEPS_SHOWN))]
 
 
-def _are_triplets(drawn: _Drawn) -> bool:
-    """Whether the sets are an anchor, a positive and a negative."""
-    from setsup.samplers import NeighbourSampler, TripletSampler
+def _find_unit(drawn: _Drawn) -> Literal["set", "pair", "triplet"]:
+    """What is drawn: two rows that are compared; an anchor, a positive and a negative; or any other sets."""
+    from setsup.samplers import FactorPairSampler, NeighbourSampler, TripletSampler
 
-    width = drawn.draws.indices.shape[-1]
-    return isinstance(drawn.sampler, TripletSampler) or (isinstance(drawn.sampler, NeighbourSampler) and width == 3)
-
-
-def _are_pairs(drawn: _Drawn) -> bool:
-    """Whether the sets are two rows that are compared."""
-    from setsup.samplers import FactorPairSampler, NeighbourSampler
-
-    return isinstance(drawn.sampler, FactorPairSampler | NeighbourSampler) and not _are_triplets(drawn)
+    if isinstance(drawn.sampler, NeighbourSampler):
+        return "triplet" if drawn.draws.indices.shape[-1] == 3 else "pair"
+    if isinstance(drawn.sampler, TripletSampler):
+        return "triplet"
+    return "pair" if isinstance(drawn.sampler, FactorPairSampler) else "set"
 
 
 def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
@@ -276,15 +270,9 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
                 continue
             fixed, varies = words.fixed_words(table, arguments.get("tolerance")), words.varying_words(table)
             rows.append([str(step), str(number), f"{words.members:,}", fixed, varies])
-    if _are_pairs(drawn):
-        heads = ["step", "pair", "first and second", "both have"]
-        show_table(heads, rows, right=heads[:2])
-    elif _are_triplets(drawn):
-        heads = ["step", "triplet", "rows", "anchor and positive share", "they have (values of levels)"]
-        show_table(heads, rows, right=heads[:3])
-    else:
-        heads = ["step", "set", "rows", "fixed", "varies (distinct values of levels)"]
-        show_table(heads, rows, right=heads[:3])
+    unit = _find_unit(drawn)
+    heads = ["step", unit, *_HEADS[unit]]
+    show_table(heads, rows, right=[head for head in heads if head in ("step", unit, "rows")])
     if steps * sets > len(rows):
         say(f"… and {steps * sets - len(rows):,} more in {paths['jsonl']}")
     say()

@@ -174,7 +174,7 @@ _OF_OWN = {
 
 def parameter_names(family: Family) -> dict[str, str]:
     """Names of a sampler's arguments by the options that give them, those that choose it first."""
-    known = read_arguments(family.module, family.sampler) if family.sampler else _OF_OWN
+    known = _read_family(family)
     renamed = {parameter: name for name, parameter in (NAMES | dict(family.names)).items() if parameter in known}
     by_option = {renamed.get(name, name): name for name in known if name not in family.without}
     ordered = {name: by_option[name] for name in family.choosing} | by_option
@@ -184,9 +184,12 @@ def parameter_names(family: Family) -> dict[str, str]:
 @cache
 def taken_options(key: str) -> dict[str, Argument]:
     """Arguments of a family's sampler by their options."""
-    family = FAMILIES[key]
-    known = read_arguments(family.module, family.sampler) if family.sampler else _OF_OWN
-    return {name: known[parameter] for name, parameter in parameter_names(family).items()}
+    known = _read_family(FAMILIES[key])
+    return {name: known[parameter] for name, parameter in parameter_names(FAMILIES[key]).items()}
+
+
+def _read_family(family: Family) -> dict[str, Argument]:
+    return read_arguments(family.module, family.sampler) if family.sampler else _OF_OWN
 
 
 def _notation(name: str, argument: Argument) -> Notation:

@@ -85,15 +85,16 @@ def build_sampler(key: str, values: Given, table: "FactorTable", card: str) -> "
     from setsup.samplers.spelling import spelled_as_options
 
     family = FAMILIES[key]
+    parameters = parameter_names(family)
+    names = {parameter: f"--{name}" for name, parameter in parameters.items()}
     if not family.sampler:
-        return build_own(values, table)
+        with spelled_as_options(names):
+            return build_own(values, table)
     for name, value in values.items():
         check_factors(option_notations()[name].factors(value), table, card)
-    parameters = parameter_names(family)
     arguments = {parameters[name]: value for name, value in values.items()}
     if isinstance(arguments.get("canonical"), Mapping):
         arguments["canonical"] = find_levels(arguments["canonical"], table, "--canonical")
-    names = {parameter: f"--{name}" for name, parameter in parameters.items()}
     if "hierarchy" in values:
         arguments |= {"factors": list(values["hierarchy"]), "sets": list(values["hierarchy"].values())}
         names["sets"] = "the numbers of --hierarchy"

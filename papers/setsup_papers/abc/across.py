@@ -62,8 +62,8 @@ def nearest_of_each(embeddings: npt.ArrayLike, labels: npt.ArrayLike, first: int
     check_arguments(nearest_of_each, locals(), DataError)
     reals, digits, members = _first_of_each(embeddings, labels, first)
     queries = np.array([rows[0] for rows in members])
-    found = [rows[nearest(reals[queries], reals[rows])[0][:, 0]] for rows in members]
-    return digits, queries, np.stack(found, axis=1)
+    nearest_rows = [rows[nearest(reals[queries], reals[rows])[0][:, 0]] for rows in members]
+    return digits, queries, np.stack(nearest_rows, axis=1)
 
 
 def nearest_across(embeddings: npt.ArrayLike, labels: npt.ArrayLike, first: int = 512) -> tuple[Codes, Codes]:

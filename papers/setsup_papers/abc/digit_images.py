@@ -57,13 +57,17 @@ class DigitImages:
         """Embeddings (n, d) of the test, and (m, d) of the withheld digit, by a method with the options of a run."""
         from setsup.experiments.embedding import embed
 
-        found = [embed(method, dataset, rows, name=name, **trained.embedding(dataset)) for dataset, rows in self.parts]
-        return found[0], np.concatenate(found[1:])
+        embeddings = [
+            embed(method, dataset, rows, name=name, **trained.embedding(dataset)) for dataset, rows in self.parts
+        ]
+        return embeddings[0], np.concatenate(embeddings[1:])
 
     def measure(self, embedded: Array, of_withheld: Array, *, sigma: float, seed: int) -> dict[str, float]:
         """Measures of :func:`~setsup_papers.abc.digits.digit_measures` by name, of what :meth:`embed` gives."""
-        found = digit_measures(embedded, self.digits, self.images, of_withheld, self.withheld, sigma=sigma, seed=seed)
-        return asdict(found)
+        measures = digit_measures(
+            embedded, self.digits, self.images, of_withheld, self.withheld, sigma=sigma, seed=seed
+        )
+        return asdict(measures)
 
     def draw_neighbours(self, embedded: Array) -> "Image":
         """Figure 5b [1]_: the first image of each digit, and the nearest to it of every digit, by (n, d) embeddings."""

@@ -148,14 +148,14 @@ def thickness(images: npt.ArrayLike) -> Reals:
     skeletonize = _skeletonize()
     from scipy.ndimage import distance_transform_edt
 
-    found = np.zeros(len(grey))
+    sums = np.zeros(len(grey))
     for start in range(0, len(grey), _CHUNK):
         stroke = np.pad(_upsample(grey[start : start + _CHUNK]) > _HALF, ((0, 0), (1, 1), (1, 1)))
         column = stroke.reshape(-1, stroke.shape[2])  # one above the other: the margins keep images apart
         middle = skeletonize(column, method="zhang").reshape(len(stroke), -1)
         apart = np.asarray(distance_transform_edt(column)).reshape(len(stroke), -1)
-        found[start : start + _CHUNK] = (apart * middle).sum(axis=1) / np.maximum(middle.sum(axis=1), 1)
-    return found / 2
+        sums[start : start + _CHUNK] = (apart * middle).sum(axis=1) / np.maximum(middle.sum(axis=1), 1)
+    return sums / 2
 
 
 def pixels(images: npt.ArrayLike) -> Reals:
@@ -260,7 +260,7 @@ def digit_measures(
     share, withheld_regressed = _in_two(withheld, withheld_styles, seed)
     queries, rows = nearest_across(reals, known)
     alike = [centred_correlation(style[queries], style[rows], known[queries], known[rows]) for style in styles]
-    told = known >= 0
+    with_label = known >= 0
     return DigitMeasures(
         withheld_variance=share,
         withheld_slant=withheld_regressed[0],
@@ -269,8 +269,8 @@ def digit_measures(
         thickness=regressed[1],
         across_slant=alike[0],
         across_thickness=alike[1],
-        noisy_accuracy=_left_out(noisy[told], known[told], 25),
-        accuracy=_left_out(reals[told], known[told], 1),
+        noisy_accuracy=_left_out(noisy[with_label], known[with_label], 25),
+        accuracy=_left_out(reals[with_label], known[with_label], 1),
         spread=float(np.sqrt(reals.var(axis=0).sum())),
     )
 

@@ -274,8 +274,8 @@ def _picking(
     other_mask: Tensor | None,
 ) -> Tensor:
     """Cross entropy of proxy i with candidate i, the mean over proxies and then over pairs that have members."""
-    found = without_padding(logits(proxies, candidates, similarity, temperature), mask)
-    losses = -torch.log_softmax(found, -1, out=output_buffer(found)).diagonal(dim1=-2, dim2=-1)
+    weighted = without_padding(logits(proxies, candidates, similarity, temperature), mask)
+    losses = -torch.log_softmax(weighted, -1, out=output_buffer(weighted)).diagonal(dim1=-2, dim2=-1)
     if mask is None and other_mask is None:
         return losses.mean()
     if mask is None:

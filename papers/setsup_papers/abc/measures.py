@@ -94,26 +94,26 @@ class DigitStyle:
         def of_network(names: Sequence[str]) -> dict[str, dict[str, float]]:
             return {name: measured(*embedded(name)) for name in names}
 
-        found: dict[str, dict[str, float]] = {}
+        by_source: dict[str, dict[str, float]] = {}
         for name in _NETWORKS:
-            found |= trained.parts("style", about, [name], of_network)
-        found["pixels"] = trained.part("pixels", about | {"components": self.components}, of_pixels)
+            by_source |= trained.parts("style", about, [name], of_network)
+        by_source["pixels"] = trained.part("pixels", about | {"components": self.components}, of_pixels)
         of_tested, of_withheld = embedded("trained")
         pictures = {
             "withheld": self._scatter(of_withheld, images.withheld),
             "neighbours": images.draw_neighbours(of_tested),
         }
-        values = {f"{name}: {key}": value for name, by in found.items() for key, value in by.items()}
+        values = {f"{name}: {key}": value for name, by in by_source.items() for key, value in by.items()}
         return Measured(values=values, pictures=pictures)
 
     def _scatter(self, embedded: Array, images: Array) -> "Image":
         """Figure 5a: images of the withheld digit at their two first components."""
-        from setsup.reports.image_scatter import image_scatter
+        from setsup.reports.image_points import image_scatter
 
         shown = embedded[: self.shown]  # the paper's components are those of the images that it shows
-        found = evaluation.principal_components(shown, 2)
-        labels = component_labels(found.explained)
-        return image_scatter(found.project(shown), images[: self.shown], x_label=labels[0], y_label=labels[-1])
+        components = evaluation.principal_components(shown, 2)
+        labels = component_labels(components.explained)
+        return image_scatter(components.project(shown), images[: self.shown], x_label=labels[0], y_label=labels[-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,9 +164,9 @@ class LossOverDimensions:
             return np.array(values).reshape(len(self.sizes), len(self.dimensions))
 
         names = ("temperatures", "losses", "errors", "draws")
-        found = Simulation(np.array(self.sizes), np.array(self.dimensions), *map(table, names))
-        lines = zip(self.sizes, found.scaled, strict=True)
+        simulation = Simulation(np.array(self.sizes), np.array(self.dimensions), *map(table, names))
+        lines = zip(self.sizes, simulation.scaled, strict=True)
         return Measured(
-            values={f"best of {size}": best for size, best in zip(self.sizes, found.best, strict=True)},
+            values={f"best of {size}": best for size, best in zip(self.sizes, simulation.best, strict=True)},
             curves={f"sets of {size}": (list(self.dimensions), scaled.tolist()) for size, scaled in lines},
         )

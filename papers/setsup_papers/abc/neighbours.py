@@ -82,8 +82,8 @@ def averages(
     `queries` (pairs, n, d) float32 or float64; `keys` (pairs, m, d) of the same type; `key_mask` (pairs, m) bool,
     optional; `seen_from` (pairs, 1, d) of that type, optional; returns (pairs, n, d) of that type.
     """
-    found = without_padding(logits(queries, keys, similarity, temperature), key_mask)
-    weights = torch.softmax(found, -1, out=output_buffer(found))
+    scores = without_padding(logits(queries, keys, similarity, temperature), key_mask)
+    weights = torch.softmax(scores, -1, out=output_buffer(scores))
     return torch.bmm(weights, keys) if seen_from is None else torch.baddbmm(seen_from, weights, keys, beta=-1)
 
 

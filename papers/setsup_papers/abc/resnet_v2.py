@@ -111,10 +111,10 @@ class ResNet50V2(nn.Sequential):
             for part in self.modules():
                 if isinstance(part, nn.BatchNorm2d):
                     part.eval()
-        found = images if self.pixels == "unit" else 2 * images - 1
+        features = images if self.pixels == "unit" else 2 * images - 1
         for part in self:
-            found = part(found)
-        return found
+            features = part(features)
+        return features
 
     def load_keras(self, weights: Mapping[str, Tensor], source: Path | str = "the file") -> None:
         """Take the weights of Keras' ResNet50V2; those of its later layers are left.
@@ -134,7 +134,7 @@ class ResNet50V2(nn.Sequential):
 
         """
         state = self.state_dict()
-        found: dict[str, Tensor] = {}
+        loaded: dict[str, Tensor] = {}
         for name, published in _keras_names(self):
             if published not in weights:
                 raise DataError(
@@ -148,8 +148,8 @@ class ResNet50V2(nn.Sequential):
                     f"{source} holds {published!r} as {tuple(weights[published].shape)}, or with values that are not "
                     f"finite, where ResNet50V2 has {tuple(state[name].shape)} (channels first): pass its published file"
                 )
-            found[name] = weight
-        self.load_state_dict(state | found)
+            loaded[name] = weight
+        self.load_state_dict(state | loaded)
 
 
 def resnet50v2(*, pixels: PixelRange = "unit", frozen_norm: bool = False) -> ResNet50V2:
@@ -184,8 +184,8 @@ _INNER |= {"layers.3": "2_conv", "layers.4": "2_bn", "layers.6": "3_conv"}
 def _keras_names(network: ResNet50V2) -> Iterator[tuple[str, str]]:
     """Each weight and running statistic, with its name in Keras."""
     for name in network.state_dict():
-        place, _, leaf = name.rpartition(".")
-        block, _, inner = place.partition(".")
+        module, _, leaf = name.rpartition(".")
+        block, _, inner = module.partition(".")
         if leaf == "num_batches_tracked":
             continue
         layer = f"{block}_{_INNER[inner]}" if inner else f"{block}_conv"

@@ -212,8 +212,8 @@ def best_temperature(
 
     middle, least = _valley(loss, math.log(size ** (-2 / dimensions) / 4), f"{size} points in {dimensions} dimensions")
     ends = (middle - _STEP, middle + _STEP)
-    found = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": _CLOSE})
-    return math.exp(found.x if found.fun <= least else middle)
+    minimum = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": _CLOSE})
+    return math.exp(minimum.x if minimum.fun <= least else middle)
 
 
 def simulate(
@@ -315,16 +315,16 @@ def _measure(
     device: str | torch.device,
 ) -> Reals:
     """Losses of draws 0, 1 …, up to all of them, or to where their standard error is below a part of their mean."""
-    found = np.empty(0)
+    losses = np.empty(0)
     for start in range(0, draws, _BLOCK):
         block = range(start, min(start + _BLOCK, draws))
         points = _points(seed, "simulation", block, size, dimensions).to(device)
-        found = np.concatenate([found, _losses(points, temperature, similarity)])
-        if error and len(found) >= _LEAST * _BLOCK:
-            mean, deviation = _mean(found)
+        losses = np.concatenate([losses, _losses(points, temperature, similarity)])
+        if error and len(losses) >= _LEAST * _BLOCK:
+            mean, deviation = _mean(losses)
             if deviation < error * mean:
                 break
-    return found
+    return losses
 
 
 def _points(seed: int, stream: str, draws: range, size: int, dimensions: int) -> Tensor:
@@ -340,8 +340,8 @@ def _losses(points: Tensor, temperature: float, similarity: Similarity) -> Reals
     # the loss is a mean over pairs: vmap gives it one pair at a time, and computes many as one
     loss = partial(correspondence_loss, similarity=similarity, temperature=temperature)
     together = max(1, _TOGETHER // points.shape[2] ** 2)
-    found: Tensor = torch.vmap(loss, chunk_size=together)(*points.unbind(1))
-    return np.asarray(found.double().cpu().numpy())
+    losses: Tensor = torch.vmap(loss, chunk_size=together)(*points.unbind(1))
+    return np.asarray(losses.double().cpu().numpy())
 
 
 def _mean(losses: Reals) -> tuple[float, float]:
@@ -349,7 +349,7 @@ def _mean(losses: Reals) -> tuple[float, float]:
     return float(losses.mean()), float(losses.std(ddof=1)) / math.sqrt(len(losses))
 
 
-def _valley(loss: Callable[[float], float], start: float, what: str) -> tuple[float, float]:
+def _valley(loss: Callable[[float], float], start: float, sets_of: str) -> tuple[float, float]:
     """Go downhill in steps, to where the loss is less than a step to either side; that place, and the loss there."""
     at, way = start, _STEP
     behind, here, ahead = (loss(at + step) for step in (-way, 0.0, way))
@@ -363,7 +363,7 @@ def _valley(loss: Callable[[float], float], start: float, what: str) -> tuple[fl
     if not (here < behind and here < ahead):
         low, high = sorted((math.exp(start - way), math.exp(at + way)))
         raise SetsupError(
-            f"the mean loss of sets of {what} has no least value inside the temperatures {low:.1e} to {high:.1e}: "
+            f"the mean loss of sets of {sets_of} has no least value inside the temperatures {low:.1e} to {high:.1e}: "
             "give more draws, or another similarity"
         )
     return at, here
@@ -379,7 +379,7 @@ def _check_counts(size: int, dimensions: int, draws: int) -> tuple[int, int, int
 
 def _check_several(name: str, given: Iterable[int], least: int) -> list[int]:
     """Check some different integers."""
-    found = [check_integer(value, f"each of the {name}", SetsupError, least) for value in given]
-    if not found or len(set(found)) < len(found):
-        raise SetsupError(f"the {name} must be one or more different numbers, not {found}")
-    return found
+    numbers = [check_integer(value, f"each of the {name}", SetsupError, least) for value in given]
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise SetsupError(f"the {name} must be one or more different numbers, not {numbers}")
+    return numbers

@@ -19,9 +19,9 @@ from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup.random import fold, randint_below, stream_key
 from setsup_papers.cmc.frozen import (
-    batches_of,
     check_views,
     derived_seed,
+    fetch_batches,
     fit_network,
     seeded,
     shared_classes,
@@ -118,10 +118,10 @@ class Actions:
                 method = trained.untrained if source else trained.method
                 return self._measured(trained, method, fit, test, classes)
 
-            found = trained.part("actions", about | {"source": source}, compute)
+            results = trained.part("actions", about | {"source": source}, compute)
             front = f"{source}: " if source else ""
-            values[f"{front}accuracy"] = found["accuracy"]
-            curves[f"{front}loss"] = (list(range(1, self.steps + 1)), found["losses"])
+            values[f"{front}accuracy"] = results["accuracy"]
+            curves[f"{front}loss"] = (list(range(1, self.steps + 1)), results["losses"])
         return Measured(values=values, curves=curves)
 
     def _measured(
@@ -135,8 +135,8 @@ class Actions:
         def scores(batch: "Batch") -> "torch.Tensor":
             images = method.inputs(batch, [self.view])[self.view]
             with training_precision(trained):
-                found: torch.Tensor = head(encoder.layers(images, [self.layer])[self.layer].flatten(1)).float()
-            return found
+                class_scores: torch.Tensor = head(encoder.layers(images, [self.layer])[self.layer].flatten(1)).float()
+            return class_scores
 
         def loss(batch: "Batch") -> "torch.Tensor":
             return functional.cross_entropy(scores(batch), batch["factors"][self.factor].flatten().long())
@@ -164,16 +164,16 @@ class Actions:
         videos, owner = np.unique(test.factors.codes(self.video), return_inverse=True)
         sums, start = np.zeros((len(videos), classes)), 0
         with torch.inference_mode():
-            for batch in batches_of(trained, test, max(1, self.batch // self.frames), ["video"], transform=False):
+            for batch in fetch_batches(trained, test, max(1, self.batch // self.frames), ["video"], transform=False):
                 clips = batch["video"]
                 times = np.linspace(0, clips.shape[2] - 1, self.frames).round().astype(int)
-                found = sum(
+                shares = sum(
                     scores(self._cut({**batch, self.view: clips[:, :, time]}, None)).softmax(1).cpu().numpy()
                     for time in times.tolist()
                 )
                 known = batch["mask"].flatten().cpu().numpy()
                 rows = owner[start : start + int(known.sum())]
-                np.add.at(sums, rows, found[known])
+                np.add.at(sums, rows, shares[known])
                 start += len(rows)
         first = np.unique(owner, return_index=True)[1]
         return float((sums.argmax(1) == test.factors.codes(self.factor)[first]).mean())

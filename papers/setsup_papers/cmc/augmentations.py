@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset, Modality
     from setsup.loading.batch import Batch, Transform
 
-__all__ = ["Frames", "Halves", "PatchViews", "ViewCrops", "kind_of"]
+__all__ = ["Frames", "Halves", "PatchViews", "ViewCrops", "resampling_kind"]
 
 _log = logging.getLogger("setsup")
 
@@ -114,7 +114,7 @@ class ViewCrops:
         kinds = {
             name: kind
             for name, modality in dataset.modalities.items()
-            if (kind := kind_of(name, modality)) and (name in wanted or modality.shape[:2] == shape)
+            if (kind := resampling_kind(name, modality)) and (name in wanted or modality.shape[:2] == shape)
         }
         return _Views(tuple(operations), kinds, ColorViews(self.space, self.image) if colors else None, seed)
 
@@ -153,7 +153,7 @@ def _check_kinds(dataset: "Dataset", wanted: list[str], colored: str | None, spa
             )
 
 
-def kind_of(name: str, modality: "Modality") -> str:
+def resampling_kind(name: str, modality: "Modality") -> str:
     """How a modality is resampled, as :class:`~setsup.loading.transforms.Augment` names it; empty for what is no map.
 
     Maps of integers are classes, and maps of floats are interpolated as depth is, but for normals and flow.
@@ -181,7 +181,9 @@ class _Views:
         from setsup.loading.transforms import Augment
         from setsup.loading.views.colors import color_space
 
-        if self.colors is not None and (taken := [one for one in color_space(self.colors.space).views if one in batch]):
+        if self.colors is not None and (
+            taken := [view for view in color_space(self.colors.space).views if view in batch]
+        ):
             raise SetsupError(
                 f"the data have a modality {taken[0]!r}, which is also a view of the colour space {self.colors.space}, "
                 "whose two views are made together; leave it out by --data.modalities, which lists the others"

@@ -127,14 +127,14 @@ class BankContrast(nn.Module):
             for anchor, other in self.directions
         }
         if not self.training and bool((rows < 0).any()):
-            scores = {way: _with_own(found, features, way, rows < 0) for way, found in scores.items()}
+            scores = {way: _with_own(of_way, features, way, rows < 0) for way, of_way in scores.items()}
         if self.objective == "softmax":
-            losses = {way: softmax_loss(found, self.temperature) for way, found in scores.items()}
+            losses = {way: softmax_loss(of_way, self.temperature) for way, of_way in scores.items()}
         else:
             normalisers = self._normalisers(scores)
             losses = {
-                way: nce_loss(found, self.images, z, self.temperature)
-                for (way, found), z in zip(scores.items(), normalisers, strict=True)
+                way: nce_loss(of_way, self.images, z, self.temperature)
+                for (way, of_way), z in zip(scores.items(), normalisers, strict=True)
             }
         self._update(features, rows)
         return losses
@@ -144,24 +144,25 @@ class BankContrast(nn.Module):
         """Z of each direction, estimated on the first training batch, and constant from then on."""
         if bool(self.normalisers[0]):
             return self.normalisers.tolist()
-        ratios = [(found / self.temperature).exp() for found in scores.values()]
+        ratios = [(of_way / self.temperature).exp() for of_way in scores.values()]
         sums = torch.stack([torch.stack([some.sum(), some.new_tensor(some.numel())]) for some in ratios])
         add_up(sums)  # over ranks
         if self.normaliser == "anchor":
             anchors = [anchor for anchor, _ in self.directions]
-            same = torch.tensor([[one == other for other in anchors] for one in anchors], device=sums.device)
+            same = torch.tensor([[a == b for b in anchors] for a in anchors], device=sums.device)
             sums = same.to(sums.dtype) @ sums
-        found = self.images * sums[:, 0] / sums[:, 1]
-        if not bool(found.isfinite().all()):
-            anchor, other = self.directions[int((~found.isfinite()).nonzero()[0])]
+        normalisers = self.images * sums[:, 0] / sums[:, 1]
+        if not bool(normalisers.isfinite().all()):
+            anchor, other = self.directions[int((~normalisers.isfinite()).nonzero()[0])]
+            z = float(normalisers[~normalisers.isfinite()][0])
             raise SetsupError(
-                f"Z of {anchor!r} and {other!r} is {float(found[~found.isfinite()][0])} on the first batch: features "
-                f"are not finite, or exp(1/τ) is too large at τ = {self.temperature}; check the range of the values of "
-                "these views, or raise --method.temperature"
+                f"Z of {anchor!r} and {other!r} is {z} on the first batch: features are not finite, or exp(1/τ) is too "
+                f"large at τ = {self.temperature}; check the range of the values of these views, or raise "
+                "--method.temperature"
             )
         if self.training:
-            self.normalisers.copy_(found)
-        return found.tolist()
+            self.normalisers.copy_(normalisers)
+        return normalisers.tolist()
 
     @torch.no_grad()
     def _update(self, features: Mapping[str, Tensor], rows: Tensor) -> None:

@@ -51,8 +51,8 @@ def rising(says: str, tested: str, key: str, rows: Sequence[str], *, least: floa
         if len(known) < 3:
             return None, f"needs full runs of three or more of {', '.join(rows)}"
         correlation = rank_correlation(range(len(known)), [means[row][key].mean for row in known])
-        words = ", ".join(f"{row} {means[row][key].words(3)}" for row in known)
-        return correlation >= least, f"rank correlation {correlation:.2f}: {words}"
+        listed = ", ".join(f"{row} {means[row][key].words(3)}" for row in known)
+        return correlation >= least, f"rank correlation {correlation:.2f}: {listed}"
 
     return Claim(says=says, tested=tested, rows=tuple(rows), criterion=test)
 
@@ -77,8 +77,8 @@ def between_random_and_supervised(key: str, own: str, random: str, supervised: s
         if not all(has(means, row, (key,)) for row in (own, random, supervised)):
             return None, f"needs full runs of {own}, {random} and {supervised}"
         low, middle, high = (means[row][key].mean for row in (random, own, supervised))
-        words = f"{random} {low:.3f}, {own} {middle:.3f}, {supervised} {high:.3f}"
-        return low < middle and middle - low >= _NEAR * (high - low), words
+        listed = f"{random} {low:.3f}, {own} {middle:.3f}, {supervised} {high:.3f}"
+        return low < middle and middle - low >= _NEAR * (high - low), listed
 
     return Claim(
         says=f"Contrastive features come close to those of supervised training ({place}).",

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "augmented_batches",
-    "batches_of",
     "check_views",
     "derived_seed",
+    "fetch_batches",
     "fit_network",
-    "modalities_of",
+    "needed_modalities",
     "seeded",
     "shared_classes",
     "shuffled_batches",
@@ -76,7 +76,7 @@ def check_views(method: Any, views: Sequence[str]) -> tuple[str, ...]:
     return tuple(views) or known
 
 
-def modalities_of(trained: TrainedRun, dataset: "Dataset", more: Sequence[str] = ()) -> tuple[str, ...] | None:
+def needed_modalities(trained: TrainedRun, dataset: "Dataset", more: Sequence[str] = ()) -> tuple[str, ...] | None:
     """Modalities of the training and further ones; None for all of the dataset."""
     for name in more:
         if name not in dataset.modalities:
@@ -150,7 +150,7 @@ def shuffled_batches(
     return iter(Loader(dataset, sampler, modalities=modalities, transform=transform, to=_to(trained)))
 
 
-def batches_of(
+def fetch_batches(
     trained: TrainedRun,
     dataset: "Dataset",
     size: int,

@@ -59,20 +59,20 @@ def view_images(batch: Batch, name: str) -> Tensor:
             f"the batch has no view {name!r}, but {', '.join(known) or 'no images'}; name some of these by --views, or "
             f"channels of a colour space (--space), such as L and ab{meant}"
         )
-    found, lead = batch[name], tuple(batch["mask"].shape)
-    if not isinstance(found, Tensor) or tuple(found.shape[:2]) != lead or found.ndim not in (4, 5):
-        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+    images, lead = batch[name], tuple(batch["mask"].shape)
+    if not isinstance(images, Tensor) or tuple(images.shape[:2]) != lead or images.ndim not in (4, 5):
+        shape = tuple(images.shape) if isinstance(images, Tensor) else type(images).__name__
         raise DataError(
             f"the view {name!r} must be (sets, size, channels, height, width), (sets, size, height, width) or (sets, "
             f"size, height, width, channels) with sets and size {lead}, not {shape}"
         )
-    found = found.flatten(0, 1)
-    if found.ndim == 3:
-        found = found[:, None]
-    elif found.shape[-1] <= _FEW < found.shape[1]:
-        found = found.movedim(-1, 1)
-    scaled = found.float() / 255 if found.dtype == torch.uint8 and batch[name].ndim == 5 else found.float()
-    return torch.nan_to_num(scaled, 0.0, 0.0, 0.0) if found.is_floating_point() else scaled
+    images = images.flatten(0, 1)
+    if images.ndim == 3:
+        images = images[:, None]
+    elif images.shape[-1] <= _FEW < images.shape[1]:
+        images = images.movedim(-1, 1)
+    scaled = images.float() / 255 if images.dtype == torch.uint8 and batch[name].ndim == 5 else images.float()
+    return torch.nan_to_num(scaled, 0.0, 0.0, 0.0) if images.is_floating_point() else scaled
 
 
 def pair_views(views: Sequence[str], pairs: Pairs = "full") -> tuple[tuple[str, str], ...]:
@@ -100,17 +100,17 @@ def pair_views(views: Sequence[str], pairs: Pairs = "full") -> tuple[tuple[str, 
     if len(views) == 1:
         return ((views[0], views[0]),)
     heads = views[:1] if pairs == "core" else views
-    return tuple((one, other) for at, one in enumerate(heads) for other in views[at + 1 :])
+    return tuple((head, other) for at, head in enumerate(heads) for other in views[at + 1 :])
 
 
 def both_directions(pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Each pair of views as (anchor, candidates), in both directions; that of a view with itself once."""
-    return tuple(dict.fromkeys(way for one, other in pairs for way in ((one, other), (other, one))))
+    return tuple(dict.fromkeys(way for view, other in pairs for way in ((view, other), (other, view))))
 
 
 def check_different(pairs: Sequence[tuple[str, str]]) -> None:
     """Refuse a view that is paired with itself: its features of an image are not alike, they are the same."""
-    if (single := next((one for one, other in pairs if one == other), None)) is not None:
+    if (single := next((view for view, other in pairs if view == other), None)) is not None:
         raise SetsupError(
             f"features of images are compared with those of another view, and {single!r} is the only one: add another "
             "to --views, or compare its places by --method.objective patch"

@@ -20,9 +20,9 @@ from setsup.experiments.trained_run import TrainedRun
 from setsup.progress import progress
 from setsup_papers.cmc.frozen import (
     augmented_batches,
-    batches_of,
     check_views,
-    modalities_of,
+    fetch_batches,
+    needed_modalities,
     seeded,
     shared_classes,
     training_precision,
@@ -148,13 +148,13 @@ class LayerProbes:
             def compute(source: str = source) -> dict[str, list[float]]:
                 return self._accuracies(trained, views, fit, test, classes, source)
 
-            found = trained.part("layers", about | {"source": source}, compute)
-            for layer, each in found.items():
+            by_layer = trained.part("layers", about | {"source": source}, compute)
+            for layer, shares in by_layer.items():
                 title = f"{source}: {layer}" if source else layer
-                best = int(np.argmax(each))
-                values |= {f"{title}: accuracy": each[best], f"{title}: accuracy of the last epoch": each[-1]}
+                best = int(np.argmax(shares))
+                values |= {f"{title}: accuracy": shares[best], f"{title}: accuracy of the last epoch": shares[-1]}
                 values[f"{title}: best epoch"] = float(best + 1)
-                curves[title] = (list(range(1, len(each) + 1)), each)
+                curves[title] = (list(range(1, len(shares) + 1)), shares)
         return Measured(values=values, curves=curves)
 
     def _known(self, trained: TrainedRun, dataset: "Dataset") -> "Dataset":
@@ -188,9 +188,9 @@ class LayerProbes:
 
         method: Any = trained.untrained if source else trained.method
         steps = len(fit) // min(self.batch, len(fit))
-        shared = [modalities_of(trained, one) for one in (fit, test)]
+        shared = [needed_modalities(trained, dataset) for dataset in (fit, test)]
         heads: Any = None
-        found: dict[str, list[float]] = {}
+        accuracies: dict[str, list[float]] = {}
         batches = augmented_batches(trained, fit, "layers", self.epochs * steps, self.batch, shared[0])
         with evaluation_mode(method), progress(self.epochs * steps, "layers", "steps") as advance:
             for _ in range(self.epochs):
@@ -204,16 +204,16 @@ class LayerProbes:
                         schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, list(self.decays), self.decay)
                     labels = batch["factors"][self.factor].flatten().long()
                     scores = _scores(heads, features)
-                    loss = torch.stack([functional.cross_entropy(one, labels) for one in scores.values()]).sum()
+                    loss = torch.stack([functional.cross_entropy(logits, labels) for logits in scores.values()]).sum()
                     optimizer.zero_grad()
                     loss.backward()  # type: ignore[no-untyped-call]
                     optimizer.step()
                     advance()
                 schedule.step()
-                right = self._right(trained, method, heads, batches_of(trained, test, self.batch, shared[1]), views)
+                right = self._right(trained, method, heads, fetch_batches(trained, test, self.batch, shared[1]), views)
                 for name, count in right.items():
-                    found.setdefault(self._title(name), []).append(count / len(test))
-        return found
+                    accuracies.setdefault(self._title(name), []).append(count / len(test))
+        return accuracies
 
     def _optimizer(self, heads: Any) -> "torch.optim.Optimizer":
         import torch
@@ -234,8 +234,8 @@ class LayerProbes:
             for batch in batches:
                 scores = _scores(heads, self._features(trained, method, batch, views))
                 labels, known = batch["factors"][self.factor].flatten(), batch["mask"].flatten()
-                for name, one in scores.items():
-                    right[name] = right.get(name, 0) + int(((one.argmax(1) == labels) & known).sum())
+                for name, logits in scores.items():
+                    right[name] = right.get(name, 0) + int(((logits.argmax(1) == labels) & known).sum())
         return right
 
     def _features(
@@ -251,15 +251,15 @@ class LayerProbes:
                 layers = [method.encoders[view].layers(images[view], self.layers) for view in views]
             else:
                 layers = [_strided(method.encoders[view], images[view], self.layers, *self.strided) for view in views]
-            found = {}
+            pooled = {}
             sides = dict(zip(self.layers, self.pooled, strict=False))
             for name in self.layers:
                 maps = torch.cat([layer[name].float() for layer in layers], dim=1)
                 side = sides.get(name, 0)
                 if maps.ndim == 4 and side and side < maps.shape[-1]:
                     maps = functional.adaptive_max_pool2d(maps, side)
-                found[name] = maps.flatten(1)
-        return found
+                pooled[name] = maps.flatten(1)
+        return pooled
 
     def _title(self, name: str) -> str:
         layer, hidden = name.split("/")
@@ -271,15 +271,15 @@ def _heads(features: Mapping[str, "torch.Tensor"], hidden: Sequence[int], classe
     """Classifiers by layer and hidden units; weights of last layers are drawn from N(0, 0.01²)."""
     import torch
 
-    found = torch.nn.ModuleDict()
+    heads = torch.nn.ModuleDict()
     for name, vectors in features.items():
         for units in hidden:
             before = [torch.nn.Linear(vectors.shape[1], units), torch.nn.ReLU()] if units else []
             last = torch.nn.Linear(units or vectors.shape[1], classes)
             torch.nn.init.normal_(last.weight, 0, 0.01)
             torch.nn.init.zeros_(last.bias)
-            found[f"{name}/{units}"] = torch.nn.Sequential(*before, last)
-    return found
+            heads[f"{name}/{units}"] = torch.nn.Sequential(*before, last)
+    return heads
 
 
 def _scores(heads: Any, features: Mapping[str, "torch.Tensor"]) -> dict[str, "torch.Tensor"]:
@@ -295,8 +295,8 @@ def _strided(
 
     patches = Patches(size, stride)({"image": images[None]})["patches"]  # (1, n, rows·columns, C, size, size)
     grid = (len(images), *((side - size) // stride + 1 for side in images.shape[-2:]))
-    found = encoder.layers(patches.flatten(0, 2), layers)
-    return {name: some.flatten(1).unflatten(0, grid).movedim(-1, 1) for name, some in found.items()}
+    maps = encoder.layers(patches.flatten(0, 2), layers)
+    return {name: some.flatten(1).unflatten(0, grid).movedim(-1, 1) for name, some in maps.items()}
 
 
 def _majority(fit: "Dataset", test: "Dataset", factor: str) -> float:

@@ -199,8 +199,8 @@ def patch_loss(vectors: Tensor, maps: Tensor, groups: Tensor | None = None) -> T
         hidden = own == own[:, None] if groups is None else _same(groups, len(own))
         others = scores.masked_fill(hidden[:, :, None], -math.inf).flatten(1).logsumexp(1)
         positives = scores[own, own]
-        found: Tensor = (torch.logaddexp(positives, others[:, None]) - positives).mean()
-        return found
+        loss: Tensor = (torch.logaddexp(positives, others[:, None]) - positives).mean()
+        return loss
 
 
 def _check_scores(function: object, given: dict[str, object]) -> Tensor:

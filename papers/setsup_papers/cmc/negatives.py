@@ -46,12 +46,12 @@ def draw_negatives(key: int, step: int, rows: Tensor, count: int, images: int) -
     """
     keys: Words = fold(fold(key, step), rows.detach().cpu().numpy())
     places = spread(np.arange(count, dtype=np.uint64))
-    found = np.empty((len(keys), count), dtype=np.int64)
+    negatives = np.empty((len(keys), count), dtype=np.int64)
     lines = max(1, _CHUNK // max(1, count))
     for start in range(0, len(keys), lines):
         some = slice(start, start + lines)
-        found[some] = below_few(mix(keys[some, None], places), images)
-    return torch.from_numpy(found).to(rows.device)
+        negatives[some] = below_few(mix(keys[some, None], places), images)
+    return torch.from_numpy(negatives).to(rows.device)
 
 
 def draw_features(rows: Tensor, key: int, size: int) -> Tensor:

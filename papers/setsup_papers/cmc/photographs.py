@@ -71,15 +71,15 @@ def _photograph(name: str) -> npt.NDArray[np.uint8]:
     package: Any = imported("skimage", "train")
     folder = Path(package.__file__).parent / "data"
     stem = {"motorcycle": "motorcycle_left"}.get(name, name)
-    found = next((one for end in ("png", "jpg") if (one := folder / f"{stem}.{end}").exists()), None)
-    if found is None:
+    path = next((candidate for end in ("png", "jpg") if (candidate := folder / f"{stem}.{end}").exists()), None)
+    if path is None:
         raise SetsupError(
             f"scikit-image {package.__version__} has no image {stem} in {folder}: install scikit-image 0.26 or another "
             "version that ships it"
         )
     from PIL import Image
 
-    with Image.open(found) as image:
+    with Image.open(path) as image:
         return np.asarray(image.convert("RGB"), np.uint8)
 
 

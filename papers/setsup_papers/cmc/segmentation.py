@@ -20,10 +20,10 @@ from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.cmc.frozen import (
     augmented_batches,
-    batches_of,
     check_views,
+    fetch_batches,
     fit_network,
-    modalities_of,
+    needed_modalities,
     seeded,
     training_precision,
 )
@@ -130,12 +130,12 @@ class Segmentation:
                 def compute(source: str = source, view: str = view, steps: int = steps) -> dict[str, Any]:
                     return self._measured(trained, train, test, view, source, classes, steps)
 
-                found = trained.part("segmentation", about, compute)
+                results = trained.part("segmentation", about, compute)
                 title = f"{source}: {view}" if source else view
-                scores = segmentation_scores(np.array(found["confusion"]))
+                scores = segmentation_scores(np.array(results["confusion"]))
                 values |= {f"{title}: mIoU": scores.mean_iou, f"{title}: pixel accuracy": scores.pixel_accuracy}
-                curves[f"{title}: loss"] = (list(range(1, steps + 1)), found["losses"])
-                shown = [np.array(found[name], np.uint8) for name in ("shown", "labels", "told")]
+                curves[f"{title}: loss"] = (list(range(1, steps + 1)), results["losses"])
+                shown = [np.array(results[name], np.uint8) for name in ("shown", "labels", "told")]
                 pictures[title.replace(": ", "-")] = draw_tiles(
                     shown[0], shown[1], shown[2], _names(train, self.labels)
                 )
@@ -185,13 +185,13 @@ class Segmentation:
             with training_precision(trained):
                 with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
                     layers = encoder.layers(images, decoder.reads)
-                found: torch.Tensor = decoder(layers).float()
-            return found
+                logits_of_pixels: torch.Tensor = decoder(layers).float()
+            return logits_of_pixels
 
         network = torch.nn.ModuleDict({"decoder": decoder, **({"encoder": encoder} if learns else {})})
         encoder.eval()
         batches = augmented_batches(
-            trained, train, f"segmentation {view}", steps, self.batch, modalities_of(trained, train, [self.labels])
+            trained, train, f"segmentation {view}", steps, self.batch, needed_modalities(trained, train, [self.labels])
         )
         losses = self._train(network, logits, batches, steps)
         network.eval()
@@ -200,12 +200,12 @@ class Segmentation:
         with torch.inference_mode():
             for batch in self._tiles(trained, test):
                 # of the known classes: one pixel told to be unlabelled would add a class without any intersection
-                told = 1 + logits(batch)[:, 1:].argmax(1).cpu().numpy()
+                guess = 1 + logits(batch)[:, 1:].argmax(1).cpu().numpy()
                 labels = batch[self.labels].flatten(0, 1).cpu().numpy()
                 known = batch["mask"].flatten().cpu().numpy()
-                confusion += confusion_matrix(labels[known], told[known], classes, ignored=_UNLABELLED)
+                confusion += confusion_matrix(labels[known], guess[known], classes, ignored=_UNLABELLED)
                 if len(kept) < _DRAWN:
-                    kept.append([method.inputs(batch, [view])[view][0, 0].cpu().numpy(), labels[0], told[0]])
+                    kept.append([method.inputs(batch, [view])[view][0, 0].cpu().numpy(), labels[0], guess[0]])
         shown, true, predicted = (np.stack(some) for some in zip(*kept, strict=True))
         low, high = np.percentile(shown, (1, 99))
         grey = (255 * ((shown - low) / max(high - low, 1e-6)).clip(0, 1)).astype(np.uint8)
@@ -240,8 +240,8 @@ class Segmentation:
     def _tiles(self, trained: TrainedRun, test: "Dataset") -> "Iterator[Batch]":
         """Batches of tiles of all images."""
         transform = trained.transform(test)
-        modalities = modalities_of(trained, test, [self.labels])
-        for batch in batches_of(trained, test, self.batch, modalities, transform=False):
+        modalities = needed_modalities(trained, test, [self.labels])
+        for batch in fetch_batches(trained, test, self.batch, modalities, transform=False):
             for tile in tiles(batch, batch[self.labels].shape[-2:], self.size):
                 yield tile if transform is None else transform(tile)
 

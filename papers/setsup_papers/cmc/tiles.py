@@ -56,9 +56,9 @@ def draw_tiles(shown: Pixels, labels: Array, told: Array, names: tuple[str, ...]
     most = int(max(labels.max(), told.max(), len(names) - 1)) + 1
     colors = _colors(most)
     rows: list[Any] = [
-        [np.repeat(one[..., None], 3, axis=-1) for one in shown],
-        [colors[one] for one in labels],
-        [colors[one] for one in told],
+        [np.repeat(image[..., None], 3, axis=-1) for image in shown],
+        [colors[label] for label in labels],
+        [colors[label] for label in told],
     ]
     return image_grid(rows, ["view", "classes", "predicted"], title="Classes of pixels", tile=96)
 
@@ -68,10 +68,10 @@ def _colors(count: int) -> Pixels:
     import colorsys
 
     turns = [0.61803 * number % 1 for number in range(count)]
-    found = [
+    colors = [
         colorsys.hsv_to_rgb(turn, 0.55 + 0.35 * (number % 2), 0.95 - 0.3 * (number % 3 == 2))
         for number, turn in enumerate(turns)
     ]
-    table = np.round(255 * np.array(found)).astype(np.uint8)
+    table = np.round(255 * np.array(colors)).astype(np.uint8)
     table[0] = 0
     return table

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from setsup.errors import SetsupError
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
-from setsup_papers.cmc.frozen import augmented_batches, modalities_of
+from setsup_papers.cmc.frozen import augmented_batches, needed_modalities
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -79,7 +79,7 @@ class ViewsInformation:
             from setsup.evaluation import view_information
 
             first, second = (np.concatenate(some) for some in zip(*self._drawn(trained, dataset, names), strict=True))
-            found = view_information(
+            bound = view_information(
                 first[: self.pairs],
                 second[: self.pairs],
                 steps=self.steps,
@@ -89,11 +89,11 @@ class ViewsInformation:
                 seed=self.pair_seed,
                 device=trained.device,
             )
-            return {"nats": found.nats, "fit": found.fit_nats, "steps": found.steps, "chosen_on": found.chosen_on}
+            return {"nats": bound.nats, "fit": bound.fit_nats, "steps": bound.steps, "chosen_on": bound.chosen_on}
 
-        found = trained.part("information", settings, compute)
-        curve = (found["steps"], found["chosen_on"])
-        return Measured(values={"nats": found["nats"], "nats of the fit": found["fit"]}, curves={"nats": curve})
+        results = trained.part("information", settings, compute)
+        curve = (results["steps"], results["chosen_on"])
+        return Measured(values={"nats": results["nats"], "nats of the fit": results["fit"]}, curves={"nats": curve})
 
     def _drawn(
         self, trained: TrainedRun, dataset: "Dataset", names: Sequence[str]
@@ -102,7 +102,7 @@ class ViewsInformation:
         from setsup_papers.cmc.inputs import view_images
 
         size = min(_BATCH, len(dataset))
-        modalities = modalities_of(trained, dataset)
+        modalities = needed_modalities(trained, dataset)
         steps = -(-self.pairs // size)
         for batch in augmented_batches(trained, dataset, "information", steps, size, modalities, seed=self.pair_seed):
             yield [view_images(batch, name).cpu().numpy() for name in names]

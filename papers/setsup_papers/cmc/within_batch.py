@@ -55,8 +55,8 @@ class BatchContrast(nn.Module):
     def forward(self, features: Mapping[str, Tensor], groups: Tensor | None) -> dict[tuple[str, str], Tensor]:
         """Losses by (anchor, candidates) of features (n, d) of unit length, with groups of images (n,)."""
         return {
-            (one, other): in_batch_loss(features[one], features[other], self.temperature, groups)
-            for one, other in self.directions
+            (anchor, other): in_batch_loss(features[anchor], features[other], self.temperature, groups)
+            for anchor, other in self.directions
         }
 
 
@@ -104,7 +104,7 @@ class PatchContrast(nn.Module):
         """Losses by (view of images, view of places) of features (n, d) and maps (n, C, h, w)."""
         images = {view: layer(features[view][:, :, None, None]).flatten(1) for view, layer in self.images.items()}
         places = {view: layer(maps[view]) for view, layer in self.places.items()}
-        return {(one, other): patch_loss(images[one], places[other], groups) for one, other in self.directions}
+        return {(anchor, other): patch_loss(images[anchor], places[other], groups) for anchor, other in self.directions}
 
 
 class Projection(nn.Module):
@@ -122,5 +122,5 @@ class Projection(nn.Module):
 
     def forward(self, maps: Tensor) -> Tensor:
         """Projected maps (n, size, h, w)."""
-        found: Tensor = self.layers(maps) + self.shortcut(maps)
-        return found
+        projected: Tensor = self.layers(maps) + self.shortcut(maps)
+        return projected

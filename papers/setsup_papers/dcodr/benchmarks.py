@@ -129,5 +129,5 @@ _ALL = (
     ),
 )
 
-BENCHMARKS: Mapping[str, Benchmark] = {one.name: one for one in _ALL}
+BENCHMARKS: Mapping[str, Benchmark] = {benchmark.name: benchmark for benchmark in _ALL}
 """By the names in presets."""

@@ -61,19 +61,19 @@ def faster(datasets: tuple[str, ...]) -> Claim:
     """Claim on the duration of an epoch."""
 
     def test(means: Means) -> tuple[bool | None, str]:
-        words, holds = [], []
+        sentences, holds = [], []
         for dataset in datasets:
             labels = _labels(dataset, ("LORD, first stage", "LORD, second stage", *_OWN))
             if all(has(means, label, ("seconds per epoch",)) for label in labels):
                 first, second, short, whole = (means[label]["seconds per epoch"].mean for label in labels)
                 holds.append(short < whole < first + second)
                 front = f"{dataset}: " if dataset else ""
-                words.append(
+                sentences.append(
                     f"{front}LORD {first:.1f} + {second:.1f} s, DCoDR-norec {short:.1f} s, DCoDR {whole:.1f} s"
                 )
         if not holds:
             return None, "needs runs of both stages of LORD, of DCoDR and of DCoDR-norec on one dataset"
-        return all(holds), "; ".join(words)
+        return all(holds), "; ".join(sentences)
 
     return Claim(
         says="DCoDR trains faster than LORD, and faster still without reconstruction (table 5).",

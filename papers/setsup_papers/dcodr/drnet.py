@@ -175,11 +175,11 @@ class DRNET(LightningModule):
     def _main_loss(self, encoded: "_Encoded") -> Tensor:
         images, content, poses, partners = encoded.images, encoded.content, encoded.poses, encoded.partners
         decoded = self.decoder(content[partners], [maps[partners] for maps in encoded.maps], poses)
-        told = self.discriminator(poses, poses[partners].detach())
+        logits = self.discriminator(poses, poses[partners].detach())
         terms = {
             "reconstruction": functional.mse_loss(decoded.float(), images),
             "similarity": functional.mse_loss(content[partners].float(), content.detach().float()),
-            "confusion": functional.binary_cross_entropy_with_logits(told, torch.full_like(told, 0.5)),
+            "confusion": functional.binary_cross_entropy_with_logits(logits, torch.full_like(logits, 0.5)),
         }
         for name, term in terms.items():
             self.log(name, term)

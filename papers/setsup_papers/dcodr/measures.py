@@ -137,7 +137,7 @@ def _probe(
             rows.fit.embedded, fit, rows.test.embedded, test, seed=trained.seed, device=trained.device, **how
         )
         columns = {"accuracy": probes.accuracy, "majority": probes.majority, "epoch": probes.epochs}
-        return {key: {what: float(of[at]) for what, of in columns.items()} for at, key in enumerate(keys)}
+        return {key: {measure: float(of[at]) for measure, of in columns.items()} for at, key in enumerate(keys)}
 
     kept = trained.parts("deep-probes", {**rows.about, **how}, list(combinations), compute)
     return {name: kept[" ".join(names)] for name, names in factors.items()}
@@ -198,14 +198,14 @@ class LandmarkProbe(DeepProbeSettings):
                 f"{sample.dataset.name} has no {self.landmarks!r}: see its page on how to make the file of landmarks, "
                 "or name another modality as landmarks="
             )
-        found = np.concatenate(
+        points = np.concatenate(
             [
                 np.asarray(sample.dataset.fetch(some, [self.landmarks])[self.landmarks], np.float64)
                 for some in np.array_split(sample.rows, -(-len(sample.rows) // 4096))
             ]
         ).reshape(len(sample.rows), -1)
-        known = np.isfinite(found).all(axis=1)
-        return np.floor(np.where(known[:, None], found, 0)), known
+        known = np.isfinite(points).all(axis=1)
+        return np.floor(np.where(known[:, None], points, 0)), known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +258,7 @@ class Retrieval:
     @property
     def _factors(self) -> list[str]:
         """Of all attributes, once each."""
-        return list(dict.fromkeys(name for one in self.attributes for name in split_attribute(one)))
+        return list(dict.fromkeys(name for attribute in self.attributes for name in split_attribute(attribute)))
 
     def shrunk(self) -> "Retrieval":
         """The same with few queries."""
@@ -298,9 +298,9 @@ class Retrieval:
         if not known.any():
             raise SetsupError("no query has all attributes: name others")
         values: dict[str, float] = {}
-        for one in self.attributes:
-            columns = [names.index(name) for name in split_attribute(one)]
-            values[one] = float(right[known][:, columns].all(axis=1).mean())
+        for attribute in self.attributes:
+            columns = [names.index(name) for name in split_attribute(attribute)]
+            values[attribute] = float(right[known][:, columns].all(axis=1).mean())
         values["all"] = float(right[known].all(axis=1).mean())
         values["attainable"] = attainable(queries[known], codes, own[known], levels, periods)
         return values
@@ -317,16 +317,16 @@ def attainable(queries: Array, codes: Array, own: Array, tolerance: dict[int, in
     good: Array = np.asarray((codes >= 0).all(axis=1))
     cells = np.ravel_multi_index(places[: len(codes)][good].T, sizes)
     counts = np.bincount(cells, minlength=math.prod(sizes)).reshape(sizes)
-    for place, axis in enumerate(near, start=1):
-        counts = _within(counts, place, tolerance[axis], axis in period)
+    for number, axis in enumerate(near, start=1):
+        counts = _within(counts, number, tolerance[axis], axis in period)
     here = counts[tuple(places[len(codes) :].T)] - good[own]  # a query is within its own tolerance
     return float((here > 0).mean())
 
 
 def _within(counts: Array, axis: int, levels: int, circular: bool) -> Array:
     """Sums over the levels within a distance, along an axis."""
-    place = np.arange(counts.shape[axis])
-    apart = np.abs(place[:, None] - place)
+    level = np.arange(counts.shape[axis])
+    apart = np.abs(level[:, None] - level)
     if circular:
-        apart = np.minimum(apart, len(place) - apart)
+        apart = np.minimum(apart, len(level) - apart)
     return np.moveaxis(np.tensordot(apart <= levels, counts, axes=(1, axis)), 0, axis)

@@ -78,12 +78,12 @@ def _evaluations(benchmark: Benchmark, epoch: int) -> dict[str, Evaluation]:
     return measured
 
 
-def _preset(benchmark: Benchmark, end: str, words: str, method: MethodConfig, batch: int | None = None) -> Preset:
+def _preset(benchmark: Benchmark, end: str, title: str, method: MethodConfig, batch: int | None = None) -> Preset:
     """A method on a dataset: on batches of so many images, or on batches that are balanced over domains."""
     epoch = benchmark.epoch(batch)
     return Preset(
         name=f"dcodr/{benchmark.name}{end}",
-        shows=f"{benchmark.title}: {words}",
+        shows=f"{benchmark.title}: {title}",
         data=benchmark.data,
         datasets={"test": benchmark.test},
         sampler=DomainBatches(domain=benchmark.domain) if batch is None else Images(size=batch),
@@ -98,7 +98,7 @@ def _preset(benchmark: Benchmark, end: str, words: str, method: MethodConfig, ba
 
 def _dcodr(benchmark: Benchmark, reconstruct: bool = True) -> Preset:
     """DCoDR, or DCoDR-norec, as the published code trains it."""
-    end, words = ("", "DCoDR") if reconstruct else ("-norec", "DCoDR without reconstruction")
+    end, title = ("", "DCoDR") if reconstruct else ("-norec", "DCoDR without reconstruction")
     method = DCoDRSettings(
         domain=benchmark.domain,
         temperature=benchmark.temperature,
@@ -108,7 +108,7 @@ def _dcodr(benchmark: Benchmark, reconstruct: bool = True) -> Preset:
         generator_rate=benchmark.generator_rate,
         decay_every=_DECAY_EPOCHS * benchmark.epoch(),
     )
-    preset = _preset(benchmark, end, words, method)
+    preset = _preset(benchmark, end, title, method)
     evaluations = dict(preset.evaluations)
     if reconstruct and benchmark.name in _STUDIED:
         evaluations["transforms"] = AutoencoderInvariance(dataset="test")
@@ -116,8 +116,8 @@ def _dcodr(benchmark: Benchmark, reconstruct: bool = True) -> Preset:
     return replace(preset, augmentation=positives, initial_run=_PRETRAINED, evaluations=evaluations)
 
 
-def _variant(preset: Preset, end: str, words: str, **changed: Any) -> Preset:
-    return replace(preset, name=f"{preset.name}-{end}", shows=f"{preset.shows}, {words}", **changed)
+def _variant(preset: Preset, end: str, title: str, **changed: Any) -> Preset:
+    return replace(preset, name=f"{preset.name}-{end}", shows=f"{preset.shows}, {title}", **changed)
 
 
 def _without_domain_negatives(preset: Preset, benchmark: Benchmark) -> Preset:
@@ -137,8 +137,8 @@ def _without_domain_negatives(preset: Preset, benchmark: Benchmark) -> Preset:
 
 def _augmented(preset: Preset, transform: str) -> Preset:
     """The same with a transform of appendix A alone."""
-    words = f"{transform.replace('-', ' ')} alone"
-    return _variant(preset, transform, words, augmentation=Positives(recipe=f"dcodr-a/{transform}"))
+    title = f"{transform.replace('-', ' ')} alone"
+    return _variant(preset, transform, title, augmentation=Positives(recipe=f"dcodr-a/{transform}"))
 
 
 def _table_3(preset: Preset, benchmark: Benchmark) -> Iterator[Preset]:

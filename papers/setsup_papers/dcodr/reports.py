@@ -45,9 +45,9 @@ class _Size:
         return Row(f"dcodr/{dataset}{end}{self.end}", label)
 
     def report(self, name: str, shows: str, where: str, evaluations: str, rows: Iterable[Row], **more: Any) -> Report:
-        """A report; `said` are the paper's numbers, and `evaluations` words."""
-        if said := more.pop("said", None):
-            more["references"] = {self.paper: said, **more.get("references", {})}
+        """A report; `published` are the paper's numbers, and `evaluations` words."""
+        if published := more.pop("published", None):
+            more["references"] = {self.paper: published, **more.get("references", {})}
         return Report(
             name=f"dcodr/{name}{self.end}",
             shows=f"{shows}{self.shows}",
@@ -85,17 +85,19 @@ def _table_1(size: _Size) -> Report:
         size.row("cars3d", f"-norec-{name}", label)
         for name, label in zip(TABLE_1, tables.BLUR_AGAINST_FLIP, strict=True)
     ]
-    said = _published(tables.BLUR_AGAINST_FLIP, (_DOMAIN, _ATTRIBUTES))
+    published = _published(tables.BLUR_AGAINST_FLIP, (_DOMAIN, _ATTRIBUTES))
     shows = "DCoDR-norec with one augmentation on Cars3D"
-    return size.report("table1", shows, "table 1", "probes", rows, columns=_PROBED, said=said, claims=(claims.FLIP,))
+    return size.report(
+        "table1", shows, "table 1", "probes", rows, columns=_PROBED, published=published, claims=(claims.FLIP,)
+    )
 
 
 def _table_2() -> Report:
     rows: list[Row] = []
-    said: _References = {}
+    published: _References = {}
     for dataset, numbers in tables.INVARIANCE.items():
         rows += _methods(dataset, f"{dataset}, ")
-        said |= _published(numbers, (_READ[0], _second(dataset)), f"{dataset}, ")
+        published |= _published(numbers, (_READ[0], _second(dataset)), f"{dataset}, ")
     # the optimum has no preset: it stands beside the last method of each dataset
     optimal: _References = {}
     for dataset, best in tables.OPTIMAL.items():
@@ -107,7 +109,7 @@ def _table_2() -> Report:
         "probes landmarks",
         rows,
         columns=(*_PROBED_BESIDE, Column(_LANDMARKS, "landmarks, L1 error")),
-        said=said,
+        published=published,
         references={"optimal": optimal},
         claims=claims.compared(tuple(tables.INVARIANCE)),
     )
@@ -127,24 +129,26 @@ def _table_3() -> Report:
         "complete": "",
     }
     rows: list[Row] = []
-    said: _References = {}
+    published: _References = {}
     for method, numbers in tables.VARIANTS.items():
         rows += [_PAPER.row("smallnorb", f"{ENDS[method]}{ends[name]}", f"{method}, {name}") for name in numbers]
-        said |= _published(numbers, (_DOMAIN, _ATTRIBUTES), f"{method}, ")
+        published |= _published(numbers, (_DOMAIN, _ATTRIBUTES), f"{method}, ")
     negatives = claims.without_negatives({f"{method}, complete": _SHUFFLED[method] for method in _OWN})
     shows = "what parts of DCoDR do, on SmallNORB"
-    return _PAPER.report("table3", shows, "table 3", "probes", rows, columns=_PROBED, said=said, claims=(negatives,))
+    return _PAPER.report(
+        "table3", shows, "table 3", "probes", rows, columns=_PROBED, published=published, claims=(negatives,)
+    )
 
 
 def _table_4() -> Report:
     rows: list[Row] = []
-    said: _References = {}
+    published: _References = {}
     for dataset, numbers in tables.RETRIEVAL.items():
         rows += _methods(dataset, f"{dataset}, ")
-        said |= _published(numbers, (_ALL,), f"{dataset}, ")
+        published |= _published(numbers, (_ALL,), f"{dataset}, ")
     columns = (Column(_ALL, "all attributes of the nearest image"), Column(_ATTAINABLE, "attainable"))
     shows = "whether the nearest image has the attributes of the query"
-    return _PAPER.report("table4", shows, "table 4", "retrieval", rows, columns=columns, said=said)
+    return _PAPER.report("table4", shows, "table 4", "retrieval", rows, columns=columns, published=published)
 
 
 _SECONDS = Column("seconds per epoch", unit="seconds")
@@ -159,13 +163,13 @@ def _durations(size: _Size, datasets: Iterable[str]) -> list[Row]:
 
 
 def _table_5() -> Report:
-    said: _References = {}
+    published: _References = {}
     for dataset, numbers in tables.HOURS.items():
         for method, (hours,) in numbers.items():
             if method == "LORD":  # the paper has one number for both stages
-                said[f"{dataset}, LORD, first stage", "hours"] = f"{hours:g}, both stages"
+                published[f"{dataset}, LORD, first stage", "hours"] = f"{hours:g}, both stages"
             else:
-                said[f"{dataset}, {method}", "hours"] = hours
+                published[f"{dataset}, {method}", "hours"] = hours
     return _PAPER.report(
         "table5",
         "duration of the training; ours on the machine of each run",
@@ -174,7 +178,7 @@ def _table_5() -> Report:
         _durations(_PAPER, tables.HOURS),
         columns=(Column("hours", "hours of 200 epochs", unit="hours"), _SECONDS, _IMAGES),
         digits=1,
-        said=said,
+        published=published,
         claims=(claims.faster(tuple(tables.HOURS)),),
     )
 
@@ -194,21 +198,21 @@ def _small_table_5() -> Report:
     return replace(report, shows="duration of an epoch, small; on the machine of each run")
 
 
-def _transforms(table: str, place: int, key: str, words: str) -> Report:
+def _transforms(table: str, column: int, key: str, shown: str) -> Report:
     """Tables 6 and 7: transforms, on three datasets."""
     rows: list[Row] = []
-    said: _References = {}
+    published: _References = {}
     for number, dataset in enumerate(tables.APPENDIX_DATASETS, 1):
         for transform, numbers in tables.AUTOENCODERS.items():
             label = f"{dataset}, {transform.replace('-', ' ')}"
             rows.append(Row(f"dcodr/{_NAMES[dataset]}", label, f"{transform}: "))
-            said[label, key] = numbers[number][place]
-    shows = f"how far an autoencoder moves images that are transformed, {words}"
+            published[label, key] = numbers[number][column]
+    shows = f"how far an autoencoder moves images that are transformed, {shown}"
     where = table.replace("table", "table ")
-    return _PAPER.report(table, shows, where, "transforms", rows, columns=(Column(key),), digits=4, said=said)
+    return _PAPER.report(table, shows, where, "transforms", rows, columns=(Column(key),), digits=4, published=published)
 
 
-def _each(
+def _by_attribute(
     table: str, dataset: str, shows: str, evaluation: str, numbers: tuple[tuple[str, ...], tables.Numbers]
 ) -> Report:
     """Tables 8 to 12: every attribute, and what is attainable."""
@@ -223,7 +227,7 @@ def _each(
         evaluation,
         _methods(dataset),
         columns=tuple(columns),
-        said=_published({method: by_method[method] for method in ENDS}, keys),
+        published=_published({method: by_method[method] for method in ENDS}, keys),
         references=references,
     )
 
@@ -231,12 +235,12 @@ def _each(
 def _tables_8_to_12() -> Iterator[Report]:
     for number, dataset in ((8, "SmallNORB"), (9, "Shapes3D")):
         shows = f"how well each factor of {dataset} can be read"
-        yield _each(f"table{number}", dataset, shows, "probes", tables.ATTRIBUTES[dataset])
+        yield _by_attribute(f"table{number}", dataset, shows, "probes", tables.ATTRIBUTES[dataset])
     for number, dataset in ((10, "SmallNORB"), (11, "Shapes3D"), (12, "Edges2Shoes")):
         shows = f"attributes of the nearest image, {dataset}"
-        yield _each(f"table{number}", dataset, shows, "retrieval", tables.RETRIEVED[dataset])
+        yield _by_attribute(f"table{number}", dataset, shows, "retrieval", tables.RETRIEVED[dataset])
     wide = "attributes of the nearest image, SmallNORB, azimuths within 3 steps in place of 2"
-    yield _each("table10-wide", "SmallNORB", wide, "retrieval_wide", tables.RETRIEVED["SmallNORB"])
+    yield _by_attribute("table10-wide", "SmallNORB", wide, "retrieval_wide", tables.RETRIEVED["SmallNORB"])
 
 
 def _figure_4() -> Report:
@@ -271,15 +275,15 @@ def _small_rows(benchmark: Benchmark) -> list[Row]:
 
 def _compared(benchmark: Benchmark) -> Report:
     """Beside the paper's numbers on the genuine dataset at its size, and those of SmallNORB without parts."""
-    found = f"retrieval: {_ALL}"
-    said = _published(tables.INVARIANCE[benchmark.title], _READ) | _published(
-        tables.RETRIEVAL[benchmark.title], (found,)
+    nearest_key = f"retrieval: {_ALL}"
+    published = _published(tables.INVARIANCE[benchmark.title], _READ) | _published(
+        tables.RETRIEVAL[benchmark.title], (nearest_key,)
     )
     parts: _References = {}
     for method, rows in tables.VARIANTS.items():
         some = {method: rows["no pre-training"], _SHUFFLED[method]: rows["no domain negatives"]}
         parts |= _published(some, _READ)
-    columns = (Column(found, "nearest image: all attributes"), Column(f"retrieval: {_ATTAINABLE}", _ATTAINABLE))
+    columns = (Column(nearest_key, "nearest image: all attributes"), Column(f"retrieval: {_ATTAINABLE}", _ATTAINABLE))
     return _SMALL.report(
         benchmark.name,
         f"invariance, attributes and retrieval of all methods on {benchmark.title}",
@@ -287,7 +291,7 @@ def _compared(benchmark: Benchmark) -> Report:
         "probes retrieval",
         _small_rows(benchmark),
         columns=(*_PROBED_BESIDE, *columns),
-        said=said,
+        published=published,
         references={f"{_SMALL.paper}, SmallNORB without pre-training, or without domain negatives": parts},
         claims=(*claims.compared(("",)), claims.without_negatives(_SHUFFLED, _READ[0])),
     )
@@ -296,9 +300,11 @@ def _compared(benchmark: Benchmark) -> Report:
 def _factors(benchmark: Benchmark) -> Report:
     """Every attribute, read and retrieved."""
     read = [Column(f"probes: {name}", f"{name.replace('_', ' ')}, read") for name in benchmark.attributes]
-    found = [Column(f"retrieval: {name}", f"{name.replace('_', ' ')}, nearest") for name in benchmark.attributes]
+    nearest_columns = [
+        Column(f"retrieval: {name}", f"{name.replace('_', ' ')}, nearest") for name in benchmark.attributes
+    ]
     shows = f"every attribute of {benchmark.title}, read and of the nearest image"
-    columns = (Column(_READ[0], _DOMAIN), *read, *found)
+    columns = (Column(_READ[0], _DOMAIN), *read, *nearest_columns)
     rows = _small_rows(benchmark)
     return _SMALL.report(
         f"{benchmark.name}-factors", shows, "tables 8 to 11", "probes retrieval", rows, columns=columns

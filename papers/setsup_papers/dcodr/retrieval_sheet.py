@@ -36,9 +36,9 @@ def retrieval_sheet(rows: FitRows, attributes: Sequence[str], seed: int) -> "Ima
     near = evaluation.nearest(test.embedded[chosen], rows.gallery, _NEIGHBOURS, metric="cosine", own=own)[0]
 
     def image(at: int) -> npt.NDArray[np.uint8]:
-        sample, place = (fit, at) if at < len(fit.rows) else (test, at - len(fit.rows))
+        sample, position = (fit, at) if at < len(fit.rows) else (test, at - len(fit.rows))
         name = image_modality(sample.dataset)
-        return np.asarray(sample.dataset.fetch(int(sample.rows[place]), [name])[name])
+        return np.asarray(sample.dataset.fetch(int(sample.rows[position]), [name])[name])
 
     table = test.dataset.factors
     labels = [

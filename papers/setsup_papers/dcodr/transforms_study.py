@@ -104,7 +104,7 @@ class AutoencoderInvariance:
             "distance": self.distance,
             "vgg_weights": self.vgg_weights,
         }
-        found = trained.parts(
+        results = trained.parts(
             "autoencoder-invariance",
             settings,
             self.transforms,
@@ -112,9 +112,9 @@ class AutoencoderInvariance:
         )
         return Measured(
             values={
-                f"{name}: {what}": found[name][what]
+                f"{name}: {measure}": results[name][measure]
                 for name in self.transforms
-                for what in ("normalised", "unnormalised")
+                for measure in ("normalised", "unnormalised")
             }
         )
 
@@ -157,13 +157,15 @@ def _measure(trained: TrainedRun, dataset: Any, rows: Any, transform: str, dista
         for batch in loader:
             keep = batch["mask"].flatten()
             images, changed = batch["image"], batch["positive_image"]
-            one, two = (method.reconstruct({**batch, "image": some}).flatten(0, 1)[keep] for some in (images, changed))
-            found = distance(one, two).double().cpu().numpy()
+            output, of_changed = (
+                method.reconstruct({**batch, "image": some}).flatten(0, 1)[keep] for some in (images, changed)
+            )
+            distances = distance(output, of_changed).double().cpu().numpy()
             given = [unit_range(some.flatten(0, 1)[keep]) for some in (images, changed)]
             moved = distance(*given).double().cpu().numpy()
-            plain.append(found)
-            quotients.append(found[moved > _LEAST] / moved[moved > _LEAST])
-            advance(len(found))
+            plain.append(distances)
+            quotients.append(distances[moved > _LEAST] / moved[moved > _LEAST])
+            advance(len(distances))
     normalised = np.concatenate(quotients)
     return {
         "unnormalised": float(np.concatenate(plain).mean()),

@@ -60,15 +60,15 @@ class AffineMembers:
                 f"AffineMembers renders digits of affine-mnist by its factors, and this batch has no "
                 f"{', '.join(missing)}: fetch the modality 'original' of affine-mnist or even-odd"
             )
-        found = {name: value for name, value in batch.items() if name not in ("original", "canonical_original")}
+        transformed = {name: value for name, value in batch.items() if name not in ("original", "canonical_original")}
         digits = batch["original"]
         rotation, shear, scale, x, y = (factors[name].flatten().cpu().numpy() for name in _FACTORS)
         maps = affine_maps(rotation, shear, scale, x, y, self.order)
         drawn = _render(digits.reshape(-1, *digits.shape[-2:]), maps, self.side)
-        found["image"] = drawn.reshape(*digits.shape[:-2], self.side, self.side)
+        transformed["image"] = drawn.reshape(*digits.shape[:-2], self.side, self.side)
         if "canonical_original" in batch:
-            found["canonical_image"] = self._in_the_middle(batch["canonical_original"])
-        return found
+            transformed["canonical_image"] = self._in_the_middle(batch["canonical_original"])
+        return transformed
 
     def _in_the_middle(self, digits: Tensor) -> Tensor:
         spare = [self.side - side for side in digits.shape[-2:]]

@@ -125,10 +125,10 @@ class OneShot:
                 name = f"{source}: {variant}" if source else variant
                 curves[name] = trained.part("one-shot", about, compute)
         values: dict[str, float] = {}
-        for name, found in curves.items():
-            values |= _summary(name, found)
+        for name, scores in curves.items():
+            values |= _summary(name, scores)
         numbers = list(range(self.splits))
-        return Measured(values=values, curves={name: (numbers, found) for name, found in curves.items()})
+        return Measured(values=values, curves={name: (numbers, scores) for name, scores in curves.items()})
 
     def _within(self, rows: OrbitRows) -> Truths | None:
         """Rows of the measured part of each re-split, (splits, n)."""
@@ -224,20 +224,20 @@ class SampleComplexity:
             rows.labels, rows.orbits, self.resamples, most=max(self.counts), test=self.test, seed=self.resplit_seed
         )
         settings = rows.sample.about | {"factor": self.factor, "counts": self.counts, "c": self.c}
-        found = []
+        results = []
         for resample in drawn:
             images = np.unique(np.concatenate([resample.train.reshape(-1), resample.test.reshape(-1)]))
             about = settings | {"train": resample.train, "test": resample.test}
-            place = [np.searchsorted(images, some) for some in (resample.train, resample.test)]
-            dense = evaluation.Resample(*place)
+            positions = [np.searchsorted(images, some) for some in (resample.train, resample.test)]
+            dense = evaluation.Resample(*positions)
 
             def compute(images: Any = images, dense: evaluation.Resample = dense) -> Reals:
                 embedded = rows.sample.embedded[images]
-                found = evaluation.accuracy_over_labels(embedded, rows.labels[images], [dense], self.counts, c=self.c)
-                return np.asarray(found[0])
+                score = evaluation.accuracy_over_labels(embedded, rows.labels[images], [dense], self.counts, c=self.c)
+                return np.asarray(score[0])
 
-            found.append(trained.part("sample-complexity", about, compute))
-        accuracies = np.array(found)
+            results.append(trained.part("sample-complexity", about, compute))
+        accuracies = np.array(results)
         values: dict[str, float] = {}
         for count, column in zip(self.counts, accuracies.T, strict=True):
             values |= _summary(f"{count} label{'s' * (count > 1)}", column)
@@ -257,7 +257,7 @@ class SampleComplexity:
         return {"orbits": float(len(np.unique(orbits[orbits >= 0])))}
 
 
-def _summary(name: str, found: Sequence[float] | Reals) -> dict[str, float]:
+def _summary(name: str, scores: Sequence[float] | Reals) -> dict[str, float]:
     """Mean over re-splits, and standard deviation where there are two or more."""
-    values = {name: float(np.mean(found))}
-    return values | ({f"{name}: spread": float(np.std(found, ddof=1))} if len(found) > 1 else {})
+    values = {name: float(np.mean(scores))}
+    return values | ({f"{name}: spread": float(np.std(scores, ddof=1))} if len(scores) > 1 else {})

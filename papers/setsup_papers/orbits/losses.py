@@ -169,8 +169,8 @@ def rectification_loss(rectified: Tensor, targets: Tensor, mask: Tensor | None =
             f"rectified images are {tuple(rectified.shape)}, but their targets {tuple(targets.shape)}; "
             "give one target for each, of its size"
         )
-    each = (rectified - targets).square().flatten(1).sum(1)
-    return each.mean() if mask is None else torch.where(mask, each, 0).sum() / mask.sum().clamp(min=1)
+    distances = (rectified - targets).square().flatten(1).sum(1)
+    return distances.mean() if mask is None else torch.where(mask, distances, 0).sum() / mask.sum().clamp(min=1)
 
 
 def _squared_distances(points: Tensor) -> Tensor:
@@ -191,7 +191,7 @@ def _argsort(values: Tensor) -> Tensor:
 def _beyond(ordered: Tensor, rows: Tensor, values: Tensor, *, equal: bool = False) -> Tensor:
     """Place (p,) in ordered rows (n, n) of the first number above each value, or not below it; rows are ascending."""
     count = torch.bincount(rows, minlength=len(ordered))
-    place = torch.arange(len(rows), device=rows.device) - (count.cumsum(0) - count)[rows]
+    position = torch.arange(len(rows), device=rows.device) - (count.cumsum(0) - count)[rows]
     asked = ordered.new_zeros(len(ordered), int(count.max()) if len(rows) else 0)
-    asked[rows, place] = values
-    return torch.searchsorted(ordered, asked, right=not equal)[rows, place]
+    asked[rows, position] = values
+    return torch.searchsorted(ordered, asked, right=not equal)[rows, position]

@@ -76,18 +76,18 @@ class OrbitEncoder(nn.Module):
 
     def forward(self, images: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Codes (n, size) of images (n, C, H, W) float, and the positions of each stage's maxima, for unpooling."""
-        found, switches = images, []
+        features, switches = images, []
         for number, (convolution, normalisation) in enumerate(self.layers()):
-            found = functional.relu(normalisation(convolution(found)))
+            features = functional.relu(normalisation(convolution(features)))
             if number % 2 == 1:
-                found, where = functional.max_pool2d(found, self.pools[number // 2], return_indices=True)
+                features, where = functional.max_pool2d(features, self.pools[number // 2], return_indices=True)
                 switches.append(where)
-        return self.code(found.flatten(1)), switches
+        return self.code(features.flatten(1)), switches
 
     def layers(self) -> list[tuple[nn.Conv2d, nn.BatchNorm2d]]:
         """Each convolution with its normalisation, in order."""
-        found: Any = zip(self.convolutions, self.normalisations, strict=True)
-        return list(found)
+        layers: Any = zip(self.convolutions, self.normalisations, strict=True)
+        return list(layers)
 
     def mirrored_weights(self) -> list[Tensor]:
         """Weights of the transposed layers, the last layer's first."""
@@ -122,10 +122,12 @@ class OrbitDecoder(nn.Module):
             raise SetsupError(f"unpooling is one of {', '.join(get_args(Unpooling))}, not {unpooling!r}")
         self.unpooling: Unpooling = unpooling
         mirrored = list(reversed([layer for layer, _ in encoder.layers()]))
-        inside = [one.in_channels for one in mirrored]
+        inside = [layer.in_channels for layer in mirrored]
         own = [] if tied else [nn.Linear(encoder.code.out_features, encoder.code.in_features).weight]
         own += (
-            [] if tied else [nn.ConvTranspose2d(one.out_channels, one.in_channels, _KERNEL).weight for one in mirrored]
+            []
+            if tied
+            else [nn.ConvTranspose2d(layer.out_channels, layer.in_channels, _KERNEL).weight for layer in mirrored]
         )
         self.weights = nn.ParameterList(own)
         self.biases = nn.ParameterList(torch.zeros(width) for width in (encoder.code.in_features, *inside))
@@ -134,16 +136,16 @@ class OrbitDecoder(nn.Module):
     def forward(self, encoder: OrbitEncoder, code: Tensor, switches: Sequence[Tensor]) -> Tensor:
         """Images (n, C, H, W) float of codes (n, size), with the switches that the encoder gave."""
         weights = list(self.weights) or encoder.mirrored_weights()
-        found = functional.linear(code, weights[0], self.biases[0])
-        found = found.reshape(len(code), -1, *encoder.sides[-1])
+        decoded = functional.linear(code, weights[0], self.biases[0])
+        decoded = decoded.reshape(len(code), -1, *encoder.sides[-1])
         for number, (weight, bias) in enumerate(zip(weights[1:], self.biases[1:], strict=True)):
             stage = len(encoder.pools) - 1 - number // 2
             if number % 2 == 0:
-                found = _unpool(found, switches[stage], encoder.pools[stage], encoder.sides[stage], self.unpooling)
-            found = functional.conv_transpose2d(found, weight, bias, padding=_PADDING)
+                decoded = _unpool(decoded, switches[stage], encoder.pools[stage], encoder.sides[stage], self.unpooling)
+            decoded = functional.conv_transpose2d(decoded, weight, bias, padding=_PADDING)
             if number < len(self.biases) - 2:
-                found = functional.relu(self.normalisations[number](found) if self.normalisations else found)
-        return found
+                decoded = functional.relu(self.normalisations[number](decoded) if self.normalisations else decoded)
+        return decoded
 
 
 class SpatialTransformer(nn.Module):
@@ -194,9 +196,9 @@ def _unpool(values: Tensor, switches: Tensor, pool: int, size: tuple[int, int], 
     if unpooling == "switches":
         return functional.max_unpool2d(values, switches, [pool, pool], output_size=list(size))
     if unpooling == "nearest":
-        found = values.repeat_interleave(pool, -1).repeat_interleave(pool, -2)
-        return functional.pad(found, (0, size[1] - found.shape[-1], 0, size[0] - found.shape[-2]))
-    found = values.new_zeros(*values.shape[:2], *size)
+        unpooled = values.repeat_interleave(pool, -1).repeat_interleave(pool, -2)
+        return functional.pad(unpooled, (0, size[1] - unpooled.shape[-1], 0, size[0] - unpooled.shape[-2]))
+    unpooled = values.new_zeros(*values.shape[:2], *size)
     height, width = values.shape[-2:]
-    found[..., : height * pool : pool, : width * pool : pool] = values
-    return found
+    unpooled[..., : height * pool : pool, : width * pool : pool] = values
+    return unpooled

@@ -86,9 +86,9 @@ class OrbitMap:
         # numbered by class, so that orbits of one class have colours that stand together in the key
         first = np.unique(rows.orbits, return_index=True)[1]
         known = rows.orbits[first[np.argsort(rows.labels[first], kind="stable")]]
-        place = {int(orbit): number for number, orbit in enumerate(known)}
+        level = {int(orbit): number for number, orbit in enumerate(known)}
         orbit = Factor("orbit", Kind.NOMINAL, tuple(range(1, len(known) + 1)))
-        colors = {self.factor: rows.labels, orbit.name: np.array([place[int(one)] for one in rows.orbits])}
+        colors = {self.factor: rows.labels, orbit.name: np.array([level[int(number)] for number in rows.orbits])}
         pictures: dict[str, Image] = {}
         values: dict[str, float] = {}
         for source, embedded in embedders(self.baselines, trained, dataset, rows).items():
@@ -100,10 +100,10 @@ class OrbitMap:
                 return {"points": placed, "nearest": _nearest(vectors, rows.labels, rows.orbits)}
 
             about = rows.sample.about | {"factor": self.factor, "orbit": self.orbit, "seed": self.orbit_seed}
-            found = trained.part("orbit-map", about | {"source": source}, compute)
-            values |= {f"{source}: {name}" if source else name: share for name, share in found["nearest"].items()}
+            results = trained.part("orbit-map", about | {"source": source}, compute)
+            values |= {f"{source}: {name}" if source else name: share for name, share in results["nearest"].items()}
             pictures[source or "trained"] = scatter_panels(
-                np.asarray(found["points"]),
+                np.asarray(results["points"]),
                 [dataset.factors[self.factor], orbit],
                 colors,
                 x_label="t-SNE 1",
@@ -114,7 +114,7 @@ class OrbitMap:
 
 def _nearest(vectors: Any, labels: Any, orbits: Any) -> dict[str, float]:
     """Share of images whose nearest one is of their orbit, and whose nearest one of another orbit is of their class."""
-    distances = np.stack([np.square(vectors - one).sum(axis=1) for one in vectors])
+    distances = np.stack([np.square(vectors - vector).sum(axis=1) for vector in vectors])
     np.fill_diagonal(distances, np.inf)
     same = orbits[distances.argmin(axis=1)] == orbits
     distances[orbits[:, None] == orbits] = np.inf

@@ -113,30 +113,30 @@ def check_training(trained: TrainedRun, dataset: "Dataset", rows: Codes, orbit: 
     if shared.any():
         row = rows[[np.argmax(shared)]]
         codes = [(name, int(dataset.factors.codes(name, row)[0])) for name in orbit]
-        words = ", ".join(f"{name} {(dataset.factors[name].levels or ())[code]}" for name, code in codes)
+        listed = ", ".join(f"{name} {(dataset.factors[name].levels or ())[code]}" for name, code in codes)
         raise DataError(
-            f"an orbit ({words}) is in the training data and in the test: split {dataset.name} by orbit, not by image"
+            f"an orbit ({listed}) is in the training data and in the test: split {dataset.name} by orbit, not by image"
         )
 
 
 def _drawn(labels: Codes, groups: Codes, per_class: int, seed: int) -> npt.NDArray[np.bool_]:
     """Rows (n,) of at most so many groups of each class."""
-    found = np.zeros(len(labels), dtype=np.bool_)
+    chosen = np.zeros(len(labels), dtype=np.bool_)
     key = stream_key(seed, "groups of an evaluation")
     for label in np.unique(labels):
         own = np.unique(groups[labels == label])
         order = permute(fold(key, int(label)), len(own), np.arange(min(per_class, len(own))))
-        found |= (labels == label) & np.isin(groups, own[order])
-    return found
+        chosen |= (labels == label) & np.isin(groups, own[order])
+    return chosen
 
 
 def _rank(orbits: Codes) -> Codes:
     """Place of each row among those of its orbit (n,)."""
     order = np.argsort(orbits, kind="stable")
     ordered = orbits[order]
-    found = np.empty(len(orbits), dtype=np.int64)
-    found[order] = np.arange(len(orbits)) - np.searchsorted(ordered, ordered)
-    return found
+    ranks = np.empty(len(orbits), dtype=np.int64)
+    ranks[order] = np.arange(len(orbits)) - np.searchsorted(ordered, ordered)
+    return ranks
 
 
 def embedders(

@@ -74,8 +74,8 @@ def _best(means: Means) -> tuple[bool | None, str]:
     if not all(has(means, label, (_KEY,)) and means[label][_KEY].n > 1 for label in _UNSUPERVISED):
         return None, f"needs two seeds or more of each of {', '.join(_UNSUPERVISED)}"
     own, *others = (means[label][_KEY] for label in _UNSUPERVISED)
-    words = ", ".join(f"{label} {means[label][_KEY].words(3)}" for label in _UNSUPERVISED)
-    return all(own.mean - other.mean > 2 * _error(own, other) for other in others), words
+    listed = ", ".join(f"{label} {means[label][_KEY].words(3)}" for label in _UNSUPERVISED)
+    return all(own.mean - other.mean > 2 * _error(own, other) for other in others), listed
 
 
 def _error(first: Spread, second: Spread) -> float:
@@ -95,14 +95,14 @@ _RESPLITS = Resplits(_KEY, "OJ")
 
 def _report(name: str, shows: str, source: str, evaluation: str, end: str, **more: Any) -> Report:
     """A report on presets of the papers' size, or on those whose names end in ``-small``."""
-    words = f"{shows}, small" if end else shows
-    return Report(name=f"orbits/{name}{end}", shows=words, source=source, evaluations=(evaluation,), digits=3, **more)
+    title = f"{shows}, small" if end else shows
+    return Report(name=f"orbits/{name}{end}", shows=title, source=source, evaluations=(evaluation,), digits=3, **more)
 
 
 def _methods(name: str, shows: str, evaluation: str, columns: tuple[Column, ...], end: str, **more: Any) -> Report:
     """All methods on a benchmark, beside what the papers publish."""
     published = _TABLE2.get(name, {})
-    said = {(label, key): value for key, values in published.items() for label, value in values.items()}
+    cells = {(label, key): value for key, values in published.items() for label, value in values.items()}
     where = "table 2" if published else "the experiment on videos, which gives figures only,"
     presets = {label: f"orbits/{name}-{method}{end}" for method, label in _LABELS.items()}
     return _report(
@@ -113,7 +113,7 @@ def _methods(name: str, shows: str, evaluation: str, columns: tuple[Column, ...]
         end,
         rows=tuple(Row(preset, label) for label, preset in presets.items() if preset in _NAMES),
         columns=columns,
-        references={"the paper": said} if said else {},
+        references={"the paper": cells} if cells else {},
         **more,
     )
 

@@ -81,8 +81,8 @@ class Verification:
                 return evaluation.verification_auc(embedded(), rows.labels, metric=self.metric).auc
 
             def top(embedded: Callable[[], Reals] = embedded) -> float:
-                found = evaluation.identity_retrieval(embedded(), rows.labels, conditions, metric=self.metric)
-                return found.value
+                retrieved = evaluation.identity_retrieval(embedded(), rows.labels, conditions, metric=self.metric)
+                return retrieved.value
 
             front = f"{source}: " if source else ""
             values[f"{front}AUC"] = trained.part("auc", about | {"source": source}, area)

@@ -68,8 +68,8 @@ class ColorSwap:
         about = {"rows": rows, "norm": self.norm}
         values: dict[str, float] = {}
         for name, method in (("", trained.method), ("untrained: ", trained.untrained)):
-            found = trained.part("swap", about | {"of": name}, partial(self._apart, method, dataset, rows))
-            values |= {f"{name}{what}": value for what, value in found.items()}
+            distances = trained.part("swap", about | {"of": name}, partial(self._apart, method, dataset, rows))
+            values |= {f"{name}{kind}": value for kind, value in distances.items()}
         return Measured(values=values, pictures={"features": _drawn(trained.method, dataset, rows[:_DRAWN])})
 
     def _apart(self, method: Any, dataset: "Dataset", rows: npt.NDArray[np.int64]) -> dict[str, float]:
@@ -82,8 +82,8 @@ class ColorSwap:
         for maps in _maps_in_both_colors(method, dataset, rows):
             first, second = maps.flatten(3).unbind(1)  # (n, D, pixels)
             other = torch.randint(second.shape[2], (second.shape[2],), generator=generator)
-            apart = [pixel_distances(first, one, self.norm).mean(1).sum() for one in (second, second[..., other])]
-            sums += [float(one) for one in apart]
+            apart = [pixel_distances(first, view, self.norm).mean(1).sum() for view in (second, second[..., other])]
+            sums += [float(total) for total in apart]
         swapped, random = (sums / len(rows)).tolist()
         return {"colour swapped": swapped, "random pixels": random, "ratio": swapped / random}
 
@@ -134,16 +134,16 @@ class PixelLabels:
         settings = {
             name: getattr(self, name) for name in ("steps", "batch", "rate", "images", "test", "stride", "hidden")
         }
-        found = trained.part("labels", settings, lambda: self._accuracies(trained))
-        curve = (list(range(1, self.steps + 1)), found.pop("losses"))
-        return Measured(values=found, curves={"loss of the classifier": curve})
+        results = trained.part("labels", settings, lambda: self._accuracies(trained))
+        curve = (list(range(1, self.steps + 1)), results.pop("losses"))
+        return Measured(values=results, curves={"loss of the classifier": curve})
 
     def _accuracies(self, trained: TrainedRun) -> dict[str, Any]:
         classifier, losses = self._classifier(trained)
-        found: dict[str, Any] = {"losses": losses}
+        accuracies: dict[str, Any] = {"losses": losses}
         for name, split in (("ID", "test"), ("OOD", "ood")):
-            found[name] = self._accuracy(trained, classifier, trained.open(split=split))
-        return found
+            accuracies[name] = self._accuracy(trained, classifier, trained.open(split=split))
+        return accuracies
 
     def _classifier(self, trained: TrainedRun) -> tuple["torch.nn.Module", list[float]]:
         """Train on features of both colours of each image; the loss of each step, too."""
@@ -155,8 +155,8 @@ class PixelLabels:
         dataset = trained.dataset
         rows = trained.sample(len(dataset) if self.images is None else self.images)
         maps = [
-            one[..., :: self.stride, :: self.stride].half()
-            for one in _maps_in_both_colors(trained.method, dataset, rows)
+            some_maps[..., :: self.stride, :: self.stride].half()
+            for some_maps in _maps_in_both_colors(trained.method, dataset, rows)
         ]
         features = torch.cat(maps).flatten(4)  # (n, 2, D, h, w)
         clean = torch.from_numpy(dataset.factors.codes("clean_label", rows)).long()
@@ -198,9 +198,9 @@ class PixelLabels:
             for maps in trained.embed_batches(dataset, rows):
                 features = torch.from_numpy(maps)[:, :: self.stride, :: self.stride].movedim(-1, 1)
                 logits = classifier(features.to(trained.device))
-                found = (logits.sigmoid().mean((1, 2)) > 0.5).long().cpu()
-                right += int((found == labels[start : start + len(found)]).sum())
-                start += len(found)
+                predicted = (logits.sigmoid().mean((1, 2)) > 0.5).long().cpu()
+                right += int((predicted == labels[start : start + len(predicted)]).sum())
+                start += len(predicted)
         return right / len(rows)
 
 
@@ -227,8 +227,8 @@ def _maps_in_both_colors(method: Any, dataset: "Dataset", rows: npt.NDArray[np.i
 
 def _maps(method: Any, images: "torch.Tensor") -> "torch.Tensor":
     """Features (n, 2, D, h, w) of images (n, 2, 3, h, w)."""
-    found: torch.Tensor = method.embed({"image": images.to(next(method.parameters()).device)})
-    return found.movedim(-1, 2)
+    features: torch.Tensor = method.embed({"image": images.to(next(method.parameters()).device)})
+    return features.movedim(-1, 2)
 
 
 def _drawn(method: Any, dataset: "Dataset", rows: npt.NDArray[np.int64]) -> "Image":

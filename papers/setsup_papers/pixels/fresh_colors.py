@@ -105,13 +105,13 @@ class FreshColors:
 
 def _codes(batch: Batch, name: str, lead: tuple[int, ...], levels: int) -> Codes:
     """Codes of a factor, (sets, size) int64, each below the number of its levels."""
-    found = batch.get("factors", {}).get(name)
-    if found is None or tuple(found.shape) != lead:
+    given = batch.get("factors", {}).get(name)
+    if given is None or tuple(given.shape) != lead:
         raise SetsupError(
             f"the batch has no codes of the factor {name!r} for its {lead[0]} sets of {lead[1]}: FreshColors takes "
             "batches of colored-mnist, before its images are copied or moved"
         )
-    codes = np.asarray(torch.as_tensor(found).cpu().numpy(), np.int64)
+    codes = np.asarray(torch.as_tensor(given).cpu().numpy(), np.int64)
     if not ((codes >= 0) & (codes < levels)).all():
         raise DataError(
             f"the factor {name!r} of the batch has the codes {codes.min()} to {codes.max()}, and FreshColors knows 0 "

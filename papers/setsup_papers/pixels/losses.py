@@ -172,15 +172,15 @@ def between_loss(
     if pairs < 2:
         return first.sum() * 0
     # (p, n, D) float: cdist has neither halves nor bfloat16
-    one, two = (features.permute(2, 0, 1).float() for features in (first, moved))
-    apart = torch.cdist(one, two, _ORDERS[norm], compute_mode="donot_use_mm_for_euclid_dist")
+    of_first, of_moved = (features.permute(2, 0, 1).float() for features in (first, moved))
+    apart = torch.cdist(of_first, of_moved, _ORDERS[norm], compute_mode="donot_use_mm_for_euclid_dist")
     distances = {"inf": apart, "l1": apart / channels, "l2": apart.square() / channels}[norm] / 2
     terms = (distances - 0.5).square()  # (p, a, b)
     weight = counted / counted.sum(1, keepdim=True).clamp(min=1)
     with without_autocast(terms):
         means = torch.einsum("pab,ap->ab", terms, weight)
     if norm == "inf":  # cdist's maximum passes over NaN
-        means = means + 0 * (one.detach().mean() + two.detach().mean())
+        means = means + 0 * (of_first.detach().mean() + of_moved.detach().mean())
     return means.triu(1).sum() / (pairs * (pairs - 1) / 2)
 
 

@@ -123,19 +123,19 @@ class PixelUNet(nn.Module):
                 f"images of {height} × {width} pixels cannot be halved {len(self.down)} times: crop or resize them to "
                 f"multiples of {self.divisor}"
             )
-        found, kept = self.first(images), []
+        values, kept = self.first(images), []
         for blocks, lower in zip(self.down, self.lower, strict=True):
             for block in blocks:  # type: ignore[attr-defined]
-                found = block(found)
-                kept.append(found)
-            found = lower(functional.avg_pool2d(found, 2))
+                values = block(values)
+                kept.append(values)
+            values = lower(functional.avg_pool2d(values, 2))
         for layer in self.middle:
-            found = layer(found)
+            values = layer(values)
         for blocks, higher in zip(reversed(self.up), reversed(self.higher), strict=True):
-            found = functional.interpolate(higher(found), scale_factor=2, mode="nearest")
+            values = functional.interpolate(higher(values), scale_factor=2, mode="nearest")
             for block in blocks:  # type: ignore[attr-defined]
-                found = block(found, kept.pop() if block.fuses else None)
-        features: Tensor = self.head(found)
+                values = block(values, kept.pop() if block.fuses else None)
+        features: Tensor = self.head(values)
         return features
 
 
@@ -188,8 +188,8 @@ class SelfAttention(nn.Module):
     def forward(self, maps: Tensor) -> Tensor:
         """Of maps (n, width, h, w), the same."""
         attended, normalised = self.attention(maps)
-        found: Tensor = normalised + self.out(attended).transpose(1, 2).reshape(maps.shape)
-        return found
+        added: Tensor = normalised + self.out(attended).transpose(1, 2).reshape(maps.shape)
+        return added
 
 
 class _Attention(nn.Module):
@@ -215,8 +215,8 @@ class _Attention(nn.Module):
 
     def _normalised(self, norm: nn.GroupNorm, vectors: Tensor) -> Tensor:
         """Normalise (n, heads, places, size) over everything but n; weights are of the size."""
-        found: Tensor = norm(vectors.permute(0, 3, 2, 1)).permute(0, 3, 2, 1)
-        return found
+        normalised: Tensor = norm(vectors.permute(0, 3, 2, 1)).permute(0, 3, 2, 1)
+        return normalised
 
 
 class _Block(nn.Module):
@@ -231,12 +231,12 @@ class _Block(nn.Module):
         nn.init.normal_(self.convolutions[1].weight, std=_NEARLY_ZERO)  # type: ignore[arg-type]
 
     def forward(self, maps: Tensor, kept: Tensor | None = None) -> Tensor:
-        found = self.norms[0](maps)
+        values = self.norms[0](maps)
         if kept is not None:
-            found = (found + self.norms[2](kept)) / math.sqrt(2)
-        found = self.convolutions[0](functional.silu(found))
-        found = self.convolutions[1](self.dropout(functional.silu(self.norms[1](found))))
-        result: Tensor = maps + found
+            values = (values + self.norms[2](kept)) / math.sqrt(2)
+        values = self.convolutions[0](functional.silu(values))
+        values = self.convolutions[1](self.dropout(functional.silu(self.norms[1](values))))
+        result: Tensor = maps + values
         return result
 
 

@@ -69,12 +69,12 @@ def _small(preset: Preset) -> Preset:
     )
 
 
-def _longer(preset: Preset, end: str, words: str, seeds: int) -> Preset:
+def _longer(preset: Preset, end: str, title: str, seeds: int) -> Preset:
     """The same with 100,000 steps, and 30,000 of the classifier."""
     return replace(
         preset,
         name=f"{preset.name}-{end}",
-        shows=f"{preset.shows}, {words}",
+        shows=f"{preset.shows}, {title}",
         steps=100_000,
         seeds=seeds,
         evaluations={**preset.evaluations, "labels": PixelLabels(steps=30_000)},

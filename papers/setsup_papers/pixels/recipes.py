@@ -55,7 +55,7 @@ def oxels_3d(*, seed: int, stream: str, size: int | Size = 256) -> Transform:
     σ = U(1, 3), 5 bits a colour, equalised tones; grey for 0.05. ``points`` (sets, size, n, 2), where a batch has them,
     are carried along; a :class:`SpatialPairs` after it finds partners within the window.
     """
-    rare = [RandomApply(one, 0.1) for one in (AutoContrast(), Blur(7, (1, 3)), Posterize(5), Equalize())]
+    rare = [RandomApply(operation, 0.1) for operation in (AutoContrast(), Blur(7, (1, 3)), Posterize(5), Equalize())]
     operations = [Crop(size), Jitter(0.3, 0, 0.3, 0.1), *rare, RandomApply(Gray(), 0.05)]
     return _WithPoints(Augment(operations, geometry="sets", eight_bit=True, seed=seed, stream=stream))
 

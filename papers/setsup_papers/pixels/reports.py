@@ -63,8 +63,8 @@ def _gap(says: str, tested: str, within: float, least: float = -math.inf, most: 
         pairs = {row: (means[row][_ID], means[row][_OOD]) for row in rows if has(means, row, (_ID, _OOD))}
         if not pairs:
             return None, f"needs runs of {' or '.join(rows)}"
-        words = (f"{row}: {inside.words(3)} and {outside.words(3)}" for row, (inside, outside) in pairs.items())
-        return all(least <= inside.mean - outside.mean <= most for inside, outside in pairs.values()), "; ".join(words)
+        listed = (f"{row}: {inside.words(3)} and {outside.words(3)}" for row, (inside, outside) in pairs.items())
+        return all(least <= inside.mean - outside.mean <= most for inside, outside in pairs.values()), "; ".join(listed)
 
     return Claim(says=says, tested=tested, rows=rows, criterion=test)
 
@@ -101,7 +101,7 @@ def _report(name: str, shows: str, source: str, rows: Mapping[str, str], **more:
 
 def _colors(end: str = "", words: str = "", size: str = "") -> Report:
     """The sweep of λ and norms, on presets whose names end so."""
-    said = {
+    by_cell = {
         (_label(norm, within), key): accuracy
         for norm, rows in _PUBLISHED.items()
         for within, accuracies in zip(WEIGHTS, rows, strict=True)
@@ -112,7 +112,7 @@ def _colors(end: str = "", words: str = "", size: str = "") -> Report:
         f"digits classified by features of pixels, by norm and λ{words}",
         f"first experiment of {PAPER}, published run records{size}",
         {_label(norm, within): f"{named(norm, within)}{end}" for norm in NORMS for within in WEIGHTS},
-        references={"the paper": said},
+        references={"the paper": by_cell},
         claims=_CLAIMS,
     )
 

@@ -118,10 +118,10 @@ class RoomMatches:
             def compute(maps: Maps = maps) -> dict[str, Any]:
                 return self._measured(dataset, pairs, maps)
 
-            found = trained.part("rooms", settings | {"source": source}, compute)
-            for name, each in found.items():
+            by_name = trained.part("rooms", settings | {"source": source}, compute)
+            for name, per_pair in by_name.items():
                 title = f"{source}: {name}" if source else name
-                known = np.array([np.nan if one is None else one for one in each], dtype=np.float64)
+                known = np.array([np.nan if number is None else number for number in per_pair], dtype=np.float64)
                 values[title] = float(np.nanmean(known))
                 values[f"{title}: spread"] = float(np.nanstd(known, ddof=1)) if len(known) > 1 else 0.0
                 curves[title] = (numbers, known.tolist())
@@ -132,14 +132,14 @@ class RoomMatches:
     def _pairs(self, dataset: "Dataset") -> npt.NDArray[np.int64]:
         """Rows (pairs, 2) of two views each."""
         sampler = PixelPairSampler(dataset, pairs=1, seed=self.pair_seed)
-        found: list[tuple[int, ...]] = []
+        drawn: list[tuple[int, ...]] = []
         for step in range(20 * self.pairs):
             rows = tuple(sampler[step].indices[0].tolist())
-            if rows not in found and rows[::-1] not in found:
-                found.append(rows)
-            if len(found) == self.pairs:
+            if rows not in drawn and rows[::-1] not in drawn:
+                drawn.append(rows)
+            if len(drawn) == self.pairs:
                 break
-        return np.array(found, dtype=np.int64)
+        return np.array(drawn, dtype=np.int64)
 
     def _sources(self, trained: TrainedRun, dataset: "Dataset") -> Mapping[str, Maps]:
         from setsup.experiments.embedding import embed_batches
@@ -161,11 +161,11 @@ class RoomMatches:
 
     def _measured(self, dataset: "Dataset", pairs: npt.NDArray[np.int64], maps: Maps) -> dict[str, list[float]]:
         """Values of each pair of views, by name."""
-        found: dict[str, list[float]] = {f"within {limit} px": [] for limit in _LIMITS}
-        found |= {"rejection": [], "instances": []}
+        values: dict[str, list[float]] = {f"within {limit} px": [] for limit in _LIMITS}
+        values |= {"rejection": [], "instances": []}
         channels: list[list[float]] = []
         for number, rows in enumerate(pairs):
-            truth = {name: one[0] for name, one in dataset.fetch(rows[:1], list(_MODALITIES)).items()}
+            truth = {name: batch[0] for name, batch in dataset.fetch(rows[:1], list(_MODALITIES)).items()}
             key = fold(stream_key(self.pair_seed, "pixels of rooms"), number)
             first, second = maps(rows)
             seen, hidden = (
@@ -175,17 +175,17 @@ class RoomMatches:
             nearest = nearest_pixels(first[seen[:, 1], seen[:, 0]], second)
             errors = np.hypot(*(nearest.places - truth["partners"][seen[:, 1], seen[:, 0]]).T)
             for limit in _LIMITS:
-                found[f"within {limit} px"].append(float((errors <= limit).mean()) if len(errors) else np.nan)
+                values[f"within {limit} px"].append(float((errors <= limit).mean()) if len(errors) else np.nan)
             lost = nearest_pixels(first[hidden[:, 1], hidden[:, 0]], second).distances if len(hidden) else np.empty(0)
             distances = np.concatenate([nearest.distances, lost])
-            found["rejection"].append(separation(distances, np.arange(len(distances)) >= len(nearest.distances)))
-            found["instances"].append(_told_apart(first, truth["instances"], self.instances, int(fold(key, 7))))
+            values["rejection"].append(separation(distances, np.arange(len(distances)) >= len(nearest.distances)))
+            values["instances"].append(_told_apart(first, truth["instances"], self.instances, int(fold(key, 7))))
             channels.append(_edges(first, edge_pixels(truth["instances"], truth["depth"])))
         means = np.nanmean(np.array(channels), axis=0)
         best = int(np.argmax(np.maximum(means, 1 - means)))
         sign = means[best] >= 0.5
-        found["edges"] = [one[best] if sign else 1 - one[best] for one in channels]
-        return found
+        values["edges"] = [shares[best] if sign else 1 - shares[best] for shares in channels]
+        return values
 
 
 def _drawn(dataset: "Dataset", pairs: npt.NDArray[np.int64], maps: Maps) -> "Image":
@@ -209,11 +209,11 @@ def _told_apart(features: Reals, instances: npt.NDArray[np.integer[Any]], count:
     """How well distances of features tell pixels of two instances from those of one, for random pairs of pixels."""
     pixels = instances.size
     dice = np.random.default_rng(key)
-    one, other = dice.integers(0, pixels, (2, count))
+    first, second = dice.integers(0, pixels, (2, count))
     flat = features.reshape(pixels, -1).astype(np.float64)
-    apart = np.linalg.norm(flat[one] - flat[other], axis=1)
+    apart = np.linalg.norm(flat[first] - flat[second], axis=1)
     numbers = instances.reshape(-1)
-    return separation(apart, numbers[one] != numbers[other])
+    return separation(apart, numbers[first] != numbers[second])
 
 
 def _edges(features: Reals, edges: npt.NDArray[np.bool_]) -> list[float]:

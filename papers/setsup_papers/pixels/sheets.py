@@ -30,15 +30,15 @@ def color_sheet(images: Images, turned: Images, maps: Maps, turned_maps: Maps) -
 
     features = component_images([*maps, *turned_maps])
     height, width = maps[0].shape[:2]
-    place = np.stack(np.meshgrid(np.arange(width), np.arange(height)), axis=-1)
-    true = place_colors(np.rot90(place), height, width)
-    found = [
+    positions = np.stack(np.meshgrid(np.arange(width), np.arange(height)), axis=-1)
+    true = place_colors(np.rot90(positions), height, width)
+    nearest = [
         place_colors(nearest_pixels(second.reshape(-1, second.shape[2]), first).places, height, width).reshape(
             *second.shape[:2], 3
         )
         for first, second in zip(maps, turned_maps, strict=True)
     ]
-    rows: list[Any] = [images, turned, features[: len(maps)], features[len(maps) :], [true] * len(maps), found]
+    rows: list[Any] = [images, turned, features[: len(maps)], features[len(maps) :], [true] * len(maps), nearest]
     names = ["digit", "other colour, turned", "features", "features, turned", "its place in the digit", "nearest"]
     return image_grid(rows, names, title="Features of pixels of digits in two colours", tile=64)
 
@@ -64,10 +64,10 @@ def room_sheet(views: Sequence[Images], maps: Sequence[Maps], partners: Maps) ->
         height, width = second.shape[:2]
         some, seen = first[::_STEP, ::_STEP], there[::_STEP, ::_STEP]
         nearest = nearest_pixels(some.reshape(-1, some.shape[2]), second).places.reshape(*some.shape[:2], 2)
-        found = np.where(np.isnan(seen), np.nan, nearest)
+        nearest_seen = np.where(np.isnan(seen), np.nan, nearest)
         places = [
-            place_colors(one, height, width).repeat(_STEP, axis=0).repeat(_STEP, axis=1)[:height, :width]
-            for one in (seen, found)
+            place_colors(positions, height, width).repeat(_STEP, axis=0).repeat(_STEP, axis=1)[:height, :width]
+            for positions in (seen, nearest_seen)
         ]
         rows.append([*both, *component_images([first, second]), *places])
     names = ["view 1", "view 2", "features", "features", "place in view 2", "nearest"]

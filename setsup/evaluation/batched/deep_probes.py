@@ -78,8 +78,8 @@ class DeepNetworks:
             bias[at, :own] = _uniform(seed, how.layers + 1, (own,), widths[-1])
             barred[at, own:] = -torch.inf
         normal = [torch.full((count, how.width), value) for value in (1.0, 0.0, 0.0, 1.0)]
-        scales, shifts, means, variances = ([one.clone().to(device) for _ in widths[1:]] for one in normal)
-        moved = [one.to(device) for one in (*weights, last)]
+        scales, shifts, means, variances = ([parameter.clone().to(device) for _ in widths[1:]] for parameter in normal)
+        moved = [parameter.to(device) for parameter in (*weights, last)]
         return cls(moved, scales, shifts, bias.to(device), barred.to(device), means, variances)
 
     def __len__(self) -> int:
@@ -99,7 +99,7 @@ class DeepNetworks:
     def select(self, which: Tensor) -> "DeepNetworks":
         """Some of the networks, copied."""
         fields = (self.weights, self.scales, self.shifts, self.means, self.variances)
-        weights, scales, shifts, means, variances = ([one[which] for one in some] for some in fields)
+        weights, scales, shifts, means, variances = ([stacked[which] for stacked in some] for some in fields)
         return DeepNetworks(weights, scales, shifts, self.bias[which], self.barred[which], means, variances)
 
     def forward(self, points: Tensor) -> Tensor:
@@ -114,8 +114,8 @@ class DeepNetworks:
         inner, before, moments = [points[:, None].expand(-1, len(self), -1)], [], []
         for at, weight in enumerate(self.weights[:-1]):
             before.append(_products(inner[-1], weight))
-            found, *of_batch = self._normalized(at, before[-1], training=True)
-            inner.append(found)
+            activated, *of_batch = self._normalized(at, before[-1], training=True)
+            inner.append(activated)
             moments.append(of_batch)
         back = _slope(_products(inner[-1], self.weights[-1]) + (self.bias + self.barred), wanted, kind)
         count = len(self.scales)
@@ -140,16 +140,16 @@ class DeepNetworks:
             )
             back = flat.view(back.shape)
         shape = self.scales[0].shape if count else ()
-        return [*weights, *(one.view(shape) for one in (*scales, *shifts)), bias]
+        return [*weights, *(scale.view(shape) for scale in (*scales, *shifts)), bias]
 
     def _normalized(self, at: int, inner: Tensor, *, training: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Values after batch normalisation and LeakyReLU, and mean and inverse deviation of the batch."""
         places = (self.scales[at], self.shifts[at], self.means[at], self.variances[at])
-        weight, bias, means, variances = (one.view(-1) for one in places)
-        found, mean, scale = torch.native_batch_norm(
+        weight, bias, means, variances = (parameter.view(-1) for parameter in places)
+        normalized, mean, scale = torch.native_batch_norm(
             _flat(inner), weight, bias, means, variances, training, _MOMENTUM, _EPSILON
         )
-        return F.leaky_relu_(found, _SLOPE).view(inner.shape), mean, scale
+        return F.leaky_relu_(normalized, _SLOPE).view(inner.shape), mean, scale
 
 
 class Optimizer:
@@ -157,8 +157,8 @@ class Optimizer:
 
     def __init__(self, networks: DeepNetworks, rate: float) -> None:
         self.networks, self.rate = networks, rate
-        self._first, self._second = ([torch.zeros_like(one) for one in networks.parameters] for _ in range(2))
-        self._done = [torch.zeros((), device=one.device) for one in networks.parameters]
+        self._first, self._second = ([torch.zeros_like(weight) for weight in networks.parameters] for _ in range(2))
+        self._done = [torch.zeros((), device=weight.device) for weight in networks.parameters]
 
     def step(self, points: Tensor, wanted: Tensor, kind: str) -> None:
         """Update all networks by a batch."""
@@ -168,10 +168,10 @@ class Optimizer:
 
     def select(self, which: Tensor) -> "Optimizer":
         """For some of the networks, with their part of the state."""
-        found = Optimizer(self.networks.select(which), self.rate)
-        found._first, found._second = ([one[which] for one in some] for some in (self._first, self._second))
-        found._done = self._done
-        return found
+        chosen = Optimizer(self.networks.select(which), self.rate)
+        chosen._first, chosen._second = ([moment[which] for moment in some] for some in (self._first, self._second))
+        chosen._done = self._done
+        return chosen
 
 
 def fit_networks(
@@ -193,9 +193,9 @@ def fit_networks(
         for epoch in range(how.epochs):
             here = torch.tensor(live, device=points.device)
             for rows in _batches(fit, how.batch, seed, epoch):
-                optimizer.step(points[rows], _of(wanted, rows, here, kind), kind)
-            found = _scores(optimizer.networks, points, wanted, held, here, kind)
-            for at, (number, score) in enumerate(zip(live, found, strict=True)):
+                optimizer.step(points[rows], _targets(wanted, rows, here, kind), kind)
+            new_scores = _scores(optimizer.networks, points, wanted, held, here, kind)
+            for at, (number, score) in enumerate(zip(live, new_scores, strict=True)):
                 if score > scores[number]:
                     scores[number], chosen[number] = score, epoch
                     for kept, value in zip(best.state, optimizer.networks.state, strict=True):
@@ -232,9 +232,9 @@ def _batches(rows: Tensor, batch: int, seed: int, epoch: int) -> Iterator[Tensor
             yield some
 
 
-def _of(wanted: Tensor, rows: Tensor, networks: Tensor, kind: str) -> Tensor:
-    found = wanted[rows]
-    return found if kind == "l1" else found[:, networks]
+def _targets(wanted: Tensor, rows: Tensor, networks: Tensor, kind: str) -> Tensor:
+    targets = wanted[rows]
+    return targets if kind == "l1" else targets[:, networks]
 
 
 def _slope(given: Tensor, wanted: Tensor, kind: str) -> Tensor:
@@ -242,17 +242,17 @@ def _slope(given: Tensor, wanted: Tensor, kind: str) -> Tensor:
     if kind == "l1":
         return (given - wanted).sign_() / (given.shape[0] * given.shape[2])
     # a softmax written out: torch's own takes five times as long over rows of so few numbers
-    found = given.sub_(given.amax(dim=2, keepdim=True)).exp_()
-    found /= found.sum(dim=2, keepdim=True)
-    found.scatter_add_(2, wanted[..., None], found.new_full((), -1).expand(*wanted.shape, 1))
-    return found.div_(len(given))
+    slope = given.sub_(given.amax(dim=2, keepdim=True)).exp_()
+    slope /= slope.sum(dim=2, keepdim=True)
+    slope.scatter_add_(2, wanted[..., None], slope.new_full((), -1).expand(*wanted.shape, 1))
+    return slope.div_(len(given))
 
 
 def _products(inner: Tensor, weights: Tensor) -> Tensor:
     """Products (rows, k, out) of (rows, k, in) and (k, in, out)."""
-    found = inner.new_empty(inner.shape[0], len(weights), weights.shape[2])
-    torch.bmm(inner.transpose(0, 1), weights, out=found.transpose(0, 1))
-    return found
+    products = inner.new_empty(inner.shape[0], len(weights), weights.shape[2])
+    torch.bmm(inner.transpose(0, 1), weights, out=products.transpose(0, 1))
+    return products
 
 
 def _flat(inner: Tensor) -> Tensor:
@@ -266,10 +266,10 @@ def _scores(
     total = torch.zeros(len(networks), dtype=torch.float64)
     start = 0
     for given in outputs(networks, points[rows]):
-        some = _of(wanted, rows[start : start + len(given)], here, kind)
+        some = _targets(wanted, rows[start : start + len(given)], here, kind)
         start += len(given)
         if kind == "l1":
             total -= (given - some).abs().mean(dim=2).double().sum(dim=0).cpu()
         else:
             total += (given.argmax(dim=2) == some).double().sum(dim=0).cpu()
-    return [float(one) for one in total / len(rows)]
+    return [float(score) for score in total / len(rows)]

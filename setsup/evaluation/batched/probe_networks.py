@@ -130,24 +130,24 @@ class ProbeNetworks:
         for at, probe in enumerate(self.probes):
             self.barred[at, :, probe.levels :] = -torch.inf
             into = (layers[probe.layer].shape[1], *hidden)
-            for place, start in enumerate(_initial(probe.seed, (*into, probe.levels))):
-                self.layers[2 * place][at, : start.shape[0], : start.shape[1]] = start
+            for depth, start in enumerate(_initial(probe.seed, (*into, probe.levels))):
+                self.layers[2 * depth][at, : start.shape[0], : start.shape[1]] = start
 
     def losses(self, steps: int, batch: int, rate: float) -> Iterator[torch.Tensor]:
         """Train; the cross-entropies (k,) of each step, before its update."""
         adam = Adam(self.weights, self.gradient, rate)
         group = torch.as_tensor(self.group, device=self.device)
-        one = len(self.first) == 1
+        shared = len(self.first) == 1
         alone = self.group == list(range(len(self.first)))
         for start in range(0, steps, _BLOCK):
-            words = range(start, min(start + _BLOCK, steps))
-            drawn = torch.from_numpy(np.stack([_drawn(probe, words, batch) for probe in self.first])).to(self.device)
-            for at, step in enumerate(words):
+            block = range(start, min(start + _BLOCK, steps))
+            drawn = torch.from_numpy(np.stack([_drawn(probe, block, batch) for probe in self.first])).to(self.device)
+            for at, step in enumerate(block):
                 rows = drawn[:, at]
                 points = self._read(rows, range(len(self.first)), "probe noise", step)
                 wanted = self.classes.gather(1, rows[group])
                 loss = probe_step(
-                    self.layers, self.slopes, points if one or alone else points[group], wanted, self.barred
+                    self.layers, self.slopes, points if shared or alone else points[group], wanted, self.barred
                 )
                 adam.step()
                 yield loss
@@ -234,8 +234,8 @@ def _initial(seed: int, widths: tuple[int, ...]) -> list[torch.Tensor]:
     return [draw_glorot(key, at, (out, into), into + out).T for at, (into, out) in enumerate(pairwise(widths))]
 
 
-def _drawn(probe: Probe, words: range, batch: int) -> Rows:
+def _drawn(probe: Probe, steps_drawn: range, batch: int) -> Rows:
     """Rows (steps, B) that a probe is fitted to, with replacement."""
-    steps = np.arange(words.start, words.stop, dtype=np.uint64)
+    steps = np.arange(steps_drawn.start, steps_drawn.stop, dtype=np.uint64)
     slots = fold(fold(stream_key(probe.seed, "probe rows"), steps)[:, None], np.arange(batch, dtype=np.uint64))
     return np.asarray(probe.fit[randint_below(slots, len(probe.fit))])

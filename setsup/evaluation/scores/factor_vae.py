@@ -106,7 +106,7 @@ def factor_vae(
 
 def _table(levels: Codes) -> FactorTable:
     """Table of the factors, named by their numbers, with levels 0, 1, … without gaps."""
-    found, columns = [], {}
+    factors, columns = [], {}
     for column in range(levels.shape[1]):
         known, dense = select_known(levels, column)
         counts = np.bincount(dense)
@@ -117,6 +117,6 @@ def _table(levels: Codes) -> FactorTable:
             )
         codes = np.full(len(levels), -1, dtype=np.int64)
         codes[known] = dense
-        found.append(Factor(str(column), Kind.NOMINAL, tuple(range(len(counts)))))
+        factors.append(Factor(str(column), Kind.NOMINAL, tuple(range(len(counts)))))
         columns[str(column)] = codes
-    return FactorTable(found, columns)
+    return FactorTable(factors, columns)

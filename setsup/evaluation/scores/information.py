@@ -47,12 +47,12 @@ def mutual_information(binned: npt.ArrayLike, factors: npt.ArrayLike) -> Reals:
     if bins.ndim != 2 or 0 in bins.shape or bins.dtype.kind not in "iu" or bins.min() < 0:
         raise DataError(f"bins must be integers (n, d) from 0 on, not {bins.dtype} {bins.shape}; see discretise")
     levels = check_factors(factors, len(bins))
-    found = np.empty((bins.shape[1], levels.shape[1]))
+    information = np.empty((bins.shape[1], levels.shape[1]))
     for column in range(levels.shape[1]):
         known, dense = select_known(levels, column)
         for code in range(bins.shape[1]):
-            found[code, column] = _information(contingency(bins[known, code].astype(np.int64), dense))
-    return found
+            information[code, column] = _information(contingency(bins[known, code].astype(np.int64), dense))
+    return information
 
 
 def _information(counts: Reals) -> float:
@@ -65,9 +65,9 @@ def _information(counts: Reals) -> float:
 
 def entropies(factors: Codes) -> Reals:
     """Entropy of each factor (n, k) over the rows where it is known, as (k,) float64 in nats."""
-    found = np.empty(factors.shape[1])
+    entropy = np.empty(factors.shape[1])
     for column in range(factors.shape[1]):
         _, dense = select_known(factors, column)
         share = np.bincount(dense) / len(dense)
-        found[column] = -(share * np.log(share)).sum()
-    return found
+        entropy[column] = -(share * np.log(share)).sum()
+    return entropy

@@ -64,9 +64,9 @@ def mig(codes: npt.ArrayLike, factors: npt.ArrayLike, bins: int = 20) -> Score:
     """
     check_arguments(mig, locals(), DataError)
     reals, levels = _check_inputs(codes, factors)
-    told = np.sort(mutual_information(discretise(reals, bins), levels), axis=0)
-    second = told[-2] if len(told) > 1 else np.zeros_like(told[-1])
-    return _score((told[-1] - second) / entropies(levels), levels)
+    information = np.sort(mutual_information(discretise(reals, bins), levels), axis=0)
+    second = information[-2] if len(information) > 1 else np.zeros_like(information[-1])
+    return _score((information[-1] - second) / entropies(levels), levels)
 
 
 def modularity(codes: npt.ArrayLike, factors: npt.ArrayLike, bins: int = 20) -> Score:
@@ -106,9 +106,9 @@ def modularity(codes: npt.ArrayLike, factors: npt.ArrayLike, bins: int = 20) -> 
     reals, levels = _check_inputs(codes, factors)
     if levels.shape[1] < 2:
         raise DataError("modularity tells codes of one factor from codes of several, and needs two factors, not one")
-    told = mutual_information(discretise(reals, bins), levels)
-    most = told.max(axis=1)
-    share = told / np.where(most > 0, most, 1.0)[:, None]
+    information = mutual_information(discretise(reals, bins), levels)
+    most = information.max(axis=1)
+    share = information / np.where(most > 0, most, 1.0)[:, None]
     apart = ((share**2).sum(axis=1) - 1) / (levels.shape[1] - 1)
     return _score(np.where(most > 0, 1 - apart, 0.0), levels)
 
@@ -183,12 +183,12 @@ def sap(
             test = held_out(len(dense), seed, dense) if learner == "svm" and not linear else None
             for code in range(reals.shape[1]):
                 if linear:
-                    found = _squared_correlation(reals[known, code], levels[known, column])
+                    score = _squared_correlation(reals[known, code], levels[known, column])
                 elif test is not None:
-                    found = fit_svm(reals[known, code], dense, test)
+                    score = fit_svm(reals[known, code], dense, test)
                 else:
-                    found = _balanced_accuracy(contingency(binned[known, code], dense))
-                predicted[code, column] = found
+                    score = _balanced_accuracy(contingency(binned[known, code], dense))
+                predicted[code, column] = score
                 advance()
             if not linear:
                 chance[column] = 1 / (dense.max() + 1) if test is None else np.bincount(dense[test]).max() / test.sum()

@@ -108,18 +108,18 @@ class Encoder(nn.Module):
         if mask is None:
             mask = torch.ones(images.shape[:2], dtype=torch.bool, device=images.device)
         vectors = torch.cat([self._encoded(part) for part in torch.split(images[mask], self.batch)])
-        found = vectors.new_zeros(*mask.shape, vectors.shape[1])
-        found[mask] = vectors
-        return found
+        embedded = vectors.new_zeros(*mask.shape, vectors.shape[1])
+        embedded[mask] = vectors
+        return embedded
 
     def _encoded(self, images: Tensor) -> Tensor:
-        found = self.network(self.preprocess(images))
-        if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != len(images):
-            what = tuple(found.shape) if isinstance(found, Tensor) else f"a {type(found).__name__}"
+        encoded = self.network(self.preprocess(images))
+        if not isinstance(encoded, Tensor) or encoded.ndim != 2 or len(encoded) != len(images):
+            gave = tuple(encoded.shape) if isinstance(encoded, Tensor) else f"a {type(encoded).__name__}"
             raise SetsupError(
-                f"{self.label} gave {what} for {len(images)} images: an encoder gives one vector for each, (n, d)"
+                f"{self.label} gave {gave} for {len(images)} images: an encoder gives one vector for each, (n, d)"
             )
-        return found
+        return encoded
 
 
 class Pixels(nn.Module):

@@ -88,11 +88,11 @@ def standard_evaluations(table: FactorTable, factors: Sequence[str], samples: in
     """
     names = tuple(factors)
     levels = tuple(name for name in names if not table[name].continuous)
-    found: dict[str, Evaluation] = {
+    evaluations: dict[str, Evaluation] = {
         "probes": Probes(factors=names, samples=samples),
         "components": Components(factors=names, samples=samples),
     }
     if levels:
-        found["retrieval"] = Retrieval(factors=levels)
-        found["information"] = FactorInformation(factors=levels, samples=samples, estimator="probe")
-    return found
+        evaluations["retrieval"] = Retrieval(factors=levels)
+        evaluations["information"] = FactorInformation(factors=levels, samples=samples, estimator="probe")
+    return evaluations

@@ -111,13 +111,13 @@ class _Pooled(nn.Module):
         `images` (n, 3, H, W); returns (n, d).
         """
         both = hasattr(self.model, "get_image_features")  # with a text tower
-        found = self.model.get_image_features(pixel_values=images) if both else self.model(pixel_values=images)
-        if isinstance(found, Tensor):
-            return found
-        pooled = getattr(found, "pooler_output", None) if self.pooled else None
+        output = self.model.get_image_features(pixel_values=images) if both else self.model(pixel_values=images)
+        if isinstance(output, Tensor):
+            return output
+        pooled = getattr(output, "pooler_output", None) if self.pooled else None
         if isinstance(pooled, Tensor):
             return pooled.flatten(1)
-        last: Tensor = found.last_hidden_state
+        last: Tensor = output.last_hidden_state
         return last[:, 0] if last.ndim == 3 else last.flatten(2).mean(dim=2)
 
 
@@ -158,10 +158,10 @@ def _alike(batched: Preprocessing, by_processor: "_ByProcessor") -> bool:
         image = smooth.mul_(255).to(torch.uint8)
         expected = by_processor(image)
         try:
-            found = batched(image)
+            preprocessed = batched(image)
         except SetsupError:
             return False
-        if found.shape != expected.shape or float((found - expected).abs().mean()) > _CLOSE:
+        if preprocessed.shape != expected.shape or float((preprocessed - expected).abs().mean()) > _CLOSE:
             return False
     return True
 
@@ -193,8 +193,8 @@ def _described(processor: Any) -> Preprocessing | None:
 
 
 def _length(size: Any, key: str) -> int | None:
-    found = size.get(key) if hasattr(size, "get") else getattr(size, key, None)
-    return None if found is None else int(found)
+    length = size.get(key) if hasattr(size, "get") else getattr(size, key, None)
+    return None if length is None else int(length)
 
 
 def _height_width(size: Any) -> tuple[int, int] | None:
@@ -212,8 +212,8 @@ class _ByProcessor:
         rgb = as_rgb(images)
         whole = rgb if rgb.dtype == torch.uint8 else rgb.mul(255).round_().clamp_(0, 255).to(torch.uint8)
         listed: list[np.ndarray[Any, Any]] = [image.permute(1, 2, 0).cpu().numpy() for image in whole]
-        found: Tensor = self.processor(listed, return_tensors="pt")["pixel_values"]
-        return found.to(images.device)
+        processed: Tensor = self.processor(listed, return_tensors="pt")["pixel_values"]
+        return processed.to(images.device)
 
 
 @contextlib.contextmanager

@@ -29,8 +29,8 @@ def timm_encoder(name: str) -> tuple[nn.Module, Callable[[Tensor], Tensor], str]
     repository = getattr(described, "hf_hub_id", None)
     if not repository:
         raise SetsupError(f"timm has no weights of {name} on the Hugging Face hub: name another model")
-    found = (try_to_load_from_cache(repository, file) for file in _FILES)
-    path = next((one for one in found if isinstance(one, str)), None)
+    cached = (try_to_load_from_cache(repository, file) for file in _FILES)
+    path = next((file for file in cached if isinstance(file, str)), None)
     if path is None:
         raise DataError(
             f"the weights of timm:{name} are not in the cache of the Hugging Face hub, and setsup downloads none by "

@@ -14,7 +14,7 @@ from setsup.experiments.measures.rows import SMOKE_ROWS
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 
-__all__ = ["MEASURES", "NOISE", "FactorKnowledge", "spread_of"]
+__all__ = ["MEASURES", "NOISE", "FactorKnowledge", "measure_spread"]
 
 Reals = npt.NDArray[np.float32]
 Values = dict[str, float]
@@ -23,7 +23,7 @@ MEASURES = ("linear probe", "nearest neighbours", "information", "average precis
 """In the order of tables and charts; of each there is also what an embedding that knows nothing would have."""
 
 NOISE = 0.1
-"""Noise of networks that estimate information, in units of :func:`spread_of` embeddings."""
+"""Noise of networks that estimate information, in units of :func:`measure_spread` embeddings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +107,9 @@ class FactorKnowledge:
         for name in names:
             codes = table.codes(name, rows)
             of_factor = self._continuous if table[name].continuous else self._levels
-            found, chance = of_factor(embedded, codes, trained.seed)
-            values |= {f"{what}: {name}": value for what, value in found.items()}
-            values |= {f"chance: {what}: {name}": value for what, value in chance.items()}
+            scores, chance = of_factor(embedded, codes, trained.seed)
+            values |= {f"{kind}: {name}": value for kind, value in scores.items()}
+            values |= {f"chance: {kind}: {name}": value for kind, value in chance.items()}
         if self.estimator != "linear":
             values |= self._estimated(trained, names, embedded)
         return Measured(values=values)
@@ -123,7 +123,7 @@ class FactorKnowledge:
             some, some, of_some, of_some, metric=self.metric, own=own[: self.queries]
         )
         shares = np.bincount(codes[known]) / known.sum()
-        found = {
+        scores = {
             "linear probe": probe.accuracy,
             "nearest neighbours": nearest.value,
             "information": probe.entropy - probe.nats,
@@ -137,7 +137,7 @@ class FactorKnowledge:
             "average precision": _precision_by_chance(of_some),
             "within-set variance": 1.0,
         }
-        return found, chance
+        return scores, chance
 
     def _continuous(self, embedded: Reals, numbers: npt.NDArray[np.float32], seed: int) -> tuple[Values, Values]:
         known = np.isfinite(numbers)
@@ -145,17 +145,17 @@ class FactorKnowledge:
         near, _ = evaluation.nearest(some, some, self.neighbours, metric=self.metric, own=np.arange(len(some)))
         guessed = np.where(near >= 0, wanted[near], np.nan)
         missed = np.square(wanted - np.nanmean(guessed, axis=1)).sum()
-        found = {
+        scores = {
             "linear probe": evaluation.ridge_probe(embedded, numbers, seed=seed).r2,
             "nearest neighbours": float(1 - missed / np.square(wanted - wanted.mean()).sum()),
         }
-        return found, dict.fromkeys(found, 0.0)
+        return scores, dict.fromkeys(scores, 0.0)
 
     def _estimated(self, trained: TrainedRun, names: tuple[str, ...], embedded: Reals) -> Values:
         """Information by a trained estimator; the probe needs levels."""
         table = trained.dataset.factors
         asked = tuple(name for name in names if self.estimator == "mine" or not table[name].continuous)
-        sigma = NOISE * spread_of(embedded)
+        sigma = NOISE * measure_spread(embedded)
         if not asked or not sigma:
             return {}
         how: Literal["probe", "mine"] = "mine" if self.estimator == "mine" else "probe"
@@ -170,7 +170,7 @@ class FactorKnowledge:
         return {f"information: {name}": nats for name, nats in measure.measure(trained).values.items()}
 
 
-def spread_of(embedded: Reals) -> float:
+def measure_spread(embedded: Reals) -> float:
     """Root mean square, over rows and dimensions (n, d), of what differs from the mean row."""
     return float(np.sqrt(np.square(embedded - embedded.mean(axis=0, dtype=np.float64)).mean()))
 

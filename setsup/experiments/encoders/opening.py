@@ -102,8 +102,8 @@ def _opened(name: str, seed: int) -> tuple[nn.Module, Callable[[Tensor], Any], s
         if scheme == "random":
             return residual.random_resnet(rest, seed), residual.IMAGENET, f"random, seed {seed}"
         return huggingface.hub_encoder(rest) if scheme == "hf" else image_models.timm_encoder(rest)
-    if found := re.fullmatch(r"pixels(?::([1-9]\d{0,3}))?", name):
-        side = int(found[1] or 0)
+    if match := re.fullmatch(r"pixels(?::([1-9]\d{0,3}))?", name):
+        side = int(match[1] or 0)
         plain = Preprocessing(resize=(side, side), mean=(0.0,) * 3, std=(1.0,) * 3)
         return Pixels(), plain if side else _as_they_are, "none"
     if name.endswith(_CHECKPOINTS):

@@ -22,11 +22,11 @@ def own_encoder(path: Path, function: str) -> tuple[nn.Module, Callable[[Tensor]
         functions = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
         raise SetsupError(f"{path} has no function {function!r}{did_you_mean(function, functions)}")
     where = f"{path}:{function}"
-    found = _explained(where, path, build)
-    network, preprocess = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+    built = _explained(where, path, build)
+    network, preprocess = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
     if not isinstance(network, nn.Module) or not (preprocess is None or callable(preprocess)):
         raise SetsupError(
-            f"{where} returned {type(found).__name__!r}: it returns a torch.nn.Module, or (module, preprocess)"
+            f"{where} returned {type(built).__name__!r}: it returns a torch.nn.Module, or (module, preprocess)"
         )
     own = _Own(network, where, path)
     if preprocess is None:
@@ -46,7 +46,7 @@ class _Own(nn.Module):
         return _explained(f"the network of {self._where}", self._path, self.network, images)
 
 
-def _explained(what: str, path: Path, function: Callable[..., Any], *given: Any) -> Any:
+def _explained(who: str, path: Path, function: Callable[..., Any], *given: Any) -> Any:
     """Call a function of the user's; SetsupError names the line of the file that fails."""
     try:
         return function(*given)
@@ -57,4 +57,4 @@ def _explained(what: str, path: Path, function: Callable[..., Any], *given: Any)
         lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == here]
         line = f" in line {lines[-1]}" if lines else ""
         reason = str(error).strip().partition("\n")[0]
-        raise SetsupError(f"{what} fails{line} with {type(error).__name__}: {reason}") from error
+        raise SetsupError(f"{who} fails{line} with {type(error).__name__}: {reason}") from error

@@ -81,8 +81,8 @@ class Preprocessing:
             return functional.interpolate(images, size, **how).clamp_(0, 1)  # type: ignore[arg-type]
         if images.device.type == "cpu":
             return functional.interpolate(images, size, **how)  # type: ignore[arg-type]
-        found = functional.interpolate(images.float(), size, **how)  # type: ignore[arg-type]
-        return found.round_().clamp_(0, 255).to(torch.uint8)
+        resized = functional.interpolate(images.float(), size, **how)  # type: ignore[arg-type]
+        return resized.round_().clamp_(0, 255).to(torch.uint8)
 
     def _cropped(self, images: Tensor, size: tuple[int, int]) -> Tensor:
         height, width = images.shape[-2:]
@@ -92,7 +92,7 @@ class Preprocessing:
                 "open the dataset with larger images"
             )
         places = (height - size[0]) / 2, (width - size[1]) / 2
-        top, left = (round(place) if self.half == "even" else int(place) for place in places)
+        top, left = (round(edge) if self.half == "even" else int(edge) for edge in places)
         return images[..., top : top + size[0], left : left + size[1]]
 
 
@@ -105,9 +105,9 @@ def as_rgb(images: Tensor) -> Tensor:
     others.
     """
     if images.ndim != 4 or images.shape[1] not in (1, 3):
-        what = f"{images.shape[1]} channels" if images.ndim == 4 else f"the shape {tuple(images.shape)}"
+        shape = f"{images.shape[1]} channels" if images.ndim == 4 else f"the shape {tuple(images.shape)}"
         raise SetsupError(
-            f"images have {what}, but an encoder reads (n, 1 or 3, H, W): write a dataset of RGB or grey images"
+            f"images have {shape}, but an encoder reads (n, 1 or 3, H, W): write a dataset of RGB or grey images"
         )
     if images.dtype == torch.uint16:
         images = images.float() / 65_535

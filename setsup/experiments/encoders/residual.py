@@ -15,7 +15,7 @@ from setsup.random import stream_key
 if TYPE_CHECKING:
     from transformers import ResNetConfig
 
-__all__ = ["IMAGENET", "config_of", "published_resnet", "random_resnet"]
+__all__ = ["IMAGENET", "infer_config", "published_resnet", "random_resnet"]
 
 IMAGENET = Preprocessing(resize=256, crop=(224, 224))
 """Of torchvision's ``IMAGENET1K_V1`` weights, and of MoCo-v2's linear evaluation."""
@@ -38,14 +38,14 @@ class _Pooled(nn.Module):
         self.backbone = backbone
 
     def forward(self, images: Tensor) -> Tensor:
-        found: Tensor = self.backbone(images).pooler_output
-        return found.flatten(1)
+        pooled: Tensor = self.backbone(images).pooler_output
+        return pooled.flatten(1)
 
 
 def published_resnet(path: Path) -> nn.Module:
     """The network of a checkpoint, whose depth and widths its weights tell, without its head."""
     require_modules("checkpoints of ResNets need", "transformers")
-    return _Pooled(pretrained_resnet(path, config_of(path, read_weights(path))))
+    return _Pooled(pretrained_resnet(path, infer_config(path, read_weights(path))))
 
 
 def random_resnet(name: str, seed: int) -> nn.Module:
@@ -63,7 +63,7 @@ def random_resnet(name: str, seed: int) -> nn.Module:
     return _Pooled(model)
 
 
-def config_of(path: Path, weights: Mapping[str, Tensor]) -> "ResNetConfig":
+def infer_config(path: Path, weights: Mapping[str, Tensor]) -> "ResNetConfig":
     """The shape of a network by its weights, which have the names of transformers."""
     from transformers import ResNetConfig
 

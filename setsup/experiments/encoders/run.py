@@ -10,7 +10,7 @@ from setsup.datasets import Dataset
 from setsup.errors import SetsupError, did_you_mean, require_modules
 from setsup.experiments.data import Data, image_modality
 from setsup.experiments.encoders.encoder import Encoder
-from setsup.experiments.encoders.knowledge import NOISE, spread_of
+from setsup.experiments.encoders.knowledge import NOISE, measure_spread
 from setsup.experiments.evaluating import PARTS, identify
 from setsup.experiments.preset import Evaluation, Measured
 from setsup.experiments.result_cache import PartStore, digest_weights
@@ -128,19 +128,19 @@ def evaluate_encoder(
     for name in only:
         if name not in evaluations:
             raise SetsupError(f"there is no evaluation {name!r} of encoders{did_you_mean(name, evaluations)}")
-    chosen = {name: one for name, one in evaluations.items() if not only or name in only}
-    for name, one in chosen.items():
-        require_modules(f"the evaluation {name!r} needs", *getattr(one, "needs", ()))
+    chosen = {name: evaluation for name, evaluation in evaluations.items() if not only or name in only}
+    for name, evaluation in chosen.items():
+        require_modules(f"the evaluation {name!r} needs", *getattr(evaluation, "needs", ()))
     claimed = _claim(trained, dict(about or {}))
-    found = {}
+    results = {}
     for name, evaluation in chosen.items():
         scaled = _with_sigma(trained, evaluation)
         if on_start is not None:
             on_start(name, scaled)
         trained.store = PartStore(trained.folder / PARTS / name, claimed | {"measure": identify(scaled)})
-        found[name] = scaled.measure(trained)
-        save_result(trained.folder / EVALUATION, name, found[name], {"about": describe(scaled)})
-    return found
+        results[name] = scaled.measure(trained)
+        save_result(trained.folder / EVALUATION, name, results[name], {"about": describe(scaled)})
+    return results
 
 
 def _claim(trained: TrainedRun, more: dict[str, Any]) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def _describe(preprocess: Any) -> str:
 def _with_sigma(trained: TrainedRun, evaluation: Any) -> Any:
     if getattr(evaluation, "sigma", 0.0) is not None:
         return evaluation
-    spread = spread_of(trained.embed(rows=trained.sample(evaluation.samples)))
+    spread = measure_spread(trained.embed(rows=trained.sample(evaluation.samples)))
     if not spread:
         raise SetsupError(f"all embeddings of {trained.name} are equal: they hold no information")
     return replace(evaluation, sigma=NOISE * spread)

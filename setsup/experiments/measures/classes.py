@@ -16,7 +16,7 @@ from setsup.factors import FactorTable
 from setsup.factors import split as divide
 from setsup.factors.counting import with_outer
 
-__all__ = ["FitRows", "classes_of", "rows_of", "split_attribute"]
+__all__ = ["FitRows", "number_classes", "rows_of", "split_attribute"]
 
 Array = npt.NDArray[Any]
 
@@ -33,13 +33,13 @@ def split_attribute(attribute: str, table: FactorTable | None = None) -> tuple[s
     return tuple(attribute.split(_JOINT))
 
 
-def classes_of(table: FactorTable, names: Sequence[str], rows: Array) -> npt.NDArray[np.int64]:
+def number_classes(table: FactorTable, names: Sequence[str], rows: Array) -> npt.NDArray[np.int64]:
     """Classes (n,) of rows: combinations of levels, -1 where a factor is unknown."""
     names = with_outer(table, names)
     endless = [name for name in names if not table[name].levels]
     if endless:
         raise SetsupError(f"classes need levels, and the factor {endless[0]!r} has none: bin it, or leave it out")
-    found = np.zeros(len(rows), np.int64)
+    classes = np.zeros(len(rows), np.int64)
     known = np.ones(len(rows), np.bool_)
     if math.prod(len(table[name]) for name in names) >= 2**62:
         raise SetsupError(
@@ -48,8 +48,8 @@ def classes_of(table: FactorTable, names: Sequence[str], rows: Array) -> npt.NDA
     for name in names:
         codes = np.asarray(table.codes(name, rows), np.int64)
         known &= codes >= 0
-        found = found * len(table[name]) + codes
-    return np.where(known, found, -1)
+        classes = classes * len(table[name]) + codes
+    return np.where(known, classes, -1)
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ class FitRows:
 
     def classes(self, names: Sequence[str]) -> tuple[Array, Array]:
         """Classes of the rows of either sample."""
-        one, two = self.fit.dataset.factors, self.test.dataset.factors
+        fit, test = self.fit.dataset.factors, self.test.dataset.factors
         for name in names:
-            if one[name].levels != two[name].levels:
+            if fit[name].levels != test[name].levels:
                 raise DataError(
                     f"the factor {name!r} has other levels in {self.test.dataset.name} than in "
                     f"{self.fit.dataset.name}: give it the same levels in both"
                 )
-        return classes_of(one, names, self.fit.rows), classes_of(two, names, self.test.rows)
+        return number_classes(fit, names, self.fit.rows), number_classes(test, names, self.test.rows)
 
 
 def rows_of(

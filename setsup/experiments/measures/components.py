@@ -64,15 +64,15 @@ class Components:
 
         rows = trained.sample(self.samples)
         embedded = trained.embed_vectors(rows=rows, name=self.embedding)
-        found = evaluation.principal_components(embedded)
-        shares = np.cumsum(found.explained)
+        components = evaluation.principal_components(embedded)
+        shares = np.cumsum(components.explained)
         table, some = trained.dataset.factors, embedded[: self.shown]
         colors = {name: table.codes(name, rows[: self.shown]) for name in self.factors}
         pictures: dict[str, Image] = {}
         panels = [table[name] for name in self.factors]
         for kind in self.maps:
             if kind == "pca":
-                points, labels = found.project(some)[:, :2], component_labels(found.explained[:2])
+                points, labels = components.project(some)[:, :2], component_labels(components.explained[:2])
             else:
                 word, placed = _MAPS[kind]
                 points, labels = placed(some, seed=trained.seed), [f"{word} 1", f"{word} 2"]

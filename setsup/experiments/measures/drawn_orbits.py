@@ -10,7 +10,7 @@ from setsup.checks import check_integer
 from setsup.errors import SetsupError
 from setsup.factors import FactorTable
 from setsup.samplers import OrbitSampler
-from setsup.samplers.orbits import canonical_rows
+from setsup.samplers.groups.canonical import canonical_rows
 
 __all__ = ["DrawnOrbits", "draw_orbits"]
 
@@ -151,14 +151,14 @@ def draw_orbits(
     rows, which = draw.indices[kept], np.nonzero(kept)[0]
     order = np.lexsort((rows, which))
     numbers = groups.of_rows()[draw.indices[:, 0]]
-    found = np.full(len(groups), -1) if canonical is None else canonical_rows(table, groups, canonical)
+    canonical_of_groups = np.full(len(groups), -1) if canonical is None else canonical_rows(table, groups, canonical)
     return DrawnOrbits(
         names=tuple(groups.describe(table, int(number)) for number in numbers),
         sizes=groups.sizes[numbers],
         rows=rows[order],
         orbits=which[order].astype(np.int64),
-        canonical=found[numbers],
+        canonical=canonical_of_groups[numbers],
         asked=canonical,
-        lacking=int((found < 0).sum()),
+        lacking=int((canonical_of_groups < 0).sum()),
         among=len(groups),
     )

@@ -157,8 +157,8 @@ class NoiseSweep:
         levels = _of_levels(self.estimator)
         sample = draw_sample(trained, self.factors, self.samples, levels, embedding=self.embedding)
         training = {} if self.estimator == "neighbours" or self.steps is None else {"steps": self.steps}
-        found = _information(sample, self.factors, self.estimator, sigmas.tolist(), training)
-        curves = zip(self.factors, found.T, strict=True)
+        information = _information(sample, self.factors, self.estimator, sigmas.tolist(), training)
+        curves = zip(self.factors, information.T, strict=True)
         return Measured(curves={name: (sigmas.tolist(), nats.tolist()) for name, nats in curves})
 
 
@@ -214,14 +214,14 @@ class Accuracy:
         how: dict[str, Any] = {"sigma": sigma, "steps": self.steps, "held_out": self.held_out, "rate": self.rate}
 
         def compute(factors: Sequence[str]) -> dict[str, float]:
-            found = evaluation.probe_information(
+            information = evaluation.probe_information(
                 sample.embedded,
                 np.stack([sample.columns[name] for name in factors], axis=1),
                 seed=trained.seed,
                 device=trained.device,
                 **how,
             )
-            return dict(zip(factors, found.accuracy.tolist(), strict=True))
+            return dict(zip(factors, information.accuracy.tolist(), strict=True))
 
         return Measured(values=sample.parts("accuracy", how, self.factors, compute, together=True))
 
@@ -237,7 +237,7 @@ def _information(
     """Information of each factor under noise of each scale, (scales, factors) nats."""
     # on a CPU more networks side by side take as much longer; a GPU trains as many as mine does at a time in as long
     together = max(1, _TOGETHER // len(factors)) if estimator == "mine" and sample.trained.device != "cpu" else 1
-    found = []
+    columns = []
     for start in range(0, len(sigmas), together):
         some = sigmas[start : start + together]
         settings = {"estimator": estimator, "sigmas": some, **training}
@@ -246,8 +246,8 @@ def _information(
             return dict(zip(names, _nats(sample, names, estimator, some, training).T.tolist(), strict=True))
 
         nats = sample.parts("information", settings, factors, compute, together=estimator != "neighbours")
-        found.append(np.array([nats[name] for name in factors]).T)
-    return np.concatenate(found)
+        columns.append(np.array([nats[name] for name in factors]).T)
+    return np.concatenate(columns)
 
 
 def _nats(

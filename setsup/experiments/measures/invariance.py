@@ -15,7 +15,7 @@ import numpy.typing as npt
 from setsup import evaluation
 from setsup.errors import SetsupError
 from setsup.evaluation.batched.probe_networks import split_rows
-from setsup.experiments.measures.classes import classes_of, split_attribute
+from setsup.experiments.measures.classes import number_classes, split_attribute
 from setsup.experiments.trained_run import TrainedRun, need_vectors
 from setsup.factors import FactorTable
 from setsup.random import fold, permute, stream_key
@@ -115,18 +115,18 @@ def study_invariance(
     if len(rows) < _FEWEST:
         raise SetsupError(f"{dataset.name} has {len(rows)} rows, and {_FEWEST} are needed to fit and to test probes")
     test = split_rows(len(rows), _TEST, trained.seed)
-    columns = {_DOMAIN: classes_of(table, domain, rows)}
+    columns = {_DOMAIN: number_classes(table, domain, rows)}
     numbers: dict[str, Array] = {}
     left_out: dict[str, str] = {}
     for name in factors or _others(table, domain):
-        found, label = _column(table, name, rows), f"factor {name}" if name == _DOMAIN else name
-        reason = _unfit(found, test, asked=bool(factors))
+        column, label = _column(table, name, rows), f"factor {name}" if name == _DOMAIN else name
+        reason = _unfit(column, test, asked=bool(factors))
         if reason:
             left_out[label] = reason
-        elif found.dtype.kind == "f":
-            numbers[label] = found
+        elif column.dtype.kind == "f":
+            numbers[label] = column
         else:
-            columns[label] = found
+            columns[label] = column
     if reason := _unfit(columns[_DOMAIN], test, asked=True):
         raise SetsupError(f"the domain ({', '.join(domain)}) cannot be read: {reason}")
     embedded = _embed(trained, rows, embedding, untrained)
@@ -156,7 +156,7 @@ def _probe(
         shuffled[known, at] = codes[known[_permutation(trained.seed, at, len(known))], at]
     both = np.concatenate([codes, shuffled], axis=1)
     more = max(1, _STEPS * _BATCH // int(np.count_nonzero(~test)))
-    found = evaluation.deep_probes(
+    probes = evaluation.deep_probes(
         embedded[~test],
         both[~test],
         embedded[test],
@@ -167,9 +167,9 @@ def _probe(
         seed=trained.seed,
         device=trained.device,
     )
-    accuracy = {name: float(found.accuracy[at]) for at, name in enumerate(columns)}
-    permuted = {name: float(found.accuracy[count + at]) for at, name in enumerate(columns)}
-    return accuracy, permuted, float(found.majority[0])
+    accuracy = {name: float(probes.accuracy[at]) for at, name in enumerate(columns)}
+    permuted = {name: float(probes.accuracy[count + at]) for at, name in enumerate(columns)}
+    return accuracy, permuted, float(probes.majority[0])
 
 
 def _permutation(seed: int, at: int, count: int) -> Array:
@@ -178,7 +178,7 @@ def _permutation(seed: int, at: int, count: int) -> Array:
 
 def _others(table: FactorTable, domain: Sequence[str]) -> list[str]:
     """Factors that vary and are not of the domain: neither keys nor splits."""
-    return [one.name for one in table.factors if one.name not in domain and one.role == "variation"]
+    return [factor.name for factor in table.factors if factor.name not in domain and factor.role == "variation"]
 
 
 def _column(table: FactorTable, name: str, rows: Array) -> Array:
@@ -186,7 +186,7 @@ def _column(table: FactorTable, name: str, rows: Array) -> Array:
     parts = split_attribute(name, table)
     if len(parts) == 1 and table[name].continuous:
         return np.asarray(table.codes(name, rows), np.float64)
-    return classes_of(table, parts, rows)
+    return number_classes(table, parts, rows)
 
 
 def _unfit(column: Array, test: Array, *, asked: bool) -> str:
@@ -216,5 +216,5 @@ def _embed(trained: TrainedRun, rows: Array, embedding: str | None, untrained: b
     from setsup.experiments.embedding import embed
 
     options = trained.embedding(trained.dataset)
-    found = embed(trained.untrained, trained.dataset, rows, name=embedding, **options)
-    return need_vectors(found, trained.method, embedding)
+    embedded = embed(trained.untrained, trained.dataset, rows, name=embedding, **options)
+    return need_vectors(embedded, trained.method, embedding)

@@ -105,9 +105,9 @@ class OrbitStructure:
     def measure(self, trained: TrainedRun) -> Measured:
         """Values, and a sheet of the first orbits."""
         drawn = self.draw(trained)
-        found = study_orbits(trained, drawn, self.embedding)
-        sheet = draw_orbit_sheet(trained.dataset, drawn, {trained.name: found})
-        return Measured(values=found.values, pictures={"orbits": sheet})
+        studied = study_orbits(trained, drawn, self.embedding)
+        sheet = draw_orbit_sheet(trained.dataset, drawn, {trained.name: studied})
+        return Measured(values=studied.values, pictures={"orbits": sheet})
 
 
 def study_orbits(trained: TrainedRun, drawn: DrawnOrbits, embedding: str | None = None) -> StudiedOrbits:
@@ -155,26 +155,26 @@ def study_orbits(trained: TrainedRun, drawn: DrawnOrbits, embedding: str | None 
         "orbits of one member": distances.single,
         "orbits without canonical member": int((drawn.canonical < 0).sum()),
     }
-    each = {"within": distances.within_each, "between": distances.between_each}
+    by_orbit = {"within": distances.within_each, "between": distances.between_each}
     shown, note = shown_orbits(drawn), ""
     beneath: list[tuple[str, list[Pixels | None]]] = []
     if drawn.others.any():
         others = drawn.others
         with_canonical = np.flatnonzero(drawn.canonical >= 0)
         own = np.searchsorted(with_canonical, drawn.orbits[others])
-        found = evaluation.canonical_retrieval(members[others], embedded[np.searchsorted(rows, canonical)], own)
-        values |= {"nearest canonical": found.share, "chance: nearest canonical": found.chance}
-        each["nearest canonical"] = _means(found.own, drawn.orbits[others], len(drawn))
-        nearest = dict(zip(drawn.rows[others].tolist(), canonical[found.nearest].tolist(), strict=True))
+        retrieval = evaluation.canonical_retrieval(members[others], embedded[np.searchsorted(rows, canonical)], own)
+        values |= {"nearest canonical": retrieval.share, "chance: nearest canonical": retrieval.chance}
+        by_orbit["nearest canonical"] = _means(retrieval.own, drawn.orbits[others], len(drawn))
+        nearest = dict(zip(drawn.rows[others].tolist(), canonical[retrieval.nearest].tolist(), strict=True))
         beneath = _retrieved(trained.dataset, drawn, shown, nearest)
     if callable(getattr(trained.method, "rectify", None)):
         try:
             beneath = _decoded(trained, drawn, shown)
             if drawn.others.any():
-                _add_errors(trained, drawn, values, each)
+                _add_errors(trained, drawn, values, by_orbit)
         except SetsupError as error:
             note = f"nothing is rectified: {error}"
-    return StudiedOrbits(values, each, note, beneath)
+    return StudiedOrbits(values, by_orbit, note, beneath)
 
 
 def shown_orbits(drawn: DrawnOrbits) -> list[tuple[int, npt.NDArray[np.int64]]]:
@@ -211,18 +211,19 @@ def draw_orbit_sheet(dataset: Dataset, drawn: DrawnOrbits, found: Mapping[str, S
     canonical = bool((drawn.canonical >= 0).any())
     width = max(len(rows) for _, rows in shown)
     blocks, captions, labels = [], [], []
-    for place, (orbit, rows) in enumerate(shown):
+    for position, (orbit, rows) in enumerate(shown):
         lines: list[Sequence[Pixels | None]] = [[_image(dataset, row) for row in (drawn.canonical[orbit], *rows)]]
         names = [""]
-        for label, one in found.items():
-            if one.beneath:
-                words, images = one.beneath[place]
+        for label, studied in found.items():
+            if studied.beneath:
+                caption, images = studied.beneath[position]
                 lines.append(images)
-                names.append(f"{label}\n{words}")
+                names.append(f"{label}\n{caption}")
         blocks.append([[*line, *[None] * (1 + width - len(line))][not canonical :] for line in lines])
         labels.append(names)
         captions.append(
-            f"{drawn.names[orbit]}\n{_of(len(rows) + int(drawn.canonical[orbit] >= 0), int(drawn.sizes[orbit]))}"
+            f"{drawn.names[orbit]}\n"
+            + _count_members(len(rows) + int(drawn.canonical[orbit] >= 0), int(drawn.sizes[orbit]))
         )
     heading = f"{dataset.name}: {len(shown)} of {drawn.among:,} orbits"
     if canonical:
@@ -230,7 +231,7 @@ def draw_orbit_sheet(dataset: Dataset, drawn: DrawnOrbits, found: Mapping[str, S
     return orbit_sheet(blocks, captions, labels, heading, canonical=canonical)
 
 
-def _of(shown: int, members: int) -> str:
+def _count_members(shown: int, members: int) -> str:
     return f"{members:,} members" + (f", {shown} of them shown" if shown < members else "")
 
 
@@ -239,15 +240,17 @@ def _distance_values(found: evaluation.OrbitDistances) -> dict[str, float]:
     scale = found.between.root_mean_square or float("nan")
     for name, some in (("within", found.within), ("between", found.between)):
         numbers = {"mean": some.mean, "root mean square": some.root_mean_square}
-        numbers |= {f"{100 * share:.0f} %": float(one) for share, one in zip(QUANTILES, some.quantiles, strict=True)}
+        numbers |= {
+            f"{100 * share:.0f} %": float(quantile) for share, quantile in zip(QUANTILES, some.quantiles, strict=True)
+        }
         values[f"pairs {name}"] = some.pairs
-        values |= {f"{name}: {what}": number for what, number in numbers.items()}
-        values |= {f"{name}, scaled: {what}": number / scale for what, number in numbers.items()}
+        values |= {f"{name}: {statistic}": number for statistic, number in numbers.items()}
+        values |= {f"{name}, scaled: {statistic}": number / scale for statistic, number in numbers.items()}
     return values
 
 
 def _add_errors(
-    trained: TrainedRun, drawn: DrawnOrbits, values: dict[str, float], each: dict[str, npt.NDArray[np.float64]]
+    trained: TrainedRun, drawn: DrawnOrbits, values: dict[str, float], by_orbit: dict[str, npt.NDArray[np.float64]]
 ) -> None:
     """Errors of the canonical images, averaged over members."""
     from setsup.experiments.measures.rectified import recovery_errors
@@ -256,7 +259,7 @@ def _add_errors(
     for name, errors in recovery_errors(trained, drawn).items():
         mean = float(np.average(errors[weights > 0], weights=weights[weights > 0]))
         values |= {f"error: {name}": mean, f"PSNR: {name}": evaluation.peak_signal_to_noise(mean)}
-        each[f"error: {name}"] = errors
+        by_orbit[f"error: {name}"] = errors
 
 
 def _decoded(
@@ -267,12 +270,12 @@ def _decoded(
 
     wanted = [[row for row in (drawn.canonical[orbit], *rows) if row >= 0] for orbit, rows in shown]
     _, images = rectified(trained, np.concatenate(wanted))
-    found, at = [], 0
+    lines, at = [], 0
     for (orbit, _), rows in zip(shown, wanted, strict=True):
-        some = [_to_bytes(one.transpose(1, 2, 0)) for one in images[at : at + len(rows)]]
-        found.append(("rectified", [*([None] if drawn.canonical[orbit] < 0 else []), *some]))
+        some = [_to_bytes(image.transpose(1, 2, 0)) for image in images[at : at + len(rows)]]
+        lines.append(("rectified", [*([None] if drawn.canonical[orbit] < 0 else []), *some]))
         at += len(rows)
-    return found
+    return lines
 
 
 def _retrieved(
@@ -282,14 +285,14 @@ def _retrieved(
     nearest: Mapping[int, int],
 ) -> list[tuple[str, list[Pixels | None]]]:
     """The canonical image nearest to each member of the orbits that are shown."""
-    found = []
+    lines = []
     for orbit, rows in shown:
         near = [nearest.get(int(row)) for row in rows]
-        right = sum(one == drawn.canonical[orbit] for one in near if one is not None)
-        words = f"nearest canonical image\n{right} of {len(rows)} are its own" if drawn.canonical[orbit] >= 0 else ""
-        images = [None if one is None else _image(dataset, one) for one in near]
-        found.append((words, [None, *images]))
-    return found
+        right = sum(canonical == drawn.canonical[orbit] for canonical in near if canonical is not None)
+        caption = f"nearest canonical image\n{right} of {len(rows)} are its own" if drawn.canonical[orbit] >= 0 else ""
+        images = [None if canonical is None else _image(dataset, canonical) for canonical in near]
+        lines.append((caption, [None, *images]))
+    return lines
 
 
 def _means(numbers: npt.NDArray[np.float64], orbits: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.float64]:

@@ -76,9 +76,9 @@ class Probes:
 
     def __post_init__(self) -> None:
         """Check settings before all is embedded."""
-        if any(not 0 < one < float("inf") for one in self.c):
+        if any(not 0 < number < float("inf") for number in self.c):
             raise SetsupError(f"c are positive numbers, not {self.c}")
-        if any(one < 1 for one in self.knn) or self.copies < 1:
+        if any(number < 1 for number in self.knn) or self.copies < 1:
             raise SetsupError(f"knn and copies are 1 or more, not {self.knn} and {self.copies}")
 
     @property
@@ -102,15 +102,15 @@ class Probes:
         levels = [name for name in self.factors if name not in continuous]
         values: dict[str, dict[str, float]] = {}
 
-        def keep(kind: str, found: dict[str, float]) -> None:
-            values.setdefault(kind, {}).update(found)
+        def keep(kind: str, results: dict[str, float]) -> None:
+            values.setdefault(kind, {}).update(results)
 
         for kind in self.classifiers:
             front, loss = _LOSSES[kind]
-            found = rows.fit.parts(kind, settings, levels, _by_name(partial(self._told, rows, loss)))
-            keep(f"{front}accuracy", {name: found[name]["accuracy"] for name in levels})
+            results = rows.fit.parts(kind, settings, levels, _by_name(partial(self._classified, rows, loss)))
+            keep(f"{front}accuracy", {name: results[name]["accuracy"] for name in levels})
             if len(self.c) > 1:
-                keep(f"{front}c", {name: found[name]["c"] for name in levels})
+                keep(f"{front}c", {name: results[name]["c"] for name in levels})
         if self.knn:
             about = {**rows.about, "knn": self.knn, "metric": self.metric}
             votes = rows.fit.parts("knn", about, levels, _by_name(partial(self._voted, rows)))
@@ -120,7 +120,7 @@ class Probes:
         numbers = [name for name in self.factors if name in continuous]
         about = {**rows.about, "augment": _describe(self.augment, self.copies)}
         keep("R²", rows.fit.parts("ridge", about, numbers, _by_name(partial(self._regressed, rows))))
-        return Measured(values={f"{what}: {name}": value for what, by in values.items() for name, value in by.items()})
+        return Measured(values={f"{kind}: {name}": value for kind, by in values.items() for name, value in by.items()})
 
     def _rows(self, trained: TrainedRun) -> "_Rows":
         if self.split is None:
@@ -137,11 +137,13 @@ class Probes:
         test = draw_sample(trained, self.factors, self.samples, embedding=self.embedding, dataset=other)
         return _Rows(fit, test, self.augment, self.copies)
 
-    def _told(self, rows: "_Rows", loss: Literal["logistic", "squared_hinge"], name: str) -> dict[str, float | None]:
+    def _classified(
+        self, rows: "_Rows", loss: Literal["logistic", "squared_hinge"], name: str
+    ) -> dict[str, float | None]:
         fit, test, copies = rows.parted(name)
         seed = rows.fit.trained.seed
-        found = evaluation.linear_classifier(*fit, *test, loss=loss, c=self.c, copies=copies, seed=seed)
-        return {"accuracy": found.accuracy, "c": found.c}
+        classifier = evaluation.linear_classifier(*fit, *test, loss=loss, c=self.c, copies=copies, seed=seed)
+        return {"accuracy": classifier.accuracy, "c": classifier.c}
 
     def _voted(self, rows: "_Rows", name: str) -> list[float]:
         (gallery, labels), (queries, wanted), _ = rows.parted(name, augmented=False)
@@ -176,13 +178,13 @@ class _Rows:
             return []
         from setsup.experiments.embedding import embed
 
-        trained, dataset, found = self.fit.trained, self.fit.dataset, []
+        trained, dataset, embeddings = self.fit.trained, self.fit.dataset, []
         for copy in range(self.count):
             seed = int(fold(stream_key(trained.seed, "augmented copies"), copy))
             view = _OneView(build_transform(self.augment, dataset, seed))
             options = trained.embedding(dataset) | {"transform": view, "name": self.fit.embedding}
-            found.append(embed(trained.method, dataset, self.fit.rows, **options))
-        return found
+            embeddings.append(embed(trained.method, dataset, self.fit.rows, **options))
+        return embeddings
 
     def parted(self, name: str, augmented: bool = True) -> tuple[tuple[Array, Array], tuple[Array, Array], list[Array]]:
         """Embeddings and labels of the fit and of the test, where they are known; and copies of those of the fit."""
@@ -221,12 +223,12 @@ class _OneView:
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         axes = batch["image"].ndim if "image" in batch else 0
-        found = dict(self.transform(batch))
-        if "positive_image" in found:
-            found["image"] = found["positive_image"]
-        if axes and found["image"].ndim == axes + 1:
-            found["image"] = found["image"][:, :, 0]
-        return found
+        transformed = dict(self.transform(batch))
+        if "positive_image" in transformed:
+            transformed["image"] = transformed["positive_image"]
+        if axes and transformed["image"].ndim == axes + 1:
+            transformed["image"] = transformed["image"][:, :, 0]
+        return transformed
 
 
 def _known(column: Array) -> Array:

@@ -46,7 +46,7 @@ def recovery_errors(trained: TrainedRun, drawn: DrawnOrbits) -> dict[str, Errors
     members without the canonical one; ``mean image``: the mean of these members. NaN of orbits without a canonical
     row or other members.
     """
-    found = {name: np.full(len(drawn), np.nan) for name in ("rectified", "input", "mean image")}
+    errors = {name: np.full(len(drawn), np.nan) for name in ("rectified", "input", "mean image")}
     wanted = np.unique(drawn.orbits[drawn.others])
     sizes = np.bincount(drawn.orbits, minlength=len(drawn))[wanted] + 1
     for part in np.split(wanted, np.flatnonzero(np.diff(np.cumsum(sizes) // _ROWS)) + 1):
@@ -55,11 +55,11 @@ def recovery_errors(trained: TrainedRun, drawn: DrawnOrbits) -> dict[str, Errors
         at = 0
         for orbit in part:
             canonical, members = seen[at], slice(at + 1, at + 1 + len(drawn.members(orbit)))
-            found["rectified"][orbit] = _error(decoded[members], canonical)
-            found["input"][orbit] = _error(seen[members], canonical)
-            found["mean image"][orbit] = _error(seen[members].mean(axis=0, dtype=np.float64), canonical)
+            errors["rectified"][orbit] = _error(decoded[members], canonical)
+            errors["input"][orbit] = _error(seen[members], canonical)
+            errors["mean image"][orbit] = _error(seen[members].mean(axis=0, dtype=np.float64), canonical)
             at = members.stop
-    return found
+    return errors
 
 
 def _error(images: npt.NDArray[Any], canonical: Reals) -> float:
@@ -79,8 +79,8 @@ class Rectification(nn.Module):
         rectify: Callable[[Mapping[str, Any]], Any] = self.method.rectify  # type: ignore[assignment]  # not a Tensor
         given = rectify(batch)
         if not isinstance(given, Tensor) or given.shape != seen.shape:
-            what = tuple(given.shape) if isinstance(given, Tensor) else f"a {type(given).__name__}"
-            raise SetsupError(f"{who} gave {what} for images {tuple(seen.shape)}: it gives an image of their size each")
+            form = tuple(given.shape) if isinstance(given, Tensor) else f"a {type(given).__name__}"
+            raise SetsupError(f"{who} gave {form} for images {tuple(seen.shape)}: it gives an image of their size each")
         for name, images in (("the images that it reads", seen), (f"what {who} gives", given)):
             low, high = images.amin().item(), images.amax().item()
             if not -1e-4 <= low <= high <= 1 + 1e-4:

@@ -72,10 +72,10 @@ class Sample:
     ) -> dict[str, Any]:
         """Results by factor, each a part; those that are not kept are computed one by one, or together."""
         settings = {**self.about, **settings}
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for some in [list(factors)] if together else [[factor] for factor in factors]:
-            found |= self.trained.parts(name, settings, some, compute)
-        return found
+            results |= self.trained.parts(name, settings, some, compute)
+        return results
 
 
 def draw_sample(

@@ -76,17 +76,17 @@ class Disentanglement:
 
         @cache
         def codes() -> npt.NDArray[np.float64]:
-            found = sample.embedded.astype(np.float64)
+            embedded = sample.embedded.astype(np.float64)
             if self.components is None:
-                return found
-            return evaluation.principal_components(found, self.components).project(found)
+                return embedded
+            return evaluation.principal_components(embedded, self.components).project(embedded)
 
         def dci() -> dict[str, float]:
-            found = evaluation.dci(codes(), levels, learner=self.dci_learner, seed=trained.seed)
+            dci_scores = evaluation.dci(codes(), levels, learner=self.dci_learner, seed=trained.seed)
             return {
-                "disentanglement": found.disentanglement,
-                "completeness": found.completeness,
-                "informativeness": found.informativeness,
+                "disentanglement": dci_scores.disentanglement,
+                "completeness": dci_scores.completeness,
+                "informativeness": dci_scores.informativeness,
             }
 
         scores: dict[str, tuple[Mapping[str, Any], Callable[[], Any]]] = {
@@ -150,7 +150,7 @@ class Retrieval:
             return evaluation.nearest(sample.embedded, sample.embedded, self.k, metric=self.metric, own=own)[0]
 
         def compute(factors: Sequence[str]) -> dict[str, Any]:
-            found = {}
+            results = {}
             for name in factors:
                 codes = sample.columns[name]
                 right, known = evaluation.matches(codes[:, None], codes[:, None], neighbours())[..., 0], codes >= 0
@@ -158,13 +158,13 @@ class Retrieval:
                 ranked = evaluation.mean_average_precision(
                     embedded, embedded, codes, codes, metric=self.metric, own=own
                 )
-                found[name] = {
+                results[name] = {
                     "precision": evaluation.precision(right, known).value,
                     "average precision": ranked.value,
                     "chance": float(of_level @ (of_level - 1)) / (known.sum() * (len(codes) - 1)),
                 }
-            return found
+            return results
 
-        found = sample.parts("retrieval", {"k": self.k, "metric": self.metric}, self.factors, compute)
+        results = sample.parts("retrieval", {"k": self.k, "metric": self.metric}, self.factors, compute)
         kinds = ("precision", "average precision", "chance")
-        return Measured(values={f"{kind}: {name}": found[name][kind] for kind in kinds for name in self.factors})
+        return Measured(values={f"{kind}: {name}": results[name][kind] for kind in kinds for name in self.factors})

@@ -88,15 +88,15 @@ def optimise(
     groups = _as_groups(parameters)
     optimisers = [group.optimiser or optimiser for group in groups]
     schedules = [group.schedule or schedule or Constant() for group in groups]
-    if other := next((type(one).__name__ for one in optimisers if type(one) is not type(optimiser)), None):
+    if other := next((type(own).__name__ for own in optimisers if type(own) is not type(optimiser)), None):
         raise SetsupError(
             f"a parameter group of {type(optimiser).__name__} cannot have a {other}: give all groups the same class, "
             "or the method several optimisers"
         )
     built = optimiser.build(
-        [{"params": list(group.parameters), **one.options()} for group, one in zip(groups, optimisers, strict=True)]
+        [{"params": list(group.parameters), **own.options()} for group, own in zip(groups, optimisers, strict=True)]
     )
-    if all(isinstance(one, Constant) for one in schedules):
+    if all(isinstance(schedule, Constant) for schedule in schedules):
         return {"optimizer": built}
     total = _need_total(schedules, steps)
     return {
@@ -107,16 +107,16 @@ def optimise(
 
 def _as_groups(parameters: "Iterable[Parameter] | Iterable[ParameterGroup]") -> list[ParameterGroup]:
     listed: list[Any] = list(parameters)
-    if not any(isinstance(one, ParameterGroup) for one in listed):
+    if not any(isinstance(item, ParameterGroup) for item in listed):
         return [ParameterGroup(listed)]
-    if not all(isinstance(one, ParameterGroup) for one in listed):
+    if not all(isinstance(item, ParameterGroup) for item in listed):
         raise SetsupError("some parameters are in a ParameterGroup and some are not: put all of them into groups")
     return listed
 
 
 def _need_total(schedules: "list[Schedule]", steps: float | None) -> int:
     """The total number of steps; 0 where no schedule needs it."""
-    needy = next((type(one).__name__ for one in schedules if one.needs_total), None)
+    needy = next((type(candidate).__name__ for candidate in schedules if candidate.needs_total), None)
     if steps is not None and 1 <= steps < float("inf"):
         return int(steps)
     if needy is not None:

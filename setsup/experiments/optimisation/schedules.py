@@ -93,7 +93,7 @@ class StepDecay:
 
     def scale_at(self, step: int, total: int) -> float:
         """The factor to the power of the decays so far."""
-        decays = sum(step >= one for one in self.at) if self.every is None else step // self.every
+        decays = sum(step >= boundary for boundary in self.at) if self.every is None else step // self.every
         return float(self.factor**decays)
 
     def momentum_at(self, step: int, total: int) -> float | None:
@@ -196,7 +196,7 @@ class OneCycle:
         """Check them."""
         check(self, asdict(self))
         _need_shares(type(self).__name__, self.warmup, self.start, self.end)
-        if len(self.momentum) not in (0, 2) or not all(0 <= one < 1 for one in self.momentum):
+        if len(self.momentum) not in (0, 2) or not all(0 <= bound < 1 for bound in self.momentum):
             raise SetsupError(f"the momentum of OneCycle is two numbers from 0 to below 1, or (), not {self.momentum}")
 
     @property

@@ -35,8 +35,8 @@ def boxes(samples: Mapping[str, Sequence[float]], *, unit: str = "", title: str 
         boxprops={"edgecolor": INK, "linewidth": 0.9},
         flierprops={"marker": "o", "markersize": 3.5, "markerfacecolor": INK, "markeredgewidth": 0},
     )
-    for place, box in enumerate(drawn_boxes["boxes"]):
-        box.set_facecolor(DISTINCT[place % len(DISTINCT)])
+    for position, box in enumerate(drawn_boxes["boxes"]):
+        box.set_facecolor(DISTINCT[position % len(DISTINCT)])
     axes.set_xlim(-0.6, len(known) - 0.4)
     axes.set_xticks(list(places), ["\n".join(map(letters, label.split("\n"))) for label in known])
     axes.tick_params(axis="x", length=0, labelcolor=INK, labelsize=LABEL)

@@ -13,13 +13,13 @@ __all__ = ["compare"]
 
 def compare(resplits: Resplits, lines: Sequence[Line]) -> list[Compared]:
     """Compare comparable lines over their re-splits: those of the published setting, then of each substitute."""
-    found = []
+    compared = []
     for differs in dict.fromkeys(line.differs for line in lines if line.comparable):
         own = {line.row.label: line for line in lines if line.differs == differs and resplits.key in line.curves}
         accuracies = {label: list(line.curves[resplits.key][1]) for label, line in own.items()}
         if accuracies:
             tests, without = _test(resplits.reference, accuracies)
-            found.append(
+            compared.append(
                 Compared(
                     resplits=resplits,
                     on=", ".join(differs),
@@ -29,7 +29,7 @@ def compare(resplits: Resplits, lines: Sequence[Line]) -> list[Compared]:
                     without=without,
                 )
             )
-    return found
+    return compared
 
 
 def _test(reference: str, accuracies: Mapping[str, list[float]]) -> tuple[dict[str, PairedTest], str]:

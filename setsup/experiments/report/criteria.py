@@ -40,8 +40,8 @@ def within(
         rows = {row: {key: means[row][key].mean for key in keys} for row in means if has(means, row, keys)}
         if not rows:
             return None, "needs a full run"
-        found = (f"{row}: {', '.join(map(words, held, held.values()))}" for row, held in rows.items())
-        return all(least <= value <= most for held in rows.values() for value in held.values()), "; ".join(found)
+        sentences = (f"{row}: {', '.join(map(words, held, held.values()))}" for row, held in rows.items())
+        return all(least <= value <= most for held in rows.values() for value in held.values()), "; ".join(sentences)
 
     return test
 
@@ -64,8 +64,8 @@ def rises(keys: Sequence[str], first: str, second: str, *, label: Callable[[str]
         if not has(means, first, keys) or not has(means, second, keys):
             return None, f"needs full runs of {first} and {second}"
         pairs = {key: (means[first][key].mean, means[second][key].mean) for key in keys}
-        words = "; ".join(word(key, *pair) for key, pair in pairs.items())
-        return all(before < after for before, after in pairs.values()), f"from {first} to {second}: {words}"
+        changes = "; ".join(word(key, *pair) for key, pair in pairs.items())
+        return all(before < after for before, after in pairs.values()), f"from {first} to {second}: {changes}"
 
     return test
 
@@ -144,8 +144,8 @@ def compare(comparisons: Iterable[Comparison], *, needs: str) -> Criterion:
         run = {comparison: change for comparison, change in changes.items() if change is not None}
         if not run:
             return None, f"needs {needs}"
-        words = "; ".join(comparison.words(means, change) for comparison, change in run.items())
-        return all(comparison.holds(change) for comparison, change in run.items()), words
+        sentences = "; ".join(comparison.words(means, change) for comparison, change in run.items())
+        return all(comparison.holds(change) for comparison, change in run.items()), sentences
 
     return test
 
@@ -167,8 +167,8 @@ def highest(row: str, key: str, *, least: int, needs: str) -> Criterion:
         if row not in values or len(values) < least:
             return None, f"needs {needs}"
         best = max(values, key=lambda label: values[label].mean)
-        words = f"{row} {values[row].words(3)}, best {best} {values[best].words(3)}"
-        return values[row].mean == values[best].mean, words
+        sentence = f"{row} {values[row].words(3)}, best {best} {values[best].words(3)}"
+        return values[row].mean == values[best].mean, sentence
 
     return test
 

@@ -71,7 +71,7 @@ def fill(
 ) -> FilledReport:
     """Fill a report with results."""
     collected = sorted(results, key=lambda result: (len(result.changed) > 0, len(result.differs), result.seed))
-    said = list(notes)
+    all_notes = list(notes)
     lines: list[Line] = []
     shown: set[Path] = set()
     for row in report.rows:
@@ -82,7 +82,7 @@ def fill(
         if not any(not group[0].changed and not group[0].substitute for group in groups.values()):
             lines.append(Line(row=row))
         for group in groups.values():
-            lines.append(_summarise(report, row, _one_per_seed(group, said), shown))
+            lines.append(_summarise(report, row, _one_per_seed(group, all_notes), shown))
             shown |= {path for _, path in lines[-1].pictures}
     keys = dict.fromkeys(key for line in lines for key in line.values)
     return FilledReport(
@@ -92,7 +92,7 @@ def fill(
         seeds,
         tuple(_test(claim, lines, seeds) for claim in report.claims),
         {line.row.label: f"setsup train {line.row.preset}" for line in lines if not line.run},
-        tuple(dict.fromkeys(said)),
+        tuple(dict.fromkeys(all_notes)),
         () if report.resplits is None else tuple(compare(report.resplits, lines)),
     )
 
@@ -123,7 +123,7 @@ def _summarise(report: Report, row: Row, group: Sequence[Result], shown: set[Pat
         precision=first.precision,
         seeds=tuple(result.seed for result in measured),
         folders=tuple(result.folder for result in measured),
-        values={key: _spread(found) for key, found in values.items()},
+        values={key: _spread(numbers) for key, numbers in values.items()},
         curves=_average_curves(row, measured),
         pictures=tuple((result.seed, path) for result in measured for path in result.pictures if path not in shown),
         needs=tuple(command for result in group for command in result.needs),
@@ -135,19 +135,19 @@ def _select_values(report: Report, row: Row, result: Result) -> dict[str, float]
     own = {key.removeprefix(row.part): value for key, value in result.values.items() if key.startswith(row.part)}
     if not report.columns:
         return own
-    found = {column.key: own[column.key] for column in report.columns if column.at is None and column.key in own}
+    selected = {column.key: own[column.key] for column in report.columns if column.at is None and column.key in own}
     for column in report.columns:
         curve = result.curves.get(row.part + column.key)
         if column.at is not None and curve is not None:
             at, (x, y) = column.at * row.scale, curve
             if 0 < min(x) <= at <= max(x):
-                found[column.key] = float(np.interp(math.log(at), np.log(x), y))
-    return found
+                selected[column.key] = float(np.interp(math.log(at), np.log(x), y))
+    return selected
 
 
 def _average_curves(row: Row, measured: Sequence[Result]) -> dict[str, Curve]:
     names = dict.fromkeys(name for result in measured for name in result.curves if name.startswith(row.part))
-    found: dict[str, Curve] = {}
+    averages: dict[str, Curve] = {}
     for name in names:
         having = [result for result in measured if name in result.curves]
         x = list(having[0].curves[name][0])
@@ -158,12 +158,12 @@ def _average_curves(row: Row, measured: Sequence[Result]) -> dict[str, Curve]:
                     f"settings agree: measure both again with `setsup eval`"
                 )
         spreads = [_spread(heights) for heights in zip(*(result.curves[name][1] for result in having), strict=True)]
-        found[name.removeprefix(row.part)] = (
-            [place / row.scale for place in x],
+        averages[name.removeprefix(row.part)] = (
+            [position / row.scale for position in x],
             [spread.mean for spread in spreads],
             [spread.sd or 0.0 for spread in spreads] if len(having) > 1 else None,
         )
-    return found
+    return averages
 
 
 def _spread(values: Sequence[float]) -> Spread:
@@ -185,19 +185,19 @@ def _test(claim: Claim, lines: Sequence[Line], seeds: Mapping[str, int]) -> Verd
             label: {key: spread for key, spread in line.values.items() if math.isfinite(spread.mean)}
             for label, line in used.items()
         }
-        holds, found = claim.criterion(means)
+        holds, measured = claim.criterion(means)
         if holds is not None:
-            return Verdict(claim, holds, found, _describe(used.values(), substitute, seeds))
-        missing = missing or found
+            return Verdict(claim, holds, measured, _describe(used.values(), substitute, seeds))
+        missing = missing or measured
     return Verdict(claim, None, missing, "")
 
 
 def _describe(used: Iterable[Line], substitute: bool, seeds: Mapping[str, int]) -> str:
     """How runs differ from the paper's setting, in words."""
     lines = list(used)
-    words = ["on the substitute dataset"] if substitute else []
-    words += sorted({line.precision for line in lines if line.precision != "float32"})
+    notes = ["on the substitute dataset"] if substitute else []
+    notes += sorted({line.precision for line in lines if line.precision != "float32"})
     least, asked = min((len(line.seeds), seeds.get(line.row.preset, 1)) for line in lines)
     if least < asked:
-        words.append(f"{least} of {asked} seeds")
-    return ", ".join(words)
+        notes.append(f"{least} of {asked} seeds")
+    return ", ".join(notes)

@@ -181,8 +181,8 @@ class FilledReport:
             "preset": row.preset,
             "seeds": self.seeds.get(row.preset),
             "references": {
-                who: {key: value for (label, key), value in said.items() if label == row.label}
-                for who, said in references
+                who: {key: value for (label, key), value in by_cell.items() if label == row.label}
+                for who, by_cell in references
             },
             "lines": [line.to_dict() for line in self.lines if line.row is row and line.run],
             "command": self.commands.get(row.label),

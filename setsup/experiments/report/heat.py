@@ -25,15 +25,15 @@ def find_cells(filled: FilledReport) -> dict[str, Cells]:
     stands before others.
     """
     heat_map = filled.report.heat
-    found: dict[str, Cells] = {}
+    cells: dict[str, Cells] = {}
     if heat_map is None:
-        return found
+        return cells
     for line in filled.lines:
         if heat_map.curve in line.curves and heat_map.key in line.values and all(map(_of_data, line.differs)):
             x, mean, _ = line.curves[heat_map.curve]
             row = dict(zip(x, mean, strict=True))
-            found.setdefault(line.row.label, {}).setdefault(line.values[heat_map.key].mean, row)
-    return found
+            cells.setdefault(line.row.label, {}).setdefault(line.values[heat_map.key].mean, row)
+    return cells
 
 
 def _of_data(difference: str) -> bool:
@@ -52,7 +52,7 @@ def heat(
 
     Colours run from the lower to the upper limit, so that maps with the same limits may be compared.
     """
-    rows, columns = sorted(values), sorted({place for row in values.values() for place in row})
+    rows, columns = sorted(values), sorted({position for row in values.values() for position in row})
     cells = np.array([[values[row].get(column, np.nan) for column in columns] for row in rows])
     low, high = limits if limits[0] < limits[1] else (limits[0] - 0.5, limits[1] + 0.5)
     figure = canvas(max(4.6, _CELL * len(columns) + 1.3), max(2.2, _CELL * len(rows) + 1.3), title)
@@ -75,6 +75,6 @@ def heat(
             color="white" if dark[row, column] else INK,
         )
     for axis, places in ((axes.xaxis, columns), (axes.yaxis, rows)):
-        axis.set_ticks(range(len(places)), [letters(f"{place:,g}") for place in places])
+        axis.set_ticks(range(len(places)), [letters(f"{position:,g}") for position in places])
     axes.tick_params(length=0, labelcolor=INK, labelsize=LABEL - 1)
     return drawn(figure)

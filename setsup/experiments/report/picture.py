@@ -101,11 +101,13 @@ def _cited(filled: FilledReport) -> Iterator[str]:
     """Numbers that the paper took from others, a line for each method."""
     yield f"{CITED}:"
     names = {column.key: column.name for column in filled.columns}
-    for label, said in filled.report.cited.items():
-        words = (
-            f"{name} {reference_words(said[key], filled.report.digits)}" for key, name in names.items() if key in said
+    for label, values in filled.report.cited.items():
+        listed = (
+            f"{name} {reference_words(values[key], filled.report.digits)}"
+            for key, name in names.items()
+            if key in values
         )
-        yield f"{label}: {', '.join(words)}"
+        yield f"{label}: {', '.join(listed)}"
 
 
 def _bar_charts(filled: FilledReport) -> list[Image.Image]:
@@ -146,35 +148,35 @@ def _bar_charts(filled: FilledReport) -> list[Image.Image]:
 def _parts(filled: FilledReport) -> Mapping[tuple[str, str], list[Column]]:
     """Columns by chart: those of an evaluation and a unit; values of curves are in the charts of these."""
     several = len(filled.report.evaluations) > 1
-    found: dict[tuple[str, str], list[Column]] = {}
+    parts: dict[tuple[str, str], list[Column]] = {}
     for column in filled.columns:
         if column.at is None and (filled.report.heat is None or column.key != filled.report.heat.key):
             title = column.key.partition(": ")[0] if several else ""
-            found.setdefault((title, column.unit or filled.report.unit), []).append(column)
-    return found
+            parts.setdefault((title, column.unit or filled.report.unit), []).append(column)
+    return parts
 
 
 def _references(
     filled: FilledReport, named: Mapping[str, str], columns: Sequence[Column], labels: set[str]
 ) -> dict[str, dict[str, dict[str, tuple[float, float | None]]]]:
     """Numbers to compare with by source, series and label; those in words are in the table only."""
-    found: dict[str, dict[str, dict[str, tuple[float, float | None]]]] = {}
-    for who, said in filled.report.references.items():
+    numbers_by_source: dict[str, dict[str, dict[str, tuple[float, float | None]]]] = {}
+    for who, values in filled.report.references.items():
         for row, series in named.items():
             numbers = {
                 column.name: value if isinstance(value, tuple) else (float(value), None)
                 for column in columns
-                if column.name in labels and not isinstance(value := said.get((row, column.key), ""), str)
+                if column.name in labels and not isinstance(value := values.get((row, column.key), ""), str)
             }
             if numbers:
-                found.setdefault(who, {})[series] = numbers
-    return found
+                numbers_by_source.setdefault(who, {})[series] = numbers
+    return numbers_by_source
 
 
 def _seeds(lines: Sequence[Line], filled: FilledReport) -> str:
     counts = {(len(line.seeds), filled.seeds.get(line.row.preset, 1)) for line in lines if line.seeds}
-    words = {f"{found} of {asked} seeds" for found, asked in counts}
-    return words.pop() if len(words) == 1 else ""
+    counted = {f"{measured} of {asked} seeds" for measured, asked in counts}
+    return counted.pop() if len(counted) == 1 else ""
 
 
 def _box_charts(filled: FilledReport) -> list[Image.Image]:
@@ -190,7 +192,7 @@ def _box_charts(filled: FilledReport) -> list[Image.Image]:
             label: f"{label}{compared.stars.get(label, '')}\nn = {compared.seeds[label]}"
             for label in compared.accuracies
         }
-        samples = {names[label]: found for label, found in compared.accuracies.items()}
+        samples = {names[label]: accuracies for label, accuracies in compared.accuracies.items()}
         charts.append(boxes(samples, unit=unit, title=", ".join(filter(None, heads))))
     return charts
 
@@ -215,21 +217,21 @@ def _curve_charts(filled: FilledReport) -> list[Image.Image]:
     if report.resplits is not None:
         return []  # numbers of re-splits have no order
     if report.charts:
-        return [chart for one in report.charts for chart in _compared_curves(filled, one)]
+        return [chart for compared in report.charts for chart in _compared_curves(filled, compared)]
     labels = {column.key: column.name for column in filled.columns}
     ceilings = {column.name: column.ceiling for column in filled.columns if column.ceiling is not None}
     charts = []
     for line in filled.lines:
-        found, bands = _known_curves({labels.get(key, key): curve for key, curve in line.curves.items()}, report.log_x)
-        if found:
+        known, bands = _known_curves({labels.get(key, key): curve for key, curve in line.curves.items()}, report.log_x)
+        if known:
             charts.append(
                 curves(
-                    found,
+                    known,
                     log_x=report.log_x,
                     x_label=report.x_label,
                     y_label=report.y_label or report.unit,
                     bands=bands,
-                    references={name: ceiling for name, ceiling in ceilings.items() if name in found},
+                    references={name: ceiling for name, ceiling in ceilings.items() if name in known},
                     title=", ".join(filter(None, [line.row.label, _seeds([line], filled), *line.differs])),
                 )
             )
@@ -244,12 +246,12 @@ def _compared_curves(filled: FilledReport, chart: Chart) -> list[Image.Image]:
         counted = _seeds(lines, filled)
         names = [line.row.label if counted else f"{line.row.label}, n = {len(line.seeds)}" for line in lines]
         of_lines = {name: line.curves[chart.curve] for name, line in zip(names, lines, strict=True)}
-        found, bands = _known_curves(of_lines, chart.log_x)
-        if found:
+        known, bands = _known_curves(of_lines, chart.log_x)
+        if known:
             title = ", ".join(filter(None, [chart.label, counted, *differs]))
             charts.append(
                 curves(
-                    found,
+                    known,
                     log_x=chart.log_x,
                     x_label=chart.x_label,
                     y_label=chart.label,
@@ -264,17 +266,17 @@ def _known_curves(
     given: Mapping[str, Curve], log_x: bool
 ) -> tuple[dict[str, tuple[list[float], list[float]]], dict[str, tuple[list[float], list[float]]]]:
     """Curves where their heights are known, and their bands of one standard deviation."""
-    found, bands = {}, {}
+    shown, bands = {}, {}
     for name, (x, mean, sd) in given.items():
-        known = [place for place, height in enumerate(mean) if math.isfinite(height)]
+        known = [index for index, height in enumerate(mean) if math.isfinite(height)]
         if log_x:
-            known = [place for place in known if x[place] > 0]
+            known = [index for index in known if x[index] > 0]
         if known:
-            found[name] = ([x[place] for place in known], [mean[place] for place in known])
+            shown[name] = ([x[index] for index in known], [mean[index] for index in known])
         if known and sd is not None:
-            low = [mean[place] - sd[place] for place in known]
-            bands[name] = (low, [mean[place] + sd[place] for place in known])
-    return found, bands
+            low = [mean[index] - sd[index] for index in known]
+            bands[name] = (low, [mean[index] + sd[index] for index in known])
+    return shown, bands
 
 
 def _pictures(line: Line, many: bool) -> list[Image.Image]:
@@ -294,8 +296,8 @@ def _tiles(line: Line, many: bool) -> list[Image.Image]:
             raise DataError(f"{path} cannot be read ({error}): make it again with `setsup eval`") from error
         if shown.width > _PART:
             shown = shown.resize((_PART, round(shown.height * _PART / shown.width)), Image.Resampling.LANCZOS)
-        words = [line.row.label] if many else []
-        caption = _lines(", ".join([*words, f"seed {seed}", path.stem, *line.differs]), _TEXTS, max(shown.width, 400))
+        named = [line.row.label] if many else []
+        caption = _lines(", ".join([*named, f"seed {seed}", path.stem, *line.differs]), _TEXTS, max(shown.width, 400))
         tile = Image.new("RGB", (max(shown.width, caption.width), shown.height + caption.height), "white")
         tile.paste(caption, (0, 0))
         tile.paste(shown, (0, caption.height))
@@ -306,18 +308,18 @@ def _tiles(line: Line, many: bool) -> list[Image.Image]:
 def _side_by_side(images: Sequence[Image.Image]) -> list[Image.Image]:
     rows: list[list[Image.Image]] = []
     for image in images:
-        if rows and sum(one.width + _GAP for one in rows[-1]) + image.width <= _WIDTH:
+        if rows and sum(other.width + _GAP for other in rows[-1]) + image.width <= _WIDTH:
             rows[-1].append(image)
         else:
             rows.append([image])
     sheets = []
     for row in rows:
-        width = sum(one.width + _GAP for one in row) - _GAP
-        sheets.append(Image.new("RGB", (width, max(one.height for one in row)), "white"))
+        width = sum(image.width + _GAP for image in row) - _GAP
+        sheets.append(Image.new("RGB", (width, max(image.height for image in row)), "white"))
         left = 0
-        for one in row:
-            sheets[-1].paste(one, (left, 0))
-            left += one.width + _GAP
+        for image in row:
+            sheets[-1].paste(image, (left, 0))
+            left += image.width + _GAP
     return sheets
 
 

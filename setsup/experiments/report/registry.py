@@ -24,7 +24,7 @@ from setsup.experiments.report.filled import FilledReport
 from setsup.experiments.report.results import OpenedRun, open_runs, own_file, select_results
 from setsup.experiments.runs.run import Run
 
-__all__ = ["find_report", "measured_reports", "report_on", "reports", "reports_of"]
+__all__ = ["fill_reports", "find_report", "measured_reports", "report_on", "reports"]
 
 
 def reports() -> dict[str, Report]:
@@ -36,11 +36,11 @@ def reports() -> dict[str, Report]:
     'nats'
 
     """
-    found: dict[str, Report] = {}
+    by_name: dict[str, Report] = {}
     for module, where in experiment_modules():
         for report in _check_reports(module, where):
-            found.setdefault(report.name, report)
-    return found
+            by_name.setdefault(report.name, report)
+    return by_name
 
 
 def find_report(name: str, runs: Iterable[Path | str] = ()) -> Report:
@@ -75,7 +75,7 @@ def find_report(name: str, runs: Iterable[Path | str] = ()) -> Report:
         if named not in known and named not in presets():
             if (own := own_file(name, runs)) is not None:
                 return find_report(f"{own}:{name}")
-            begun = [one for one in (known, presets()) if any(name.startswith(named) for name in one)]
+            begun = [names for names in (known, presets()) if any(name.startswith(named) for name in names)]
             sought = [name for name in begun[0] if name.startswith(named)] if begun else sorted({*known, *presets()})
             close = did_you_mean(named, sought)
             raise SetsupError(
@@ -119,7 +119,7 @@ def report_on(report: Report, folders: Iterable[Path | str] = ()) -> FilledRepor
 
     """
     check_arguments(report_on, locals(), DataError)
-    known = _presets_of(report)
+    known = _find_presets(report)
     return _fill_from(report, known, open_runs(folders, known))
 
 
@@ -151,31 +151,31 @@ def measured_reports(folders: Iterable[Path | str]) -> list[FilledReport]:
     """
     check_arguments(measured_reports, locals(), DataError)
     listed = reports()
-    known = {name: _presets_of(report) for name, report in listed.items()}
-    runs = open_runs(folders, {name: one for some in known.values() for name, one in some.items()})
+    known = {name: _find_presets(report) for name, report in listed.items()}
+    runs = open_runs(folders, {name: preset for some in known.values() for name, preset in some.items()})
     filled = (_fill_from(report, known[name], runs) for name, report in listed.items())
-    return [one for one in filled if one.measured]
+    return [report for report in filled if report.measured]
 
 
-def reports_of(runs: Sequence[Run]) -> list[FilledReport]:
+def fill_reports(runs: Sequence[Run]) -> list[FilledReport]:
     """Reports that presets of some runs are rows of, filled with these runs alone; else one of all their values.
 
     Of a preset in several reports, those that have a value of it are given, or the first where none is measured.
     """
     opened = [OpenedRun(run.folder, run.preset.name, run) for run in runs]
     own = {run.preset.name: run.preset for run in runs}
-    found: dict[str, FilledReport] = {}
+    by_name: dict[str, FilledReport] = {}
     for name, preset in own.items():
         rows_of = [report for report in reports().values() if any(row.preset == name for row in report.rows)]
-        filled = [_fill_from(report, _presets_of(report), opened) for report in rows_of]
+        filled = [_fill_from(report, _find_presets(report), opened) for report in rows_of]
         if not rows_of:
             filled = [_fill_from(_default_report(name, preset), {name: preset}, opened)]
-        for one in [one for one in filled if one.measured] or filled[:1]:
-            found[one.report.name] = one
-    return list(found.values())
+        for kept in [kept for kept in filled if kept.measured] or filled[:1]:
+            by_name[kept.report.name] = kept
+    return list(by_name.values())
 
 
-def _presets_of(report: Report) -> dict[str, Preset]:
+def _find_presets(report: Report) -> dict[str, Preset]:
     """By the names in the rows of a report."""
     return {row.preset: find_preset(row.preset) for row in report.rows}
 
@@ -205,8 +205,8 @@ def _default_report(name: str, preset: Preset) -> Report:
 
 
 def _check_reports(module: object, where: str) -> list[Report]:
-    found = getattr(module, "REPORTS", ())
-    listed = list(found) if isinstance(found, Iterable) else [found]
+    offered = getattr(module, "REPORTS", ())
+    listed = list(offered) if isinstance(offered, Iterable) else [offered]
     if not all(isinstance(report, Report) for report in listed):
         raise SetsupError(f"REPORTS of {where} must be a sequence of setsup.experiments.Report")
     return listed

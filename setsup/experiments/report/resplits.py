@@ -68,11 +68,11 @@ class Compared:
             f"paired t-tests{on}: {self.resplits.key}, each method less {reference} over {count:,} re-splits, means "
             f"over seeds; p times {len(self.tests)} (Bonferroni), * below {LEVEL}"
         )
-        found = []
+        comparisons = []
         for label, test in self.tests.items():
             numbers = f"{test.difference:+.3f}, t = {test.t:.2f}, p {_p(test.corrected)}".replace("-", "−")
-            found.append(f"{label}: {numbers}{' *' if test.significant else ''}")
-        return [head, *found, CAVEAT]
+            comparisons.append(f"{label}: {numbers}{' *' if test.significant else ''}")
+        return [head, *comparisons, CAVEAT]
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON; an infinite t is null."""
@@ -90,7 +90,7 @@ class Compared:
             "key": self.resplits.key,
             "on": self.on or None,
             "reference": self.resplits.reference or None,
-            "accuracies": {label: list(found) for label, found in self.accuracies.items()},
+            "accuracies": {label: list(shares) for label, shares in self.accuracies.items()},
             "seeds": dict(self.seeds),
             "tests": tests,
             "without": self.without or None,

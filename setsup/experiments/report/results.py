@@ -39,18 +39,18 @@ class OpenedRun:
 def open_runs(folders: Iterable[Path | str], presets: Mapping[str, Preset]) -> list[OpenedRun]:
     """Open all runs in some folders; of presets in files of the user's own, those of the presets that are given."""
     given = {preset.name: preset for preset in presets.values()}
-    found = []
+    opened = []
     for folder in _run_folders(folders):
         name = ""
         try:
-            name, own = _name_of(folder)
+            name, own = _read_name(folder)
             preset = given.get(name)
             if own and (preset is None or preset.digest is None):  # no file is run for the report of others
                 raise SetsupError(f"it is a run of a preset {name!r} in a file of your own: name that file")
-            found.append(OpenedRun(folder, name, open_run(folder, preset)))
+            opened.append(OpenedRun(folder, name, open_run(folder, preset)))
         except SetsupError as error:
-            found.append(OpenedRun(folder, name, error))
-    return found
+            opened.append(OpenedRun(folder, name, error))
+    return opened
 
 
 def own_file(name: str, folders: Iterable[Path | str]) -> str | None:
@@ -58,7 +58,7 @@ def own_file(name: str, folders: Iterable[Path | str]) -> str | None:
 
     SetsupError where it is not there any more.
     """
-    runs = (folder for folder in _run_folders(folders) if _name_of(folder) == (name, True))
+    runs = (folder for folder in _run_folders(folders) if _read_name(folder) == (name, True))
     return next((open_run(folder).preset.file for folder in runs), None)
 
 
@@ -95,27 +95,29 @@ def select_results(
 def _trains_the_same(run: Run, preset: Preset) -> bool:
     """Whether a run is one of a preset; what most others differ in is compared first, since all of it takes long."""
     preset, own = smoke(preset) if run.preset.shrunk else preset, run.preset
-    quick = [(one.steps, type(one.method), one.data and one.data.name) for one in (preset, own)]
+    quick = [
+        (candidate.steps, type(candidate.method), candidate.data and candidate.data.name) for candidate in (preset, own)
+    ]
     return quick[0] == quick[1] and not run.difference(preset)
 
 
 def _run_folders(folders: Iterable[Path | str]) -> Iterator[Path]:
-    found: dict[Path, Path] = {}
+    by_path: dict[Path, Path] = {}
     for given in folders:
         folder = check_path(given, "each of the folders", DataError)
         if not folder.is_dir():
             raise DataError(f"there is no folder {folder}: name a run folder, or one with runs below it")
         for file in sorted(folder.glob("**/run.json")):
-            found.setdefault(file.parent.resolve(), file.parent)
-    yield from found.values()
+            by_path.setdefault(file.parent.resolve(), file.parent)
+    yield from by_path.values()
 
 
-def _name_of(folder: Path) -> tuple[str, bool]:
+def _read_name(folder: Path) -> tuple[str, bool]:
     """Name of a run's preset, and whether that is in a file of the user's own."""
     need_regular(folder / "run.json")
     try:
-        found = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        return str(found["preset"]), not {DIGEST, FILE}.isdisjoint(found)
+        description = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        return str(description["preset"]), not {DIGEST, FILE}.isdisjoint(description)
     except (OSError, ValueError, KeyError, TypeError):
         return "", False  # opening the run says what is wrong with it
 
@@ -203,8 +205,8 @@ def _entry(run: Run, name: str, entry: Any) -> dict[str, Any]:
     if not known:
         file = run.folder / EVALUATION
         raise DataError(f"{name!r} in {file} is no evaluation: remove it, and measure again with `setsup eval`")
-    found: dict[str, Any] = entry
-    return found
+    result: dict[str, Any] = entry
+    return result
 
 
 def _numbers(values: Any) -> bool:
@@ -220,5 +222,5 @@ def _is_curve(curve: Any) -> bool:
     if not isinstance(curve, list) or len(curve) != 2 or not all(isinstance(axis, list) and axis for axis in curve):
         return False
     x, y = curve
-    known = all(isinstance(place, int | float) for place in x) and all(isinstance(at, int | float | None) for at in y)
+    known = all(isinstance(number, int | float) for number in x) and all(isinstance(at, int | float | None) for at in y)
     return known and len(x) == len(y)

@@ -63,20 +63,20 @@ def open_checkpoint(folder: Path, *, checked: bool = False) -> tuple[Path, dict[
         return folder / CHECKPOINT, _read(folder / CHECKPOINT, checked or (folder / PREVIOUS).exists())
     except DataError as error:
         try:
-            found = _read(folder / PREVIOUS, checked=True)
+            checkpoint = _read(folder / PREVIOUS, checked=True)
         except DataError:
             raise error from error.__cause__
         if checked:
             reason = str(error).removesuffix(f": {_ADVICE}")
-            _LOG.warning("%s; %s, of step %d, takes its place", reason, folder / PREVIOUS, trained_steps(found))
-        return folder / PREVIOUS, found
+            _LOG.warning("%s; %s, of step %d, takes its place", reason, folder / PREVIOUS, trained_steps(checkpoint))
+        return folder / PREVIOUS, checkpoint
 
 
 def open_kept(folder: Path, name: str, *, checked: bool = False) -> tuple[Path, dict[str, Any]]:
     """Open a kept checkpoint of a run folder by its name, such as ``best``: its path, and its content."""
     path = folder / f"{name}.ckpt"
     if not path.exists():
-        there = sorted(one.stem for one in folder.glob("*.ckpt") if _KEPT.fullmatch(one.stem))
+        there = sorted(file.stem for file in folder.glob("*.ckpt") if _KEPT.fullmatch(file.stem))
         listed = f"there are {', '.join(there)}" if there else "none was kept"
         raise DataError(
             f"{folder} has no checkpoint {name!r}: {listed}; `setsup train` keeps some with --keep-every N and "
@@ -89,9 +89,9 @@ def kept_name(name: str) -> str:
     """Name under which a checkpoint is kept: ``step-500`` is ``step-000500``, and ``last`` is none."""
     if name == "last":
         return ""
-    if (found := _KEPT.fullmatch(name)) is None:
+    if (match := _KEPT.fullmatch(name)) is None:
         raise SetsupError(f"a checkpoint is named last, best or step-N, such as step-500, not {name!r}")
-    return name if found[1] is None else step_name(int(found[1]))
+    return name if match[1] is None else step_name(int(match[1]))
 
 
 def step_name(step: int) -> str:
@@ -116,8 +116,8 @@ def keep_as(source: Path, name: str) -> None:
 def callback_state(checkpoint: dict[str, Any]) -> dict[str, Any]:
     """Seconds and images of training that a checkpoint has."""
     states = checkpoint["callbacks"]
-    found: dict[str, Any] = states.get(CALLBACK) or states[_FORMER]
-    return found
+    state: dict[str, Any] = states.get(CALLBACK) or states[_FORMER]
+    return state
 
 
 def trained_steps(checkpoint: dict[str, Any]) -> int:
@@ -150,7 +150,7 @@ def _read(path: Path, checked: bool) -> dict[str, Any]:
     import torch
 
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except FileNotFoundError:
         folder = path.parent
         raise DataError(f"{folder} has no checkpoint yet: run the command that started it again") from None
@@ -161,14 +161,14 @@ def _read(path: Path, checked: bool) -> dict[str, Any]:
         reason = str(error).partition("\n")[0].partition(". ")[0] or type(error).__name__  # torch's first sentence
         raise DataError(f"{path} is damaged ({reason}): {_ADVICE}") from error
     if (
-        not isinstance(found, dict)
-        or not found.keys() >= _PARTS
-        or not any(key in found["callbacks"] for key in (CALLBACK, _FORMER))
+        not isinstance(checkpoint, dict)
+        or not checkpoint.keys() >= _PARTS
+        or not any(key in checkpoint["callbacks"] for key in (CALLBACK, _FORMER))
     ):
         raise DataError(f"{path} is no checkpoint of a run: {_ADVICE}")
     if checked and (damaged := _damaged(path)) is not None:
         raise DataError(f"{path} is damaged ({damaged}): {_ADVICE}")
-    return found
+    return checkpoint
 
 
 def _damaged(path: Path) -> str | None:

@@ -85,24 +85,26 @@ def read_config(path: Path, name: str | None = None) -> TrainingFile:
     settings, config = fields.get("settings", _mapping), fields.get("config", _mapping)
     fields.done()
     try:
-        found = find_preset(name)
-        if found.name != title:
-            raise SetsupError(f"its preset is {title}, not {found.name}: a preset of your own has its path in `file`")
-        found = smoke(found) if shrink else found
-        preset = put(found, fit(found, unnest(settings or {})))
+        declared = find_preset(name)
+        if declared.name != title:
+            raise SetsupError(
+                f"its preset is {title}, not {declared.name}: a preset of your own has its path in `file`"
+            )
+        declared = smoke(declared) if shrink else declared
+        preset = put(declared, fit(declared, unnest(settings or {})))
     except SetsupError as error:
         raise DataError(f"{path}: {error}") from error
     return TrainingFile(
         path,
         name,
-        found,
+        declared,
         preset,
         bool(shrink),
         seeds,
         None if root is None else expanded(root),
         bool(substitute),
         config or {},
-        digest is not None and found.digest is not None and digest != found.digest,
+        digest is not None and declared.digest is not None and digest != declared.digest,
     )
 
 
@@ -135,7 +137,7 @@ def _text(value: Any) -> str:
 
 def _seeds(value: Any) -> tuple[int, ...]:
     listed = value if isinstance(value, list) else [value]
-    if not listed or not all(type(one) is int for one in listed):
+    if not listed or not all(type(seed) is int for seed in listed):
         raise ValueError("a list of integers")
     return tuple(listed)
 

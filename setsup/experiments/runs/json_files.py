@@ -22,12 +22,12 @@ def read_json(path: Path, advice: str = "restore it, or train again in another f
     """Read a JSON object."""
     need_regular(path)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({error}); {advice}", file=path) from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise DataError(f"{path} is no JSON object; {advice}", file=path)
-    return found
+    return content
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

@@ -44,9 +44,9 @@ def _settings_with_total(settings: Any, name: str) -> Iterator[str]:
         return
     if getattr(settings, "needs_total", False):
         yield f"{name} ({type(settings).__name__})" if name else type(settings).__name__
-    for one in fields(settings):
-        if one.metadata.get("setting", True):
-            yield from _settings_with_total(getattr(settings, one.name), f"{name}.{one.name}" if name else one.name)
+    for item in fields(settings):
+        if item.metadata.get("setting", True):
+            yield from _settings_with_total(getattr(settings, item.name), f"{name}.{item.name}" if name else item.name)
 
 
 def _schedulers_with_total(states: Any) -> Iterator[str]:
@@ -54,8 +54,8 @@ def _schedulers_with_total(states: Any) -> Iterator[str]:
     for state in states if isinstance(states, list) else ():
         if not isinstance(state, Mapping):
             continue
-        if (found := next((scheduler for key, scheduler in _TOTALS.items() if key in state), None)) is not None:
-            yield f"the scheduler {found} of the method"
+        if (kind := next((scheduler for key, scheduler in _TOTALS.items() if key in state), None)) is not None:
+            yield f"the scheduler {kind} of the method"
         elif "total_iters" in state and state.get("end_factor", 1.0) < state.get("start_factor", 0.0):
             yield "the scheduler LinearLR of the method"
         yield from _schedulers_with_total(state.get("_schedulers"))

@@ -108,12 +108,14 @@ class Run:
     @property
     def draws_per_step(self) -> tuple[int, ...]:
         """Number of devices that trained together, each on its own draw, in each session."""
-        return tuple(one["config"].get("devices", 1) * one["config"].get("nodes", 1) for one in self._sessions)
+        return tuple(
+            session["config"].get("devices", 1) * session["config"].get("nodes", 1) for session in self._sessions
+        )
 
     @property
     def synchronised(self) -> bool:
         """Whether batches were normalised over all devices together, in any session."""
-        return any(one["config"].get("sync_batchnorm", False) for one in self._sessions)
+        return any(session["config"].get("sync_batchnorm", False) for session in self._sessions)
 
     @property
     def file_changed(self) -> bool | None:
@@ -121,7 +123,7 @@ class Run:
 
         None where unknown: for presets of packages, and for runs of earlier versions, which kept no digest.
         """
-        kept = {one[DIGEST] for one in self._sessions if isinstance(one.get(DIGEST), str)}
+        kept = {session[DIGEST] for session in self._sessions if isinstance(session.get(DIGEST), str)}
         return None if self.preset.digest is None or not kept else kept != {self.preset.digest}
 
     def progress(self) -> Progress:
@@ -137,11 +139,11 @@ class Run:
         path = self.folder / _METRICS
         for line in reversed(path.read_text(errors="replace").splitlines() if path.exists() else ()):
             try:
-                found = json.loads(line)
-                found.pop("step")
+                values = json.loads(line)
+                values.pop("step")
             except (ValueError, AttributeError, KeyError, TypeError):
                 continue  # cut off when the disk was full, or the machine went down
-            return dict(found)
+            return dict(values)
         return {}
 
     def factors(self, root: Path | str | None = None) -> "FactorTable":
@@ -187,8 +189,8 @@ class Run:
             When there is no checkpoint, or it is damaged.
 
         """
-        path, found = self._open(checked=True)
-        return path, found["state_dict"]
+        path, checkpoint = self._open(checked=True)
+        return path, checkpoint["state_dict"]
 
     def _open(self, *, checked: bool = False) -> tuple[Path, dict[str, Any]]:
         if self.chosen:
@@ -197,15 +199,15 @@ class Run:
 
     def difference(self, preset: Preset) -> dict[str, tuple[Any, Any]]:
         """Settings that affect training and differ from those of a preset: setting → (preset's, run's)."""
-        found = difference(*(training_settings(flatten(one), self.substitute) for one in (preset, self.preset)))
-        return {name: both for name, both in found.items() if not is_left_to_data(self.description, name, both[0])}
+        differing = difference(*(training_settings(flatten(side), self.substitute) for side in (preset, self.preset)))
+        return {name: both for name, both in differing.items() if not is_left_to_data(self.description, name, both[0])}
 
     def complete(self, preset: Preset) -> Preset:
         """A preset that trains the same, with this run's values of settings that it leaves to the data."""
         asked, own = flatten(preset), flatten(self.preset)
         left = (name for name, value in asked.items() if is_left_to_data(self.description, name, value))
-        found: Preset = put(preset, {name: own[name] for name in left if name in own})
-        return found
+        completed: Preset = put(preset, {name: own[name] for name in left if name in own})
+        return completed
 
     def results(self) -> dict[str, Any]:
         """Evaluations by name, as :meth:`save` wrote them, None for values that are not finite."""
@@ -234,8 +236,8 @@ class Run:
 
 def is_left_to_data(description: Mapping[str, Any], name: str, value: Any) -> bool:
     """Whether a value of a setting is what a run completed from its data."""
-    found = description.get(FROM_DATA, {})
-    return name in found and bool(found[name] == value)
+    from_data = description.get(FROM_DATA, {})
+    return name in from_data and bool(from_data[name] == value)
 
 
 def is_trained(folder: Path) -> bool:

@@ -235,42 +235,46 @@ def read_description(folder: Path) -> dict[str, Any]:
     """Read and check `run.json` of a folder that should hold a run, with names of earlier versions replaced."""
     path = folder / _DESCRIPTION
     if not path.exists():
-        below = sorted(str(found.parent) for found in folder.glob(f"**/{_DESCRIPTION}"))
+        below = sorted(str(file.parent) for file in folder.glob(f"**/{_DESCRIPTION}"))
         hint = f"; below it are {', '.join(below[:4])}" if below else "; `setsup train PRESET` makes one"
         raise DataError(f"{folder} holds no run (no {_DESCRIPTION}){hint}")
     return _read_description(path)
 
 
 def _read_description(path: Path) -> dict[str, Any]:
-    found = _rename(read_json(path))
+    description = _rename(read_json(path))
     kinds = {"preset": str, "seed": int, "substitute": bool, "settings": dict, "config": dict}
-    wrong = [name for name, kind in kinds.items() if not isinstance(found.get(name), kind)]
-    if not wrong and not isinstance(found["config"].get("precision"), str):
+    wrong = [name for name, kind in kinds.items() if not isinstance(description.get(name), kind)]
+    if not wrong and not isinstance(description["config"].get("precision"), str):
         wrong = ["precision"]
     if not wrong:
-        found["settings"] = _rename(found["settings"])
-        later = found.get("later", [])
-        sessions = [_rename(one) if isinstance(one, dict) else {} for one in later] if isinstance(later, list) else [{}]
-        if not all(map(_is_config, (found["config"], *(one.get("config") for one in sessions)))):
+        description["settings"] = _rename(description["settings"])
+        later = description.get("later", [])
+        sessions = (
+            [_rename(session) if isinstance(session, dict) else {} for session in later]
+            if isinstance(later, list)
+            else [{}]
+        )
+        if not all(map(_is_config, (description["config"], *(session.get("config") for session in sessions)))):
             wrong = ["devices and nodes"]
         elif sessions:
-            found["later"] = sessions
-    if not wrong and not isinstance(found.get(FROM_DATA, {}), dict):
+            description["later"] = sessions
+    if not wrong and not isinstance(description.get(FROM_DATA, {}), dict):
         wrong = [FROM_DATA]
-    if not wrong and not isinstance(found.get(FILE, ""), str):
+    if not wrong and not isinstance(description.get(FILE, ""), str):
         wrong = [FILE]
     if wrong:
         raise DataError(f"{path} does not say its {wrong[0]!r}: restore it, or train again in another folder")
-    return found
+    return description
 
 
 def _rename(values: Mapping[str, Any]) -> dict[str, Any]:
     """Replace names of earlier versions, of settings within settings too."""
-    found = {}
+    renamed = {}
     for name, value in values.items():
         head, dot, rest = name.partition(".")
-        found[_FORMER.get(name) or _FORMER.get(head, head) + dot + rest] = value
-    return found
+        renamed[_FORMER.get(name) or _FORMER.get(head, head) + dot + rest] = value
+    return renamed
 
 
 def _is_config(config: Any) -> bool:
@@ -278,10 +282,10 @@ def _is_config(config: Any) -> bool:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

@@ -77,10 +77,10 @@ class SettingsCallback(Callback):
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Log TensorBoard's row."""
-        found = {f"last/{name}": float(value) for name, value in trainer.callback_metrics.items()}
+        last = {f"last/{name}": float(value) for name, value in trainer.callback_metrics.items()}
         for logger in trainer.loggers:
-            if found and isinstance(logger, TensorBoardLogger):
-                logger.log_hyperparams(self._settings, found, self._counter.steps)
+            if last and isinstance(logger, TensorBoardLogger):
+                logger.log_hyperparams(self._settings, last, self._counter.steps)
 
 
 class ProgressCallback(Callback):

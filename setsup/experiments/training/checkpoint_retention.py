@@ -43,9 +43,9 @@ class KeptCheckpoints:
         self._read = len(lines)
         for line in reversed(lines.splitlines()):
             with suppress(ValueError, TypeError, KeyError):  # cut off, as another rank may still see it
-                found = json.loads(line)
-                if found["step"] == step:
-                    self._logged_before = self._name in found
+                values = json.loads(line)
+                if values["step"] == step:
+                    self._logged_before = self._name in values
                     break
         if loaded is not None:
             self._keep(loaded, step, self._every is not None and step > 0 and step % self._every == 0)
@@ -100,8 +100,8 @@ class KeptCheckpoints:
             file.seek(self._read)
             lines = [json.loads(line) for line in file]
             self._read = file.tell()
-        found = [line[self._name] for line in lines if line.get(self._name) is not None]
-        return found, sorted({name for line in lines for name in line} - {"step"})
+        logged = [line[self._name] for line in lines if line.get(self._name) is not None]
+        return logged, sorted({name for line in lines for name in line} - {"step"})
 
 
 def split_metric(asked: str) -> tuple[str, float]:

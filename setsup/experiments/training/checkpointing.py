@@ -157,12 +157,12 @@ class CheckpointCallback(Callback):
     def _collect(self, trainer: Trainer, outputs: Any, batch: Any) -> None:
         """Keep on the device what a draw logged, whether its loss is finite, and how many images it had."""
         step = self._counter.steps + self._counter.within_step
-        found = {name: value.detach() for name, value in trainer.callback_metrics.items()}
+        logged = {name: value.detach() for name, value in trainer.callback_metrics.items()}
         # metrics of an earlier step that this one did not log are still there, at their place in memory
         places = {name: value.data_ptr() for name, value in self._last.items()}
-        fresh = {name: value for name, value in found.items() if places.get(name) != value.data_ptr()}
+        fresh = {name: value for name, value in logged.items() if places.get(name) != value.data_ptr()}
         self._buffer.append((step, fresh, fresh.keys() & trainer.logged_metrics.keys()))
-        self._last = found
+        self._last = logged
         self._counts.append(count_images(batch))
         if not self._allow_nonfinite and (loss := find_loss(trainer, outputs)) is not None:
             self._losses.append((step, *copy_finite(loss)))
@@ -180,12 +180,12 @@ class CheckpointCallback(Callback):
             del self._losses[0]
         return None
 
-    def _nonfinite_error(self, what: str) -> SetsupError:
+    def _nonfinite_error(self, quantity: str) -> SetsupError:
         kept = f"{self._good} of step {self._saved:,} is the last good checkpoint" if self._good else ""
         return SetsupError(
-            f"{what} of {self._preset.name} is not finite: {kept or 'there is no checkpoint yet'}; the same command "
-            "would fail again, so train with other settings in another folder, such as a smaller rate, or continue "
-            "with --allow-nonfinite"
+            f"{quantity} of {self._preset.name} is not finite: {kept or 'there is no checkpoint yet'}; the same "
+            "command would fail again, so train with other settings in another folder, such as a smaller rate, or "
+            "continue with --allow-nonfinite"
         )
 
     def _save(self, trainer: Trainer, last: bool) -> None:
@@ -219,11 +219,11 @@ class CheckpointCallback(Callback):
         self._counts.clear()
         self._written = time.perf_counter()
         if trainer.is_global_zero:
-            steps = mean_over_draws(((step, logged.keys(), told) for step, logged, told in self._buffer), means)
-            append_lines(self._metrics, ((step, found) for step, found, _ in steps))
+            steps = mean_over_draws(((step, logged.keys(), names) for step, logged, names in self._buffer), means)
+            append_lines(self._metrics, ((step, metrics) for step, metrics, _ in steps))
             for logger in trainer.loggers:
-                for step, found, told in steps:
-                    logger.log_metrics({name: value for name, value in found.items() if name in told}, step)
+                for step, metrics, names in steps:
+                    logger.log_metrics({name: value for name, value in metrics.items() if name in names}, step)
                 logger.save()
                 if isinstance(logger, TensorBoardLogger):
                     logger.experiment.flush()

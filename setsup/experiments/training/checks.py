@@ -75,8 +75,8 @@ def need_equal_state(trainer: Trainer, method: LightningModule) -> None:
         return
     kept = list(_untrained_state(method))
     digests = [int.from_bytes(bytes.fromhex(digest_weights({name: value}))[:8], signed=True) for name, value in kept]
-    found = trainer.strategy.all_gather(torch.tensor(digests, device=trainer.strategy.root_device))
-    differ = (found != found[:1]).any(0).tolist() if kept else []
+    gathered = trainer.strategy.all_gather(torch.tensor(digests, device=trainer.strategy.root_device))
+    differ = (gathered != gathered[:1]).any(0).tolist() if kept else []
     for (name, _), differs in zip(kept, differ, strict=True):
         if differs:
             raise SetsupError(
@@ -111,16 +111,16 @@ def nonfinite_state(trainer: Trainer, method: LightningModule) -> str | None:
         for parameter, state in optimiser.state.items():
             tensors = state.values() if isinstance(state, Mapping) else ()
             checked += [
-                (f"the optimiser's state of {names.get(parameter, 'a parameter')}", one)
-                for one in tensors
-                if isinstance(one, torch.Tensor) and one.is_floating_point()
+                (f"the optimiser's state of {names.get(parameter, 'a parameter')}", tensor)
+                for tensor in tensors
+                if isinstance(tensor, torch.Tensor) and tensor.is_floating_point()
             ]
     if (name := _nonfinite_rows(trainer, method)) is not None:
         return name
     if not checked:
         return None
     device = trainer.strategy.root_device
-    finite = torch.stack([one.isfinite().all().to(device) for _, one in checked]).tolist()  # read at once
+    finite = torch.stack([tensor.isfinite().all().to(device) for _, tensor in checked]).tolist()  # read at once
     return next((name for (name, _), good in zip(checked, finite, strict=True) if not good), None)
 
 

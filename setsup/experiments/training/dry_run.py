@@ -59,12 +59,12 @@ def dry_run(
         check_begin(folder, preset, seed, root=root, substitute=substitute, config=asdict(config))
         return Plan(folder, seed, 0, 0)
     fetches = unfetched(preset)
-    found = prepare(preset, folder, seed, config, root=root, substitute=substitute, fetch=False)
-    preset, dataset = found.preset, found.dataset
+    prepared = prepare(preset, folder, seed, config, root=root, substitute=substitute, fetch=False)
+    preset, dataset = prepared.preset, prepared.dataset
     with quiet():
         build_trainer(preset, folder, config, [])
-    parts: dict[str, Any] = {"root": root, "substitute": substitute, "initial": found.initial}
-    parts["from_data"] = found.from_data
+    parts: dict[str, Any] = {"root": root, "substitute": substitute, "initial": prepared.initial}
+    parts["from_data"] = prepared.from_data
     run = check_begin(folder, preset, seed, config=asdict(config), **parts)
     done = run.progress().steps
     fetched = dataset.modalities if preset.data is None else preset.data.modalities or dataset.modalities
@@ -76,14 +76,14 @@ def dry_run(
         dataset.name,
         len(dataset),
         tuple(sampler.build(dataset, seed)[0].indices.shape),
-        {name: (one.shape, one.dtype) for name, one in dataset.modalities.items() if name in fetched},
-        _count(found.method),
-        _count(found.method, trained=True),
+        {name: (modality.shape, modality.dtype) for name, modality in dataset.modalities.items() if name in fetched},
+        _count(prepared.method),
+        _count(prepared.method, trained=True),
         fetches,
     )
 
 
 def _count(method: LightningModule, *, trained: bool = False) -> int:
     """Numbers in the parameters of a method, without those whose shape is not known yet."""
-    kept = [one for one in method.parameters() if not torch.nn.parameter.is_lazy(one)]
-    return sum(one.numel() for one in kept if one.requires_grad or not trained)
+    kept = [parameter for parameter in method.parameters() if not torch.nn.parameter.is_lazy(parameter)]
+    return sum(parameter.numel() for parameter in kept if parameter.requires_grad or not trained)

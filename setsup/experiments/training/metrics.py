@@ -17,8 +17,8 @@ __all__ = ["append_lines", "mean_over_draws", "truncate_lines", "write_csv"]
 def append_lines(metrics: Path, steps: Iterable[tuple[int, Mapping[str, float]]]) -> None:
     """Append the metrics of some steps, so that no checkpoint outlives the lines of its steps."""
     with disk_errors(metrics), metrics.open("a", encoding="utf-8") as lines:
-        for step, found in steps:
-            lines.write(json.dumps({"step": step, **{name: finite(value) for name, value in found.items()}}) + "\n")
+        for step, values in steps:
+            lines.write(json.dumps({"step": step, **{name: finite(value) for name, value in values.items()}}) + "\n")
         lines.flush()
         os.fsync(lines.fileno())
 
@@ -31,16 +31,16 @@ def mean_over_draws(
     The names come with the step of each draw, all values one after the other; a metric of several draws of a step is
     their mean.
     """
-    found: dict[int, tuple[dict[str, list[float]], set[str]]] = {}
+    collected: dict[int, tuple[dict[str, list[float]], set[str]]] = {}
     left = iter(values)
-    for step, names, told in logged:
-        kept, shown = found.setdefault(step, ({}, set()))
+    for step, names, names_shown in logged:
+        kept, shown = collected.setdefault(step, ({}, set()))
         for name in names:
             kept.setdefault(name, []).append(next(left))
-        shown |= told
+        shown |= names_shown
     return [
         (step, {name: sum(some) / len(some) for name, some in kept.items()}, shown)
-        for step, (kept, shown) in found.items()
+        for step, (kept, shown) in collected.items()
     ]
 
 

@@ -11,12 +11,12 @@ __all__ = ["copy_finite", "count_images", "find_loss"]
 
 def find_loss(trainer: Trainer, outputs: Any) -> torch.Tensor | None:
     """Loss of a step: what the step returned, or logged under that name; None if it did neither."""
-    found = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
-    if isinstance(found, torch.Tensor):
+    loss = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
+    if isinstance(loss, torch.Tensor):
         divided = trainer.accumulate_grad_batches  # by Lightning
-        return found.detach() if divided == 1 else found.detach() * divided
-    found = trainer.callback_metrics.get("loss")
-    return None if found is None else found.detach()
+        return loss.detach() if divided == 1 else loss.detach() * divided
+    loss = trainer.callback_metrics.get("loss")
+    return None if loss is None else loss.detach()
 
 
 def copy_finite(loss: torch.Tensor) -> tuple[torch.Tensor, torch.cuda.Event | None]:
@@ -31,5 +31,5 @@ def copy_finite(loss: torch.Tensor) -> tuple[torch.Tensor, torch.cuda.Event | No
 
 def count_images(batch: Any) -> int | torch.Tensor:
     """Images of a batch; on a GPU as a tensor there, without waiting for it."""
-    found: int | torch.Tensor = batch["mask"].sum() if "mask" in batch else batch["indices"].numel()
-    return found
+    images: int | torch.Tensor = batch["mask"].sum() if "mask" in batch else batch["indices"].numel()
+    return images

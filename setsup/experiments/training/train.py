@@ -94,8 +94,8 @@ def train(
             on_start(run)
         return run
     # all checks come first, so that a preset with errors leaves no folder behind
-    found = prepare(preset, folder, seed, config, root=root, substitute=substitute)
-    preset, dataset, method, counter = found.preset, found.dataset, found.method, found.counter
+    prepared = prepare(preset, folder, seed, config, root=root, substitute=substitute)
+    preset, dataset, method, counter = prepared.preset, prepared.dataset, prepared.method, prepared.counter
     if config.compile:
         for network in method.children():
             network.compile()
@@ -109,8 +109,8 @@ def train(
         settings = about | {"smoke": preset.shrunk} | flatten(preset) | flatten(config)
         checkpoints = CheckpointCallback(preset, folder, counter, config)
         callbacks: list[Callback] = [counter, NoiseScaleCallback(seed, counter)]
-        if found.held_out is not None:  # before the step is saved
-            callbacks.append(ValidationCallback(found.held_out, counter, config.precision))
+        if prepared.held_out is not None:  # before the step is saved
+            callbacks.append(ValidationCallback(prepared.held_out, counter, config.precision))
         callbacks += [checkpoints, ProgressCallback(preset.steps, counter), SettingsCallback(settings, counter)]
         callbacks.append(FirstBatchCallback(folder, counter, getattr(preset.method, "views", ())))
         if preset.clip_norm is not None or preset.clip_value is not None:
@@ -120,7 +120,7 @@ def train(
         if trainer.is_global_zero:
             stack.enter_context(_lock(folder))
         parts: dict[str, Any] = {"root": root, "substitute": substitute, "config": asdict(config)}
-        run = begin(folder, preset, seed, initial=found.initial, from_data=found.from_data, **parts)
+        run = begin(folder, preset, seed, initial=prepared.initial, from_data=prepared.from_data, **parts)
         if trainer.is_global_zero:
             run.save_factors(dataset.factors)
         if on_start is not None:
@@ -135,7 +135,7 @@ def train(
         stack.enter_context(own_process_group())
         stack.enter_context(launching())
         try:
-            trainer.fit(method, datamodule=found.batches, ckpt_path=resumed, weights_only=True)
+            trainer.fit(method, datamodule=prepared.batches, ckpt_path=resumed, weights_only=True)
         except SystemExit as end:
             if isinstance(end.__context__, KeyboardInterrupt):  # Lightning's answer to a second Ctrl-C
                 raise KeyboardInterrupt from None

@@ -20,12 +20,12 @@ __all__ = ["load_state"]
 
 def load_state(path: Path) -> Mapping[str, Any]:
     """What a file holds by names, bare or under ``state_dict``; DataError if these are no names."""
-    found = _load(path)
-    while isinstance(found, Mapping) and isinstance(found.get("state_dict"), Mapping):
-        found = found["state_dict"]
-    if not isinstance(found, Mapping) or not all(isinstance(name, str) for name in found):
+    content = _load(path)
+    while isinstance(content, Mapping) and isinstance(content.get("state_dict"), Mapping):
+        content = content["state_dict"]
+    if not isinstance(content, Mapping) or not all(isinstance(name, str) for name in content):
         raise DataError(f"{path} holds no weights by name: pass the file of a state_dict, or of a dict that has one")
-    return found
+    return content
 
 
 def _load(path: Path) -> Any:

@@ -33,8 +33,8 @@ def encode_images(encode: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
 
     `images` (..., C, H, W) uint8, or float in [0, 1]; returns (..., d) float32, for a function that returns (n, d).
     """
-    found = encode(unit_range(images.reshape(-1, *images.shape[-3:])))
-    return found.float().reshape(*images.shape[:-3], -1)
+    encoded = encode(unit_range(images.reshape(-1, *images.shape[-3:])))
+    return encoded.float().reshape(*images.shape[:-3], -1)
 
 
 class OverImages(nn.Module):
@@ -61,8 +61,8 @@ class OverImages(nn.Module):
         parameter = next(self.parameters(), None)
         dtype = torch.float32 if parameter is None else parameter.dtype
         # not flatten, which requires a leading axis; neither copies channels-last images
-        found = self.layers(unit_range(images.reshape(-1, *self.image), dtype))
-        result: Tensor = found.reshape(*lead, *found.shape[1:])
+        output = self.layers(unit_range(images.reshape(-1, *self.image), dtype))
+        result: Tensor = output.reshape(*lead, *output.shape[1:])
         return result
 
 

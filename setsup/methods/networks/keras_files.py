@@ -30,16 +30,16 @@ def load_keras(path: Path) -> dict[str, Tensor]:
     """Weights of a file by layer and name; DataError if it holds none, or is damaged."""
     import h5py
 
-    found: dict[str, Tensor] = {}
+    weights: dict[str, Tensor] = {}
 
     def read(name: str, item: Any) -> None:
         if not isinstance(item, h5py.Dataset) or not name.endswith(":0"):
             return
         layer, _, weight = name.removesuffix(":0").rpartition("/")
         key = f"{layer.rpartition('/')[2]}/{weight}"
-        if key in found:
+        if key in weights:
             raise DataError(f"{path} holds the weight {key!r} twice: pass a file of one network")
-        found[key] = _tensor(path, name, item)
+        weights[key] = _tensor(path, name, item)
 
     try:
         with h5py.File(path, "r") as file:
@@ -48,12 +48,12 @@ def load_keras(path: Path) -> dict[str, Tensor]:
         raise
     except Exception as error:  # the library meets damaged bytes with errors of many kinds
         raise DamagedFile(f"{path} is no readable HDF5 file ({type(error).__name__}), cut short or damaged") from None
-    if not found:
+    if not weights:
         raise DataError(
             f"{path} holds no weights of Keras (…/kernel:0): pass a file of save_weights of Keras 2, such as "
             "resnet50v2_weights_tf_dim_ordering_tf_kernels_notop.h5"
         )
-    return found
+    return weights
 
 
 def _tensor(path: Path, name: str, item: Any) -> Tensor:

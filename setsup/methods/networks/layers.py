@@ -22,8 +22,8 @@ class FullPrecision(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """Apply the layers to features of any type."""
         with torch.autocast(features.device.type, enabled=False):
-            found: Tensor = self.layers(features.to(next(self.parameters()).dtype))
-        return found
+            output: Tensor = self.layers(features.to(next(self.parameters()).dtype))
+        return output
 
 
 def convolution(before: int, after: int, kernel: int | tuple[int, int], stride: int, padding: int) -> nn.Sequential:
@@ -46,13 +46,13 @@ def flat_size(stages: Mapping[str, nn.Module], image: Sequence[int]) -> int:
     for name, stage in stages.items():
         for layer in stage.modules():
             if isinstance(layer, nn.Conv2d | nn.MaxPool2d):
-                found = [_side(layer, side, axis) for axis, side in enumerate(sides)]
-                if min(found) < 1:
+                reduced = [_side(layer, side, axis) for axis, side in enumerate(sides)]
+                if min(reduced) < 1:
                     raise SetsupError(
                         f"images of {image[1]} × {image[2]} pixels are too small: {name} would see {sides[0]} × "
                         f"{sides[1]}; use larger images, or another encoder"
                     )
-                sides = found
+                sides = reduced
                 channels = layer.out_channels if isinstance(layer, nn.Conv2d) else channels
     return channels * math.prod(sides)
 

@@ -65,18 +65,18 @@ def pretrained_resnet(source: str | Path, config: "ResNetConfig | None" = None) 
 
     path = weights_file(source)
     if config is None:
-        config = _config_of(source, path) if is_repository(source) else ResNetConfig()
+        config = _read_config(source, path) if is_repository(source) else ResNetConfig()
     named = named_weights(load_state(path), path)
-    found = {name: weight for name, weight in named.items() if not name.startswith(_HEADS)}
+    body = {name: weight for name, weight in named.items() if not name.startswith(_HEADS)}
     # without storage, as the file gives every number: nothing is drawn, and nothing allocated twice
     with torch.device("meta"):
         model = ResNetModel(config)
-    model.load_state_dict(check_weights(path, found, model.state_dict()), assign=True)
+    model.load_state_dict(check_weights(path, body, model.state_dict()), assign=True)
     nn.Module.eval(model)  # transformers states no type of its own
     return model
 
 
-def _config_of(name: str | Path, path: Path) -> "ResNetConfig":
+def _read_config(name: str | Path, path: Path) -> "ResNetConfig":
     """The shape of a repository's network, from the configuration next to its weights."""
     from transformers import ResNetConfig
 
@@ -100,7 +100,7 @@ def check_weights(
     `found` has the file's own name of each, for errors, as `path` is.
     """
     weights: dict[str, Tensor] = {}
-    for name, place in expected.items():
+    for name, tensor in expected.items():
         if name not in found:
             if not name.endswith(_COUNTER):
                 raise DataError(
@@ -110,7 +110,7 @@ def check_weights(
             weights[name] = torch.zeros((), dtype=torch.long)
             continue
         original, weight = found[name]
-        weights[name] = _fitting(path, original, weight, place)
+        weights[name] = _fitting(path, original, weight, tensor)
     if more := next((original for name, (original, _) in found.items() if name not in expected), None):
         raise DataError(
             f"{path} holds {more!r}, which the network has no place for: pass the checkpoint of such a network, or "
@@ -119,19 +119,19 @@ def check_weights(
     return weights
 
 
-def _fitting(path: Path | str, original: str, weight: Tensor, place: Tensor) -> Tensor:
+def _fitting(path: Path | str, original: str, weight: Tensor, parameter: Tensor) -> Tensor:
     """The weight as the network has it; a copy, so that no two share memory, whatever the file says."""
-    if weight.shape != place.shape:
+    if weight.shape != parameter.shape:
         raise DataError(
-            f"{path} holds {original!r} of shape {tuple(weight.shape)}, but the network has {tuple(place.shape)}: "
+            f"{path} holds {original!r} of shape {tuple(weight.shape)}, but the network has {tuple(parameter.shape)}: "
             "pass the checkpoint of such a network, or the config of this one"
         )
-    if weight.is_floating_point() != place.is_floating_point():
+    if weight.is_floating_point() != parameter.is_floating_point():
         raise DataError(
-            f"{path} holds {original!r} of type {_short(weight.dtype)}, but the network has {_short(place.dtype)}: "
+            f"{path} holds {original!r} of type {_short(weight.dtype)}, but the network has {_short(parameter.dtype)}: "
             "pass a checkpoint whose weights are floats, neither packed nor complex"
         )
-    copied = torch.empty(place.shape, dtype=place.dtype, device="cpu").copy_(weight)
+    copied = torch.empty(parameter.shape, dtype=parameter.dtype, device="cpu").copy_(weight)
     if not copied.isfinite().all():
         raise DataError(
             f"{path} holds {original!r} with values that are not finite: fetch the file again, or pass that of a run "

@@ -121,12 +121,12 @@ class RowCodes(nn.Module):
 
         """
         shape, device = self.codes.shape, self.codes._device
-        found = [(rows, leaf.grad) for rows, leaf in self._used if leaf.grad is not None]
+        used = [(rows, leaf.grad) for rows, leaf in self._used if leaf.grad is not None]
         self._used.clear()
-        if not int(add_up(torch.tensor(len(found), device=device))):
+        if not int(add_up(torch.tensor(len(used), device=device))):
             return  # codes were not used
-        rows = torch.cat([rows.to(device) for rows, _ in found]) if found else torch.empty(0, dtype=torch.int64)
-        gradients = torch.cat([gradient for _, gradient in found]) if found else torch.empty(0, *shape)
+        rows = torch.cat([rows.to(device) for rows, _ in used]) if used else torch.empty(0, dtype=torch.int64)
+        gradients = torch.cat([gradient for _, gradient in used]) if used else torch.empty(0, *shape)
         rows, gradients = _summed(rows.to(device), gradients.to(device) / (scale * ranks()[1]))
         route = Route(rows)
         places, gradients = _summed(route.places, route.send(gradients))

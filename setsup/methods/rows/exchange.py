@@ -66,17 +66,17 @@ class Route:
         """Values (p, …) for :attr:`places`, to the ranks that named the rows: (k, …), in the order named."""
         if self._world == 1:
             return values
-        found = _exchange(values, self.source, self._leaving)
-        return torch.empty_like(found).index_copy_(0, self._order, found)
+        received = _exchange(values, self.source, self._leaving)
+        return torch.empty_like(received).index_copy_(0, self._order, received)
 
 
 def _exchange(values: Tensor, leaving: list[int], arriving: list[int]) -> Tensor:
     """Send blocks of values to all ranks; as bytes, since backends lack some dtypes."""
     width = values[:1].numel() if len(values) else values.new_empty((1, *values.shape[1:])).numel()
     block = values.reshape(len(values), width).contiguous().view(torch.uint8)
-    found = block.new_empty(sum(arriving), width * values.element_size())
-    dist.all_to_all_single(found, block, arriving, leaving)
-    return found.view(values.dtype).view(-1, *values.shape[1:])
+    received = block.new_empty(sum(arriving), width * values.element_size())
+    dist.all_to_all_single(received, block, arriving, leaving)
+    return received.view(values.dtype).view(-1, *values.shape[1:])
 
 
 def gather_queries(queries: Tensor) -> tuple[Tensor, int]:
@@ -89,9 +89,9 @@ def gather_queries(queries: Tensor) -> tuple[Tensor, int]:
     most = max(int(count) for count in counts)
     padded = queries.new_zeros(most, queries.shape[1])
     padded[: len(queries)] = queries
-    found = [torch.empty_like(padded) for _ in range(world)]
-    dist.all_gather(found, padded)
-    return torch.cat(found), most
+    gathered = [torch.empty_like(padded) for _ in range(world)]
+    dist.all_gather(gathered, padded)
+    return torch.cat(gathered), most
 
 
 def return_sums(parts: Tensor, most: int, count: int) -> Tensor:
@@ -99,9 +99,9 @@ def return_sums(parts: Tensor, most: int, count: int) -> Tensor:
     _, world = ranks()
     if world == 1:
         return parts
-    found = torch.empty_like(parts)
-    dist.all_to_all_single(found, parts.contiguous())
-    return found.view(world, most, parts.shape[1]).sum(0)[:count]
+    received = torch.empty_like(parts)
+    dist.all_to_all_single(received, parts.contiguous())
+    return received.view(world, most, parts.shape[1]).sum(0)[:count]
 
 
 def gather_first(values: Tensor) -> list[Tensor]:

@@ -43,9 +43,9 @@ class Products(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *weights: Tensor) -> tuple[Tensor, None, None, None]:
         """Send weights of products to the ranks of their rows, and weighted sums of rows back."""
-        found = ctx.table.put(ctx.route.send(weights[0].reshape(-1)))
+        table = ctx.table.put(ctx.route.send(weights[0].reshape(-1)))
         with ctx.history.as_of(ctx.moment, ctx.values):
-            sums = _weighted(ctx.values, ctx.table.places, found)
+            sums = _weighted(ctx.values, ctx.table.places, table)
         return return_sums(sums, ctx.most, ctx.shape[0]), None, None, None
 
 
@@ -85,9 +85,9 @@ class _Table:
 
     def put(self, values: Tensor) -> Tensor:
         """Values (p,) as a table, with 0 where there is none."""
-        found = values.new_zeros(self._shape)
-        found[self._line, self._column] = values
-        return found
+        table = values.new_zeros(self._shape)
+        table[self._line, self._column] = values
+        return table
 
     def take(self, table: Tensor) -> Tensor:
         """Values (p,) of a table."""
@@ -96,20 +96,20 @@ class _Table:
 
 def _dots(values: Tensor, places: Tensor, queries: Tensor) -> Tensor:
     """Products (n, m) of queries (n, d) with values at places (n, m)."""
-    found = queries.new_empty(places.shape)
+    products = queries.new_empty(places.shape)
     with torch.autocast(queries.device.type, enabled=False):
         for part, some in _blocks(values, places, queries.dtype):
-            torch.matmul(some, queries[part].unsqueeze(-1), out=found[part].unsqueeze(-1))
-    return found
+            torch.matmul(some, queries[part].unsqueeze(-1), out=products[part].unsqueeze(-1))
+    return products
 
 
 def _weighted(values: Tensor, places: Tensor, weights: Tensor) -> Tensor:
     """Sums (n, d) of values at places (n, m), with weights (n, m)."""
-    found = weights.new_empty(len(places), values.shape[1])
+    sums = weights.new_empty(len(places), values.shape[1])
     with torch.autocast(weights.device.type, enabled=False):
         for part, some in _blocks(values, places, weights.dtype):
-            torch.matmul(weights[part].unsqueeze(1), some, out=found[part].unsqueeze(1))
-    return found
+            torch.matmul(weights[part].unsqueeze(1), some, out=sums[part].unsqueeze(1))
+    return sums
 
 
 def _blocks(values: Tensor, places: Tensor, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:

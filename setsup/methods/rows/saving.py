@@ -36,7 +36,7 @@ def all_rows(own: Tensor, rows: int) -> Tensor:
     own = own.detach()
     if world == 1:
         return own
-    found = own.new_empty((rows if rank == 0 else 0, *own.shape[1:]), device="cpu")
+    gathered = own.new_empty((rows if rank == 0 else 0, *own.shape[1:]), device="cpu")
     most = -(-rows // world)
     block = max(1, _BLOCK // (max(1, own[:1].numel() * own.element_size()) * world))
     for start in range(0, most, block):
@@ -44,6 +44,6 @@ def all_rows(own: Tensor, rows: int) -> Tensor:
         some = own[start : start + len(part)]
         part[: len(some)] = some
         for number, sent in enumerate(gather_first(part)):
-            there = found[number::world][start : start + len(part)]
+            there = gathered[number::world][start : start + len(part)]
             there.copy_(sent[: len(there)])
-    return found
+    return gathered

@@ -126,9 +126,9 @@ class RowState(nn.Module):
         exists, asked = self._existing(rows)
         route = Route(asked)
         self._values()
-        found = torch.zeros_like(exists)
-        found[exists] = route.answer(self._written[route.places])
-        return found.view(rows.shape)
+        written = torch.zeros_like(exists)
+        written[exists] = route.answer(self._written[route.places])
+        return written.view(rows.shape)
 
     @torch.no_grad()
     def update(self, rows: Tensor, values: Tensor) -> None:
@@ -221,8 +221,8 @@ class RowState(nn.Module):
         route, held = Route(asked), self._values()
         good = route.answer(self._written[route.places]) if strict else torch.ones_like(asked, dtype=torch.bool)
         self._need(exists, good if inverse is None else good[inverse])
-        found = route.answer(held.index_select(0, route.places))
-        return (found if inverse is None else found[inverse]).view(*rows.shape, *self.shape)
+        values = route.answer(held.index_select(0, route.places))
+        return (values if inverse is None else values[inverse]).view(*rows.shape, *self.shape)
 
     def _check(self, rows: Tensor) -> None:
         """Raise UnseenRows, on all ranks, unless values of all rows may be read."""
@@ -274,13 +274,13 @@ class RowState(nn.Module):
 
     def _make(self, own: Tensor) -> Tensor:
         """Initial values of rows, some at a time: there is no second array of the size."""
-        found = torch.empty((len(own), *self.shape), dtype=self.dtype, device=self._device)
+        initial = torch.empty((len(own), *self.shape), dtype=self.dtype, device=self._device)
         for start in range(0, len(own), _BLOCK):
             rows = own[start : start + _BLOCK]
-            found[start : start + _BLOCK] = self._initial_of(rows)
-        return found
+            initial[start : start + _BLOCK] = self._make_initial(rows)
+        return initial
 
-    def _initial_of(self, rows: Tensor) -> Tensor | float:
+    def _make_initial(self, rows: Tensor) -> Tensor | float:
         if isinstance(self._initial, Tensor):
             return self._initial.detach()[rows.to(self._initial.device)]
         if not callable(self._initial):

@@ -153,17 +153,17 @@ def _blocks(shown: Shown, steps: int, title: str | None, tile: int | None) -> "P
     if sets > most:
         heading += f"\nthe first {most} of {sets:,} {shown.nouns}"
     blocks = [(step, number) for step in range(steps) for number in range(most)]
-    words = {step: _words(shown, draws.at(step), most) for step in range(steps)}
+    described = {step: _words(shown, draws.at(step), most) for step in range(steps)}
     chosen = tuple(np.array(blocks).T)
     first = draws.indices[chosen][:, :_MEMBERS]
     images = _images(shown.dataset, first, tile)
     return contact_page(
         [images[start : start + first.shape[1]] for start in range(0, first.size, first.shape[1])],
-        [_caption(shown, words[step][number], step, number, steps) for step, number in blocks],
+        [_caption(shown, described[step][number], step, number, steps) for step, number in blocks],
         heading.strip(),
         None if draws.mask is None else draws.mask[chosen],
         None if draws.canonical is None else _images(shown.dataset, draws.canonical[chosen], tile),
-        [_members(words[step][number]) for step, number in blocks],
+        [_members(described[step][number]) for step, number in blocks],
         limit=_MEMBERS,
         tile=tile,
         framed=shown.support,
@@ -172,34 +172,34 @@ def _blocks(shown: Shown, steps: int, title: str | None, tile: int | None) -> "P
 
 def _words(shown: Shown, draw: Draw, most: int) -> Sequence[SetWords | PairWords]:
     without = [] if shown.sampler is None else weight_names(shown.sampler.arguments)
-    words = describe_pairs if draw.pair_labels or isinstance(shown.sampler, NeighbourSampler) else describe
-    return words(shown.table, draw, most, without)
+    described_by = describe_pairs if draw.pair_labels or isinstance(shown.sampler, NeighbourSampler) else describe
+    return described_by(shown.table, draw, most, without)
 
 
-def _members(found: SetWords | PairWords) -> int:
-    return 2 if isinstance(found, PairWords) else found.members
+def _members(described: SetWords | PairWords) -> int:
+    return 2 if isinstance(described, PairWords) else described.members
 
 
-def _caption(shown: Shown, found: SetWords | PairWords, step: int, number: int, steps: int) -> str:
+def _caption(shown: Shown, described: SetWords | PairWords, step: int, number: int, steps: int) -> str:
     label = shown.rows or f"{shown.noun} {number}"
     if steps > 1:
         label = f"{shown.counter} {step}, {label}"
-    if isinstance(found, PairWords):
-        equal = f"\nequal: {_join(found.fixed_words(shown.table))}" if found.fixed else ""
-        return f"{label} · {_join(found.changed_words(shown.table))}{equal}"
-    fixed = _join(found.fixed_words(shown.table, shown.argument("tolerance"), legible))
+    if isinstance(described, PairWords):
+        equal = f"\nequal: {_join(described.fixed_words(shown.table))}" if described.fixed else ""
+        return f"{label} · {_join(described.changed_words(shown.table))}{equal}"
+    fixed = _join(described.fixed_words(shown.table, shown.argument("tolerance"), legible))
     size = shown.draws.indices.shape[-1]
     if shown.bare and size == 1:
         return f"{label}\n{fixed}"
-    if found.fixed or not shown.bare:
+    if described.fixed or not shown.bare:
         label += f" · {'equal' if shown.bare else 'fixed'}: {fixed}"
-    short = f" · {found.members:,} of {size:,} positions" if found.members < size else ""
-    return f"{label}{short}\nvaries: {_join(found.varying_words(shown.table))}"
+    short = f" · {described.members:,} of {size:,} positions" if described.members < size else ""
+    return f"{label}{short}\nvaries: {_join(described.varying_words(shown.table))}"
 
 
-def _join(words: str) -> str:
+def _join(text: str) -> str:
     """Keep each value with its name and unit on one line."""
-    return ", ".join(item.replace(" ", "\u00a0") for item in words.split(", "))
+    return ", ".join(item.replace(" ", "\u00a0") for item in text.split(", "))
 
 
 def _heading(shown: Shown, steps: int) -> str:
@@ -207,7 +207,7 @@ def _heading(shown: Shown, steps: int) -> str:
     if shown.rows:
         return name
     total, sets, size = shown.draws.indices.shape
-    what = f"{sets:,} {noun if sets == 1 else shown.nouns}" + (
+    counted = f"{sets:,} {noun if sets == 1 else shown.nouns}" + (
         f" of {size:,}" if noun not in ("pair", "triplet") else ""
     )
     counter = shown.counter
@@ -223,7 +223,7 @@ def _heading(shown: Shown, steps: int) -> str:
         f"each with its anchor first, then {members}" if (members := shown.argument("members")) else "",
         *_near(shown),
     ]
-    return "\n".join(line for line in (f"{name}: {what}", ", ".join(filter(None, parts))) if line)
+    return "\n".join(line for line in (f"{name}: {counted}", ", ".join(filter(None, parts))) if line)
 
 
 def _near(shown: Shown) -> list[str]:

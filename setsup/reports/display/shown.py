@@ -85,7 +85,7 @@ def find_shown(dataset: Dataset, draws: Any, sampler: Sampler | None) -> Shown:
     if draws is None:
         count = min(_ROWS, len(dataset))
         rows = np.sort(permute(fold(0, 0), len(dataset), np.arange(count)))
-        words = f"{count:,} of {len(dataset):,} rows" if count < len(dataset) else f"{count:,} rows"
+        counted = f"{count:,} of {len(dataset):,} rows" if count < len(dataset) else f"{count:,} rows"
     else:
         if isinstance(draws, Sampler) or hasattr(draws, "indices"):
             raise DataError(
@@ -93,7 +93,7 @@ def find_shown(dataset: Dataset, draws: Any, sampler: Sampler | None) -> Shown:
                 "sampler[0]"
             )
         rows = np.atleast_1d(check_rows(check_array(draws, "draws of show", DataError), len(dataset)))
-        words = f"{rows.size:,} rows" if rows.size != 1 else f"row {rows.item():,}"
+        counted = f"{rows.size:,} rows" if rows.size != 1 else f"row {rows.item():,}"
     if rows.ndim > 3 or not rows.size:
         raise DataError(
             f"draws of show must be row numbers of the shape (n,), (sets, size) or (steps, sets, size), at least one, "
@@ -101,20 +101,20 @@ def find_shown(dataset: Dataset, draws: Any, sampler: Sampler | None) -> Shown:
         )
     single = rows.ndim < 3
     stacked = rows.reshape((1,) * (3 - rows.ndim) + rows.shape)
-    found = Draw(stacked, _equal(dataset.factors, stacked))
-    return Shown(dataset, dataset.factors, found, None, True, "" if rows.ndim > 1 else words, single)
+    draw = Draw(stacked, _equal(dataset.factors, stacked))
+    return Shown(dataset, dataset.factors, draw, None, True, "" if rows.ndim > 1 else counted, single)
 
 
 def _equal(table: FactorTable, rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[Any]]:
     """Codes of the factors that are equal within sets, as those that a draw fixes."""
-    found = {}
+    equal_codes = {}
     for factor in table.factors:
         if factor.role in ("variation", "part"):
             codes = table.codes(factor.name, rows)
             equal = (codes == codes[..., :1]).all(axis=-1)
             if equal.any():
-                found[factor.name] = np.where(equal, codes[..., 0], np.nan if factor.levels is None else -1)
-    return found
+                equal_codes[factor.name] = np.where(equal, codes[..., 0], np.nan if factor.levels is None else -1)
+    return equal_codes
 
 
 def _block(draw: Draw) -> Draw:

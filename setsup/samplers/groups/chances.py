@@ -9,13 +9,23 @@ from setsup.arrays import Reals, Rows
 from setsup.factors.table import FactorTable
 from setsup.samplers.coverage import ReachedGroups, Reason, SetReach
 from setsup.samplers.groups.anchored import AnchoredMembers
+from setsup.samplers.groups.combinations import log_combinations
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.window import WindowMembers
 
-__all__ = ["at_least_one", "dealt_reach", "inclusion", "is_estimated", "reached_groups", "set_reach"]
+__all__ = [
+    "at_least_one",
+    "dealt_reach",
+    "inclusion",
+    "inclusion_of_some",
+    "is_estimated",
+    "reached_groups",
+    "set_reach",
+]
 
 _EXACT = 2  # rows of a set up to which successive sampling by weight is counted exactly
+_FEW = 16  # numbers of rows, of which all are looked at
 
 
 def at_least_one(chance: Reals, times: int) -> Reals:
@@ -248,3 +258,20 @@ def inclusion(shares: Reals, size: int) -> Reals:
         middle = (low + high) / 2
         low, high = (middle, high) if -np.expm1(-middle * shares).sum() < size else (low, middle)
     return np.asarray(-np.expm1(-high * shares))
+
+
+def inclusion_of_some(shares: Reals, most: int, p: float) -> Reals:
+    """Chance of each row to be drawn by weight without repeats, where a binomial number of at most so many are."""
+    if p in (0, 1):
+        return inclusion(shares, most) if p else np.zeros(len(shares))
+    # numbers that are far from likely ones are left out, and of very many, some are looked at, evenly spaced
+    spread = 8 * math.sqrt(most * p * (1 - p)) + _FEW
+    numbers = np.arange(max(math.floor(most * p - spread), 0), min(math.ceil(most * p + spread), most) + 1)
+    numbers = numbers[:: -(-len(numbers) // (4 * _FEW))]
+    logs = log_combinations(np.full(len(numbers), most), numbers)
+    logs += numbers * math.log(p) + (most - numbers) * math.log1p(-p)
+    chances = np.exp(logs - logs.max())
+    chances /= chances.sum()
+    return np.asarray(
+        sum(chance * inclusion(shares, number) for number, chance in zip(numbers.tolist(), chances, strict=True))
+    )

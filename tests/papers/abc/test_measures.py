@@ -18,7 +18,7 @@ def test_components_of_the_picture_are_those_of_the_images_in_it(monkeypatch: py
         drawn.append((points, images, labels))
         return Image.new("RGB", (1, 1))
 
-    monkeypatch.setattr("setsup.reports.points.image_scatter", scatter)
+    monkeypatch.setattr("setsup.reports.image_points.image_scatter", scatter)
     dice = np.random.default_rng(0)
     embedded = dice.normal(size=(900, 8)) * np.arange(8, 0, -1)
     embedded[400:] = embedded[400:, ::-1]  # those that are not shown spread the other way

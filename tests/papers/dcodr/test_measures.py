@@ -14,7 +14,7 @@ from lightning.pytorch import LightningModule  # noqa: E402
 from setsup import evaluation  # noqa: E402
 from setsup.datasets import Modality  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.experiments.measures.classes import classes_of, rows_of, split_attribute  # noqa: E402
+from setsup.experiments.measures.classes import number_classes, rows_of, split_attribute  # noqa: E402
 from setsup.experiments.measures.invariance import study_invariance  # noqa: E402
 from setsup.experiments.result_cache import PartStore  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
@@ -243,7 +243,7 @@ def test_names_of_classes():
     table = Poses(50).factors
     rows = np.arange(50)
     assert split_attribute("elevation+azimuth") == ("elevation", "azimuth")
-    found = classes_of(table, ("elevation", "azimuth"), rows)
+    found = number_classes(table, ("elevation", "azimuth"), rows)
     azimuth, elevation = (np.asarray(table.codes(name), int) for name in ("azimuth", "elevation"))
     np.testing.assert_array_equal(found, np.where(elevation < 0, -1, 3 * azimuth + elevation))
 
@@ -252,9 +252,9 @@ def test_classes_beyond_64_bits_are_refused_and_not_mixed_up():
     factors = [Factor(f"f{at}", Kind.NOMINAL, tuple(range(2_000))) for at in range(6)]
     table = FactorTable(factors, {one.name: np.arange(2_000) for one in factors})
     names, rows = [one.name for one in factors], np.arange(2_000)
-    np.testing.assert_array_equal(np.unique(classes_of(table, names[:5], rows)).size, 2_000)
+    np.testing.assert_array_equal(np.unique(number_classes(table, names[:5], rows)).size, 2_000)
     with pytest.raises(SetsupError, match=r"numbered below 2⁶², and f0, .* f5 have more combinations"):
-        classes_of(table, names, rows)
+        number_classes(table, names, rows)
 
 
 def test_a_circle_of_one_level_has_a_tolerance():

@@ -46,27 +46,27 @@ class AngleTargets(nn.Module):
         self._units: list[float] = []
         if not names or len(set(names)) < len(self.names):
             raise SetsupError(f"angles are one or more different factors, not {', '.join(self.names) or 'none'}")
-        for place, name in enumerate(self.names):
+        for number, name in enumerate(self.names):
             factor = table[name]
             if factor.unit not in _RADIANS:
                 raise SetsupError(
                     f"the factor {name!r} has the unit {factor.unit!r}, but angles have one of "
                     f"{', '.join(_RADIANS)}: regress others, --method.angles"
                 )
-            levels = None if factor.levels is None else torch.tensor([float(one) for one in factor.levels])
+            levels = None if factor.levels is None else torch.tensor([float(level) for level in factor.levels])
             # of the training data, which a run keeps anyway
-            self.register_buffer(f"levels{place}", levels, persistent=False)
+            self.register_buffer(f"levels{number}", levels, persistent=False)
             self._units.append(_RADIANS[factor.unit])
 
     def angles(self, batch: Batch) -> Tensor:
         """Angles of a batch's images in radians, (sets, size, angles) float32, NaN where unknown."""
-        found = []
-        for place, (name, unit) in enumerate(zip(self.names, self._units, strict=True)):
-            values, levels = batch["factors"][name], getattr(self, f"levels{place}")
+        angles = []
+        for number, (name, unit) in enumerate(zip(self.names, self._units, strict=True)):
+            values, levels = batch["factors"][name], getattr(self, f"levels{number}")
             if levels is not None:
                 values = torch.where(values < 0, torch.nan, levels[values.long().clamp(min=0)])
-            found.append(values.float() * unit)
-        return torch.stack(found, -1)
+            angles.append(values.float() * unit)
+        return torch.stack(angles, -1)
 
 
 def pose_rotation(azimuth: Tensor, elevation: Tensor, theta: Tensor | float = 0.0) -> Tensor:

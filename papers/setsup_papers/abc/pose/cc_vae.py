@@ -124,10 +124,10 @@ class CCVAE(LightningModule):
 
     def _forward_loss(self, first: Tensor, second: Tensor) -> Tensor:
         """Each image from its own unspecified code and the other's specified one."""
-        (one, shared), (other, shared_of_other) = self.encoder(first), self.encoder(second)
-        divergence = (gaussian_divergence(*one).mean() + gaussian_divergence(*other).mean()) / first[0].numel()
-        error = functional.mse_loss(self.decoder(one.sample(), shared_of_other), first)
-        error = error + functional.mse_loss(self.decoder(other.sample(), shared), second)
+        (own, shared), (own_of_other, shared_of_other) = self.encoder(first), self.encoder(second)
+        divergence = (gaussian_divergence(*own).mean() + gaussian_divergence(*own_of_other).mean()) / first[0].numel()
+        error = functional.mse_loss(self.decoder(own.sample(), shared_of_other), first)
+        error = error + functional.mse_loss(self.decoder(own_of_other.sample(), shared), second)
         self.log("divergence", divergence)
         self.log("reconstruction", error)
         return self.settings.divergence * divergence + self.settings.reconstruction * error
@@ -139,7 +139,7 @@ class CCVAE(LightningModule):
             others = self.encoder(first)[1], self.encoder(second.roll(-1, 0))[1]
             noise = torch.randn_like(self.encoder.unspecified_mean.bias.expand(len(first), -1))
             decoded = [self.decoder(noise, specified) for specified in others]
-        one, other = (self.encoder(images)[0].mean for images in decoded)
-        error = functional.l1_loss(one, other)
+        code1, code2 = (self.encoder(images)[0].mean for images in decoded)
+        error = functional.l1_loss(code1, code2)
         self.log("cycle", error)
         return self.settings.cycle * error

@@ -81,9 +81,9 @@ class CycleEncoder(nn.Module):
 
     def forward(self, images: Tensor) -> tuple[Gaussian, Tensor]:
         """Posterior of the unspecified code, and the specified one; (n, C, H, W) float in [0, 1] → float32."""
-        found = self.layers(images)
-        mean, log_variance = self.unspecified_mean(found), self.unspecified_log_variance(found)
-        return Gaussian(mean.float(), log_variance.float()), self.specified(found).float()
+        features = self.layers(images)
+        mean, log_variance = self.unspecified_mean(features), self.unspecified_log_variance(features)
+        return Gaussian(mean.float(), log_variance.float()), self.specified(features).float()
 
 
 class CycleDecoder(nn.Module):
@@ -122,10 +122,10 @@ class CycleDecoder(nn.Module):
         paddings = [
             _paddings(side, size, len(widths) - 1) for side, size in zip(self.sides, encoder.image[1:], strict=True)
         ]
-        for place, (before, after) in enumerate(pairwise(widths)):
-            padding = (paddings[0][place], paddings[1][place])
+        for number, (before, after) in enumerate(pairwise(widths)):
+            padding = (paddings[0][number], paddings[1][number])
             layers.append(nn.ConvTranspose2d(before, after, 4, 2, padding))
-            if place < len(widths) - 2:
+            if number < len(widths) - 2:
                 norm = nn.InstanceNorm2d(after, track_running_stats=running_statistics)
                 layers += [norm, nn.LeakyReLU(_SLOPE)]
         self.layers = nn.Sequential(*layers, nn.Sigmoid())
@@ -134,8 +134,8 @@ class CycleDecoder(nn.Module):
         """Images (n, C, H, W) float32 in [0, 1] of codes (n, unspecified) and (n, specified)."""
         codes = torch.cat([self.unspecified(unspecified), self.specified(specified)], 1)
         maps = nn.functional.leaky_relu(codes, _SLOPE).reshape(len(codes), -1, *self.sides)
-        found: Tensor = self.layers(maps).float()
-        return found
+        images: Tensor = self.layers(maps).float()
+        return images
 
 
 def cycle_vae(
@@ -175,4 +175,4 @@ def _paddings(side: int, size: int, count: int) -> list[int]:
             f"transposed convolutions of 4 × 4 with stride 2 do not lead from {side} to {size} pixels: resize the "
             "images to even sides, such as 28 or 64, or use another number of --method.channels"
         )
-    return [1 - (missing >> place & 1) for place in reversed(range(count))]
+    return [1 - (missing >> bit & 1) for bit in reversed(range(count))]

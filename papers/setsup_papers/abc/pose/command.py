@@ -102,16 +102,16 @@ def run(options: Options) -> int:
     out = expanded(options.out)
     for file in (_POSES, _SHEET):
         need_writable(out / file)
-    found = opened(options.run, options.preset, options.checkpoint)
-    if found.preset.data is None:
-        raise SetsupError(f"{found.preset.name} trains nothing, so that it has no embeddings")
+    opened_run = opened(options.run, options.preset, options.checkpoint)
+    if opened_run.preset.data is None:
+        raise SetsupError(f"{opened_run.preset.name} trains nothing, so that it has no embeddings")
     boxes = None if options.boxes is None else read_boxes(options.boxes)
     codebook, numbers = _codebook(options)
-    trained = load_trained(found, device=options.device)
+    trained = load_trained(opened_run, device=options.device)
     size = image_size(trained, codebook)
     photographs = open_photographs(options.photographs, boxes, size)
     if not options.json:
-        for line in describe_run(found):
+        for line in describe_run(opened_run):
             say(line)
         objects = f"{len(photographs):,} object{'s' * (len(photographs) != 1)}"
         say(f"{objects}, looked up among {len(codebook):,} rendering{'s' * (len(codebook) != 1)}, on {trained.device}")
@@ -127,18 +127,22 @@ def run(options: Options) -> int:
     except (RuntimeError, ValueError, LookupError) as error:  # what a network raises for images of another size
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(
-            f"the method of {found.folder} cannot embed images of {size[0]} × {size[1]}: {reason}"
+            f"the method of {opened_run.folder} cannot embed images of {size[0]} × {size[1]}: {reason}"
         ) from error
     lines = _lines(photographs, poses, numbers)
-    place = _write(out, lines, _sheet(photographs, codebook, poses, options), force=options.force)
-    about: dict[str, Any] = {"run": str(found.folder), "checkpoint": found.chosen or "last", "codebook": codebook.name}
+    folder = _write(out, lines, _sheet(photographs, codebook, poses, options), force=options.force)
+    about: dict[str, Any] = {
+        "run": str(opened_run.folder),
+        "checkpoint": opened_run.chosen or "last",
+        "codebook": codebook.name,
+    }
     about |= {"renderings": len(codebook), "poses": [dict(zip(_HEADS, line, strict=True)) for line in lines]}
     if options.json:
-        show_json(about | {"files": {"poses": str(place / _POSES), "sheet": str(place / _SHEET)}})
+        show_json(about | {"files": {"poses": str(folder / _POSES), "sheet": str(folder / _SHEET)}})
         return 0
     disagreement = statistics.median(poses.disagreement.tolist())
     say(f"the nearest {poses.rows.shape[1]} renderings disagree by {disagreement:.0f}° in the median")
-    for text in (*moved(out, place), str(place / _SHEET), str(place / _POSES)):
+    for text in (*moved(out, folder), str(folder / _SHEET), str(folder / _POSES)):
         say(text)
     return 0
 
@@ -186,13 +190,13 @@ def _sheet(photographs: "BoxedPhotographs", codebook: "Dataset", poses: "PoseEst
     from setsup_papers.abc.pose.lookup_sheet import draw_lookup
 
     some = np.arange(min(options.shown, len(photographs)))
-    words = [
+    captions = [
         f"{photographs.files[row]}\n{poses.disagreement[row]:.0f}° apart" if poses.rows.shape[1] > 1 else ""
         for row in some.tolist()
     ]
     looked_up = f"Photographs, and their nearest renderings of the codebook {options.codebook}"
     title = f"{looked_up}\nBy the cosine of embeddings of {options.run}"
-    sheet = draw_lookup(photographs, some, None, codebook, poses.rows[some], poses.rotations[some], words, title)
+    sheet = draw_lookup(photographs, some, None, codebook, poses.rows[some], poses.rotations[some], captions, title)
     return marked_png(sheet)
 
 
@@ -212,8 +216,8 @@ def _write(asked: Path, lines: list[list[Any]], sheet: bytes, *, force: bool) ->
 
     with ExitStack() as stack:
         stack.enter_context(locked(asked))  # two processes would find the same place free
-        place = asked if force else free_place(asked, is_free)
-        parts = {name: stack.enter_context(written(place / name)) for name in files}
+        free_folder = asked if force else free_place(asked, is_free)
+        parts = {name: stack.enter_context(written(free_folder / name)) for name in files}
         for name, content in files.items():
             parts[name].write_bytes(content)
-    return place
+    return free_folder

@@ -202,5 +202,5 @@ def _pool(dataset: "Dataset", count: int, side: int) -> Pixels:
             f"{dataset.name} has no backgrounds: train on abc-pose or its substitute, or give "
             "--augmentation.backgrounds 0"
         )
-    found: Pixels = backgrounds(count, side)
-    return found
+    images: Pixels = backgrounds(count, side)
+    return images

@@ -108,8 +108,8 @@ def estimate_poses(
     asked, known = (trained.embed_vectors(images, name=embedding) for images in (photographs, cut))
     if asked.shape[1] != known.shape[1]:
         raise SetsupError("photographs and renderings have embeddings of unequal lengths: train on images of one size")
-    found, distances = nearest_rows(asked, known, min(nearest, len(pool)), metric="cosine")
-    return PoseEstimates(pool[found], poses[found], 1 - distances)
+    nearest_numbers, distances = nearest_rows(asked, known, min(nearest, len(pool)), metric="cosine")
+    return PoseEstimates(pool[nearest_numbers], poses[nearest_numbers], 1 - distances)
 
 
 def image_size(trained: TrainedRun, codebook: "Dataset") -> tuple[int, int]:

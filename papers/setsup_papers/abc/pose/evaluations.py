@@ -124,9 +124,9 @@ class PoseLookup:
             def compute(source: str = source) -> Rows:
                 return used[look_up(*embedded(source), dense)]
 
-            found = np.asarray(trained.part("look-up", about | {"source": source}, compute), dtype=np.int64)
-            told, over = _measured(poses[found], truth, source)
-            values |= told
+            numbers = np.asarray(trained.part("look-up", about | {"source": source}, compute), dtype=np.int64)
+            measured, over = _measured(poses[numbers], truth, source)
+            values |= measured
             curves |= over
         (asked, known), first = embedded(""), books[0]
         shown = _shown(len(rows), self.codebook_seed)
@@ -203,14 +203,14 @@ class PoseRegression:
             def compute(source: str = source) -> Array:
                 return _embed(trained, source, photographs, rows, self.embedding)
 
-            found = np.asarray(trained.part("regression", about | {"source": source}, compute), dtype=np.float64)
-            if found.shape != (len(rows), 9):
-                form = " × ".join(map(str, found.shape[1:]))
+            regressed = np.asarray(trained.part("regression", about | {"source": source}, compute), dtype=np.float64)
+            if regressed.shape != (len(rows), 9):
+                form = " × ".join(map(str, regressed.shape[1:]))
                 raise SetsupError(
                     f"a predicted rotation has 9 numbers, and {self.embedding!r} has {form}: name another"
                 )
-            told, over = _measured(nearest_rotations(found.reshape(1, -1, 3, 3)), truth, source)
-            values |= told
+            measured, over = _measured(nearest_rotations(regressed.reshape(1, -1, 3, 3)), truth, source)
+            values |= measured
             curves |= over
         return Measured(values=values, curves=curves)
 
@@ -269,5 +269,5 @@ def _measured(
 
 def _shown(count: int, seed: int) -> Rows:
     """Photographs that are shown."""
-    found: Rows = permute(stream_key(seed, "pose sheet"), count, np.arange(min(_SHOWN, count)))
-    return found
+    rows: Rows = permute(stream_key(seed, "pose sheet"), count, np.arange(min(_SHOWN, count)))
+    return rows

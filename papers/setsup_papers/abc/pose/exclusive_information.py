@@ -24,7 +24,7 @@ from setsup.methods.minimise import minimise
 from setsup.methods.networks.images import encode_images
 from setsup_papers.abc.pose.baseline_settings import ExclusiveInformationSettings
 from setsup_papers.abc.pose.information_networks import MapEncoder, StatisticsNetworks
-from setsup_papers.abc.pose.mutual_information import check_networks, information_losses, network_of
+from setsup_papers.abc.pose.mutual_information import check_networks, choose_network, information_losses
 from setsup_papers.abc.pose.pairs import pair_images
 
 __all__ = ["ExclusiveInformation"]
@@ -149,9 +149,9 @@ class ExclusiveInformation(LightningModule):
             )
         self.shared.eval()  # in training too, as published: their batch norms stay as they are
         maps, shared, exclusive = [], [], []
-        for place, images in enumerate(pair_images(batch)):
-            code, of_shared = network_of(self.shared, place)(images)
-            own, of_exclusive = network_of(self.encoders, place)(images)
+        for which, images in enumerate(pair_images(batch)):
+            code, of_shared = choose_network(self.shared, which)(images)
+            own, of_exclusive = choose_network(self.encoders, which)(images)
             maps.append(torch.cat([of_shared, of_exclusive], 1))
             shared.append(code)
             exclusive.append(own)
@@ -160,8 +160,8 @@ class ExclusiveInformation(LightningModule):
     def _main_loss(self, maps: list[Tensor], shared: list[Tensor], exclusive: list[Tensor]) -> Tensor:
         codes = [torch.cat(both, 1) for both in zip(shared[::-1], exclusive, strict=True)]
         whole, places = information_losses(self.statistics, maps, codes)
-        logits = [network_of(self.discriminators, place)(one).float() for place, one in enumerate(codes)]
-        independence = torch.stack([functional.softplus(-one).mean() for one in logits]).sum()
+        logits = [choose_network(self.discriminators, which)(code).float() for which, code in enumerate(codes)]
+        independence = torch.stack([functional.softplus(-logit).mean() for logit in logits]).sum()
         for name, term in (("global", whole), ("local", places), ("independence", independence)):
             self.log(name, term)
         settings = self.settings
@@ -170,9 +170,9 @@ class ExclusiveInformation(LightningModule):
 
     def _discriminator_loss(self, shared: list[Tensor], exclusive: list[Tensor]) -> Tensor:
         terms = []
-        for place, (code, own) in enumerate(zip(shared[::-1], exclusive, strict=True)):
-            together = network_of(self.discriminators, place)(torch.cat([code, own], 1)).float()
-            apart = network_of(self.discriminators, place)(torch.cat([code.roll(-1, 0), own], 1)).float()
+        for which, (code, own) in enumerate(zip(shared[::-1], exclusive, strict=True)):
+            together = choose_network(self.discriminators, which)(torch.cat([code, own], 1)).float()
+            apart = choose_network(self.discriminators, which)(torch.cat([code.roll(-1, 0), own], 1)).float()
             # softplus(x) and softplus(-x) are the cross-entropies with 0 and 1
             terms.append(functional.softplus(together).mean() + functional.softplus(-apart).mean())
         return self.settings.independence_weight * torch.stack(terms).sum()

@@ -37,8 +37,8 @@ class PretrainedFeatures(LightningModule):
 
     def embed(self, batch: Batch) -> Tensor:
         """Features of a batch's images, (sets, size, d) float32."""
-        found: Tensor = self.encoder(batch["image"])
-        return found.float()
+        features: Tensor = self.encoder(batch["image"])
+        return features.float()
 
     def training_step(self, batch: Batch, batch_idx: int) -> None:
         """Train nothing."""

@@ -53,14 +53,14 @@ class MapEncoder(nn.Module):
 
     def __init__(self, image: tuple[int, int, int], size: int, filters: int = 64, convolutions: int = 3) -> None:
         super().__init__()
-        channels = [filters * 2**place for place in range(convolutions)]
+        channels = [filters * 2**number for number in range(convolutions)]
         sides = image[1:]
         layers: list[nn.Module] = []
-        for place, (before, after) in enumerate(pairwise((image[0], *channels))):
-            stride = 1 if place == 0 else 2
+        for number, (before, after) in enumerate(pairwise((image[0], *channels))):
+            stride = 1 if number == 0 else 2
             sides = ((sides[0] - _KERNEL) // stride + 1, (sides[1] - _KERNEL) // stride + 1)
             layers.append(nn.Conv2d(before, after, _KERNEL, stride))
-            layers.append(nn.BatchNorm2d(after) if place else nn.LeakyReLU())
+            layers.append(nn.BatchNorm2d(after) if number else nn.LeakyReLU())
         if convolutions < 1 or min(sides) < 1:
             raise SetsupError(
                 f"images of {image[1]} × {image[2]} pixels are too small for {convolutions} convolutions of 4 × 4, all "

@@ -112,7 +112,7 @@ def look_up(queries: npt.ArrayLike, renderings: npt.ArrayLike, codebooks: npt.Ar
     books = np.sort(books, axis=1)
     used, places = _shared(books)
     gallery = _directions(others[used], "renderings")
-    found = np.empty((len(books), len(points)), dtype=np.int64)
+    nearest = np.empty((len(books), len(points)), dtype=np.int64)
     step = max(1, _BLOCK // len(used))
     for start in range(0, len(points), step):
         block = slice(start, min(start + step, len(points)))
@@ -120,8 +120,8 @@ def look_up(queries: npt.ArrayLike, renderings: npt.ArrayLike, codebooks: npt.Ar
         about = _cosines(some, gallery)
         for number, book in enumerate(places):
             within = about[:, book]
-            found[number, block] = used[book][_largest(within, some, gallery, book)]
-    return found
+            nearest[number, block] = used[book][_largest(within, some, gallery, book)]
+    return nearest
 
 
 def _shared(books: Rows) -> tuple[Rows, list[Any]]:
@@ -147,10 +147,10 @@ def _largest(within: Floats, some: Floats, gallery: Floats, book: Any) -> Rows:
     within[lines, best] = top
     if len(close):
         numbers = np.arange(len(gallery))[book]
-        line, place = np.nonzero(within[close] >= (top[close] - doubt)[:, None])
-        order = np.lexsort((place, -_exact(some, gallery, close[line], numbers[place]), line))
-        line, place = line[order], place[order]
-        best[close] = place[np.searchsorted(line, np.arange(len(close)))]
+        line, candidate = np.nonzero(within[close] >= (top[close] - doubt)[:, None])
+        order = np.lexsort((candidate, -_exact(some, gallery, close[line], numbers[candidate]), line))
+        line, candidate = line[order], candidate[order]
+        best[close] = candidate[np.searchsorted(line, np.arange(len(close)))]
     return np.asarray(best)
 
 
@@ -161,44 +161,44 @@ def _doubt(dimensions: int) -> float:
 
 def _cosines(some: Floats, gallery: Floats) -> Floats:
     """Products of unit vectors, (q, n), of a slice of the dimensions after the other."""
-    found = some[:, :_SLICE] @ gallery[:, :_SLICE].T
+    products = some[:, :_SLICE] @ gallery[:, :_SLICE].T
     for start in range(_SLICE, some.shape[1], _SLICE):
-        found += some[:, start : start + _SLICE] @ gallery[:, start : start + _SLICE].T
-    return np.asarray(found)
+        products += some[:, start : start + _SLICE] @ gallery[:, start : start + _SLICE].T
+    return np.asarray(products)
 
 
-def _exact(some: Floats, gallery: Floats, query: Rows, place: Rows) -> Reals:
+def _exact(some: Floats, gallery: Floats, query: Rows, row: Rows) -> Reals:
     """Cosines of pairs, in float64, of vectors as they are in float32."""
-    found = np.empty(len(query))
+    cosines = np.empty(len(query))
     step = max(1, _PAIRS // some.shape[1])
     for start in range(0, len(query), step):
         part = slice(start, start + step)
-        one, other = some[query[part]].astype(np.float64), gallery[place[part]].astype(np.float64)
-        lengths = np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1))
-        found[part] = (one * other).sum(axis=1) / lengths
-    return found
+        first, second = some[query[part]].astype(np.float64), gallery[row[part]].astype(np.float64)
+        lengths = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
+        cosines[part] = (first * second).sum(axis=1) / lengths
+    return cosines
 
 
 def _integers(given: npt.ArrayLike, name: str) -> Rows:
-    found = np.asarray(given)
-    if found.size and found.dtype.kind not in "iu":
-        raise DataError(f"{name} are whole numbers, not {found.dtype}")
-    if found.size and int(found.max()) > np.iinfo(np.int64).max:
-        raise DataError(f"{name} are row numbers, and {found.max()} is too large")
-    return found.astype(np.int64)
+    integers = np.asarray(given)
+    if integers.size and integers.dtype.kind not in "iu":
+        raise DataError(f"{name} are whole numbers, not {integers.dtype}")
+    if integers.size and int(integers.max()) > np.iinfo(np.int64).max:
+        raise DataError(f"{name} are row numbers, and {integers.max()} is too large")
+    return integers.astype(np.int64)
 
 
 def _embeddings(given: npt.ArrayLike, name: str) -> Array:
-    found = np.asarray(given)
-    if found.ndim != 2 or 0 in found.shape or found.dtype.kind not in "biuf":
-        raise DataError(f"{name} must be embeddings (n, d) of numbers, at least one, not {found.dtype} {found.shape}")
-    return found
+    array = np.asarray(given)
+    if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "biuf":
+        raise DataError(f"{name} must be embeddings (n, d) of numbers, at least one, not {array.dtype} {array.shape}")
+    return array
 
 
 def _directions(points: Array, name: str, first: int = 0) -> Floats:
     """Vectors of length 1, float32."""
     step = max(1, _PAIRS // points.shape[1])
-    found = np.empty(points.shape, dtype=np.float32)
+    unit = np.empty(points.shape, dtype=np.float32)
     for start in range(0, len(points), step):
         part = points[start : start + step].astype(np.float64)
         lengths = np.sqrt((part**2).sum(axis=1))
@@ -208,5 +208,5 @@ def _directions(points: Array, name: str, first: int = 0) -> Floats:
         if not lengths.all():
             row = first + start + int(np.argmin(lengths))
             raise DataError(f"{name}: the embedding of row {row} is zero, and has no direction")
-        found[start : start + step] = part / lengths[:, None]
-    return found
+        unit[start : start + step] = part / lengths[:, None]
+    return unit

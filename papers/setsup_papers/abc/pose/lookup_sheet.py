@@ -55,10 +55,10 @@ def draw_lookup(
     ahead = list(labels) or [""] * len(queries)
     lines = []
     for at, word in enumerate(ahead):
-        told = angle_words(poses[at, 0])
+        about_pose = angle_words(poses[at, 0])
         if truth is not None:
-            told = f"{angle_words(truth[at])}\nerror {float(geodesic_error(poses[at, 0], truth[at])):.0f}°"
-        lines.append("\n".join(filter(None, (word, told))))
+            about_pose = f"{angle_words(truth[at])}\nerror {float(geodesic_error(poses[at, 0], truth[at])):.0f}°"
+        lines.append("\n".join(filter(None, (word, about_pose))))
     name, other = image_modality(photographs), image_modality(renderings)
     asked = list(photographs.fetch(queries, [name])[name])
     shown = renderings.fetch(found, [other])[other]

@@ -79,15 +79,15 @@ def summarise(predicted: npt.ArrayLike, truth: npt.ArrayLike) -> dict[str, float
 
     """
     check_arguments(summarise, locals(), DataError)
-    found, true = _pair(predicted, truth)
-    by_codebook = [pose_errors(errors) for errors in geodesic_error(found, true)]
-    each: dict[str, list[float]] = {
+    rotations, true = _pair(predicted, truth)
+    by_codebook = [pose_errors(errors) for errors in geodesic_error(rotations, true)]
+    by_measure: dict[str, list[float]] = {
         "median error": [errors.median for errors in by_codebook],
         "Acc@15": [errors.accuracy15 for errors in by_codebook],
         "Acc@30": [errors.accuracy30 for errors in by_codebook],
-        "front-back": confused(found, true).mean(axis=1).tolist(),
+        "front-back": confused(rotations, true).mean(axis=1).tolist(),
     }
-    return {name: float(np.mean(values)) for name, values in each.items()} | _standard_errors(each)
+    return {name: float(np.mean(values)) for name, values in by_measure.items()} | _standard_errors(by_measure)
 
 
 def confused(predicted: npt.ArrayLike, truth: npt.ArrayLike) -> Bools:
@@ -138,17 +138,17 @@ def over_azimuth(predicted: npt.ArrayLike, truth: npt.ArrayLike, bins: int = BIN
     """
     check_arguments(over_azimuth, locals(), DataError)
     count = check_integer(bins, "bins", SetsupError, 1)
-    found, true = _pair(predicted, truth)
+    rotations, true = _pair(predicted, truth)
     azimuth = euler_from_rotation(true)[0]
     # each bin with its lower end, which rint has or not, and the rounding of angles too
-    place = np.floor((azimuth * count / 360.0).round(9) + 0.5).astype(np.int64) % count
-    errors, turned = geodesic_error(found, true), confused(found, true)
-    there = np.unique(place)
+    bin_of_row = np.floor((azimuth * count / 360.0).round(9) + 0.5).astype(np.int64) % count
+    errors, turned = geodesic_error(rotations, true), confused(rotations, true)
+    there = np.unique(bin_of_row)
     return OverAzimuth(
         azimuth=there * 360.0 / count,
-        count=np.array([np.count_nonzero(place == one) for one in there], dtype=np.int64),
-        median=np.array([np.median(errors[:, place == one]) for one in there]),
-        confused=np.array([turned[:, place == one].mean() for one in there]),
+        count=np.array([np.count_nonzero(bin_of_row == number) for number in there], dtype=np.int64),
+        median=np.array([np.median(errors[:, bin_of_row == number]) for number in there]),
+        confused=np.array([turned[:, bin_of_row == number].mean() for number in there]),
     )
 
 
@@ -173,30 +173,30 @@ def disagreement(rotations: npt.ArrayLike) -> Reals:
 
     """
     check_arguments(disagreement, locals(), DataError)
-    found = np.asarray(rotations)
-    if found.ndim < 3 or found.shape[-2:] != (3, 3):
-        raise DataError(f"rotations must be (…, k, 3, 3), not {found.shape}")
-    one, other = np.triu_indices(found.shape[-3], 1)
-    if not len(one):
-        return np.zeros(found.shape[:-3])
-    return np.asarray(geodesic_error(found[..., one, :, :], found[..., other, :, :]).mean(axis=-1))
+    matrices = np.asarray(rotations)
+    if matrices.ndim < 3 or matrices.shape[-2:] != (3, 3):
+        raise DataError(f"rotations must be (…, k, 3, 3), not {matrices.shape}")
+    first, second = np.triu_indices(matrices.shape[-3], 1)
+    if not len(first):
+        return np.zeros(matrices.shape[:-3])
+    return np.asarray(geodesic_error(matrices[..., first, :, :], matrices[..., second, :, :]).mean(axis=-1))
 
 
-def _standard_errors(each: Mapping[str, list[float]]) -> dict[str, float]:
+def _standard_errors(by_measure: Mapping[str, list[float]]) -> dict[str, float]:
     return {
         # from the first: of equal values the mean is rounded, and their spread would not be 0
         f"{name}: s.e.m.": float(np.std(np.array(values) - values[0], ddof=1) / np.sqrt(len(values)))
-        for name, values in each.items()
+        for name, values in by_measure.items()
         if len(values) > 1
     }
 
 
 def _pair(predicted: npt.ArrayLike, truth: npt.ArrayLike) -> tuple[Reals, Reals]:
-    found, true = check_array(predicted, "predicted poses", DataError), check_array(truth, "true poses", DataError)
-    if found.ndim != 4 or not found.size or found.shape[1:] != true.shape or found.shape[2:] != (3, 3):
+    poses, true = check_array(predicted, "predicted poses", DataError), check_array(truth, "true poses", DataError)
+    if poses.ndim != 4 or not poses.size or poses.shape[1:] != true.shape or poses.shape[2:] != (3, 3):
         raise DataError(
-            f"predicted poses are (codebooks, n, 3, 3) and true ones (n, 3, 3), not {found.shape} and {true.shape}"
+            f"predicted poses are (codebooks, n, 3, 3) and true ones (n, 3, 3), not {poses.shape} and {true.shape}"
         )
-    if not all(one.dtype.kind in "iuf" and np.isfinite(one).all() for one in (found, true)):
+    if not all(rotations.dtype.kind in "iuf" and np.isfinite(rotations).all() for rotations in (poses, true)):
         raise DataError("poses are finite numbers: leave out images whose pose is unknown")
-    return found.astype(np.float64), true.astype(np.float64)
+    return poses.astype(np.float64), true.astype(np.float64)

@@ -83,9 +83,9 @@ def _best(means: Means) -> tuple[bool | None, str]:
     if _ABC not in sums or len(sums) < 2:
         return None, "needs runs of ABC and of another method"
     best = max(sums, key=lambda row: sums[row])
-    words = ", ".join(f"{row} {value / 2:.2f}" for row, value in sums.items())
+    listed = ", ".join(f"{row} {value / 2:.2f}" for row, value in sums.items())
     miss = "" if best == _ABC else f" ({best} is {(sums[best] - sums[_ABC]) / 2:.2f} above ABC)"
-    return best == _ABC, f"mean of both correlations: {words}{miss}"
+    return best == _ABC, f"mean of both correlations: {listed}{miss}"
 
 
 PRESETS = _presets()

@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from setsup.errors import DataError, SetsupError
 
-__all__ = ["check_networks", "information_losses", "jensen_shannon_loss", "network_of"]
+__all__ = ["check_networks", "choose_network", "information_losses", "jensen_shannon_loss"]
 
 
 def jensen_shannon_loss(joint: Tensor, marginal: Tensor) -> Tensor:
@@ -53,15 +53,15 @@ def information_losses(
 ) -> tuple[Tensor, Tensor]:
     """Losses of mutual information of whole maps and of places, each summed over both images of pairs."""
     whole, places = [], []
-    for place, (own, code) in enumerate(zip(maps, codes, strict=True)):
-        joint = network_of(statistics, place)(own, code)
-        marginal = network_of(statistics, place)(own.roll(-1, 0), code)
+    for which, (own, code) in enumerate(zip(maps, codes, strict=True)):
+        joint = choose_network(statistics, which)(own, code)
+        marginal = choose_network(statistics, which)(own.roll(-1, 0), code)
         whole.append(jensen_shannon_loss(joint[0], marginal[0]))
         places.append(jensen_shannon_loss(joint[1], marginal[1]))
     return torch.stack(whole).sum(), torch.stack(places).sum()
 
 
-def network_of(networks: nn.ModuleList, place: int) -> nn.Module:
+def choose_network(networks: nn.ModuleList, place: int) -> nn.Module:
     """The network for the first or the second image of pairs, which may be one."""
     return networks[place % len(networks)]
 

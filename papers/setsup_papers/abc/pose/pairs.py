@@ -39,7 +39,7 @@ def pair_images(batch: Batch) -> tuple[Tensor, Tensor]:
             f"images came as {tuple(images.shape)}, but pairs of images of one set need (sets, size, C, H, W) with two "
             "sets or more and an even size: draw so, as --sampler.sets 64 --sampler.size 2"
         )
-    first, second = (images[:, place::2].transpose(0, 1).flatten(0, 1) for place in (0, 1))
+    first, second = (images[:, side::2].transpose(0, 1).flatten(0, 1) for side in (0, 1))
     whole = (mask[:, 0::2] & mask[:, 1::2]).T.flatten()
     if int(whole.sum()) < 2:
         raise DataError("a batch has fewer than two pairs of images that are no padding: draw larger sets")
@@ -61,6 +61,6 @@ def _apart(sets: Tensor) -> Tensor:
     # sets with most pairs first; those of one set stay together
     sort = (counts * (int(sets.max()) + 1) + sets).argsort(descending=True, stable=True)
     places = torch.arange(len(sets), device=sets.device)
-    found = torch.empty_like(sort)
-    found[torch.cat([places[0::2], places[1::2]])] = sort
-    return found
+    inverse = torch.empty_like(sort)
+    inverse[torch.cat([places[0::2], places[1::2]])] = sort
+    return inverse

@@ -77,22 +77,22 @@ def read_boxes(path: Path | str) -> list[PhotoBox]:
             f"{', '.join(_COLUMNS)}, in pixels from the upper left corner (it has {', '.join(table.names)})"
         )
     places = [table.header.index(name) for name in _COLUMNS]
-    found = []
+    boxes = []
     for line, record in _records(table):
         where = f"{table.path}, line {line}"
         if len(record) != len(table.header):
             raise DataError(
                 f"{where}: {len(record)} fields, but the header names {len(table.header)}; correct that line"
             )
-        file, *written = (record[place] for place in places)
+        file, *written = (record[column] for column in places)
         edges = [_number(text, name, where, table.commas) for name, text in zip(_COLUMNS[1:], written, strict=True)]
         left, top, right, bottom = edges
         if not file or not all(map(math.isfinite, edges)) or not (left < right and top < bottom):
             raise DataError(f"{where}: {file!r} has the box {edges}, where left < right and top < bottom are expected")
-        found.append(PhotoBox(file, (left, top, right, bottom), where))
-    if not found:
+        boxes.append(PhotoBox(file, (left, top, right, bottom), where))
+    if not boxes:
         raise DataError(f"{table.path} has a header, but no rows")
-    return found
+    return boxes
 
 
 def _records(table: CsvFile) -> Iterator[tuple[int, list[str]]]:

@@ -69,7 +69,7 @@ def open_photographs(
     ([[10.0, 20.0, 110.0, 100.0]], (64, 64, 3))
 
     """
-    names, sources = _list([expanded(place) for place in places])
+    names, sources = _list([expanded(path) for path in places])
     chosen: list[tuple[int, PhotoBox | None]]
     if boxes is None:
         chosen = [(at, None) for at in range(len(names))]
@@ -194,12 +194,12 @@ def _list(places: Sequence[Path]) -> tuple[list[str], list[tuple[Source, str]]]:
     if not places:
         raise DataError("there is no photograph: name a folder of them, or image files")
     if len(places) == 1 and not (places[0].is_file() and _is_image(places[0])):
-        (place,) = places
-        members = open_members(place)
+        (folder,) = places
+        members = open_members(folder)
         rows = without_outputs(members, members.matching(f"{_NOT_HIDDEN}{ending_pattern()}")[0])
         if not len(rows):
             raise DataError(
-                f"{place} has no image files, so that there is no photograph to find a pose in: name a folder, a zip "
+                f"{folder} has no image files, so that there is no photograph to find a pose in: name a folder, a zip "
                 "or a tar of them, or image files"
             )
         taken = MemberImages(members, rows).take(np.arange(len(rows)))
@@ -224,15 +224,15 @@ def _placed(names: Sequence[str], boxes: Sequence[PhotoBox]) -> list[tuple[int, 
     short: dict[str, list[int]] = {}
     for at, name in enumerate(names):
         short.setdefault(Path(name).name, []).append(at)
-    found: list[tuple[int, PhotoBox | None]] = []
+    with_boxes: list[tuple[int, PhotoBox | None]] = []
     lost: list[PhotoBox] = []
     for box in boxes:
-        place = whole.get(box.file.replace("\\", "/").removeprefix("./"))
-        alike = short.get(box.file, []) if place is None else [place]
+        position = whole.get(box.file.replace("\\", "/").removeprefix("./"))
+        alike = short.get(box.file, []) if position is None else [position]
         if len(alike) > 1:
             raise DataError(f"{box.where}: {len(alike)} photographs are called {box.file!r}; write the path of one")
         if alike:
-            found.append((alike[0], box))
+            with_boxes.append((alike[0], box))
         else:
             lost.append(box)
     if lost:
@@ -241,19 +241,19 @@ def _placed(names: Sequence[str], boxes: Sequence[PhotoBox]) -> list[tuple[int, 
         raise DataError(
             f"{first.where} names {first.file!r}, which is no photograph here{did_you_mean(first.file, names)}{more}"
         )
-    return found
+    return with_boxes
 
 
 def _checked(item: tuple[Source, str], box: PhotoBox | None) -> tuple[float, ...]:
     """Edges of a box, clipped to its photograph; of all of it without one."""
-    found = header(*item)
+    size = header(*item)
     if box is None:
-        return 0.0, 0.0, float(found.width), float(found.height)
+        return 0.0, 0.0, float(size.width), float(size.height)
     left, top, right, bottom = box.edges
-    clipped = max(left, 0.0), max(top, 0.0), min(right, float(found.width)), min(bottom, float(found.height))
+    clipped = max(left, 0.0), max(top, 0.0), min(right, float(size.width)), min(bottom, float(size.height))
     if not (clipped[0] < clipped[2] and clipped[1] < clipped[3]):
         edges = ", ".join(f"{edge:g}" for edge in box.edges)
         raise DataError(
-            f"{box.where}: the box {edges} lies outside of {box.file}, which has {found.width} × {found.height} pixels"
+            f"{box.where}: the box {edges} lies outside of {box.file}, which has {size.width} × {size.height} pixels"
         )
     return clipped

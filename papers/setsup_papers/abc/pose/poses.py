@@ -67,8 +67,10 @@ def read_rotations(dataset: "Dataset", rows: npt.ArrayLike | None = None) -> Rea
     if known is not None:
         if known.shape != (3, 3):
             raise DataError(f"{dataset.name} has {_MODALITY!r} of the shape {known.shape}; a pose is (3, 3) numbers")
-        found = np.asarray(dataset.fetch(index, [_MODALITY])[_MODALITY], dtype=np.float64).reshape(-1, 3, 3)
-        return _checked(np.where(np.isfinite(found).all(axis=(1, 2), keepdims=True), found, np.nan), dataset, index)
+        rotations = np.asarray(dataset.fetch(index, [_MODALITY])[_MODALITY], dtype=np.float64).reshape(-1, 3, 3)
+        return _checked(
+            np.where(np.isfinite(rotations).all(axis=(1, 2), keepdims=True), rotations, np.nan), dataset, index
+        )
     table = dataset.factors
     missing = [name for name in _ANGLES if name not in table]
     if missing:
@@ -78,8 +80,8 @@ def read_rotations(dataset: "Dataset", rows: npt.ArrayLike | None = None) -> Rea
         )
     tilt = next((name for name in _TILTS if name in table), None)
     angles = [_degrees(dataset, name, index) for name in (*_ANGLES, *([] if tilt is None else [tilt]))]
-    found = rotation_from_euler(*angles)
-    return np.asarray(found, dtype=np.float64)
+    rotations = rotation_from_euler(*angles)
+    return np.asarray(rotations, dtype=np.float64)
 
 
 def known_poses(dataset: "Dataset", what: str) -> tuple[Rows, Reals]:
@@ -112,10 +114,10 @@ def nearest_rotations(matrices: npt.ArrayLike) -> Reals:
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 
     """
-    found = _matrices(matrices)
-    if not np.isfinite(found).all():
+    numbers = _matrices(matrices)
+    if not np.isfinite(numbers).all():
         raise DataError("numbers that stand for rotations are not finite: train again")
-    left, _, right = np.linalg.svd(found)
+    left, _, right = np.linalg.svd(numbers)
     left[..., :, 2] *= np.linalg.det(left @ right)[..., None]
     return np.asarray(left @ right)
 
@@ -125,19 +127,19 @@ def _checked(matrices: Reals, dataset: "Dataset", rows: Rows) -> Reals:
     known = np.flatnonzero(~np.isnan(matrices).any(axis=(1, 2)))
     sound = are_rotations(matrices[known])
     if not sound.all():
-        place = known[np.argmin(sound)]
+        wrong = known[np.argmin(sound)]
         raise DataError(
-            f"{dataset.name}: {_MODALITY!r} of row {rows[place]} is {matrices[place].round(3).tolist()}, which is no "
+            f"{dataset.name}: {_MODALITY!r} of row {rows[wrong]} is {matrices[wrong].round(3).tolist()}, which is no "
             "rotation: its columns must be orthogonal, of length 1 and not mirrored; give NaN where it is unknown"
         )
     return matrices
 
 
 def _matrices(given: npt.ArrayLike) -> Reals:
-    found = check_array(given, "rotations", DataError)
-    if found.shape[-2:] != (3, 3) or found.dtype.kind not in "iuf":
-        raise DataError(f"rotations are numbers (…, 3, 3), not {found.dtype} {found.shape}")
-    return found.astype(np.float64)
+    numbers = check_array(given, "rotations", DataError)
+    if numbers.shape[-2:] != (3, 3) or numbers.dtype.kind not in "iuf":
+        raise DataError(f"rotations are numbers (…, 3, 3), not {numbers.dtype} {numbers.shape}")
+    return numbers.astype(np.float64)
 
 
 def _degrees(dataset: "Dataset", name: str, rows: Rows) -> Reals:
@@ -149,10 +151,10 @@ def _degrees(dataset: "Dataset", name: str, rows: Rows) -> Reals:
         )
     values = dataset.factors.values(name, rows)
     try:
-        found = np.array([np.nan if value is None else value for value in values.tolist()], dtype=np.float64)
+        numbers = np.array([np.nan if value is None else value for value in values.tolist()], dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(
             f"the factor {name!r} of {dataset.name} has values that are no numbers of degrees, such as "
             f"{values.tolist()[0]!r}: give angles as numbers"
         ) from None
-    return found * _DEGREES[unit]
+    return numbers * _DEGREES[unit]

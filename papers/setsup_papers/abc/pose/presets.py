@@ -93,7 +93,7 @@ def _preset(
 def table_1(plural: str) -> Iterator[Preset]:
     """Rows of table 1 for a category, of the paper's size."""
     category, name = CATEGORIES[plural], f"abc/table1-{plural}"
-    shows = {end: f"table 1, {plural}: {words}" for end, words in TABLE_1.items()}
+    shows = {end: f"table 1, {plural}: {title}" for end, title in TABLE_1.items()}
     plain: Augmentation = PoseCrop(size=_SMALL_BOX)
     generative: dict[str, Any] = {"box": _SMALL_BOX, "augmentation": plain, "where": _RENDERINGS}
     yield _preset(
@@ -146,11 +146,11 @@ def table_2(plural: str) -> Iterator[Preset]:
         "-no-real": (PoseSets(real=0.0), with_abc),
         "": (PoseSets(real=0.02, every=6_000), with_abc),
     }
-    for end, words in TABLE_2.items():
+    for end, title in TABLE_2.items():
         sampler, method = parts[end]
         yield _preset(
             f"{name}{end}",
-            f"table 2, {plural}: {words}",
+            f"table 2, {plural}: {title}",
             category,
             sampler,
             method,

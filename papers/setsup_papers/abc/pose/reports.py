@@ -76,15 +76,15 @@ def _more_precise(better: str, worse: tuple[str, ...]) -> Criterion:
             other = worse[0] if len(worse) == 1 else f"one of: {', '.join(worse)}"
             return None, f"needs runs of {better}, and of {other}"
         ours = {key: means[better][key].mean for key in keys}
-        words, holds = [f"{better} {ours[_MEDIAN]:.1f}°, {ours[_SHARE]:.2f}"], []
+        listed, holds = [f"{better} {ours[_MEDIAN]:.1f}°, {ours[_SHARE]:.2f}"], []
         for row in others:
             median, share = (means[row][key].mean for key in keys)
             holds.append(ours[_MEDIAN] < median and ours[_SHARE] > share)
             misses = [f"{ours[_MEDIAN] - median:.1f}° above"] if ours[_MEDIAN] >= median else []
             misses += [f"{share - ours[_SHARE]:.2f} below"] if ours[_SHARE] <= share else []
             missed = f" ({better} is {' and '.join(misses)})" if misses else ""
-            words.append(f"{row} {median:.1f}°, {share:.2f}{missed}")
-        return all(holds), "; ".join(words)
+            listed.append(f"{row} {median:.1f}°, {share:.2f}{missed}")
+        return all(holds), "; ".join(listed)
 
     return test
 
@@ -137,15 +137,15 @@ def _falls(rows: tuple[str, ...]) -> Criterion:
         if not all(has(means, row, (_MEDIAN,)) for row in rows):
             return None, "needs runs of all rows"
         medians = [means[row][_MEDIAN].mean for row in rows]
-        words = ", ".join(f"{row} {median:.1f}°" for row, median in zip(rows, medians, strict=True))
-        return medians == sorted(medians, reverse=True) and len(set(medians)) == len(rows), words
+        listed = ", ".join(f"{row} {median:.1f}°" for row, median in zip(rows, medians, strict=True))
+        return medians == sorted(medians, reverse=True) and len(set(medians)) == len(rows), listed
 
     return test
 
 
 def _labels(table: dict[str, str]) -> dict[str, str]:
     """Labels of rows by the ends of presets' names."""
-    return {end: words[0].upper() + words[1:] for end, words in table.items()}
+    return {end: title[0].upper() + title[1:] for end, title in table.items()}
 
 
 def _pick(labels: dict[str, str], ends: tuple[str, ...]) -> tuple[str, ...]:
@@ -153,10 +153,10 @@ def _pick(labels: dict[str, str], ends: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _references(labels: dict[str, str], published: _Numbers) -> dict[tuple[str, str], Reference]:
-    found: dict[tuple[str, str], Reference] = {}
+    references: dict[tuple[str, str], Reference] = {}
     for end, (median, share) in published.items():
-        found[labels[end], _MEDIAN], found[labels[end], _SHARE] = median, share
-    return found
+        references[labels[end], _MEDIAN], references[labels[end], _SHARE] = median, share
+    return references
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ _REGRESS = _Table(
 def _table(table: _Table, plural: str, small: bool) -> Report:
     front, end = f"abc/{table.name}-{plural}", "-small" if small else ""
     labels = _labels(table.ends)
-    rows = [Row(f"{front}{each}{end}", label) for each, label in labels.items()]
+    rows = [Row(f"{front}{row_end}{end}", label) for row_end, label in labels.items()]
     if table.untrained:
         rows.append(Row(f"{front}{end}", _RANDOM, "untrained: "))
     paper = "the paper, full size" if small else "the paper"

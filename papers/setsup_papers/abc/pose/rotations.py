@@ -91,7 +91,7 @@ def rotation_from_euler(azimuth: npt.ArrayLike, elevation: npt.ArrayLike, theta:
 
     """
     angles = [
-        _numbers(given, what) for given, what in ((azimuth, "azimuth"), (elevation, "elevation"), (theta, "theta"))
+        _numbers(given, title) for given, title in ((azimuth, "azimuth"), (elevation, "elevation"), (theta, "theta"))
     ]
     _broadcast(*(angle.shape for angle in angles))
     return rotation(*angles)
@@ -199,16 +199,16 @@ def pose_errors(errors: npt.ArrayLike) -> PoseErrors:
     PoseErrors(count=4, median=22.0, accuracy15=0.5, accuracy30=0.5)
 
     """
-    found = _numbers(errors, "errors")
-    found = found[~np.isnan(found)]
-    if not len(found):
+    known = _numbers(errors, "errors")
+    known = known[~np.isnan(known)]
+    if not len(known):
         raise DataError("no error of a pose is known, so there is no median: give errors that are not NaN")
-    if found.min() < 0 or found.max() > 180:
+    if known.min() < 0 or known.max() > 180:
         raise DataError(
-            f"errors of poses are from 0 to 180 degrees, not from {found.min():g} to {found.max():g}: give those of "
+            f"errors of poses are from 0 to 180 degrees, not from {known.min():g} to {known.max():g}: give those of "
             "geodesic_error"
         )
-    return PoseErrors(len(found), float(np.median(found)), float((found < 15).mean()), float((found < 30).mean()))
+    return PoseErrors(len(known), float(np.median(known)), float((known < 15).mean()), float((known < 30).mean()))
 
 
 def are_rotations(matrices: Reals) -> Bools:
@@ -227,27 +227,27 @@ def are_rotations(matrices: Reals) -> Bools:
     return np.asarray(near & (np.linalg.det(small) > 0))
 
 
-def _numbers(given: npt.ArrayLike, what: str) -> Reals:
-    found: Reals = check_array(given, what, DataError, np.float64)
-    if np.isinf(found).any():
-        raise DataError(f"{what} must be finite numbers of degrees, or NaN where unknown, not infinite")
-    return found
+def _numbers(given: npt.ArrayLike, title: str) -> Reals:
+    numbers: Reals = check_array(given, title, DataError, np.float64)
+    if np.isinf(numbers).any():
+        raise DataError(f"{title} must be finite numbers of degrees, or NaN where unknown, not infinite")
+    return numbers
 
 
-def _rotations(given: npt.ArrayLike, what: str) -> Reals:
+def _rotations(given: npt.ArrayLike, title: str) -> Reals:
     """As float64; DataError where a matrix without NaN is no rotation."""
-    matrices = check_array(given, what, DataError)
+    matrices = check_array(given, title, DataError)
     if matrices.shape[-2:] != (3, 3) or matrices.dtype.kind not in "fiu":
-        raise DataError(f"{what} must be numbers (…, 3, 3), not {matrices.dtype} {matrices.shape}")
-    found = matrices.astype(np.float64)
-    known = found[~np.isnan(found).any(axis=(-2, -1))].reshape(-1, 3, 3)
+        raise DataError(f"{title} must be numbers (…, 3, 3), not {matrices.dtype} {matrices.shape}")
+    rotations = matrices.astype(np.float64)
+    known = rotations[~np.isnan(rotations).any(axis=(-2, -1))].reshape(-1, 3, 3)
     sound = are_rotations(known)
     if not sound.all():
         raise DataError(
-            f"{what} hold {known[np.argmin(sound)].round(3).tolist()}, which is no rotation: its columns must be "
+            f"{title} hold {known[np.argmin(sound)].round(3).tolist()}, which is no rotation: its columns must be "
             "orthogonal, of length 1 and not mirrored; of a camera's (4, 4) matrix give [:3, :3] without its scale"
         )
-    return found
+    return rotations
 
 
 def _broadcast(*shapes: tuple[int, ...]) -> None:

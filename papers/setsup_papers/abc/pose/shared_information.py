@@ -23,7 +23,7 @@ from setsup.methods.minimise import log_loss
 from setsup.methods.networks.images import encode_images
 from setsup_papers.abc.pose.baseline_settings import SharedInformationSettings
 from setsup_papers.abc.pose.information_networks import MapEncoder, StatisticsNetworks
-from setsup_papers.abc.pose.mutual_information import check_networks, information_losses, network_of
+from setsup_papers.abc.pose.mutual_information import check_networks, choose_network, information_losses
 from setsup_papers.abc.pose.pairs import pair_images
 
 __all__ = ["SharedInformation"]
@@ -88,7 +88,7 @@ class SharedInformation(LightningModule):
             When images are no such pairs.
 
         """
-        encoded = [network_of(self.encoders, place)(images) for place, images in enumerate(pair_images(batch))]
+        encoded = [choose_network(self.encoders, which)(images) for which, images in enumerate(pair_images(batch))]
         codes, maps = zip(*encoded, strict=True)
         whole, places = information_losses(self.statistics, maps, codes[::-1])
         distance = functional.l1_loss(codes[0].float(), codes[1].float())

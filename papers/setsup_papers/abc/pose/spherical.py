@@ -72,8 +72,8 @@ class SphericalHead(nn.Module):
         with torch.autocast(embedded.device.type, enabled=False):
             unit = functional.normalize(embedded.float(), dim=-1)
             hidden = [layers(unit) for layers in self.hidden]
-            magnitudes = [layer(one) for layer, one in zip(self.magnitudes, hidden, strict=True)]
-            quadrants = [layer(one) for layer, one in zip(self.quadrants, hidden, strict=True)]
+            magnitudes = [layer(features) for layer, features in zip(self.magnitudes, hidden, strict=True)]
+            quadrants = [layer(features) for layer, features in zip(self.quadrants, hidden, strict=True)]
             return AngleLogits(torch.stack(magnitudes, -2), torch.stack(quadrants, -2))
 
 
@@ -154,5 +154,5 @@ def spherical_losses(logits: AngleLogits, angles: Tensor, magnitude: Magnitude =
     else:
         of_magnitudes = -(torch.stack([cosine.square(), sine.square()], -1) * log_shares).sum(-1)
     quadrants = torch.where(sine < 0, torch.where(cosine < 0, 2, 3), torch.where(cosine < 0, 1, 0))
-    found = functional.cross_entropy(logits.quadrants.reshape(-1, 4), quadrants.reshape(-1), reduction="none")
-    return torch.where(known, of_magnitudes, 0.0), torch.where(known, found.reshape(angles.shape), 0.0)
+    of_quadrants = functional.cross_entropy(logits.quadrants.reshape(-1, 4), quadrants.reshape(-1), reduction="none")
+    return torch.where(known, of_magnitudes, 0.0), torch.where(known, of_quadrants.reshape(angles.shape), 0.0)

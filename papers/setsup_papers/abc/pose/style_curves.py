@@ -93,7 +93,7 @@ class StyleOverTraining:
         images = open_digit_images(trained, self.withheld, self.every, self.every)
         settings = {field.name: getattr(self, field.name) for field in fields(self)}
         points = training_points(trained)
-        found: list[dict[str, float]] = []
+        measures: list[dict[str, float]] = []
         for point in points:
 
             def compute(point: _Point = point) -> dict[str, float]:
@@ -103,16 +103,16 @@ class StyleOverTraining:
                 return images.measure(embedded, of_withheld, sigma=sigma, seed=trained.seed)
 
             about = {"tables": images.fingerprints, **settings, "step": point.step}
-            found.append(trained.part("style-over-training", about, compute))
+            measures.append(trained.part("style-over-training", about, compute))
         steps, seconds = [point.step for point in points], [point.seconds for point in points]
         curves: dict[str, tuple[list[float], list[float]]] = {}
         for field in fields(DigitMeasures):
-            heights = [one[field.name] for one in found]
+            heights = [measured[field.name] for measured in measures]
             curves[f"{field.name} over steps"] = (list(map(float, steps)), heights)
             curves[f"{field.name} over seconds"] = (list(SECONDS), _at(SECONDS, seconds, heights))
         last, _ = images.embed(trained, points[-1].method(), self.embedding)
         pictures = {"neighbours": images.draw_neighbours(last)}
-        return Measured(values={**found[-1], "seconds": seconds[-1]}, curves=curves, pictures=pictures)
+        return Measured(values={**measures[-1], "seconds": seconds[-1]}, curves=curves, pictures=pictures)
 
 
 def training_points(trained: TrainedRun) -> list[_Point]:
@@ -146,12 +146,12 @@ def training_points(trained: TrainedRun) -> list[_Point]:
 
 def _loaded(trained: TrainedRun, opened: Callable[[], dict[str, Any]]) -> "LightningModule":
     """The method with the weights of a checkpoint."""
-    found = copy.deepcopy(trained.untrained)
-    found.load_state_dict(opened()["state_dict"])
-    return found.eval()
+    method = copy.deepcopy(trained.untrained)
+    method.load_state_dict(opened()["state_dict"])
+    return method.eval()
 
 
 def _at(places: tuple[float, ...], x: list[float], y: list[float]) -> list[float]:
     """Heights at some places, by lines between points; NaN before the first and after the last."""
-    found: list[float] = np.interp(places, x, y, left=math.nan, right=math.nan).tolist()
-    return found
+    heights: list[float] = np.interp(places, x, y, left=math.nan, right=math.nan).tolist()
+    return heights

@@ -30,9 +30,9 @@ STYLE = {
 
 def _left_out(means: Means) -> tuple[bool | None, str]:
     """Whether noise hides digits, and not everything: a network that has collapsed tells nothing."""
-    hidden, words = within(("noisy_accuracy",), most=_HARDLY, label=STYLE.__getitem__)(means)
+    hidden, numbers = within(("noisy_accuracy",), most=_HARDLY, label=STYLE.__getitem__)(means)
     far, how_far = within(("spread",), least=_NOISE, label=STYLE.__getitem__)(means)
-    return (None, words) if hidden is None or far is None else (hidden and far, f"{words}; {how_far}")
+    return (None, numbers) if hidden is None or far is None else (hidden and far, f"{numbers}; {how_far}")
 
 
 def _better(says: str, tested: str, *keys: str) -> Claim:
@@ -56,7 +56,7 @@ REPORTS = [
             Row("abc/mnist", _UNTRAINED, "untrained: "),
             Row("abc/mnist", _PIXELS, "pixels: "),
         ),
-        columns=tuple(Column(key, words, unit="σ" if key == "spread" else "") for key, words in STYLE.items()),
+        columns=tuple(Column(key, title, unit="σ" if key == "spread" else "") for key, title in STYLE.items()),
         digits=3,
         claims=(
             _better(

@@ -35,34 +35,34 @@ def _unchanged(means: Means) -> tuple[bool | None, str]:
     differences = {key: abs(means[_CURATED][key].mean - means[_RANDOM][key].mean) for key in FACTORS}
     most = max(differences, key=lambda key: differences[key])
     miss = differences[most] - _ALIKE
-    words = f"the largest difference is {differences[most]:.2f}, of {_label(most)}"
-    return miss <= 0, words + (f" (misses by {amount(miss, 2)})" if miss > 0 else "")
+    sentence = f"the largest difference is {differences[most]:.2f}, of {_label(most)}"
+    return miss <= 0, sentence + (f" (misses by {amount(miss, 2)})" if miss > 0 else "")
 
 
 def _columns(levels: bool = True, at: float | None = None) -> tuple[Column, ...]:
     return tuple(Column(key, _label(key), math.log(count) if levels else 1.0, at) for key, count in _LEVELS.items())
 
 
-def _gone(inactive: Sequence[str], place: str) -> Claim:
+def _gone(inactive: Sequence[str], figure: str) -> Claim:
     return Claim(
-        says=f"Nothing of what is inactive is left at the scale of the loss, σ = √τ ({place}).",
+        says=f"Nothing of what is inactive is left at the scale of the loss, σ = √τ ({figure}).",
         tested=f"{', '.join(map(_label, inactive))} at most {_GONE} nats in each row that was run",
         criterion=within(inactive, most=_GONE, label=_label),
     )
 
 
-def _represented(inactive: Sequence[str], place: str) -> Claim:
+def _represented(inactive: Sequence[str], figure: str) -> Claim:
     """The claim about active hues, or about the geometry when all hues are inactive."""
     keys = [key for key in ("object_hue", "floor_hue") if key not in inactive]
     if not keys:
         return Claim(
-            says=f"Scale, shape and orientation enter when all hues are inactive ({place}).",
+            says=f"Scale, shape and orientation enter when all hues are inactive ({figure}).",
             tested=f"each at least {_GONE} nats in each row that was run",
             criterion=within(_GEOMETRY, least=_GONE, label=_label),
         )
-    words = " and ".join(f"the {_label(key)}" for key in keys)
+    named = " and ".join(f"the {_label(key)}" for key in keys)
     return Claim(
-        says=f"{words[0].upper()}{words[1:]}, active, {'are' if len(keys) > 1 else 'is'} well represented ({place}).",
+        says=f"{named[0].upper()}{named[1:]}, active, {'are' if len(keys) > 1 else 'is'} well represented ({figure}).",
         tested=f"at least {_HIGH} nats in each row that was run",
         criterion=within(keys, least=_HIGH, label=_label),
     )
@@ -71,14 +71,14 @@ def _represented(inactive: Sequence[str], place: str) -> Claim:
 def _references(inactive: Sequence[str], rows: Sequence[str]) -> dict[str, dict[tuple[str, str], float | str]]:
     """What the paper's figures show, in words."""
     active = [key for key in INACTIVE[3] if key not in inactive]
-    words = {key: "high" for key in active} if active else dict.fromkeys(_GEOMETRY, "present")
-    words |= dict.fromkeys(inactive, "≈ 0")
-    return {"the paper": {(row, key): words.get(key, "figure only") for row in rows for key in _LEVELS}}
+    cells = {key: "high" for key in active} if active else dict.fromkeys(_GEOMETRY, "present")
+    cells |= dict.fromkeys(inactive, "≈ 0")
+    return {"the paper": {(row, key): cells.get(key, "figure only") for row in rows for key in _LEVELS}}
 
 
 def _figures_3() -> Iterator[Report]:
     for letter, after, hues in (("a", "c", 1), ("b", "d", 3)):
-        row, inactive, place = f"{WORDS[hues]} inactive", INACTIVE[hues], f"figure 3{after}"
+        row, inactive, figure = f"{WORDS[hues]} inactive", INACTIVE[hues], f"figure 3{after}"
         claim = Claim(
             says="Two components carry more than 0.98 of the variance (figure 3a).",
             tested="the same as the paper's",
@@ -99,13 +99,13 @@ def _figures_3() -> Iterator[Report]:
         yield Report(
             name=f"abc/fig3{after}",
             shows=f"information under noise, {row}",
-            source=f"{place} of {PAPER}",
+            source=f"{figure} of {PAPER}",
             evaluations=("noise",),
             rows=(Row(f"abc/fig3{after}", row),),
             columns=_columns(at=1.0),
             unit="nats at σ = √τ",
             references=_references(inactive, (row,)),
-            claims=(_gone(inactive, place), _represented(inactive, place)),
+            claims=(_gone(inactive, figure), _represented(inactive, figure)),
             x_label=_SIGMA,
             y_label="nats",
             log_x=True,
@@ -114,21 +114,21 @@ def _figures_3() -> Iterator[Report]:
 
 def _figures_4() -> Iterator[Report]:
     for letter, inactive in zip("abc", INACTIVE.values(), strict=True):
-        name, place = f"abc/fig4{letter}", f"figure 4{letter}"
+        name, figure = f"abc/fig4{letter}", f"figure 4{letter}"
         yield Report(
             name=name,
             shows=f"information, {WORDS[len(inactive)]} inactive",
-            source=f"{place} of {PAPER}",
+            source=f"{figure} of {PAPER}",
             evaluations=("information",),
             rows=(Row(name, _CURATED), Row(f"{name}-random", _RANDOM)),
             columns=_columns(),
             unit="nats",
             references=_references(inactive, (_CURATED, _RANDOM)),
             claims=(
-                _gone(inactive, place),
-                _represented(inactive, place),
+                _gone(inactive, figure),
+                _represented(inactive, figure),
                 Claim(
-                    says=f"It is enough that one of the two sets is curated ({place}).",
+                    says=f"It is enough that one of the two sets is curated ({figure}).",
                     tested=f"the means of each factor differ by no more than {_ALIKE} nats",
                     criterion=_unchanged,
                 ),
@@ -147,8 +147,8 @@ def _more(means: Means) -> tuple[bool | None, str]:
         return None, "needs runs of at least two sizes"
     steps = list(pairwise(totals.values()))
     falls = ["", *(fall(less, more) for less, more in steps)]
-    words = (f"{row}: {total:.2f} nats{falling}" for (row, total), falling in zip(totals.items(), falls, strict=True))
-    return all(less < more for less, more in steps), ", ".join(words)
+    listed = (f"{row}: {total:.2f} nats{falling}" for (row, total), falling in zip(totals.items(), falls, strict=True))
+    return all(less < more for less, more in steps), ", ".join(listed)
 
 
 def _figure_4d() -> Report:
@@ -191,11 +191,11 @@ def _figure_4d() -> Report:
 def _figures_s1() -> Iterator[Report]:
     cells = [(row, key) for row in (_CURATED, _RANDOM) for key in _LEVELS]
     for letter, inactive in zip("abc", INACTIVE.values(), strict=True):
-        name, place = f"abc/figS1{letter}", f"figure S1{letter}"
+        name, figure = f"abc/figS1{letter}", f"figure S1{letter}"
         yield Report(
             name=name,
             shows=f"accuracy of a classifier on noisy embeddings, {WORDS[len(inactive)]} inactive",
-            source=f"{place} of {PAPER}",
+            source=f"{figure} of {PAPER}",
             evaluations=("accuracy",),
             rows=(Row(name, _CURATED), Row(f"{name}-random", _RANDOM)),
             columns=_columns(levels=False),
@@ -206,7 +206,7 @@ def _figures_s1() -> Iterator[Report]:
             },
             claims=(
                 Claim(
-                    says=f"What is inactive is found no better than by chance ({place}).",
+                    says=f"What is inactive is found no better than by chance ({figure}).",
                     tested=f"{', '.join(map(_label, inactive))} no more than {_CHANCE} above it in each row that was "
                     "run",
                     criterion=within(inactive, most=1 / _LEVELS[inactive[0]] + _CHANCE, label=_label),

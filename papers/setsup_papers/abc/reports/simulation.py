@@ -18,13 +18,13 @@ def _grows(means: Means) -> tuple[bool | None, str]:
     known = {size: spread.mean for size, spread in best.items() if spread is not None}
     if len(known) < 2:
         return None, "needs at least two sizes"
-    found = list(known.values())
-    falls = [0.0, *(before - after for before, after in pairwise(found))]
-    words = (
+    optima = list(known.values())
+    falls = [0.0, *(before - after for before, after in pairwise(optima))]
+    listed = (
         f"sets of {size}: {dimensions:g}" + (f" (falls by {less:g})" if less > 0 else "")
         for (size, dimensions), less in zip(known.items(), falls, strict=True)
     )
-    return max(falls) <= 0 and found[0] < found[-1], ", ".join(words)
+    return max(falls) <= 0 and optima[0] < optima[-1], ", ".join(listed)
 
 
 REPORTS = [

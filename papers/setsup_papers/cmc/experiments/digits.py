@@ -48,10 +48,10 @@ def _preset(name: str, shows: str, method: CMCSettings) -> Preset:
 
 def _presets() -> Iterator[Preset]:
     base = CMCSettings(views=("left", "right"), encoder="small", width=0.5, features=64, optimiser=MOMENTUM)
-    for objective, words in _OBJECTIVES.items():
+    for objective, title in _OBJECTIVES.items():
         for count in _NEGATIVES:
             method = replace(base, objective=objective, negatives=count)  # type: ignore[arg-type]
-            yield _preset(f"{objective}-m{count}", f"{words}, {count:,} negatives", method)
+            yield _preset(f"{objective}-m{count}", f"{title}, {count:,} negatives", method)
     yield _preset("in-batch", "softmax within batches", replace(base, objective="in_batch"))
 
 
@@ -59,7 +59,7 @@ SMALL_PRESETS = list(_presets())
 
 _ACCURACY = "out: accuracy"
 _LABELS = {
-    (objective, count): f"{words}, m = {count:,}" for objective, words in _OBJECTIVES.items() for count in _NEGATIVES
+    (objective, count): f"{title}, m = {count:,}" for objective, title in _OBJECTIVES.items() for count in _NEGATIVES
 }
 _MOST = _NEGATIVES[-1]
 

@@ -75,17 +75,17 @@ def _presets() -> Iterator[Preset]:
     code = _probes(60, (30, 40, 50))
     method = replace(base, negatives=16_384)
     yield _preset("imagenet-alexnet-code", f"{table}, as the code has it", method, 128, *_CODE_EPOCHS, code)
-    for name, (words, encoder, width, batch, rate) in _RESNETS.items():
+    for name, (title, encoder, width, batch, rate) in _RESNETS.items():
         method = replace(base, encoder=encoder, width=width, optimiser=replace(MOMENTUM, rate=rate))  # type: ignore[arg-type]
         probes = replace(_probes(100, (60, 75, 90)), layers=("pool",), pooled=(), rate=50.0 if width > 1 else 30.0)
-        shows = f"table 2, ImageNet, {words}"
+        shows = f"table 2, ImageNet, {title}"
         yield _preset(f"imagenet-{name}", shows, method, batch, 280, (160, 200, 240), probes, least=0.08)
-    for end, words, epochs, probes in (
+    for end, title, epochs, probes in (
         ("", "", _PAPER_EPOCHS, _probes()),
         ("-code", ", as the code trains", _CODE_EPOCHS, code),
     ):
         for count in _NEGATIVES:
-            shows = f"figure 6, ImageNet-100, {count:,} negatives{words}"
+            shows = f"figure 6, ImageNet-100, {count:,} negatives{title}"
             method = replace(base, negatives=count)
             yield _preset(f"fig6-m{count}{end}", shows, method, 128, *epochs, probes, data="imagenet-100")
 
@@ -139,14 +139,14 @@ REPORTS = [
         "linear probes of ResNets on ImageNet",
         "table 2",
         ("layers",),
-        rows=tuple(Row(f"cmc/imagenet-{name}", words) for name, (words, *_) in _RESNETS.items()),
+        rows=tuple(Row(f"cmc/imagenet-{name}", title) for name, (title, *_) in _RESNETS.items()),
         columns=(Column("pool: accuracy", "accuracy"),),
         references=published(percentages(("pool: accuracy",), _TABLE2)),
     ),
     *(
         report(
             f"fig6{end}",
-            f"accuracy on ImageNet-100 over the number of negatives{words}",
+            f"accuracy on ImageNet-100 over the number of negatives{after}",
             "figure 6",
             ("layers",),
             rows=tuple(Row(f"cmc/fig6-m{count}{end}", label) for count, label in _LABELS6.items()),
@@ -164,6 +164,6 @@ REPORTS = [
                 ),
             ),
         )
-        for end, words in (("", ""), ("-code", ", trained as by the code"))
+        for end, after in (("", ""), ("-code", ", trained as by the code"))
     ),
 ]

@@ -63,8 +63,8 @@ def _variants(labels: str) -> Iterator[_Variant]:
     """All of them, where classes are a modality of this name."""
     for count in range(1, len(_VIEWS) + 1):
         views = _VIEWS[:count]
-        words = "L alone: local infomax" if count == 1 else f"{', '.join(views)}, core view L"
-        yield _Variant(name=f"{count}-views", place="figure 4", words=words, method=_contrast(*views))
+        title = "L alone: local infomax" if count == 1 else f"{', '.join(views)}, core view L"
+        yield _Variant(name=f"{count}-views", place="figure 4", words=title, method=_contrast(*views))
     yield _Variant(
         name="full",
         place="tables 3 and 7",
@@ -73,14 +73,14 @@ def _variants(labels: str) -> Iterator[_Variant]:
         read=_VIEWS,
         baselines=("untrained", "supervised"),
     )
-    for what in _TARGETS:
-        target = labels if what == "labels" else what
-        words, place = f"L and {what}", "table 4"
+    for modality in _TARGETS:
+        target = labels if modality == "labels" else modality
+        title, where = f"L and {modality}", "table 4"
         contrast = _contrast("L", target)
-        yield _Variant(name=f"contrast-{what}", place=place, words=f"{words}, contrasted", method=contrast)
-        error: Literal["cross_entropy", "l2"] = "cross_entropy" if what == "labels" else "l2"
+        yield _Variant(name=f"contrast-{modality}", place=where, words=f"{title}, contrasted", method=contrast)
+        error: Literal["cross_entropy", "l2"] = "cross_entropy" if modality == "labels" else "l2"
         prediction = CrossViewPredictionSettings(target=target, error=error, optimiser=ADAM)
-        yield _Variant(name=f"predict-{what}", place=place, words=f"{words}, predicted", method=prediction)
+        yield _Variant(name=f"predict-{modality}", place=where, words=f"{title}, predicted", method=prediction)
 
 
 def _arrays(views: tuple[str, ...]) -> tuple[str, ...]:

@@ -25,13 +25,13 @@ _FLOWS = {
 
 
 def _preset(name: str) -> Preset:
-    label, words, views = _FLOWS[name]
+    label, title, views = _FLOWS[name]
     options = (("length", 16), ("size", (240, 320)))
     actions = Actions(baselines=("untrained",) if name == "vd" else ())
     crops = Frames(size=224)
     return Preset(
         name=f"cmc/ucf101-{name}",
-        shows=f"table 6, UCF-101, {label}: {words}",
+        shows=f"table 6, UCF-101, {label}: {title}",
         data=Data("ucf101", "split1-train", options=(("flow", True), *options), modalities=("video", "flow")),
         datasets={"hmdb51": Data("hmdb51", options=options, modalities=("video",))},
         sampler=Images(size=128),

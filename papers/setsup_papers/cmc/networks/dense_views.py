@@ -36,8 +36,8 @@ class _Features(nn.Module):
         self.layer = nn.Conv2d(before, features, 1)
 
     def forward(self, maps: Tensor) -> Tensor:
-        found: Tensor = self.layer(maps).mean((2, 3))
-        return found
+        means: Tensor = self.layer(maps).mean((2, 3))
+        return means
 
 
 def nyu_view(image: tuple[int, int, int], features: int = 256, width: float = 1.0) -> ViewEncoder:
@@ -121,11 +121,11 @@ class ViewDecoder(nn.Module):
 
     def forward(self, layers: Mapping[str, Tensor]) -> Tensor:
         """Values (n, channels, H, W) of maps of the encoder's stages, by name, for images (n, C, H, W)."""
-        found = layers["conv6"]
+        values = layers["conv6"]
         for name, up in (("conv5", self.up6), ("conv4", self.up5), ("conv3", self.up4), ("conv2", self.up3)):
-            found = self._joined(up(found), layers, name)
-        found = functional.interpolate(self.up2(found), scale_factor=2, mode="nearest")
-        result: Tensor = self.up1(self._joined(found, layers, "conv1"))
+            values = self._joined(up(values), layers, name)
+        values = functional.interpolate(self.up2(values), scale_factor=2, mode="nearest")
+        result: Tensor = self.up1(self._joined(values, layers, "conv1"))
         return result
 
     def _joined(self, maps: Tensor, layers: Mapping[str, Tensor], name: str) -> Tensor:

@@ -61,7 +61,9 @@ class ViewEncoder(nn.Module):
         self.image = image
         self.stages = nn.ModuleDict(stages)
         self.head = head
-        dense = [name for name, stage in stages.items() if any(isinstance(one, nn.Linear) for one in stage.modules())]
+        dense = [
+            name for name, stage in stages.items() if any(isinstance(layer, nn.Linear) for layer in stage.modules())
+        ]
         self._dense: set[str] = {*dense, OUT} if dense else set()
 
     @property
@@ -73,13 +75,14 @@ class ViewEncoder(nn.Module):
         """Channels of a stage's map, which are those of its last convolution, or of one before it."""
         if name == OUT:
             raise SetsupError(f"{OUT!r} is the features, which have no places; name a stage, {', '.join(self.names)}")
-        found = 0
+        channels = 0
         for stage, layers in self.stages.items():
-            found = next(
-                (one.out_channels for one in reversed([*layers.modules()]) if isinstance(one, nn.Conv2d)), found
+            channels = next(
+                (layer.out_channels for layer in reversed([*layers.modules()]) if isinstance(layer, nn.Conv2d)),
+                channels,
             )
             if stage == name:
-                return found
+                return channels
         raise self._unknown(name)
 
     def _unknown(self, name: str) -> SetsupError:
@@ -125,17 +128,17 @@ class ViewEncoder(nn.Module):
         if unknown := sorted(wanted - {*self.names, OUT}):
             raise self._unknown(unknown[0])
         self._check(tuple(images.shape[1:]), wanted)
-        found: dict[str, Tensor] = {}
+        outputs: dict[str, Tensor] = {}
         value = images
         for name, stage in self.stages.items():
-            if not wanted - found.keys():
-                return found
+            if not wanted - outputs.keys():
+                return outputs
             value = stage(value)
             if name in wanted:
-                found[name] = value
+                outputs[name] = value
         if OUT in wanted:
-            found[OUT] = self.head(value)
-        return found
+            outputs[OUT] = self.head(value)
+        return outputs
 
 
 def alexnet_view(image: tuple[int, int, int], features: int = 128, width: float = 1.0) -> ViewEncoder:

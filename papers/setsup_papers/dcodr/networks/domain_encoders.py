@@ -94,9 +94,11 @@ class ResNetEncoder(nn.Module):
 
         """
         named = named_weights(weights, source)
-        body = {name: one for name, one in named.items() if not name.startswith(_HEADS)}
+        body = {name: weight for name, weight in named.items() if not name.startswith(_HEADS)}
         head = {
-            name.removeprefix(_FIRST_OF_HEAD): one for name, one in named.items() if name.startswith(_FIRST_OF_HEAD)
+            name.removeprefix(_FIRST_OF_HEAD): weight
+            for name, weight in named.items()
+            if name.startswith(_FIRST_OF_HEAD)
         }
         if not head:
             raise DataError(

@@ -84,15 +84,15 @@ class DrnetDecoder(nn.Module):
             nn.ConvTranspose2d(before * (1 + skips), after, 4, 2, 1)
             for before, after in pairwise((*reversed(channels), content.image[0]))
         )
-        stages = [nn.Sequential(one, nn.BatchNorm2d(one.out_channels), nn.LeakyReLU(0.2)) for one in convolutions]
+        stages = [nn.Sequential(layer, nn.BatchNorm2d(layer.out_channels), nn.LeakyReLU(0.2)) for layer in convolutions]
         self.stages = nn.ModuleList([*stages, nn.Sequential(last, nn.Sigmoid())])
 
     def forward(self, content: Tensor, maps: Sequence[Tensor], pose: Tensor) -> Tensor:
         """Images (n, C, H, W); `content` (n, …) and `maps` are what the encoder gave, `pose` is (n, …)."""
-        found: Tensor = self.first(torch.cat([content, pose], 1)[:, :, None, None])
+        decoded: Tensor = self.first(torch.cat([content, pose], 1)[:, :, None, None])
         for stage, skip in zip(self.stages, reversed(maps), strict=True):
-            found = stage(torch.cat([found, skip], 1) if self.skips else found)
-        return found
+            decoded = stage(torch.cat([decoded, skip], 1) if self.skips else decoded)
+        return decoded
 
 
 class SceneDiscriminator(nn.Module):
@@ -106,8 +106,8 @@ class SceneDiscriminator(nn.Module):
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
         """Logits (n,) float32 of pairs of codes, two of (n, pose)."""
-        found: Tensor = self.layers(torch.cat([first, second], 1))
-        return found[:, 0].float()
+        logits: Tensor = self.layers(torch.cat([first, second], 1))
+        return logits[:, 0].float()
 
 
 def initialise_drnet(network: nn.Module, generator: torch.Generator) -> None:

@@ -89,14 +89,14 @@ class AdaINGenerator(nn.Module):
 
     def forward(self, content: Tensor, style: Tensor) -> Tensor:
         """Images (n, channels, height, width) float in [0, 1] of codes (n, content) and (n, style) float."""
-        found = content
+        features = content
         for layer in self.dense:
-            found = functional.leaky_relu(layer(found))
-        found = found.reshape(-1, *self.start).to(memory_format=torch.channels_last)  # as the weights
+            features = functional.leaky_relu(layer(features))
+        features = features.reshape(-1, *self.start).to(memory_format=torch.channels_last)  # as the weights
         for convolution, modulation in zip(self.convolutions, self.modulation, strict=True):
-            found = functional.interpolate(found, scale_factor=2.0, mode="nearest")
-            found = _normalise(functional.leaky_relu(convolution(found)), modulation(style))
-        images: Tensor = self.last(found)
+            features = functional.interpolate(features, scale_factor=2.0, mode="nearest")
+            features = _normalise(functional.leaky_relu(convolution(features)), modulation(style))
+        images: Tensor = self.last(features)
         return images
 
 

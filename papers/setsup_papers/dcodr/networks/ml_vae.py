@@ -46,9 +46,9 @@ class GroupedEncoder(nn.Module):
 
     def forward(self, images: Tensor) -> tuple[Gaussian, Gaussian]:
         """Style and group of each image; (n, C, H, W) float in [0, 1] → float32."""
-        found = self.layers(images)
-        style = Gaussian(self.style_mean(found).float(), self.style_log_variance(found).float())
-        return style, Gaussian(self.group_mean(found).float(), self.group_log_variance(found).float())
+        features = self.layers(images)
+        style = Gaussian(self.style_mean(features).float(), self.style_log_variance(features).float())
+        return style, Gaussian(self.group_mean(features).float(), self.group_log_variance(features).float())
 
 
 class GroupedDecoder(nn.Module):
@@ -71,8 +71,8 @@ class GroupedDecoder(nn.Module):
 
     def forward(self, style: Tensor, group: Tensor) -> Tensor:
         """Maps (parts, n, C, H, W) float32 for codes (n, style) and (n, group)."""
-        found: Tensor = self.layers(torch.cat([style, group], 1)).float()
-        return found.reshape(len(style), self.parts, *self.image).transpose(0, 1)
+        maps: Tensor = self.layers(torch.cat([style, group], 1)).float()
+        return maps.reshape(len(style), self.parts, *self.image).transpose(0, 1)
 
 
 def dense_vae(

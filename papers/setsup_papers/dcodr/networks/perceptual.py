@@ -74,14 +74,14 @@ def vgg16_features(weights: Mapping[str, Any] | None = None, source: Path | str 
         return network
     with torch.device("meta"):  # nothing is drawn, as the file gives every number
         network = _layers()
-    found = {name.removeprefix(_PREFIX): (name, weight) for name, weight in weights.items() if name.startswith(_PREFIX)}
-    if odd := next((name for name, weight in found.values() if not isinstance(weight, Tensor)), None):
+    named = {name.removeprefix(_PREFIX): (name, weight) for name, weight in weights.items() if name.startswith(_PREFIX)}
+    if odd := next((name for name, weight in named.values() if not isinstance(weight, Tensor)), None):
         raise DataError(f"{source} holds a {type(weights[odd]).__name__} as {odd!r}, not a tensor: pass a state_dict")
-    if not found:
+    if not named:
         raise DataError(
             f"{source} has no weights {_PREFIX}…: pass torchvision's file of VGG16, such as vgg16-397923af.pth"
         )
-    network.load_state_dict(check_weights(source, found, network.state_dict()), assign=True)
+    network.load_state_dict(check_weights(source, named, network.state_dict()), assign=True)
     return network
 
 
@@ -148,14 +148,14 @@ class PerceptualDistance(nn.Module):
                 f"{sides[0]} × {sides[1]} with {channels}: convert them, or compare pyramids, as --method.perceptual "
                 "pyramid"
             )
-        images, targets = (one.expand(-1, 3, -1, -1) if one.shape[1] == 1 else one for one in (images, targets))
+        images, targets = (batch.expand(-1, 3, -1, -1) if batch.shape[1] == 1 else batch for batch in (images, targets))
         network = self._network(images.device)
-        found = _mean_difference(images, targets.detach())
+        difference = _mean_difference(images, targets.detach())
         with torch.no_grad():
             wanted = list(_features(network, targets))
         for have, want in zip(_features(network, images), wanted, strict=True):
-            found = found + _mean_difference(have, want)
-        return found
+            difference = difference + _mean_difference(have, want)
+        return difference
 
     def _network(self, device: torch.device) -> nn.Sequential:
         """The opened network, on the device of images."""
@@ -212,13 +212,13 @@ class PyramidDistance(nn.Module):
             )
         # a level is linear in the image, so that the level of the difference is the difference of levels
         rest = images.float() - targets.detach().float()
-        found = rest.abs().flatten(1).mean(1)
+        difference = rest.abs().flatten(1).mean(1)
         for _ in range(self.levels - 1):
             lower = functional.avg_pool2d(rest, 2)
             level = rest - functional.interpolate(lower, scale_factor=2.0, mode="nearest")
-            found = found + level.abs().flatten(1).mean(1)
+            difference = difference + level.abs().flatten(1).mean(1)
             rest = lower
-        return found + rest.abs().flatten(1).mean(1)
+        return difference + rest.abs().flatten(1).mean(1)
 
 
 def _layers() -> nn.Sequential:
@@ -246,11 +246,11 @@ def _open(weights: str | Path) -> nn.Sequential:
 
 def _features(network: nn.Sequential, images: Tensor) -> "list[Tensor]":
     """Outputs of the compared layers."""
-    kept, found = [], images
+    kept, output = [], images
     for number, layer in enumerate(network):
-        found = layer(found)
+        output = layer(output)
         if number in _COMPARED:
-            kept.append(found)
+            kept.append(output)
     return kept
 
 

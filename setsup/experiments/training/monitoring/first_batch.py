@@ -56,8 +56,8 @@ def batch_sheet(batch: Mapping[str, Any], views: Sequence[str] = (), tile: int |
     mask = batch["mask"].cpu().numpy()
     if views and all(view in batch for view in views):  # what a method says that it reads; else all images
         batch = {view: batch[view] for view in views}
-    found = _images(batch, mask.shape)
-    blocks = [_block(name, value, tuple(batch[name].shape), mask, tile) for name, value in found]
+    named_images = _images(batch, mask.shape)
+    blocks = [_block(name, value, tuple(batch[name].shape), mask, tile) for name, value in named_images]
     if not blocks:
         return None
     size = max(block.width for block in blocks), sum(block.height for block in blocks)
@@ -74,14 +74,14 @@ def _images(batch: Mapping[str, Any], shape: tuple[int, ...]) -> Iterator[tuple[
     for name, value in batch.items():
         if not isinstance(value, torch.Tensor):
             continue
-        found = value[:, None] if name.startswith("canonical_") else value
-        if found.shape[:1] != shape[:1] or (found is value and found.shape[:2] != shape):
+        images = value[:, None] if name.startswith("canonical_") else value
+        if images.shape[:1] != shape[:1] or (images is value and images.shape[:2] != shape):
             continue
-        axes = found.shape[2:]
+        axes = images.shape[2:]
         if len(axes) >= 2 and min(axes[-2:]) >= _LEAST:
-            yield name, found if len(axes) > 2 else found[:, :, None]
+            yield name, images if len(axes) > 2 else images[:, :, None]
         elif len(axes) >= 3 and min(axes[-3:-1]) >= _LEAST and axes[-1] <= 3:
-            yield name, found.movedim(-1, -3)
+            yield name, images.movedim(-1, -3)
 
 
 class _Shown(NamedTuple):
@@ -133,17 +133,17 @@ def _range(images: torch.Tensor) -> _Shown:
         if not values.numel():
             return _Shown(0, 1, "no value is finite")
         low, high = (float(end) for end in values.aminmax())
-    words = f"{low:.4g} to {high:.4g}" + (f", {lost:,} values not finite" if lost else "")
+    described = f"{low:.4g} to {high:.4g}" + (f", {lost:,} values not finite" if lost else "")
     if images.dtype == torch.uint8:
-        return _Shown(0, 255, words)
+        return _Shown(0, 255, described)
     if images.is_floating_point() and low >= 0 and high <= 1:
-        return _Shown(0, 1, words)
-    return _Shown(low, high, f"{words}, shown from black to white")
+        return _Shown(0, 1, described)
+    return _Shown(low, high, f"{described}, shown from black to white")
 
 
 def _pixels(image: torch.Tensor, shown: _Shown) -> npt.NDArray[np.uint8]:
     """One image (channels, height, width) for display: (height, width, 1 or 3); of two channels red and green."""
     values = np.nan_to_num(image.cpu().to(torch.float32).numpy(), posinf=shown.high, neginf=shown.low)
     scaled = (values - shown.low) * (255 / (shown.high - shown.low or 1))
-    found = np.moveaxis(np.clip(np.rint(scaled), 0, 255).astype(np.uint8), 0, -1)
-    return np.pad(found, ((0, 0), (0, 0), (0, 1))) if found.shape[-1] == 2 else found
+    pixels = np.moveaxis(np.clip(np.rint(scaled), 0, 255).astype(np.uint8), 0, -1)
+    return np.pad(pixels, ((0, 0), (0, 0), (0, 1))) if pixels.shape[-1] == 2 else pixels

@@ -106,20 +106,20 @@ class HeldOut:
         run = self._run(method, device, precision)
         fit = run.embed_vectors(self.trained, self.fit, asked.embedding)
         test = run.embed_vectors(self.dataset, self.test, asked.embedding)
-        found = {}
-        for what, names in (("knn", asked.knn), ("probe", asked.probe)):
+        accuracies = {}
+        for kind, names in (("knn", asked.knn), ("probe", asked.probe)):
             for name in names:
                 labels = trained.codes(name, self.fit)
                 wanted = _codes(trained, self.dataset.factors, name, self.test)
-                found[f"{what}/{name}"] = math.nan
+                accuracies[f"{kind}/{name}"] = math.nan
                 # no label is known, or embeddings are not finite: a reason to stop no training
                 with suppress(DataError):
-                    found[f"{what}/{name}"] = (
+                    accuracies[f"{kind}/{name}"] = (
                         evaluation.accuracy(test, fit, wanted, labels, asked.k, metric=asked.metric).value
-                        if what == "knn"
+                        if kind == "knn"
                         else _probe(fit, labels, test, wanted)
                     )
-        return found
+        return accuracies
 
 
 def open_held_out(
@@ -218,8 +218,8 @@ def _images(dataset: Dataset, held_out: Dataset) -> tuple[Rows, Rows]:
 
 def _some(count: int, most: int, key: int) -> Rows:
     """At most so many of 0 … count − 1, always the same."""
-    found: Rows = permute(fold(SEED, key), max(count, 1), np.arange(min(count, most)))
-    return found
+    rows: Rows = permute(fold(SEED, key), max(count, 1), np.arange(min(count, most)))
+    return rows
 
 
 def _codes(trained: FactorTable, table: FactorTable, name: str, rows: Rows) -> Rows:
@@ -242,5 +242,5 @@ def _probe(fit: Reals, labels: Rows, test: Reals, wanted: Rows) -> float:
     linear = imported("sklearn.linear_model", "train")
     model = linear.LogisticRegression(C=1 / (_PENALTY * known.sum()), tol=_STILL, max_iter=1_000)
     fitted = fit_standardized(model, fit[known].astype(np.float64), labels[known])
-    found = fitted.predict(test[tested].astype(np.float64))
-    return float((found == wanted[tested]).mean())
+    predicted = fitted.predict(test[tested].astype(np.float64))
+    return float((predicted == wanted[tested]).mean())

@@ -35,7 +35,7 @@ class ResumedMLFlowLogger(MLFlowLogger):
             self._run_id = run.info.run_id
             self._settings = frozenset(run.data.params)
             histories = (client.get_metric_history(self._run_id, name) for name in run.data.metrics)
-            self._logged = max((one.step for history in histories for one in history), default=-1)
+            self._logged = max((metric.step for history in histories for metric in history), default=-1)
             client.update_run(self._run_id, status="RUNNING")
 
     @rank_zero_only

@@ -74,10 +74,10 @@ class ValidationCallback(Callback):
         """Measure at the end of a step, when it is due."""
         if self._counter.within_step or self._counter.steps % self._held_out.asked.every:
             return
-        found = {_PREFIX + name: value for name, value in self._measure(trainer, pl_module).items()}
+        values = {_PREFIX + name: value for name, value in self._measure(trainer, pl_module).items()}
         if trainer.world_size > 1:
-            found = trainer.strategy.broadcast(found)
-        for name, value in found.items():
+            values = trainer.strategy.broadcast(values)
+        for name, value in values.items():
             pl_module.log(name, value, on_step=True, on_epoch=False)
 
     def _measure(self, trainer: Trainer, method: LightningModule) -> dict[str, float]:
@@ -86,9 +86,9 @@ class ValidationCallback(Callback):
             with torch.no_grad(), trainer.precision_plugin.val_step_context():
                 losses = [_loss(method, batch, number) for number, batch in enumerate(self._held_out.batches(device))]
             # what the method logs in its loss is a mean over the draws that logged it
-            found = {name: _mean(values) for name, values in logged.items()}
-            found |= {"loss": _mean(losses)} if losses else {}
-            return found | self._held_out.accuracies(method, str(device), self._precision)
+            means = {name: _mean(values) for name, values in logged.items()}
+            means |= {"loss": _mean(losses)} if losses else {}
+            return means | self._held_out.accuracies(method, str(device), self._precision)
 
 
 def _loss(method: Any, batch: dict[str, Any], number: int) -> float:

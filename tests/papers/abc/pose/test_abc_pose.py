@@ -229,17 +229,17 @@ def test_renderings_are_cut_to_their_object(substitute):
 
 @pytest.mark.parametrize("category", ["car", "chair"])
 def test_rotations_are_those_of_the_cameras(category):
-    model = models.model_of(0, category, 0)
+    model = models.draw_model(0, category, 0)
     for azimuth, elevation, theta in ((0, 0, 0), (90, 10, 0), (200, 25, 8)):
-        camera = views.camera_of(model, (azimuth, elevation, theta, 8.0), 64, 7)
+        camera = views.fit_camera(model, (azimuth, elevation, theta, 8.0), 64, 7)
         turn = rotation(azimuth, elevation, theta)
         # x right, y up, z to the viewer, where the camera's frame has y down and z forward
         np.testing.assert_allclose(np.diag([1, -1, -1]) @ camera.rotation, turn @ models.TO_PASCAL3D, atol=1e-12)
         pixels, _ = camera.project(model.vertices)
         np.testing.assert_allclose([pixels.min(axis=0), pixels.max(axis=0)], [[6.5, 6.5], [70.5, 70.5]], atol=1e-9)
     # at azimuth 0 the camera stands before the front, +x; at 90 on the left, +y
-    ahead = views.camera_of(model, (0, 0, 0, 8.0), 64, 0).centre
-    left = views.camera_of(model, (90, 0, 0, 8.0), 64, 0).centre
+    ahead = views.fit_camera(model, (0, 0, 0, 8.0), 64, 0).centre
+    left = views.fit_camera(model, (90, 0, 0, 8.0), 64, 0).centre
     assert ahead[0] > 5 * abs(ahead[1])
     assert left[1] > 5 * abs(left[0])
     assert geodesic(rotation(0, 0), rotation(90, 0)) == pytest.approx(90)
@@ -262,7 +262,7 @@ def test_views_are_uniform_below_the_filter():
 @pytest.mark.parametrize("category", ["car", "chair"])
 def test_models_have_one_mirror_plane_and_no_other_symmetry(category):
     for number in (0, 1, 7, 10_000):
-        mirror, other = asymmetries(views_around(models.model_of(0, category, number)))
+        mirror, other = asymmetries(views_around(models.draw_model(0, category, number)))
         assert mirror < 0.005, number
         assert other > 0.15, number
 

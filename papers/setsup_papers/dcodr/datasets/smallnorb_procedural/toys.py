@@ -60,10 +60,12 @@ def _limb(
     material: Material, start: tuple[float, float, float], end: tuple[float, float, float], radius: float
 ) -> Placement:
     """A rod from one point to another."""
-    one, two = np.array(start), np.array(end)
-    length = float(np.linalg.norm(two - one))
+    begin, finish = np.array(start), np.array(end)
+    length = float(np.linalg.norm(finish - begin))
     return Placement(
-        cylinder(radius, length, segments=20, material=material), _upright((two - one) / length), (one + two) / 2
+        cylinder(radius, length, segments=20, material=material),
+        _upright((finish - begin) / length),
+        (begin + finish) / 2,
     )
 
 
@@ -135,20 +137,20 @@ def _human(take: Take, skin: Material) -> Iterator[Placement]:
 def _airplane(take: Take, skin: Material) -> Iterator[Placement]:
     """Fuselage, wings, tail, and engines or a propeller; it stands on its wheels."""
     long, thick = take(0.42, 0.52), take(0.05, 0.085)
-    span, chord, sweep, place = take(0.34, 0.55), take(0.10, 0.18), take(-0.04, 0.26), take(-0.08, 0.12)
+    span, chord, sweep, root = take(0.34, 0.55), take(0.10, 0.18), take(-0.04, 0.26), take(-0.08, 0.12)
     height, fin, low, engines = take(0.14, 0.22), take(0.10, 0.22), take(-0.8, 0.8), take(0, 1)
     second = take(0, 1)
     yield _ball(skin, (0, 0, height), (long, thick, 1.1 * thick))
     yield _ball(skin, (0.45 * long, 0, height + 0.8 * thick), (0.12, 0.6 * thick, 0.6 * thick))
     wing = height + low * thick
     for side in (-1, 1):
-        yield from _wing(skin, (place, wing), side, span, chord, sweep)
+        yield from _wing(skin, (root, wing), side, span, chord, sweep)
         yield from _wing(skin, (-0.86 * long, height + 0.3 * thick), side, 0.38 * span, 0.6 * chord, 0.6 * sweep)
         if second > 0.75:  # a biplane
-            yield from _wing(skin, (place, wing + 0.16), side, span, chord, sweep)
-            yield _limb(skin, (place, 0.6 * side * span, wing), (place, 0.6 * side * span, wing + 0.16), 0.012)
+            yield from _wing(skin, (root, wing + 0.16), side, span, chord, sweep)
+            yield _limb(skin, (root, 0.6 * side * span, wing), (root, 0.6 * side * span, wing + 0.16), 0.012)
         if engines > 0.5:
-            at = (place - 0.4 * sweep + 0.05, 0.45 * side * span, wing - 0.045)
+            at = (root - 0.4 * sweep + 0.05, 0.45 * side * span, wing - 0.045)
             yield _limb(skin, (at[0] - 0.09, at[1], at[2]), (at[0] + 0.09, at[1], at[2]), 0.04)
         yield _wheel(skin, (0.05, 0.12 * side, 0.045), 0.045, 0.03)
         yield _limb(skin, (0.05, 0.12 * side, 0.045), (0.05, 0.6 * side * thick, height), 0.012)

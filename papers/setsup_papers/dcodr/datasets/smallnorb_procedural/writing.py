@@ -54,8 +54,8 @@ def write_toys(folder: Path, toys: int, *, seed: int = 0, processes: int = 1) ->
         with disk_errors(done):
             done.mkdir(exist_ok=True)
         units = [
-            Unit(f"toy {instance} of category {category}", (split, place, category, instance), 2 * _VIEWS)
-            for split, place, category, instance in places
+            Unit(f"toy {instance} of category {category}", (split, position, category, instance), 2 * _VIEWS)
+            for split, position, category, instance in places
             if not (done / f"{category}-{instance}").exists()
         ]
         work = partial(_write_toy, folder, seed)
@@ -75,9 +75,9 @@ def camera(azimuth: float, elevation: float) -> Camera:
 def _places(toys: int) -> list[tuple[int, int, int, int]]:
     """Split, place in its file, category and instance of each toy."""
     return [
-        (split, place, category, instance)
+        (split, position, category, instance)
         for split in (0, 1)
-        for place, (category, instance) in enumerate(product(range(_CATEGORIES), INSTANCES[split][: toys // 2]))
+        for position, (category, instance) in enumerate(product(range(_CATEGORIES), INSTANCES[split][: toys // 2]))
     ]
 
 
@@ -100,7 +100,7 @@ def _write_toy(folder: Path, seed: int, which: tuple[int, int, int, int]) -> Non
     from setsup_papers.dcodr.datasets.smallnorb_procedural.lighting import lit
     from setsup_papers.dcodr.datasets.smallnorb_procedural.toys import toy_scene
 
-    split, place, category, instance = which
+    split, position, category, instance = which
     engine = renderer("embree")
     engine.load(toy_scene(seed, category, instance))
     images = np.empty((len(ELEVATIONS), len(AZIMUTHS), LIGHTS, 2, _SIDE, _SIDE), np.uint8)
@@ -112,7 +112,7 @@ def _write_toy(folder: Path, seed: int, which: tuple[int, int, int, int]) -> Non
     engine.close()
     path = _part(folder, split)
     with disk_errors(path), path.open("r+b") as file:
-        file.seek(24 + place * _VIEWS * _PAIR)
+        file.seek(24 + position * _VIEWS * _PAIR)
         file.write(images.data)
     (folder / _DONE / f"{category}-{instance}").touch()
 
@@ -131,8 +131,8 @@ def _finish(folder: Path, places: list[tuple[int, int, int, int]]) -> None:
         _write_integers(folder / f"{stem}-cat.mat", categories)
         _write_integers(folder / f"{stem}-info.mat", np.column_stack([instances, np.tile(views, (len(toys), 1))]))
     with disk_errors(folder):
-        for each in (folder / _DONE).iterdir():
-            each.unlink()
+        for marker in (folder / _DONE).iterdir():
+            marker.unlink()
         (folder / _DONE).rmdir()
 
 

@@ -47,8 +47,8 @@ class Clip:
         if self.video is not None:
             yield from self.video.stream(0, stop)
             return
-        for number, place in enumerate(self.places[:stop].tolist()):
-            yield number, decode(partial(self.members.read, place), self.members.label(place), 3)
+        for number, frame_place in enumerate(self.places[:stop].tolist()):
+            yield number, decode(partial(self.members.read, frame_place), self.members.label(frame_place), 3)
 
     def digest(self) -> str:
         """SHA-256 of the video, or of all frames one after the other."""
@@ -56,8 +56,8 @@ class Clip:
         if self.video is not None and path is not None:
             return content_digest(path)
         digest = hashlib.sha256()
-        for place in self.places.tolist():
-            digest.update(self.members.read(place))
+        for frame_place in self.places.tolist():
+            digest.update(self.members.read(frame_place))
         return digest.hexdigest()
 
 
@@ -76,17 +76,17 @@ def find_clips(source: Path | str, without: Path | str | None = None) -> list[Cl
     inner = None if without is None else _relative(Path(without), path)
     places, _ = members.matching(_VIDEOS)
     clips = []
-    for place in places.tolist():
-        file = members.path(place)
-        label, name = members.label(place), members.names[place].as_py()
-        video = VideoFile(partial(members.read, place) if file is None else file, label)
-        clips.append(Clip(name, members, np.array([place]), video))
+    for file_place in places.tolist():
+        file = members.path(file_place)
+        label, name = members.label(file_place), members.names[file_place].as_py()
+        video = VideoFile(partial(members.read, file_place) if file is None else file, label)
+        clips.append(Clip(name, members, np.array([file_place]), video))
     folders: dict[str, list[int]] = {}
     if not clips:
         places, groups = members.matching(FRAMES)
-        for place, folder in zip(places.tolist(), groups["folder"].to_pylist(), strict=True):
-            folders.setdefault(folder, []).append(place)
-    clips += [Clip(folder, members, np.array(each), None) for folder, each in sorted(folders.items())]
+        for file_place, folder in zip(places.tolist(), groups["folder"].to_pylist(), strict=True):
+            folders.setdefault(folder, []).append(file_place)
+    clips += [Clip(folder, members, np.array(frame_places), None) for folder, frame_places in sorted(folders.items())]
     clips = [clip for clip in clips if inner is None or not f"{clip.name}/".startswith(inner)]
     if not clips:
         raise DataError(

@@ -62,15 +62,15 @@ class ContentCuts:
             min_content_val=self.change,
             min_scene_len=max(1, round(self.shortest * rate)),
         )
-        found: list[int] = []
+        starts: list[int] = []
         for number, frame in video.stream():
             height, width = frame.shape[:2]
             if width > _WIDTH:
                 size = (_WIDTH, max(1, round(height * _WIDTH / width)))
                 frame = cv2.resize(frame, size, interpolation=cv2.INTER_AREA)
             time = scenedetect.FrameTimecode(number, fps=rate)
-            found += (cut.frame_num for cut in detector.process_frame(time, frame[..., ::-1]))
-        return sorted(set(found))
+            starts += (cut.frame_num for cut in detector.process_frame(time, frame[..., ::-1]))
+        return sorted(set(starts))
 
 
 def no_cuts(video: VideoFile) -> list[int]:

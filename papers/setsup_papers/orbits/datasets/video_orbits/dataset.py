@@ -101,9 +101,9 @@ def _of_frames(members: MemberIndex) -> tuple[FactorTable, Any]:
 
 
 def _of_table(members: MemberIndex) -> tuple[FactorTable, Any]:
-    place = members.place(TABLE)
-    label = members.label(place)
-    columns = _columns(members.read(place, _LARGEST), label)
+    table_place = members.place(TABLE)
+    label = members.label(table_place)
+    columns = _columns(members.read(table_place, _LARGEST), label)
     places = members.places(columns["file"])
     if (places < 0).any():
         missing = [columns["file"][int(row)].as_py() for row in np.flatnonzero(places < 0)]

@@ -147,19 +147,19 @@ class Cascades:
         boxes, scores = np.empty((0, 4)), np.empty(0)
         for name in self.names:
             for mirrored in (False, True)[: 1 + name.startswith("profileface")]:
-                more, sure = self._found(self._cascade(cv2, name), grey[:, ::-1].copy() if mirrored else grey)
+                more, sure = self._detect(self._cascade(cv2, name), grey[:, ::-1].copy() if mirrored else grey)
                 if mirrored:
                     more[:, [0, 2]] = grey.shape[1] - more[:, [2, 0]]
                 new = ~(overlap(more, boxes) >= _SAME).any(1)
                 boxes, scores = np.concatenate([boxes, more[new]]), np.concatenate([scores, sure[new]])
         return Faces(boxes * np.tile(back, 2), scores)
 
-    def _found(self, cascade: Any, grey: Frame) -> tuple[Array, Array]:
+    def _detect(self, cascade: Any, grey: Frame) -> tuple[Array, Array]:
         least = max(1, round(self.smallest * min(grey.shape)))
-        found, _, sure = cascade.detectMultiScale3(
+        rectangles, _, sure = cascade.detectMultiScale3(
             grey, self.step, self.votes, minSize=(least, least), outputRejectLevels=True
         )
-        corners = np.asarray(found, np.float64).reshape(-1, 4)
+        corners = np.asarray(rectangles, np.float64).reshape(-1, 4)
         boxes = np.concatenate([corners[:, :2], corners[:, :2] + corners[:, 2:]], 1)
         scores = np.asarray(sure, np.float64).reshape(-1)
         # OpenCV's threads finish in any order
@@ -175,7 +175,7 @@ class Cascades:
                 )
             path = Path(cv2.data.haarcascades) / f"haarcascade_{name}.xml"
             if not path.is_file():
-                known = ", ".join(sorted(each.stem[12:] for each in path.parent.glob("haarcascade_*face*.xml")))
+                known = ", ".join(sorted(file.stem[12:] for file in path.parent.glob("haarcascade_*face*.xml")))
                 raise DataError(f"OpenCV has no cascade {name!r}; known: {known}")
             self._open[name] = cv2.CascadeClassifier(str(path))
         return self._open[name]
@@ -226,20 +226,20 @@ class YuNet:
             if "net" not in self._open:
                 self._open["net"] = cv2.FaceDetectorYN.create(str(path), "", size, self.least)
             self._open["net"].setInputSize(size)
-            found = self._open["net"].detect(image)[1]
+            detected = self._open["net"].detect(image)[1]
         except cv2.error as error:
             raise DataError(
                 f"OpenCV cannot use {path} ({' '.join(str(error).split())[:120]}); remove it and run "
                 "`setsup fetch video-orbits`"
             ) from error
-        rows = np.empty((0, 15)) if found is None else np.asarray(found, np.float64)
+        rows = np.empty((0, 15)) if detected is None else np.asarray(detected, np.float64)
         boxes = np.concatenate([rows[:, :2], rows[:, :2] + rows[:, 2:4]], 1)
         points = rows[:, 4:14].reshape(-1, 5, 2) * back
         faces = Faces(boxes * np.tile(back, 2), rows[:, 14], points)
         return faces.take(np.lexsort((*faces.boxes.T[::-1], -faces.scores)))
 
     def _path(self) -> Path:
-        places = [place / WEIGHTS for place in data_places("video-orbits")]
+        places = [folder / WEIGHTS for folder in data_places("video-orbits")]
         if self.weights is not None:
             places = [expanded(self.weights)]
         for path in places:
@@ -282,7 +282,7 @@ def confirmed(frame: Frame, proposed: Faces, detector: Detector, margin: float =
 
     """
     height, width = frame.shape[:2]
-    found: list[Faces] = []
+    confirmed_faces: list[Faces] = []
     for left, top, right, bottom in proposed.boxes:
         x, y = margin * (right - left), margin * (bottom - top)
         x0, y0 = max(0, int(left - x)), max(0, int(top - y))
@@ -292,9 +292,9 @@ def confirmed(frame: Frame, proposed: Faces, detector: Detector, margin: float =
         faces = detector(np.ascontiguousarray(frame[y0:y1, x0:x1])).moved(x0, y0)
         shared = overlap(faces.boxes, np.array([[left, top, right, bottom]]))[:, 0]
         if len(faces) and shared.max() >= least:
-            found.append(faces.take([int(np.argmax(shared))]))
+            confirmed_faces.append(faces.take([int(np.argmax(shared))]))
     kept: list[Faces] = []
-    for face in sorted(found, key=lambda each: -each.scores[0]):
+    for face in sorted(confirmed_faces, key=lambda candidate: -candidate.scores[0]):
         if not any(overlap(face.boxes, other.boxes)[0, 0] >= _SAME for other in kept):
             kept.append(face)
     return _join(kept)
@@ -314,5 +314,5 @@ def _scale(frame: Frame, side: int) -> tuple[Frame, Array]:
 def _join(parts: list[Faces]) -> Faces:
     if not parts:
         return Faces(np.empty((0, 4)), np.empty(0))
-    boxes, scores, points = (np.concatenate([getattr(each, name) for each in parts]) for name in _ARRAYS)
+    boxes, scores, points = (np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS)
     return Faces(boxes, scores, points)

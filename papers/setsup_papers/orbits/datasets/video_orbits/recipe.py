@@ -142,15 +142,15 @@ def extract(
     with locked(out / TABLE), progress(len(clips), "finding orbits", "videos") as advance:
         for clip in clips:
             # a folder of frames may hold another one; it comes first, and replacing it has the other one done again
-            place = out / "tracks" / clip.name
+            folder = out / "tracks" / clip.name
             record = {"sha256": clip.digest(), **recipe}
-            if not is_done(place, record):
+            if not is_done(folder, record):
                 try:
                     if clip.video is None:
-                        found = _take_cropped(clip, confirm, yaw)
+                        faces = _take_cropped(clip, confirm, yaw)
                     else:
-                        found = _keep_tracks(_detect_all(clip, detect, confirm, yaw), _shots(clip, cuts), track, keep)
-                    write_clip(place, clip, found, canonical, size, margin, record)
+                        faces = _keep_tracks(_detect_all(clip, detect, confirm, yaw), _shots(clip, cuts), track, keep)
+                    write_clip(folder, clip, faces, canonical, size, margin, record)
                 except DamagedClipError as error:
                     damaged.append(error)
             advance()
@@ -182,13 +182,13 @@ def _shots(clip: Clip, cuts: Cuts) -> npt.NDArray[np.int64]:
 
 def _detect_all(clip: Clip, detect: Detector, confirm: Detector | None, yaw: Yaw) -> list[tuple[Faces, Array]]:
     """Faces of every frame, and their yaw."""
-    found = []
+    detected = []
     for _, frame in clip_frames(clip):
         faces = _check_faces(detect(frame), detect)
         if confirm is not None and len(faces):
             faces = confirmed(frame, faces, confirm)
-        found.append((faces, _yaws(yaw, frame, faces)))
-    return found
+        detected.append((faces, _yaws(yaw, frame, faces)))
+    return detected
 
 
 def _take_cropped(clip: Clip, confirm: Detector | None, yaw: Yaw) -> FoundFaces:
@@ -211,10 +211,10 @@ def _check_faces(faces: object, stage: object) -> Faces:
 
 
 def _yaws(yaw: Yaw, frame: npt.NDArray[np.uint8], faces: Faces) -> Array:
-    found = np.asarray(yaw(frame, faces), np.float64)
-    if found.shape != (len(faces),):
-        raise DataError(f"the stage {describe_stage(yaw)} gave yaws {found.shape}, where {(len(faces),)} was expected")
-    return found
+    yaws = np.asarray(yaw(frame, faces), np.float64)
+    if yaws.shape != (len(faces),):
+        raise DataError(f"the stage {describe_stage(yaw)} gave yaws {yaws.shape}, where {(len(faces),)} was expected")
+    return yaws
 
 
 def _keep_tracks(
@@ -226,11 +226,11 @@ def _keep_tracks(
     for first, end in zip(shots.tolist(), ends.tolist(), strict=True):
         numbers += track([faces.boxes for faces, _ in looked[first:end]])
     counts = [len(faces) for faces, _ in looked]
-    if [len(each) for each in numbers] != counts:
+    if [len(of_frame) for of_frame in numbers] != counts:
         raise DataError("the stage that links faces into tracks did not number every box of every frame")
     frame = np.repeat(np.arange(len(looked)), counts)
     shot = np.searchsorted(shots, frame, side="right") - 1
-    found = FoundFaces(
+    faces_found = FoundFaces(
         frame,
         shot,
         np.concatenate([np.empty(0, np.int64), *numbers]).astype(np.int64),
@@ -239,9 +239,9 @@ def _keep_tracks(
         np.concatenate([np.empty(0), *(yaws for _, yaws in looked)]),
     )
     # unlike in different shots, and in their order
-    _, whole = np.unique(np.stack([found.shot, found.track], 1), axis=0, return_inverse=True)
+    _, whole = np.unique(np.stack([faces_found.shot, faces_found.track], 1), axis=0, return_inverse=True)
     chosen = np.ones(len(frame), bool)
     if keep != "all" and len(frame):
-        chosen = largest(shot if keep == "shot" else np.zeros_like(shot), whole.reshape(-1), found.boxes)
+        chosen = largest(shot if keep == "shot" else np.zeros_like(shot), whole.reshape(-1), faces_found.boxes)
     order = np.flatnonzero(chosen)[np.lexsort((frame[chosen], whole.reshape(-1)[chosen]))]
-    return FoundFaces(*(getattr(found, each.name)[order] for each in fields(FoundFaces)))
+    return FoundFaces(*(getattr(faces_found, field.name)[order] for field in fields(FoundFaces)))

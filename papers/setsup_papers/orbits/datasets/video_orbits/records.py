@@ -86,17 +86,17 @@ def write_clip(
         (part / _RECORD).write_text(_json(record), encoding="utf-8")
 
 
-def _canonical_rows(found: FoundFaces, canonical: Canonical) -> set[int]:
-    _, member = np.unique(np.stack([found.shot, found.track], 1), axis=0, return_inverse=True)
+def _canonical_rows(faces: FoundFaces, canonical: Canonical) -> set[int]:
+    _, member = np.unique(np.stack([faces.shot, faces.track], 1), axis=0, return_inverse=True)
     best = set()
     for number in range(int(member.max()) + 1 if member.size else 0):
         rows = np.flatnonzero(member.reshape(-1) == number)
-        place = canonical(found.yaw[rows], found.scores[rows])
-        if not 0 <= place < len(rows):
+        chosen = canonical(faces.yaw[rows], faces.scores[rows])
+        if not 0 <= chosen < len(rows):
             raise DataError(
-                f"the stage {describe_stage(canonical)} gave the place {place} in a track of {len(rows)} faces"
+                f"the stage {describe_stage(canonical)} gave the place {chosen} in a track of {len(rows)} faces"
             )
-        best.add(int(rows[place]))
+        best.add(int(rows[chosen]))
     return best
 
 
@@ -158,13 +158,13 @@ def _number(value: float, digits: int) -> str:
 def describe_stage(stage: object) -> Any:
     """Name of a stage and what it was given, as a record keeps it."""
     if isinstance(stage, partial):
-        given = {str(place): value for place, value in enumerate(stage.args)} | stage.keywords
+        given = {str(number): value for number, value in enumerate(stage.args)} | stage.keywords
         return {"partial": describe_stage(stage.func), **{name: describe_stage(value) for name, value in given.items()}}
     if is_dataclass(stage) and not isinstance(stage, type):
-        given = {each.name: getattr(stage, each.name) for each in fields(stage) if each.init}
+        given = {field.name: getattr(stage, field.name) for field in fields(stage) if field.init}
         return {"name": _name(type(stage)), **{name: describe_stage(value) for name, value in given.items()}}
     if isinstance(stage, tuple | list):
-        return [describe_stage(each) for each in stage]
+        return [describe_stage(part) for part in stage]
     if stage is None or isinstance(stage, bool | int | float | str):
         return stage
     return str(stage) if isinstance(stage, Path) else _name(stage if hasattr(stage, "__qualname__") else type(stage))

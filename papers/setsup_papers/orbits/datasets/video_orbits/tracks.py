@@ -35,11 +35,11 @@ def overlap(boxes: npt.ArrayLike, others: npt.ArrayLike) -> Boxes:
     [[1.0, 0.333, 0.0]]
 
     """
-    one = np.asarray(boxes, np.float64).reshape(-1, 1, 4)
-    two = np.asarray(others, np.float64).reshape(1, -1, 4)
-    sides = np.minimum(one[..., 2:], two[..., 2:]) - np.maximum(one[..., :2], two[..., :2])
+    a = np.asarray(boxes, np.float64).reshape(-1, 1, 4)
+    b = np.asarray(others, np.float64).reshape(1, -1, 4)
+    sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
     shared = np.prod(np.maximum(sides, 0), axis=-1)
-    whole = np.prod(one[..., 2:] - one[..., :2], axis=-1) + np.prod(two[..., 2:] - two[..., :2], axis=-1) - shared
+    whole = np.prod(a[..., 2:] - a[..., :2], axis=-1) + np.prod(b[..., 2:] - b[..., :2], axis=-1) - shared
     return np.asarray(shared / np.where(whole > 0, whole, 1))
 
 
@@ -72,16 +72,16 @@ def link(boxes: Sequence[Boxes], least: float = 0.4, gap: int = 5) -> list[Integ
     """
     last: dict[int, tuple[int, Boxes]] = {}
     count = 0
-    found = []
-    for frame, each in enumerate(boxes):
-        here = np.asarray(each, np.float64).reshape(-1, 4)
+    numbered = []
+    for frame, of_frame in enumerate(boxes):
+        here = np.asarray(of_frame, np.float64).reshape(-1, 4)
         last = {number: (seen, box) for number, (seen, box) in last.items() if frame - seen <= gap + 1}
         numbers = np.full(len(here), -1, np.int64)
         names = list(last)
         shared = overlap(np.array([box for _, box in last.values()]), here)
         free = dict.fromkeys(names)
-        for place in np.argsort(-shared, axis=None, kind="stable"):
-            row, column = np.unravel_index(place, shared.shape)
+        for pair in np.argsort(-shared, axis=None, kind="stable"):
+            row, column = np.unravel_index(pair, shared.shape)
             if shared[row, column] < least:
                 break
             if names[row] in free and numbers[column] < 0:
@@ -91,8 +91,8 @@ def link(boxes: Sequence[Boxes], least: float = 0.4, gap: int = 5) -> list[Integ
             numbers[column] = count
             count += 1
         last.update((int(number), (frame, box)) for number, box in zip(numbers, here, strict=True))
-        found.append(numbers)
-    return found
+        numbered.append(numbers)
+    return numbered
 
 
 def largest(group: npt.ArrayLike, tracks: npt.ArrayLike, boxes: npt.ArrayLike) -> npt.NDArray[np.bool_]:

@@ -10,12 +10,12 @@ from setsup.datasets.adapters.boxes import crop, edges
 from setsup.datasets.benchmarks.shapenet_renderings.poses import crop_to_alpha, interpolate
 from setsup.errors import DataError
 
-__all__ = ["alpha_edges", "crop_photo", "crop_rendering", "crop_with_margin", "margin_of"]
+__all__ = ["alpha_edges", "box_margin", "crop_photo", "crop_rendering", "crop_with_margin"]
 
 Size = tuple[int, int]
 
 
-def margin_of(size: int, share: float = 0.1) -> int:
+def box_margin(size: int, share: float = 0.1) -> int:
     """Pixels around a box of so many: a share of them, rounded up."""
     return math.ceil(round(share * size, 6))
 
@@ -44,17 +44,17 @@ def crop_photo(photo: Pixels, box: npt.NDArray[np.floating], size: Size, margin:
     _need_area(sides)
     if margin == (0, 0):
         left, top, right, bottom = sides.tolist()
-        found = interpolate(photo, _between(top, bottom - 1, size[0], height), axis=0)
-        found = np.rint(interpolate(found, _between(left, right - 1, size[1], width), axis=1)).astype(np.uint8)
-        return np.concatenate([found, np.full((*size, 1), 255, np.uint8)], axis=2)
+        cropped = interpolate(photo, _between(top, bottom - 1, size[0], height), axis=0)
+        cropped = np.rint(interpolate(cropped, _between(left, right - 1, size[1], width), axis=1)).astype(np.uint8)
+        return np.concatenate([cropped, np.full((*size, 1), 255, np.uint8)], axis=2)
     opaque = np.concatenate([photo, np.full((height, width, 1), 255, np.uint8)], axis=2)
     return crop_with_margin(opaque, sides, size, margin)
 
 
 def _between(first: float, last: float, count: int, length: int) -> npt.NDArray[np.float64]:
     """Places from the first to the last, both included, within an image; the middle where there is but one."""
-    found = np.linspace(first, last, count) if count > 1 else np.array([(first + last) / 2])
-    return np.asarray(np.clip(found, 0, length - 1))
+    positions = np.linspace(first, last, count) if count > 1 else np.array([(first + last) / 2])
+    return np.asarray(np.clip(positions, 0, length - 1))
 
 
 def _need_area(sides: npt.NDArray[np.float64]) -> None:

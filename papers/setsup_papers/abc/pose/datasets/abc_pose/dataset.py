@@ -18,8 +18,15 @@ from setsup.datasets.dataset import Dataset, Modality
 from setsup.errors import DamagedFile, DataError
 from setsup.files.expand_user import expanded
 from setsup.random import fold, permute, stream_key
-from setsup_papers.abc.pose.datasets.abc_pose.cropping import crop_photo, crop_rendering, margin_of
-from setsup_papers.abc.pose.datasets.abc_pose.factors import CATEGORIES, HIGHEST, POSE, Part, pose_table, rotations_of
+from setsup_papers.abc.pose.datasets.abc_pose.cropping import box_margin, crop_photo, crop_rendering
+from setsup_papers.abc.pose.datasets.abc_pose.factors import (
+    CATEGORIES,
+    HIGHEST,
+    POSE,
+    Part,
+    compute_rotations,
+    pose_table,
+)
 
 __all__ = ["AbcPose", "open"]
 
@@ -88,13 +95,13 @@ class AbcPose(BaseDataset):
         large as the box, unless `side` is larger. Returns (k, height, width, 3) uint8.
         """
         high = max(side, 2 * self._size[0], 2 * self._size[1])
-        found = imagenet_a.open(_place(self._root, "imagenet-a"), (high, high))
-        rows = _chosen("backgrounds", len(found), count)
-        return np.asarray(found.fetch(rows, ["image"])["image"])
+        dataset = imagenet_a.open(_release_folder(self._root, "imagenet-a"), (high, high))
+        rows = _chosen("backgrounds", len(dataset), count)
+        return np.asarray(dataset.fetch(rows, ["image"])["image"])
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         if name == "rotation":
-            return rotations_of(self.factors, rows)
+            return compute_rotations(self.factors, rows)
         places = np.searchsorted(self._firsts, rows, side="right") - 1
 
         def put(slot: int) -> None:
@@ -137,29 +144,29 @@ def open(
     """
     high, wide = images.check_size(size)
     check_number(margin, "margin", DataError, 0, 1)
-    around = (margin_of(high, margin), margin_of(wide, margin))
+    around = (box_margin(high, margin), box_margin(wide, margin))
     if category is not None:
         check_choice(category, CATEGORIES, "category", DataError)
-    place = None if root is None else expanded(root)
-    renderings = shapenet_renderings.open(_place(place, "shapenet-renderings"))
-    posed = pascal3d.open(_place(place, "pascal3d"))
+    folder = None if root is None else expanded(root)
+    renderings = shapenet_renderings.open(_release_folder(folder, "shapenet-renderings"))
+    posed = pascal3d.open(_release_folder(folder, "pascal3d"))
     names = list(renderings.factors["object"].levels or ())
     parts: list[_Images] = []
-    for each in CATEGORIES if category is None else (category,):
-        lookup = f"record in {_LOOKUP[each]!r}"
-        seen = f"category == {each!r} and elevation < {HIGHEST[each]!r}"
-        parts.append(_renderings(renderings, each, "train", f"{seen} and not ({lookup})"))
-        parts += _training_photos(posed, each, place)
-        parts.append(_renderings(renderings, each, "codebook", f"{seen} and {lookup}"))
-        tests = posed.factors.rows(f"abc == {each!r}")
+    for kind in CATEGORIES if category is None else (category,):
+        lookup = f"record in {_LOOKUP[kind]!r}"
+        seen = f"category == {kind!r} and elevation < {HIGHEST[kind]!r}"
+        parts.append(_renderings(renderings, kind, "train", f"{seen} and not ({lookup})"))
+        parts += _training_photos(posed, kind, folder)
+        parts.append(_renderings(renderings, kind, "codebook", f"{seen} and {lookup}"))
+        tests = posed.factors.rows(f"abc == {kind!r}")
         if not len(tests):
             raise DataError(
-                f"pascal3d has no object of the list {each}_test.txt: put ABC's lists beside the release, or in a "
+                f"pascal3d has no object of the list {kind}_test.txt: put ABC's lists beside the release, or in a "
                 "folder abc_lists there"
             )
         pose = np.stack([posed.factors.codes(name, tests) for name in POSE], axis=1).astype(np.float32)
-        parts.append(_Images(posed, tests, Part(each, "real", "test", _unknown(tests), pose), _photo))
-    return AbcPose(parts, [str(name) for name in names], (high, wide), around, place)
+        parts.append(_Images(posed, tests, Part(kind, "real", "test", _unknown(tests), pose), _photo))
+    return AbcPose(parts, [str(name) for name in names], (high, wide), around, folder)
 
 
 def _renderings(dataset: Dataset, category: str, split: str, where: str) -> _Images:
@@ -176,34 +183,34 @@ def _training_photos(posed: Dataset, category: str, root: Path | None) -> list[_
     """Photographs without annotations: CompCars and Cars196, or chairs of Pascal3D+."""
     if category == "chair":
         rows = posed.factors.rows(f"category == 'chair' and split == 'train' and {_KNOWN}")
-        found = [(posed, rows[_chosen("chairs", len(rows), _CHAIRS)])]
+        sources = [(posed, rows[_chosen("chairs", len(rows), _CHAIRS)])]
     else:
-        found = []
+        sources = []
         for opened, name in ((compcars.open, "compcars"), (cars196.open, "cars196")):
             try:
-                dataset = opened(_place(root, name))
+                dataset = opened(_release_folder(root, name))
             except DamagedFile:
                 raise
             except DataError as error:
                 _log.warning("abc-pose does without %s: %s", name, error)
                 missing = error
             else:
-                found.append((dataset, np.arange(len(dataset))))
-        if not found:
+                sources.append((dataset, np.arange(len(dataset))))
+        if not sources:
             raise DataError(f"abc-pose needs photographs of cars, of compcars or cars196: {missing}")
     return [
         _Images(source, rows, Part(category, "real", "train", _unknown(rows), _no_pose(rows)), _photo)
-        for source, rows in found
+        for source, rows in sources
     ]
 
 
-def _chosen(what: str, among: int, count: int) -> npt.NDArray[np.int64]:
+def _chosen(stream: str, among: int, count: int) -> npt.NDArray[np.int64]:
     """Some of so many rows, in their order, chosen once."""
-    key = fold(stream_key(0, f"abc-pose {what}"), 0)
+    key = fold(stream_key(0, f"abc-pose {stream}"), 0)
     return np.sort(permute(key, among, np.arange(min(count, among))))
 
 
-def _place(root: Path | None, name: str) -> Path | None:
+def _release_folder(root: Path | None, name: str) -> Path | None:
     """Folder of a release below the root, or the root."""
     return None if root is None else root / name if (root / name).exists() else root
 

@@ -11,7 +11,7 @@ from setsup.arrays import Floats, Rows
 from setsup.datasets.benchmarks.pascal3d.pose import rotation
 from setsup.factors import Factor, FactorTable, Kind
 
-__all__ = ["CATEGORIES", "HIGHEST", "POSE", "SOURCES", "SPLITS", "Part", "pose_table", "rotations_of"]
+__all__ = ["CATEGORIES", "HIGHEST", "POSE", "SOURCES", "SPLITS", "Part", "compute_rotations", "pose_table"]
 
 CATEGORIES = ("car", "chair")
 SOURCES = ("rendering", "real")
@@ -48,7 +48,7 @@ def pose_table(parts: Sequence[Part], names: Sequence[str]) -> FactorTable:
         "category": column(CATEGORIES, [part.category for part in parts]),
         "source": column(SOURCES, [part.source for part in parts]),
         "object": np.concatenate([part.objects for part in parts]),
-        **{name: np.ascontiguousarray(pose[:, place]) for place, name in enumerate(POSE)},
+        **{name: np.ascontiguousarray(pose[:, column_number]) for column_number, name in enumerate(POSE)},
         "split": column(SPLITS, [part.split for part in parts]),
     }
     factors = [
@@ -63,6 +63,6 @@ def pose_table(parts: Sequence[Part], names: Sequence[str]) -> FactorTable:
     return FactorTable(factors, columns)
 
 
-def rotations_of(table: FactorTable, rows: Rows) -> Floats:
+def compute_rotations(table: FactorTable, rows: Rows) -> Floats:
     """Rotations of rows of a table, (..., 3, 3) float32, from the object axes of Pascal3D+ to the camera; or NaN."""
     return rotation(*(table.codes(name, rows) for name in POSE)).astype(np.float32)

@@ -17,7 +17,7 @@ from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.traits import spread_traits
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.solids import across, bar, bars, disc, pair
 
-__all__ = ["BACKS", "LEGS", "Chair", "chair_of", "chair_parts"]
+__all__ = ["BACKS", "LEGS", "Chair", "chair_parts", "draw_chair"]
 
 LEGS = ("square", "round", "splayed", "pedestal", "sled", "block")
 BACKS = ("solid", "slats", "rungs", "frame", "hoop", "low")
@@ -48,7 +48,7 @@ class Chair:
     second: tuple[int, int, int]
 
 
-def chair_of(seed: int, number: int) -> Chair:
+def draw_chair(seed: int, number: int) -> Chair:
     """Chair number `number` of a seed, whichever others there are."""
     take = iter(spread_traits(seed, "abc-pose-procedural chair", number).tolist())
 
@@ -181,8 +181,8 @@ def _arms(chair: Chair, frame: Material) -> Iterator[Mesh]:
         yield pair((0.9 * chair.depth, 0.03, 0.22), (-0.03, y, chair.height + 0.10), Material(chair.second))
 
 
-def _three(place: tuple[float, float], y: float) -> tuple[float, float, float]:
-    return place[0], y, place[1]
+def _three(corner: tuple[float, float], y: float) -> tuple[float, float, float]:
+    return corner[0], y, corner[1]
 
 
 def _wood(tone: float, value: float) -> tuple[int, int, int]:

@@ -13,7 +13,7 @@ from setsup.datasets.formats.npy import read_npy
 from setsup.errors import DamagedFile
 from setsup.factors.table import FactorTable
 from setsup.files.mapped import check_mapped
-from setsup_papers.abc.pose.datasets.abc_pose.factors import Part, pose_table, rotations_of
+from setsup_papers.abc.pose.datasets.abc_pose.factors import Part, compute_rotations, pose_table
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.writing import (
     BACKGROUNDS,
     IMAGES,
@@ -54,7 +54,7 @@ class ProceduralPose(BaseDataset):
     name = _NAME
 
     def __init__(self, folder: Path) -> None:
-        blocks = [Block(**each) for each in json.loads((folder / LAST).read_text("utf-8"))]
+        blocks = [Block(**block_fields) for block_fields in json.loads((folder / LAST).read_text("utf-8"))]
         rows = sum(block.images for block in blocks)
         self._images, poses, self._pool = (read_npy(folder / name) for name in (IMAGES, POSES, BACKGROUNDS))
         if len(self._images) != rows or len(poses) != rows:
@@ -74,18 +74,18 @@ class ProceduralPose(BaseDataset):
         `count` is how many at most, `side` the pixels that each side has at least; images are twice as large as the
         box, unless `side` is larger. Returns (k, height, width, 3) uint8.
         """
-        found = np.array(self._pool[:count])
-        if min(found.shape[1:3]) < side:
+        images = np.array(self._pool[:count])
+        if min(images.shape[1:3]) < side:
             from setsup.datasets.images import resize
 
-            found = np.stack([resize(image, (side, side)) for image in found])
-        return found
+            images = np.stack([resize(image, (side, side)) for image in images])
+        return images
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         if name == "image":
             check_mapped(self._images)
             return gather(self._images, rows, out)
-        return rotations_of(self.factors, rows)
+        return compute_rotations(self.factors, rows)
 
 
 def _table(blocks: list[Block], poses: Array) -> FactorTable:

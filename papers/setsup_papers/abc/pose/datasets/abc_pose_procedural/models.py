@@ -18,10 +18,10 @@ from setsup.scenes.cars.traits import Car, car_of
 from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.scene import Ambient, Placement, Scene
 from setsup.scenes.traits import spread_traits
-from setsup_papers.abc.pose.datasets.abc_pose_procedural.chairs import chair_of, chair_parts
+from setsup_papers.abc.pose.datasets.abc_pose_procedural.chairs import chair_parts, draw_chair
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.solids import pair
 
-__all__ = ["GLASS", "PAINT", "PLAIN", "TO_PASCAL3D", "Model", "mesh_model", "model_of"]
+__all__ = ["GLASS", "PAINT", "PLAIN", "TO_PASCAL3D", "Model", "draw_model", "mesh_model"]
 
 GLASS, PAINT, PLAIN = 2, 1, 0
 """Kinds of surfaces, by what they reflect."""
@@ -48,16 +48,16 @@ class Model:
     @cached_property
     def vertices(self) -> Reals:
         """Positions of all vertices, (n, 3) float64, metres."""
-        placed = [one.placed(one.mesh.vertices) for one in self.scene.placements]
+        placed = [placement.placed(placement.mesh.vertices) for placement in self.scene.placements]
         return np.unique(np.concatenate(placed), axis=0)
 
 
-def model_of(seed: int, category: str, number: int) -> Model:
+def draw_model(seed: int, category: str, number: int) -> Model:
     """Model number `number` of a category and a seed, whichever others there are."""
     if category == "chair":
-        return _model(chair_parts(chair_of(seed, number)), seed, category, number)
+        return _model(chair_parts(draw_chair(seed, number)), seed, category, number)
     car = car_of(seed, number)
-    parts = [one.mesh for one in car_scene(car).placements]
+    parts = [placement.mesh for placement in car_scene(car).placements]
     # of a car, the first two meshes are the body and the cabin, which shine
     return _model(parts + _details(car), seed, category, number, painted=2)
 
@@ -78,7 +78,7 @@ def mesh_model(path: Path) -> Model:
 
 def _model(parts: list[Mesh], seed: int, category: str, number: int, painted: int = 0) -> Model:
     scene = Scene(tuple(Placement(mesh) for mesh in parts), _LIGHT, None)
-    kinds = [_kinds(mesh, place < painted) for place, mesh in enumerate(parts)]
+    kinds = [_kinds(mesh, index < painted) for index, mesh in enumerate(parts)]
     trait = spread_traits(seed, f"abc-pose-procedural texture of a {category}", number)
     strength = 0.0 if category == "car" and trait[0] < 0.5 else 0.10 + 0.35 * trait[1]
     waves = 4.0 + 20.0 * trait[2:5] if category == "chair" else 1.0 + 5.0 * trait[2:5]
@@ -86,7 +86,9 @@ def _model(parts: list[Mesh], seed: int, category: str, number: int, painted: in
 
 
 def _kinds(mesh: Mesh, paint: bool) -> Array:
-    own = np.array([GLASS if one.color == _GLASS else PAINT if paint else PLAIN for one in mesh.materials], np.uint8)
+    own = np.array(
+        [GLASS if material.color == _GLASS else PAINT if paint else PLAIN for material in mesh.materials], np.uint8
+    )
     return own[np.zeros(len(mesh.faces), np.int64) if mesh.material is None else mesh.material]
 
 

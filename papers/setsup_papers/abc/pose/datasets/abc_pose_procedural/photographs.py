@@ -14,7 +14,13 @@ from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR, encode
 from setsup.scenes.frame import Frame
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.models import Model
-from setsup_papers.abc.pose.datasets.abc_pose_procedural.shading import Lights, noise, points_of, rays_of, sun_light
+from setsup_papers.abc.pose.datasets.abc_pose_procedural.shading import (
+    Lights,
+    locate_points,
+    noise,
+    pixel_rays,
+    sun_light,
+)
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.textures import backdrop, soften
 
 __all__ = ["photograph", "photograph_key"]
@@ -39,7 +45,7 @@ def photograph(model: Model, frame: Frame, camera: Camera, key: Words, indoors: 
         ground=_tint(take, 0.35) * np.float32(take(0.2, 0.6)),
     )
     light = _behind(model, camera, lights, take, key, indoors)
-    points = points_of(model, frame, camera)
+    points = locate_points(model, frame, camera)
     light.reshape(-1, 3)[points.pixels] = sun_light(points, lights, take(0.3, 1.0))
     small = light.reshape(height // 2, 2, width // 2, 2, 3).mean(axis=(1, 3))
     return _stored(small, take, key)
@@ -54,7 +60,7 @@ def _tint(take: Take, strength: float) -> Floats:
 def _behind(model: Model, camera: Camera, lights: Lights, take: Take, key: Words, indoors: bool) -> Floats:
     """Linear colours (H, W, 3) of what lies behind: a floor that ends at some distance in a backdrop."""
     lamp, sun, sky, ground = lights
-    rays, eye = rays_of(camera).reshape(-1, 3), camera.centre.astype(np.float32)
+    rays, eye = pixel_rays(camera).reshape(-1, 3), camera.centre.astype(np.float32)
     scene = LINEAR.astype(np.float32)[backdrop(key, camera.height, camera.width, indoors)].reshape(-1, 3)
     low, high = (corner.astype(np.float32) for corner in model.scene.bounds)
     size = float(np.linalg.norm(high - low))
@@ -94,9 +100,9 @@ def _stored(light: Floats, take: Take, key: Words) -> Pixels:
     image = Image.fromarray(np.round(255 * np.clip(shown, 0, 1)).astype(np.uint8))
     file = io.BytesIO()
     image.save(file, "JPEG", quality=round(take(30, 92)))
-    found = np.full((height, width, 4), 255, np.uint8)
-    found[..., :3] = np.asarray(Image.open(file))
-    return found
+    pixels = np.full((height, width, 4), 255, np.uint8)
+    pixels[..., :3] = np.asarray(Image.open(file))
+    return pixels
 
 
 def _normal(key: Words, count: int) -> Floats:

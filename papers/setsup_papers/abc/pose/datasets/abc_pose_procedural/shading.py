@@ -19,7 +19,7 @@ from setsup.scenes.color import LINEAR, to_bytes
 from setsup.scenes.frame import Frame
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.models import GLASS, PLAIN, Model
 
-__all__ = ["Lights", "Points", "even_light", "noise", "points_of", "rays_of", "rendering", "sun_light"]
+__all__ = ["Lights", "Points", "even_light", "locate_points", "noise", "pixel_rays", "rendering", "sun_light"]
 
 _LATTICE = 32
 _GLOSS = np.array([0.03, 0.16, 0.45], np.float32)  # of PLAIN, PAINT, GLASS: share of the surroundings that is reflected
@@ -54,52 +54,52 @@ class Lights(NamedTuple):
     ground: Floats
 
 
-def points_of(model: Model, frame: Frame, camera: Camera) -> Points:
+def locate_points(model: Model, frame: Frame, camera: Camera) -> Points:
     """Points of a model in a frame that was rendered in ambient light."""
     triangles = frame.triangle.reshape(-1)
     pixels = np.flatnonzero(triangles >= 0)
     kinds = model.kinds[triangles[pixels]]
-    rays = rays_of(camera).reshape(-1, 3)[pixels]
+    rays = pixel_rays(camera).reshape(-1, 3)[pixels]
     at = rays * frame.depth.reshape(-1)[pixels, None] + camera.centre.astype(np.float32)
     albedo = LINEAR.astype(np.float32)[frame.rgb.reshape(-1, frame.rgb.shape[2])[pixels, :3]]
     if model.texture[0]:
-        place = np.abs(at) * model.texture[1:]  # the same on either side
-        wave = noise(place) + 0.5 * noise(2.7 * place)
+        position = np.abs(at) * model.texture[1:]  # the same on either side
+        wave = noise(position) + 0.5 * noise(2.7 * position)
         albedo = albedo * (1 + model.texture[0] * (kinds != GLASS) * (wave - 0.75))[:, None]
     towards = -rays / np.linalg.norm(rays, axis=1, keepdims=True)
     normal = frame.normal.reshape(-1, 3)[pixels] @ camera.rotation.astype(np.float32)
     return Points(pixels, albedo, at, normal, towards, kinds)
 
 
-def rays_of(camera: Camera) -> Floats:
+def pixel_rays(camera: Camera) -> Floats:
     """Directions of the rays through all pixels in the world, (H, W, 3) float32, as long as one metre of depth asks."""
     x = (np.arange(camera.width) - camera.k[0, 2]) / camera.k[0, 0]
     y = (np.arange(camera.height) - camera.k[1, 2]) / camera.k[1, 1]
     flat = np.stack([*np.meshgrid(x, y), np.ones((camera.height, camera.width))], axis=-1)
-    found: Floats = (flat @ camera.rotation).astype(np.float32)
-    return found
+    rays: Floats = (flat @ camera.rotation).astype(np.float32)
+    return rays
 
 
 def even_light(points: Points) -> Floats:
     """Linear colours (n, 3) of a rendering."""
     facing = np.maximum((points.normal * points.towards).sum(axis=1), 0)
     above = np.maximum(points.normal[:, 2], 0)
-    found: Floats = points.albedo * (0.42 + 0.38 * facing + 0.26 * above)[:, None]
-    return found
+    shaded: Floats = points.albedo * (0.42 + 0.38 * facing + 0.26 * above)[:, None]
+    return shaded
 
 
 def rendering(model: Model, frame: Frame, camera: Camera) -> Pixels:
     """Image (H / 2, W / 2, 4) uint8 of a frame of albedo at twice the size; black and transparent beside the model."""
-    points = points_of(model, frame, camera)
+    points = locate_points(model, frame, camera)
     light = np.zeros((*frame.triangle.shape, 4), np.float32)
     light.reshape(-1, 4)[points.pixels, :3] = even_light(points)
     light.reshape(-1, 4)[points.pixels, 3] = 1
     height, width = frame.triangle.shape
     small = light.reshape(height // 2, 2, width // 2, 2, 4).mean(axis=(1, 3))
-    found = np.empty(small.shape, np.uint8)
-    found[..., :3] = to_bytes(small[..., :3] / np.maximum(small[..., 3:], 0.25))
-    found[..., 3] = np.round(255 * small[..., 3])
-    return found
+    pixels = np.empty(small.shape, np.uint8)
+    pixels[..., :3] = to_bytes(small[..., :3] / np.maximum(small[..., 3:], 0.25))
+    pixels[..., 3] = np.round(255 * small[..., 3])
+    return pixels
 
 
 def sun_light(points: Points, lights: Lights, gloss: float) -> Floats:
@@ -116,16 +116,16 @@ def sun_light(points: Points, lights: Lights, gloss: float) -> Floats:
     share = gloss * _GLOSS[points.kinds] + (points.kinds != PLAIN) * 0.35 * gloss * (1 - cosine) ** 5
     spot = np.maximum(mirrored @ lamp, 0) ** 40
     seen = _surroundings(mirrored, sky, ground) + 2 * spot[:, None] * sun
-    found: Floats = light * (1 - share[:, None]) + share[:, None] * seen
-    return found
+    lit: Floats = light * (1 - share[:, None]) + share[:, None] * seen
+    return lit
 
 
 def _surroundings(way: Floats, sky: Floats, ground: Floats) -> Floats:
     """What is seen in a mirror: bright above, dark below, with a jagged line between."""
     edge = 0.25 * noise(np.stack([3 * way[:, 0], 3 * way[:, 1], np.zeros(len(way), np.float32)], axis=1)) - 0.05
     above = np.clip((way[:, 2] - edge) * 8, 0, 1)[:, None]
-    found: Floats = above * sky * (0.9 + 0.6 * np.clip(way[:, 2:], 0, 1)) + (1 - above) * 0.45 * ground
-    return found
+    light: Floats = above * sky * (0.9 + 0.6 * np.clip(way[:, 2:], 0, 1)) + (1 - above) * 0.45 * ground
+    return light
 
 
 def noise(place: Floats) -> Floats:
@@ -136,14 +136,14 @@ def noise(place: Floats) -> Floats:
     part = part * part * (3 - 2 * part)
     low = whole.astype(np.int64) % _LATTICE
     high = (low + 1) % _LATTICE
-    found = np.zeros(len(place), np.float32)
+    values = np.zeros(len(place), np.float32)
     for corner in range(8):
         index = [(high if corner >> axis & 1 else low)[:, axis] for axis in range(3)]
         weight = np.ones(len(place), np.float32)
         for axis in range(3):
             weight = weight * (part[:, axis] if corner >> axis & 1 else 1 - part[:, axis])
-        found += weight * table[index[0], index[1], index[2]]
-    return found
+        values += weight * table[index[0], index[1], index[2]]
+    return values
 
 
 @cache

@@ -8,7 +8,7 @@ from setsup.arrays import Array
 from setsup.scenes.renderers import renderer
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.models import Model
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.shading import rendering
-from setsup_papers.abc.pose.datasets.abc_pose_procedural.views import camera_of
+from setsup_papers.abc.pose.datasets.abc_pose_procedural.views import fit_camera
 
 __all__ = ["AZIMUTHS", "asymmetries", "views_around"]
 
@@ -22,7 +22,7 @@ def views_around(model: Model, elevation: float = 15.0, size: int = 64) -> Array
     engine.load(model.scene)
     images = []
     for azimuth in AZIMUTHS:
-        camera = camera_of(model, (azimuth, elevation, 0.0, 8.0), 2 * size, 0)
+        camera = fit_camera(model, (azimuth, elevation, 0.0, 8.0), 2 * size, 0)
         images.append(rendering(model, engine.render(camera), camera))
     engine.close()
     return np.stack(images)

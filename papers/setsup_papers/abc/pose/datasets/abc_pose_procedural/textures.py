@@ -22,19 +22,19 @@ OUTDOORS, INDOORS = ("rocket", "gravel", "grass", "stereo_motorcycle"), ("brick"
 @cache
 def photograph_named(name: str) -> Pixels:
     """A photograph of scikit-image, (h, w, 3) uint8."""
-    found = getattr(imported("skimage.data", "train"), name)()
-    image = np.asarray(found[0] if isinstance(found, tuple) else found)
+    loaded = getattr(imported("skimage.data", "train"), name)()
+    image = np.asarray(loaded[0] if isinstance(loaded, tuple) else loaded)
     return np.ascontiguousarray(image[..., :3] if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2))
 
 
 def pool(seed: int, count: int, side: int) -> Pixels:
     """Images (count, side, side, 3) uint8: half of them crops of photographs, half textures, by turns."""
-    found = np.empty((count, side, side, 3), np.uint8)
+    images = np.empty((count, side, side, 3), np.uint8)
     for number in range(count):
         key = fold(stream_key(seed, "abc-pose-procedural pool"), number)
         name = POOL[number // 2 % len(POOL)]
-        found[number] = crop(photograph_named(name), key, side, side) if number % 2 else texture(key, side, side)
-    return found
+        images[number] = crop(photograph_named(name), key, side, side) if number % 2 else texture(key, side, side)
+    return images
 
 
 def backdrop(key: Words, height: int, width: int, indoors: bool) -> Pixels:
@@ -47,8 +47,8 @@ def backdrop(key: Words, height: int, width: int, indoors: bool) -> Pixels:
     if u[0] < 0.65:
         return texture(fold(key, 2002), height, width)
     y, x = np.mgrid[0:height, 0:width].astype(np.float32) / height
-    place = np.stack([4 * x + 40 * u[3], np.full_like(x, 40 * u[4]), np.zeros_like(x)], axis=-1).reshape(-1, 3)
-    line = 0.25 + 0.35 * noise(np.floor(2 * place)).reshape(height, width)
+    points = np.stack([4 * x + 40 * u[3], np.full_like(x, 40 * u[4]), np.zeros_like(x)], axis=-1).reshape(-1, 3)
+    line = 0.25 + 0.35 * noise(np.floor(2 * points)).reshape(height, width)
     top, far = (
         np.array([60 + 190 * part for part in _uniform(fold(key, word), 3)], np.float32) for word in (2003, 2004)
     )
@@ -72,8 +72,8 @@ def texture(key: Words, height: int, width: int) -> Pixels:
         wave = 0.5 * wave + 0.5 * (np.floor(2 * scale * along) % 2)
     first, last = np.array(u[7:10]), np.array(u[10:13])
     mixed = first + (last - first) * np.clip(1.6 * wave - 0.3, 0, 1)[..., None]
-    found: Pixels = np.round(255 * mixed).astype(np.uint8)
-    return found
+    pixels: Pixels = np.round(255 * mixed).astype(np.uint8)
+    return pixels
 
 
 def crop(image: Pixels, key: Words, height: int, width: int) -> Pixels:
@@ -87,8 +87,8 @@ def crop(image: Pixels, key: Words, height: int, width: int) -> Pixels:
     part = Image.fromarray(image[top : top + side, left : left + side]).resize(
         (width, height), Image.Resampling.BILINEAR
     )
-    found = np.asarray(part)
-    return found[:, ::-1] if u[1] < 0.5 else found
+    pixels = np.asarray(part)
+    return pixels[:, ::-1] if u[1] < 0.5 else pixels
 
 
 def soften(image: Floats, sigma: float) -> Floats:
@@ -97,10 +97,10 @@ def soften(image: Floats, sigma: float) -> Floats:
         return image
     from scipy.ndimage import gaussian_filter
 
-    found: Floats = gaussian_filter(image, (sigma, sigma, 0), mode="nearest")
-    return found
+    softened: Floats = gaussian_filter(image, (sigma, sigma, 0), mode="nearest")
+    return softened
 
 
 def _uniform(key: Words, count: int) -> list[float]:
-    found: list[float] = uniform(fold(key, np.arange(count, dtype=np.uint64))).tolist()
-    return found
+    numbers: list[float] = uniform(fold(key, np.arange(count, dtype=np.uint64))).tolist()
+    return numbers

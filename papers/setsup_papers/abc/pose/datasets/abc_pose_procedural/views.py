@@ -19,7 +19,7 @@ from setsup.scenes.camera import Camera
 from setsup_papers.abc.pose.datasets.abc_pose.factors import HIGHEST
 from setsup_papers.abc.pose.datasets.abc_pose_procedural.models import TO_PASCAL3D, Model
 
-__all__ = ["Poses", "camera_of", "real_poses", "rendered_poses"]
+__all__ = ["Poses", "fit_camera", "real_poses", "rendered_poses"]
 
 _REAL = {"car": (7.0, 6.0, -2.0, 28.0), "chair": (16.0, 11.0, -2.0, 60.0)}
 """Of real images: mean and deviation of the elevation, and its range, degrees."""
@@ -56,7 +56,7 @@ def real_poses(seed: int, category: str, number: int, views: int) -> Poses:
     return Poses(360 * turn, elevation, 8 * (roll - 0.5), low + (high - low) * near)
 
 
-def camera_of(model: Model, pose: tuple[float, ...], size: int, margin: int) -> Camera:
+def fit_camera(model: Model, pose: tuple[float, ...], size: int, margin: int) -> Camera:
     """Camera whose image has the object's box in its middle `size` pixels, with `margin` pixels around it.
 
     `pose` is azimuth, elevation and theta in degrees, and the distance from the middle of the object in diagonals.

@@ -17,10 +17,10 @@ from setsup.files import disk_errors, locked, need_space, written
 from setsup.files.expand_user import expanded
 from setsup.files.mapped import new_array
 from setsup.jobs import Unit, check_processes, run
-from setsup_papers.abc.pose.datasets.abc_pose.cropping import margin_of
+from setsup_papers.abc.pose.datasets.abc_pose.cropping import box_margin
 from setsup_papers.abc.pose.datasets.abc_pose.factors import CATEGORIES
-from setsup_papers.abc.pose.datasets.abc_pose_procedural.models import mesh_model, model_of
-from setsup_papers.abc.pose.datasets.abc_pose_procedural.views import Poses, camera_of, real_poses, rendered_poses
+from setsup_papers.abc.pose.datasets.abc_pose_procedural.models import draw_model, mesh_model
+from setsup_papers.abc.pose.datasets.abc_pose_procedural.views import Poses, fit_camera, real_poses, rendered_poses
 
 __all__ = [
     "BACKGROUNDS",
@@ -29,8 +29,8 @@ __all__ = [
     "POSES",
     "Block",
     "Counts",
-    "blocks_of",
     "first_rows",
+    "list_blocks",
     "mesh_files",
     "write_views",
 ]
@@ -92,13 +92,13 @@ class Block:
 
 def first_rows(blocks: Sequence[Block]) -> list[int]:
     """Row of the first image of each block."""
-    found: list[int] = np.cumsum([0, *(block.images for block in blocks)])[:-1].tolist()
-    return found
+    starts: list[int] = np.cumsum([0, *(block.images for block in blocks)])[:-1].tolist()
+    return starts
 
 
-def blocks_of(counts: Counts, meshes: Mapping[str, Sequence[str]]) -> list[Block]:
+def list_blocks(counts: Counts, meshes: Mapping[str, Sequence[str]]) -> list[Block]:
     """All blocks in the order of their rows; meshes of the user are further training models."""
-    found: list[Block] = []
+    blocks: list[Block] = []
     for category in CATEGORIES:
         sizes = {
             ("rendering", "train"): [counts.views] * counts.models,
@@ -108,32 +108,32 @@ def blocks_of(counts: Counts, meshes: Mapping[str, Sequence[str]]) -> list[Block
         }
         for (source, split), images in sizes.items():
             first = _FIRST[source, split]
-            found += [Block(category, source, split, first + place, each) for place, each in enumerate(images)]
+            blocks += [Block(category, source, split, first + index, count) for index, count in enumerate(images)]
             if (source, split) == ("rendering", "train"):
                 named = enumerate(meshes.get(category, ()))
-                found += [
-                    Block(category, source, split, first + counts.models + place, counts.views, name)
-                    for place, name in named
+                blocks += [
+                    Block(category, source, split, first + counts.models + index, counts.views, name)
+                    for index, name in named
                 ]
-    return found
+    return blocks
 
 
-def _cut(whole: int, each: int) -> list[int]:
-    return [each] * (whole // each) + ([whole % each] if whole % each else [])
+def _cut(whole: int, size: int) -> list[int]:
+    return [size] * (whole // size) + ([whole % size] if whole % size else [])
 
 
 def mesh_files(folder: Path | str | None, what: str) -> list[Path]:
     """Mesh files of a user's folder, sorted."""
     if folder is None:
         return []
-    place = expanded(folder)
-    if not place.is_dir():
-        why = "a file" if place.exists() else "not there"
+    expanded_folder = expanded(folder)
+    if not expanded_folder.is_dir():
+        why = "a file" if expanded_folder.exists() else "not there"
         raise DataError(f"{folder} is {why}: {what} is the folder of your meshes ({', '.join(_MESHES)})")
-    found = sorted(path for path in place.rglob("*") if path.suffix.lower() in _MESHES)
-    if not found:
+    meshes = sorted(path for path in expanded_folder.rglob("*") if path.suffix.lower() in _MESHES)
+    if not meshes:
         raise DataError(f"{folder} has no meshes ({', '.join(_MESHES)}): give {what} another folder")
-    return [path.absolute() for path in found]
+    return [path.absolute() for path in meshes]
 
 
 def write_views(
@@ -159,13 +159,13 @@ def write_views(
                 mesh_model(Path(path))
         settle_record(folder, _TITLE, {"version": _VERSION, "seed": seed, **asdict(counts), "meshes": digests})
         if not (folder / LAST).exists():
-            _render(folder, blocks_of(counts, named), seed, counts.size, processes)
+            _render(folder, list_blocks(counts, named), seed, counts.size, processes)
 
 
 def _render(folder: Path, blocks: list[Block], seed: int, size: int, processes: int) -> None:
     """Render the blocks that are not rendered yet, and finish the files."""
     images, done = folder / f".{IMAGES}", folder / _DONE
-    side = size + 2 * margin_of(size)
+    side = size + 2 * box_margin(size)
     shape = (sum(block.images for block in blocks), side, side, 4)
     need_space(folder, 0 if images.exists() else int(np.prod(shape)), "the images")
     _begin(images, shape)
@@ -195,7 +195,7 @@ def _begin(path: Path, shape: tuple[int, ...]) -> None:
 def _write_block(folder: Path, seed: int, size: int, work: tuple[Block, int]) -> None:
     block, start = work
     path = folder / f".{IMAGES}"
-    images = images_of(block, seed, size)
+    images = render_block(block, seed, size)
     with disk_errors(path):
         array = np.lib.format.open_memmap(path, "r+")
         array[start : start + block.images] = images
@@ -203,31 +203,31 @@ def _write_block(folder: Path, seed: int, size: int, work: tuple[Block, int]) ->
     (folder / _DONE / _name(block)).touch()
 
 
-def images_of(block: Block, seed: int, size: int) -> Pixels:
+def render_block(block: Block, seed: int, size: int) -> Pixels:
     """Images of a block, (n, side, side, 4) uint8."""
     from setsup.scenes.renderers import renderer
     from setsup_papers.abc.pose.datasets.abc_pose_procedural.photographs import photograph, photograph_key
     from setsup_papers.abc.pose.datasets.abc_pose_procedural.shading import rendering
 
-    model = model_of(seed, block.category, block.number) if block.mesh is None else mesh_model(Path(block.mesh))
-    margin = margin_of(size)
+    model = draw_model(seed, block.category, block.number) if block.mesh is None else mesh_model(Path(block.mesh))
+    margin = box_margin(size)
     images = np.empty((block.images, size + 2 * margin, size + 2 * margin, 4), np.uint8)
     engine = renderer("embree")
     engine.load(model.scene)
-    poses = zip(*(column.tolist() for column in _poses_of(block, seed)), strict=True)
-    for place, (image, pose) in enumerate(zip(images, poses, strict=True)):
-        camera = camera_of(model, pose, 2 * size, 2 * margin)
+    poses = zip(*(column.tolist() for column in _draw_poses(block, seed)), strict=True)
+    for number, (image, pose) in enumerate(zip(images, poses, strict=True)):
+        camera = fit_camera(model, pose, 2 * size, 2 * margin)
         frame = engine.render(camera)
         if block.source == "rendering":
             image[:] = rendering(model, frame, camera)
         else:
-            key = photograph_key(seed, block.category, block.number, place)
+            key = photograph_key(seed, block.category, block.number, number)
             image[:] = photograph(model, frame, camera, key, indoors=block.category == "chair")
     engine.close()
     return images
 
 
-def _poses_of(block: Block, seed: int) -> Poses:
+def _draw_poses(block: Block, seed: int) -> Poses:
     poses = rendered_poses if block.source == "rendering" else real_poses
     return poses(seed, block.category, block.number, block.images)
 
@@ -236,16 +236,16 @@ def _finish(folder: Path, blocks: list[Block], seed: int, size: int) -> None:
     """Write the poses and the pool of backgrounds, and give the images their name."""
     from setsup_papers.abc.pose.datasets.abc_pose_procedural.textures import pool
 
-    poses = [np.stack(_poses_of(block, seed)[:3], axis=1).astype(np.float32) for block in blocks]
-    found = np.concatenate(poses)
-    for name, array in ((POSES, found), (BACKGROUNDS, pool(seed, min(_POOL, len(found)), 2 * size))):
+    poses = [np.stack(_draw_poses(block, seed)[:3], axis=1).astype(np.float32) for block in blocks]
+    all_poses = np.concatenate(poses)
+    for name, array in ((POSES, all_poses), (BACKGROUNDS, pool(seed, min(_POOL, len(all_poses)), 2 * size))):
         with written(folder / name) as fresh, fresh.open("wb") as file:
             np.save(file, array)
     with disk_errors(folder):
         if (folder / f".{IMAGES}").exists():
             (folder / f".{IMAGES}").rename(folder / IMAGES)
-        for each in (folder / _DONE).iterdir():
-            each.unlink()
+        for marker in (folder / _DONE).iterdir():
+            marker.unlink()
         (folder / _DONE).rmdir()
     with written(folder / LAST) as fresh:
         fresh.write_text(json.dumps([asdict(block) for block in blocks]) + "\n", "utf-8")
