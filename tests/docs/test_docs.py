@@ -39,6 +39,12 @@ SHORTER = {
 }
 """What commands of the README say, and what they are told here: that they work, a few pictures show as well."""
 
+BIRDS = """\
+layout: {images: 'birds/(?P<species>[a-z]+)_[0-9]+[.]png'}
+factors: [{name: species, kind: nominal}]
+"""
+"""A manifest of a user's own."""
+
 FEW_PAIRS = re.compile(r"--matches [0-9]+ ")
 """How many pairs of views pages render, which would take hours."""
 
@@ -95,6 +101,11 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.make_archive(str(tmp_path / "faces"), "zip", tmp_path, "faces")
     (tmp_path / "photos.csv").write_text("\n".join(lines) + "\n")
     np.savez(tmp_path / "faces.npz", image=np.zeros((6, 8, 8, 3), np.uint8), identity=list("aabbcc"))
+    (tmp_path / "birds.yaml").write_text(BIRDS)
+    (tmp_path / "birds").mkdir()
+    for species, red in (("tit", 40), ("wren", 200)):
+        for number in range(4):
+            Image.new("RGB", (72, 64), (red, 20 * number, 90)).save(tmp_path / "birds" / f"{species}_{number}.png")
     for folder, red in (("cats", 40), ("dogs", 200)):
         (tmp_path / "pets" / folder).mkdir(parents=True)
         for number in range(8):
