@@ -34,7 +34,7 @@ from setsup.files.atomic import written
 from setsup.files.builds import build_cached
 from setsup.files.cache import cache_folder
 
-__all__ = ["Index", "load_index", "load_joined"]
+__all__ = ["KEPT_FROM", "About", "Index", "find_kept_index", "load_index", "load_joined"]
 
 KEPT_FROM = 10_000
 """Files from which the index of a folder is kept: of fewer a new listing takes no longer, and sees every change."""
@@ -162,6 +162,15 @@ def load_index(
     return build_cached(target, find, make, save)
 
 
+def find_kept_index(source: Path, digest: int, nested: bool, hidden: bool, inside: bool) -> Index | None:
+    """Index of a folder that is kept in the cache folder and has this digest, though the folder may have changed."""
+    about = About.of(source, nested, hidden, inside)
+    if about.kind != "folder":
+        return None
+    index = _kept(about.kept(), about, None)
+    return index if index is not None and index.digest == digest else None
+
+
 def load_joined(key: str, parts: Callable[[], Sequence[tuple[Any, npt.NDArray[np.int64]]]]) -> Index:
     """Index of the files of several sources, names and sizes; of files of one name, the one of the first source counts.
 
@@ -259,8 +268,11 @@ def _save(target: Path, about: About, files: Any, folders: Any) -> None:
         writer.write_batch(folders)
 
 
-def _kept(target: Path, about: About, source: Path) -> Index | None:
-    """Index as it was kept; None where there is none, where it is out of date, or not one that was written here."""
+def _kept(target: Path, about: About, source: Path | None) -> Index | None:
+    """Index as it was kept; None where there is none, where it is out of date, or not one that was written here.
+
+    Without a `source`, a folder that changed afterwards does not make it out of date.
+    """
     import pyarrow as pa
 
     if not os.path.isfile(target):
@@ -281,8 +293,10 @@ def _kept(target: Path, about: About, source: Path) -> Index | None:
     except Exception as error:  # whatever is wrong with a kept file, it is made again
         _log.warning("the index %s is damaged and made again: %s", target, " ".join(str(error).split())[:200])
         return None
-    if about.kind == "folder" and not unchanged(
-        source, folders.column("name").to_pylist(), as_numpy(folders.column("offset")).tolist()
+    if (
+        about.kind == "folder"
+        and source is not None
+        and not unchanged(source, folders.column("name").to_pylist(), as_numpy(folders.column("offset")).tolist())
     ):
         return None
     return Index(about, files, told["checks"][0])

@@ -14,7 +14,7 @@ from setsup.arrays import Places
 from setsup.errors import DataError, RowError, did_you_mean
 from setsup.files.archives.archive import Archive
 from setsup.files.archives.listing import as_numpy, find_matches
-from setsup.files.archives.member_index import Index, load_index
+from setsup.files.archives.member_index import KEPT_FROM, About, Index, find_kept_index, load_index
 from setsup.files.archives.names import as_bytes, shown
 from setsup.files.archives.plain_files import read_file, read_file_stretch, too_long
 
@@ -71,8 +71,10 @@ class MemberIndex:
         return f"MemberIndex({len(self):,} files of {self._shown(self.prefix)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the path: the index is mapped where it arrives."""
+        """Pickle the path, where the index is mapped; with it the index of a folder of few files, which is not kept."""
         about = self._index.about
+        if about.kind == "folder" and len(self._index) < KEPT_FROM:
+            return _unpacked, (os.fsdecode(self._top), self.prefix, about, self._index.batch)
         return _reopen, (
             os.fsdecode(self._top),
             self.prefix,
@@ -340,16 +342,29 @@ def open_members(
 
     """
     source = Path(source)
-    index = load_index(source, nested, relist, hidden, inside)
+    return _of_index(source, load_index(source, nested, relist, hidden, inside))
+
+
+def _of_index(source: Path, index: Index) -> MemberIndex:
     return MemberIndex(source, os.fsencode(source.absolute()), index, index.archive(source), "", 0, len(index))
 
 
 def _reopen(source: str, prefix: str, digest: int, nested: bool, hidden: bool, inside: bool = False) -> MemberIndex:
-    """Open in this process what was pickled in another one."""
-    found = open_members(source, nested=nested, hidden=hidden, inside=inside)
-    if found._index.digest != digest:
+    """Open in this process what was pickled in another one.
+
+    The index that was kept then still holds for a folder into which more files were written, such as those of a run.
+    """
+    index = find_kept_index(Path(source), digest, nested, hidden, inside)
+    if index is None:
+        index = load_index(Path(source), nested, hidden=hidden, inside=inside)
+    if index.digest != digest:
         raise DataError(f"{source} has changed since the dataset was opened; open it again")
-    return found.under(prefix)
+    return _of_index(Path(source), index).under(prefix)
+
+
+def _unpacked(source: str, prefix: str, about: About, batch: Any) -> MemberIndex:
+    """Make in this process what was pickled in another one."""
+    return _of_index(Path(source), Index(about, batch)).under(prefix)
 
 
 def _quoted(text: str) -> str:
