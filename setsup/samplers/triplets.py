@@ -25,7 +25,7 @@ from setsup.samplers.groups.triplets_by_orbit import OrbitTriplets
 from setsup.samplers.groups.within import GROUP, Keys, word
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, check_step
-from setsup.samplers.spelling import spell
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["TripletSampler"]
 
@@ -129,8 +129,9 @@ class TripletSampler(Sampler):
                 )
             if not isinstance(on_small_group, str) or on_small_group != "error":
                 raise SamplerError(
-                    "on_small_group goes with orbit, not with positive and negative; rows without a positive or a "
-                    "negative are never anchors"
+                    f"{spell_name('on_small_group')} goes with {spell_name('orbit')}, not with "
+                    f"{spell_name('positive')} and {spell_name('negative')}; rows without a positive or a negative are "
+                    "never anchors"
                 )
             self._triplets = ConstraintTriplets(table, positive, negative, choose, rows, row_weight)
         self._numbers = np.arange(self.triplets, dtype=np.uint64)

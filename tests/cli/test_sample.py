@@ -543,6 +543,12 @@ class TestTable:
         (["--positive", "shape == anchor.shape"], ["both positive and negative"]),
         (["--positive", "shape == anchor.shap", "--negative", "shape != 'cube'"], ["did you mean 'shape'?", "^^^"]),
         (["--positive", "shape == anchor.shape", "--triplets", "shape"], ["name the orbit, or both"]),
+        (
+            [*("--positive", "scale == anchor.scale"), *("--negative", "scale != anchor.scale"), *("--small", "drop")],
+            ["--small goes with --triplets, not with --positive and --negative"],
+        ),
+        (["--triplets", "shape", "--small", "short"], ["--small must be error or drop, for an orbit of one row"]),
+        (["--episode", "shape", "--small", "replace"], ["--small must be error or drop, for a class needs all rows"]),
         (["--negative", "shape == anchor.shape", "--size", "3"], ["--size", "not with --negative"]),
         (["--orbit", "shape", "--members", "scale != anchor.scale"], ["members needs a size of 2"]),
         (["--pairs", "two"], ["--pairs must be a number of factors", "'two'"]),

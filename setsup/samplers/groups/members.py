@@ -193,14 +193,15 @@ def fill(
 
 def check_small(on_small_group: str) -> str:
     """The policy for small groups, if there is one of that name; SamplerError otherwise."""
-    return check_choice(on_small_group, SMALL, "on_small_group", SamplerError)
+    return check_choice(on_small_group, SMALL, spell_name("on_small_group"), SamplerError)
 
 
 def check_refusal(on_small_group: str, why: str = "") -> None:
     """Refuse a policy for small groups that draws from them; ``why`` says what they lack."""
     if not isinstance(on_small_group, str) or on_small_group not in REFUSALS:
         reason = f", for {why}" if why else ""
-        raise SamplerError(f"on_small_group must be error or drop{reason}, not {abbreviate(on_small_group)}")
+        name = spell_name("on_small_group")
+        raise SamplerError(f"{name} must be error or drop{reason}, not {abbreviate(on_small_group)}")
 
 
 def drawable_groups(
