@@ -167,11 +167,13 @@ def _step(batch: Any, encoder: str, width: float) -> Callable[[], None]:
     import warnings
 
     from setsup.experiments.configs import build_method
+    from setsup.experiments.optimisation import optimise
     from setsup_papers.cmc.settings import CMCSettings
 
     settings: Any = CMCSettings(encoder=encoder, width=width, negatives=NEGATIVES)  # type: ignore[arg-type]
     method: Any = build_method(settings.fit_to(batch), range(HALVED[0]), 0)  # type: ignore[arg-type]
-    optimiser = method.optimise(method.parameters(), 1)["optimizer"]
+    how = (settings.optimiser, settings.schedule)
+    optimiser = optimise(method.parameters(), *how, steps=1)["optimizer"]
 
     def step() -> None:
         with warnings.catch_warnings():
