@@ -14,12 +14,19 @@ def complete(docstring: str, shared: str) -> str:
     reference, head = _REFERENCE.search(docstring), _HEAD.search(docstring)
     if reference is None or head is None:
         return docstring
-    paragraphs = {found[2]: _indent(found[0], found[1], reference[1]) for found in _PARAGRAPH.finditer(shared)}
+    paragraphs = {
+        found[2]: _indent(found[0], found[1], reference[1]) for found in _PARAGRAPH.finditer(_parameters(shared))
+    }
     names = reference[2].split(", ")
     first = "".join(paragraphs[name] for name in names if name == "table")
     last = "".join(paragraphs[name] for name in names if name != "table")
     entries = docstring[head.end() : reference.start()]
     return docstring[: head.end()] + first + entries + last + docstring[reference.end() :]
+
+
+def _parameters(docstring: str) -> str:
+    """The section of parameters; attributes, which follow, have some of their names."""
+    return docstring.partition("Parameters\n")[2].partition("Attributes\n")[0]
 
 
 def _indent(paragraph: str, before: str, after: str) -> str:

@@ -47,8 +47,8 @@ class Sampler(ABC):
     draw, set after set, without padding. Each pass over the DataLoader begins at the first step again; passes of
     :func:`setsup.loading.set_batches` go on where the last one ended, and may have a length.
 
-    Parameters
-    ----------
+    Other Parameters
+    ----------------
     table : FactorTable
         The factors of a dataset; draws are rows of it.
     where : str, (rows,) bool or list of int, optional
