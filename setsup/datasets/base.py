@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array, Rows
-from setsup.datasets.dataset import Dataset, check_out, fetch_request
+from setsup.datasets.copying import check_out
+from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.datasets.display import dataset_html
 from setsup.html import never_raises
 
@@ -64,7 +65,7 @@ class BaseDataset(Dataset):
     def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
         """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
         rows, names = fetch_request(self, indices, tuple(out))
-        check_out(self, out, rows)
+        check_out(self.modalities, out, rows)
         direct = {name: _flat(out[name], rows, self.modalities[name].dtype) for name in names}
         buffers = {name: self._empty(name, rows.size) if array is None else array for name, array in direct.items()}
         for name, found in self._read_all(rows.reshape(-1), buffers).items():

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from setsup.checks import check_arguments
 from setsup.datasets.base import Array, BaseDataset, Rows
-from setsup.datasets.dataset import Dataset, Modality
+from setsup.datasets.dataset import Dataset, Modality, is_cpu_bound
 from setsup.errors import DataError
 from setsup.factors.concat import concat as concat_tables
 
@@ -41,7 +41,7 @@ class Concat(BaseDataset):
         self.modalities = _common_modalities(self.datasets)
         self.factors = concat_tables([dataset.factors for dataset in self.datasets], parts)
         self.name = " + ".join(dataset.name for dataset in self.datasets)
-        self.cpu_bound = any(getattr(dataset, "cpu_bound", False) for dataset in self.datasets)
+        self.cpu_bound = any(map(is_cpu_bound, self.datasets))
         self.previews = all(getattr(dataset, "previews", True) for dataset in self.datasets)
         self.offsets: npt.NDArray[np.int64] = np.cumsum([0, *(len(dataset) for dataset in self.datasets)])
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from setsup.datasets.base import Array, BaseDataset, Rows
-from setsup.datasets.dataset import gather
+from setsup.datasets.copying import gather
 from setsup.datasets.per_process import per_process
 from setsup.errors import DataError
 from setsup.files.prepare import Check, Fill, prepare_array

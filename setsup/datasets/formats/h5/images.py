@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Bytes
-from setsup.datasets.dataset import gather
+from setsup.datasets.copying import gather
 from setsup.datasets.formats.h5.chunks import ChunkReader, filters
 from setsup.errors import DamagedFile, DataError, SetsupError
 from setsup.files import need_readable

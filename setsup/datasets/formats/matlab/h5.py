@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
-from setsup.datasets.dataset import gather
+from setsup.datasets.copying import gather
 from setsup.datasets.formats.h5.images import h5_dataset, h5_errors
 from setsup.errors import DamagedFile, DataError
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from setsup.arrays import Array, Rows
 from setsup.checks import check_memory
-from setsup.datasets.dataset import gather
+from setsup.datasets.copying import gather
 from setsup.datasets.formats.npz import NpzArray
 from setsup.datasets.per_process import per_process
 from setsup.errors import DamagedFile, DataError
