@@ -134,10 +134,10 @@ class Arrays:
         parts = [_numbers(chunk, self._leaf.label) for chunk in (_singly(column) if ragged else column.chunks)]
         shape = tuple(length or 0 for length in self.modality.shape)
         if ragged:
-            found = stack([part[0] for part in parts], self.modality, self._leaf.label)
+            arrays = stack([part[0] for part in parts], self.modality, self._leaf.label)
         else:
-            found = np.concatenate([part.reshape((-1, *shape)) for part in parts] or [np.empty((0, *shape))])
-        return np.asarray(found.astype(self.modality.dtype, copy=False))
+            arrays = np.concatenate([part.reshape((-1, *shape)) for part in parts] or [np.empty((0, *shape))])
+        return np.asarray(arrays.astype(self.modality.dtype, copy=False))
 
 
 def image_column(leaf: Leaf, mode: str | None, size: Size, varied: bool = False) -> Column:
