@@ -34,6 +34,21 @@ def refused(found: Any, *words: str) -> None:
         assert word in found.err
 
 
+def test_two_sets_of_one_class_say_how_to_draw_two_classes(setsup: Run, photos: Path) -> None:
+    """Values of sets are independent, so that with few classes they often coincide."""
+    said, same = set(), set()
+    for seed in range(8):
+        printed = setsup("sample", photos, "--inactive", "light", "--seed", seed, "--force").out
+        fixed = [line.split("light = ")[1].split()[0] for line in printed.splitlines() if "light = " in line]
+        if len(set(fixed)) == 1:
+            same.add(seed)
+        if "--values different" in printed:
+            said.add(seed)
+    assert said == same
+    assert 0 < len(same) < 8
+    assert "by chance" not in setsup("sample", photos, "--inactive", "light", "--force", "--values", "equal").out
+
+
 def test_the_first_command_of_the_readme(setsup: Run, tmp_path: Path) -> None:
     found = setsup("sample", "--inactive", "wall_hue")
     assert (found.code, found.err) == (0, "")
