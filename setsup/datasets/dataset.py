@@ -250,14 +250,14 @@ class Selection(Dataset):
         """Get an attribute of the source; methods of rows take the rows of this selection."""
         if name.startswith("_") or "source" not in self.__dict__:
             raise AttributeError(name)
-        found = getattr(self.source, name)
-        if not getattr(found, "of_row", False):
-            return found
+        attribute = getattr(self.source, name)
+        if not getattr(attribute, "of_row", False):
+            return attribute
 
-        @wraps(found)
+        @wraps(attribute)
         def renumbered(row: npt.ArrayLike, *rest: Any, **options: Any) -> Any:
             rows = self._origin(check_rows(row, len(self)))
-            return found(int(rows) if rows.ndim == 0 else rows, *rest, **options)
+            return attribute(int(rows) if rows.ndim == 0 else rows, *rest, **options)
 
         return renumbered
 
