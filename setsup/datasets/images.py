@@ -128,8 +128,8 @@ def decode(
 
 def channels_of(headers: Sequence[Header]) -> int:
     """Channels in which images can be told together: 1 where all are grey, 4 where all have alpha, else 3."""
-    found = {header.channels for header in headers}
-    return found.pop() if len(found) == 1 else 3
+    numbers = {header.channels for header in headers}
+    return numbers.pop() if len(numbers) == 1 else 3
 
 
 @overload
@@ -275,9 +275,9 @@ def _warn(label: str, why: str) -> None:
 def _png(content: bytes, label: str, channels: int) -> npt.NDArray[np.uint8]:
     head = png_head(content)
     if head is None or threads > _MANY:
-        found = _by_pillow(content, label, channels)
+        pixels = _by_pillow(content, label, channels)
         check_png(content)
-        return found
+        return pixels
     _check(head.width, head.height, label)
     return png_pixels(content, head)
 
@@ -324,8 +324,8 @@ def _header(image: "Image.Image") -> Header:
 
 def _orientation(image: "Image.Image") -> int:
     """1 for upright, 5 and more for what lies on its side; 1 for formats where that is rare, and may need decoding."""
-    found: Any = image.getexif().get(_ORIENTATION, 1) if image.format in _NOTING else 1
-    return found if isinstance(found, int) and 1 <= found <= 8 else 1
+    noted: Any = image.getexif().get(_ORIENTATION, 1) if image.format in _NOTING else 1
+    return noted if isinstance(noted, int) and 1 <= noted <= 8 else 1
 
 
 def _upright(image: "Image.Image") -> "Image.Image":
