@@ -15,6 +15,7 @@ from setsup_cli.commands import eval as evaluate
 from setsup_cli.dispatch import subcommands
 from setsup_cli.main import main
 from setsup_cli.parsing.parser import Subcommand, parse, parse_known
+from tests.cli.refusals import refused
 
 Run = Callable[..., Any]
 
@@ -119,9 +120,7 @@ def test_an_unknown_subcommand_has_near_matches(setsup: Run) -> None:
 
 
 def test_an_option_before_the_subcommand(setsup: Run) -> None:
-    found = setsup("--json", "datasets")
-    assert found.code == 2
-    assert "`setsup datasets --json`" in found.err
+    refused(setsup("--json", "datasets"), "`setsup datasets --json`")
 
 
 @pytest.mark.parametrize(
@@ -155,11 +154,7 @@ def test_an_option_before_the_subcommand(setsup: Run) -> None:
     ],
 )
 def test_a_usage_error_is_one_sentence(setsup: Run, words: list[str], sentence: str) -> None:
-    found = setsup(*words)
-    assert (found.code, found.out) == (2, "")
-    assert found.err.startswith("setsup: ")
-    assert found.err.count("\n") == 1
-    assert sentence in found.err
+    refused(setsup(*words), sentence)
 
 
 def test_words_become_options() -> None:
