@@ -21,6 +21,10 @@ from setsup.errors import DataError, SetsupError, abbreviate
 from setsup.html import block, counted, never_raises, table
 
 __all__ = [
+    "NO_SURFACE",
+    "OCCLUDED",
+    "OUTSIDE",
+    "VISIBLE",
     "Partners",
     "PixelPairs",
     "Status",
@@ -47,6 +51,10 @@ class Status(IntEnum):
     """The point is out of view 2's image, or behind camera 2."""
     NO_SURFACE = 3
     """View 1 shows nothing there."""
+
+
+VISIBLE, OCCLUDED, OUTSIDE, NO_SURFACE = (np.uint8(status) for status in Status)
+"""Statuses as arrays of them have them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,11 +261,11 @@ def partners(
     )
     pixels, others = height1 * width1, height2 * width2
     valid = _shown(shown, "shown", height1, width1)
-    places = np.flatnonzero(_shown(shown2, "shown2", height2, width2))
-    if not len(places):
-        places = np.arange(others)
+    shown_pixels = np.flatnonzero(_shown(shown2, "shown2", height2, width2))
+    if not len(shown_pixels):
+        shown_pixels = np.arange(others)
     words = random.mix(check_key(key), random.spread(np.arange(pixels, dtype=np.uint64)))
-    partner = places[((words & _LOWER) * np.uint64(len(places)) >> _HALF).astype(np.int64)]
+    partner = shown_pixels[((words & _LOWER) * np.uint64(len(shown_pixels)) >> _HALF).astype(np.int64)]
     both = planar.inside(pairs.points1, height1, width1) & planar.inside(pairs.points2, height2, width2)
     rows = np.flatnonzero(pairs.visible & both)
     rows = rows[one_per_pixel(pairs.points1[rows], width1)]

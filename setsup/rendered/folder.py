@@ -197,7 +197,10 @@ def _read_names(path: Path) -> dict[int, dict[int, str]]:
         if path.stat().st_size > _LARGEST:
             raise ValueError("it is too large")
         content = json.loads(path.read_bytes())
-        return {int(key, 16): {int(number): str(name) for number, name in one.items()} for key, one in content.items()}
+        return {
+            int(key, 16): {int(number): str(name) for number, name in numbered.items()}
+            for key, numbered in content.items()
+        }
     except OSError as error:
         raise DamagedFile.unreadable(path, error) from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:

@@ -152,7 +152,7 @@ class _Reader:
             self.found.left_out[prefix.rstrip(".")] = f"its fields have {why}"
             return
         for name in names:
-            self._field(f"{prefix}{name}", [one.get(name) for one in objects], within)
+            self._field(f"{prefix}{name}", [fields.get(name) for fields in objects], within)
 
     def _field(self, name: str, values: list[Any], within: bool) -> None:
         import pyarrow as pa

@@ -117,5 +117,5 @@ def _chosen_rows(dataset: Dataset) -> Iterator[Rows]:
     elif isinstance(dataset, Resized):
         yield from _chosen_rows(dataset.source)
     elif isinstance(dataset, Concat):
-        for one in dataset.datasets:
-            yield from _chosen_rows(one)
+        for part in dataset.datasets:
+            yield from _chosen_rows(part)
