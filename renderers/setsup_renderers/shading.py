@@ -23,7 +23,7 @@ from setsup.arrays import Floats, Numbers
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR
 from setsup.scenes.meshes.mesh import Material
-from setsup.scenes.meshes.wrapping import folded, wraps_of
+from setsup.scenes.meshes.wrapping import folded, wrap_numbers
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Placement, Scene
 
 __all__ = ["Seen", "Surfaces", "albedo", "light", "normals", "units"]
@@ -115,7 +115,7 @@ class _Textures:
 
     def __init__(self, materials: Sequence[Material]) -> None:
         textures = [material.texture for material in materials]
-        self._wraps = wraps_of(materials)
+        self._wraps = wrap_numbers(materials)
         self.any = any(texture is not None for texture in textures)
         starts: dict[int, int] = {}  # materials often share one
         parts = [np.empty((0, 3), np.uint8)]

@@ -19,12 +19,12 @@ def number(
     """Read a number of a row."""
     value = _found(values, name)
     real = isinstance(value, Real) and not isinstance(value, bool)
-    found = float(value) if real else math.nan
-    if not math.isfinite(found) or not low <= found <= high:
+    checked = float(value) if real else math.nan
+    if not math.isfinite(checked) or not low <= checked <= high:
         bounded = math.isfinite(low) and math.isfinite(high)
         wanted = f"from {low:g} to {high:g}" if bounded else "a finite number" + " of" * bool(unit)
         raise FactorError(f"{name} must be {f'{wanted} {unit}'.strip()}, not {value!r}")
-    return found + 0.0
+    return checked + 0.0
 
 
 def level(values: Mapping[str, Any], name: str, levels: Collection[str]) -> str:

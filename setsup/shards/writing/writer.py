@@ -26,7 +26,7 @@ from setsup.shards.layout import BACKUP, CARD, CATALOGUE, INDEX, PLAN, WORK, Cat
 from setsup.shards.stores.opening import open_store
 from setsup.shards.stores.store import Store
 from setsup.shards.writing.card import about, shards_card
-from setsup.shards.writing.material import catalogue_of, check_catalogue, inspect_rows, stored_members
+from setsup.shards.writing.material import check_catalogue, inspect_rows, make_catalogue, stored_members
 from setsup.shards.writing.parts import PARTS, Piece, WriteShard, part_name, read_part, scratch
 from setsup.shards.writing.plan import Order, ShardPlan, cut, keys, order_rows, rows_a_shard
 from setsup.shards.writing.resizing import Resized
@@ -307,7 +307,7 @@ class _Work:
             with scratch(store) as folder:
                 write_index(folder / INDEX, self._parts(shards))
                 index = Shard(INDEX, plan.rows, (folder / INDEX).stat().st_size, content_digest(folder / INDEX))
-                catalogue = catalogue_of(dataset, plan, about(manifests, plan.order), tuple(shards), index)
+                catalogue = make_catalogue(dataset, plan, about(manifests, plan.order), tuple(shards), index)
                 write_backup(folder / BACKUP, folder / INDEX, catalogue, card)
                 store.put(BACKUP, folder / BACKUP)
                 store.put(INDEX, folder / INDEX)
