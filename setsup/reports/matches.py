@@ -201,12 +201,12 @@ def _draw_lines(page: Image.Image, starts: Reals, ends: Reals, colors: Reals, oc
     layer = Image.new("RGBA", (page.width * fine, page.height * fine))
     draw = ImageDraw.Draw(layer)
     inks = [tuple(round(255 * (0.85 * float(part) + 0.15)) for part in color) for color in colors]
-    places = [((*start, *end), ink) for start, end, ink in zip(starts * fine, ends * fine, inks, strict=True)]
-    for line, ink in places:
+    lines = [((*start, *end), ink) for start, end, ink in zip(starts * fine, ends * fine, inks, strict=True)]
+    for line, ink in lines:
         draw.line(line, fill=(*_DARK, opaque), width=round((wide + 2 * dark) * fine))
         draw.line(line, fill=(*ink, opaque), width=max(1, round(wide * fine)))
     edge = max(dark, 0.5 * size) * fine
-    for (x1, y1, x2, y2), ink in places:
+    for (x1, y1, x2, y2), ink in lines:
         for x, y, crossed in ((x1, y1, False), (x2, y2, occluded)):
             if crossed:
                 reach = 1.2 * dot * fine
