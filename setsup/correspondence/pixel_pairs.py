@@ -5,7 +5,7 @@ elsewhere: :func:`setsup.correspondence.spatial` traces them in a scene, :func:`
 them from recorded depth.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
@@ -211,6 +211,11 @@ class Partners:
     partner: Rows
     positive: Bools
     valid: Bools
+
+    @classmethod
+    def stack(cls, pairs: Iterable["Partners"]) -> "Partners":
+        """Partners of several pairs of views, (pairs, h·w) each."""
+        return cls(*map(np.stack, zip(*((own.partner, own.positive, own.valid) for own in pairs), strict=True)))
 
 
 def partners(

@@ -100,7 +100,7 @@ def view_pairs(
         pixel_key, partner_key = (int(random.fold(words[pair], word)) for word in (_PIXELS, _PARTNERS))
         pairs = match(dataset, row1, row2, view1, view2, fraction, pixel_key)
         drawn.append(partners(pairs, sizes[0], sizes[1], partner_key))
-    return Partners(*(np.stack([getattr(pair, name) for pair in drawn]) for name in ("partner", "positive", "valid")))
+    return Partners.stack(drawn)
 
 
 def _window(whole: Window, left: int, top: int, size: Sequence[int]) -> Window:

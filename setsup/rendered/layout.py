@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -76,6 +76,7 @@ BITS = {name: 1 << bit for bit, name in enumerate(KEPT)}
 """Bits of modalities in the progress file."""
 
 CAMERA: Mapping[str, tuple[int, ...]] = {"k": (3, 3), "rotation": (3, 3), "translation": (3,)}
+"""Shapes of a camera's arrays."""
 
 FIX = "remove the folder and render it again, or copy it again"
 """What to do where a file is damaged: a folder that looks finished is not rendered again."""
@@ -231,15 +232,7 @@ class Layout:
             "factors": self.factors,
             **({} if self.asked is None else {"asked": list(self.asked)}),
             "pair_factors": list(self.pair_factors),
-            "modalities": {
-                name: {
-                    "shape": list(modality.shape),
-                    "dtype": modality.dtype,
-                    "unit": modality.unit,
-                    "color": modality.color,
-                }
-                for name, modality in self.modalities.items()
-            },
+            "modalities": {name: asdict(modality) for name, modality in self.modalities.items()},
             **({"classes": list(self.classes)} if self.classes else {}),
             "convention": dict(CONVENTION),
             "files": describe_files(self.arrays),

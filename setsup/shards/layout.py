@@ -25,7 +25,7 @@ Shards that others wrote have no ``shards.json``; :func:`setsup.shards.index_sha
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from setsup.datasets.dataset import Modality
@@ -186,8 +186,11 @@ class Catalogue:
             "plan": self.plan,
             "check": self.check,
             "about": dict(self.about),
-            "factors": [one.to_dict() for one in self.factors],
-            "members": {name: _member_dict(member) for name, member in self.members.items()},
+            "factors": [factor.to_dict() for factor in self.factors],
+            "members": {
+                name: {"extension": member.extension, **asdict(member.modality)}
+                for name, member in self.members.items()
+            },
             **({"pair_factors": list(self.pair_factors)} if self.pair_factors else {}),
             "index": _shard_list(self.index),
         }
@@ -273,17 +276,6 @@ def split_name(name: str) -> tuple[str, str]:
     folder, slash, file = name.rpartition("/")
     key, _, extension = file.partition(".")
     return f"{folder}{slash}{key}", extension.lower()
-
-
-def _member_dict(member: Member) -> dict[str, Any]:
-    modality = member.modality
-    return {
-        "extension": member.extension,
-        "shape": list(modality.shape),
-        "dtype": modality.dtype,
-        "unit": modality.unit,
-        "color": modality.color,
-    }
 
 
 def _member(fields: Fields) -> Member:

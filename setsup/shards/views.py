@@ -25,8 +25,6 @@ from setsup.shards.reading import remedy
 
 __all__ = ["ShardedViews", "encode_views", "has_views", "parse_view"]
 
-_MATRICES = ("k", "rotation", "translation")
-
 
 class ShardedViews(ShardedDataset):
     """Shards of views of scenes, such as a rendering; made by :func:`setsup.open_shards`.
@@ -126,9 +124,7 @@ def _text(dataset: Any, row: int) -> bytes:
     names: dict[int, str] = dataset.names(row) if hasattr(dataset, "names") else {}
     numbers = sorted(names)
     content: dict[str, Any] = {
-        "height": camera.height,
-        "width": camera.width,
-        **{name: getattr(camera, name).tolist() for name in _MATRICES},
+        **camera.to_dict(),
         "instances": numbers,
         "names": [names[number] for number in numbers],
     }
@@ -153,7 +149,7 @@ def parse_view(content: bytes, label: str, advice: str) -> tuple[Camera, dict[in
     """
     try:
         view = json.loads(content)
-        camera = Camera(view["height"], view["width"], *(np.array(view[name], np.float64) for name in _MATRICES))
+        camera = Camera.from_dict(view)
         instances, names = view["instances"], view["names"]
         if not all(isinstance(number, int) for number in instances) or not all(isinstance(name, str) for name in names):
             raise ValueError("instances must be integers, with strings as names")

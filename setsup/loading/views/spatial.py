@@ -10,7 +10,7 @@ from setsup.arrays import Reals, Rows, Size
 from setsup.checks import check_integer
 from setsup.correspondence import planar
 from setsup.correspondence.matching import Match, followed, matched, view_size
-from setsup.correspondence.pixel_pairs import partners
+from setsup.correspondence.pixel_pairs import Partners, partners
 from setsup.correspondence.view_pairs import descriptor_pairs
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
@@ -124,13 +124,13 @@ class SpatialPairs:
             size = pair(self.size)
             images = _cut(images, windows, size)
             matrices = planar.compose(matrices, planar.crop(windows[..., 0], windows[..., 1]))
-        per_pair = []
+        drawn = []
         keys = (slots.at(word).keys.tolist() for word in (_PIXELS, _PARTNERS))
         for views, by, pixel_key, partner_key in zip(rows.tolist(), matrices, *keys, strict=True):
             pairs, shown = followed(self.dataset, views, by, size, self.match, self.keep, pixel_key)
-            partner = partners(pairs, size, size, partner_key, shown=shown[0], shown2=shown[1])
-            per_pair.append([partner.partner, partner.positive, partner.valid])
-        maps = [torch.from_numpy(np.stack(part)).to(images.device) for part in zip(*per_pair, strict=True)]
+            drawn.append(partners(pairs, size, size, partner_key, shown=shown[0], shown2=shown[1]))
+        stack = Partners.stack(drawn)
+        maps = [torch.from_numpy(part).to(images.device) for part in (stack.partner, stack.positive, stack.valid)]
         return add_views(batch, self.names, (images[:, 0], images[:, 1], *maps), (len(rows),))
 
 

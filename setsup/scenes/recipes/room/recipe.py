@@ -334,8 +334,8 @@ def euler(angles: npt.ArrayLike) -> Reals:
     rotation = np.eye(3)
     for axis, (sine, cosine) in enumerate(zip(sines, cosines, strict=True)):
         turn = np.eye(3)
-        one, two = (axis + 1) % 3, (axis + 2) % 3
-        turn[one, one], turn[one, two], turn[two, one], turn[two, two] = cosine, -sine, sine, cosine
+        first, second = (axis + 1) % 3, (axis + 2) % 3
+        turn[first, first], turn[first, second], turn[second, first], turn[second, second] = cosine, -sine, sine, cosine
         rotation = product(turn, rotation)
     return rotation
 
