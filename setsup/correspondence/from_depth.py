@@ -92,6 +92,7 @@ def from_depth(
 
     Examples
     --------
+    >>> from setsup.correspondence import Status
     >>> camera = Camera.look_at((0, 0, 0), (0, 1, 0), height=48, width=64, focal_length=60)
     >>> beside = Camera.look_at((0.5, 0, 0), (0.5, 1, 0), height=48, width=64, focal_length=60)
     >>> wall = np.full((48, 64), 2.0)  # seen straight on by both

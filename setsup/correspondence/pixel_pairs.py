@@ -254,8 +254,8 @@ def partners(
     Examples
     --------
     >>> pairs = PixelPairs([[1, 0], [2, 1]], [[0.4, 1], [0, 0]], [[0, 0, 1], [1, 0, 1]], [3, 3], [0, 1])
-    >>> found = partners(pairs, (2, 3), (2, 2), key=7)
-    >>> found.positive.tolist(), found.partner[1].item()
+    >>> drawn = partners(pairs, (2, 3), (2, 2), key=7)
+    >>> drawn.positive.tolist(), drawn.partner[1].item()
     ([False, True, False, False, False, False], 2)
 
     """

@@ -89,6 +89,7 @@ def spatial(
 
     Examples
     --------
+    >>> from setsup.correspondence import Status
     >>> from setsup.scenes import Camera, Mesh, Placement, Scene
     >>> wall = Mesh([[-9, 4, -9], [9, 4, -9], [0, 4, 9]], [[0, 1, 2]])
     >>> camera = Camera.look_at((0, 0, 0), (0, 4, 0), height=48, width=64, focal_length=60)

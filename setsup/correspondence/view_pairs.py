@@ -197,9 +197,9 @@ def descriptor_pairs(
     --------
     >>> points = [[0, 0], [1, 0], [2, 0]]
     >>> pairs = PixelPairs(points, points, np.zeros((3, 3)), [7, 7, 9], [0, 0, 0])
-    >>> found = descriptor_pairs(pairs, [[7, 7, 9, -1]], (1, 4), 3, key=0)
-    >>> order = np.argsort(found.first)
-    >>> [getattr(found, name)[order].tolist() for name in ("match", "same", "background")]
+    >>> drawn = descriptor_pairs(pairs, [[7, 7, 9, -1]], (1, 4), 3, key=0)
+    >>> order = np.argsort(drawn.first)
+    >>> [getattr(drawn, name)[order].tolist() for name in ("match", "same", "background")]
     [[0, 1, 2], [1, 0, -1], [3, 3, 3]]
 
     """

@@ -29,7 +29,7 @@ def settle_layout(folder: Path, dataset: Rendering, names: tuple[str, ...] | Non
 
     Without names, the folder is a cache: it may hold fewer modalities, and a new one holds all.
     """
-    present = _found(folder)
+    present = _present_layout(folder)
     # "auto" resumes with the renderer of the start
     name = present.renderer if present is not None and dataset.renderer == "auto" else dataset.renderer_name
     layout = Layout.of(dataset, name, dataset.modalities if names is None else names)
@@ -46,7 +46,7 @@ def settle_layout(folder: Path, dataset: Rendering, names: tuple[str, ...] | Non
     return layout
 
 
-def _found(folder: Path) -> Layout | None:
+def _present_layout(folder: Path) -> Layout | None:
     """Layout of a folder; None if it is empty or has no layout yet."""
     if (folder / ABOUT).exists():
         return read_layout(folder)

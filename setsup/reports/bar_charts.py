@@ -138,8 +138,8 @@ def bars(
 
     Examples
     --------
-    >>> found = {"one set": {"hue": (0.1, 0.02), "shape": (1.2, None)}, "two sets": {"shape": (1.3, 0.1)}}
-    >>> bars(found, unit="nats", ceilings={"hue": 2.303, "shape": 1.386}).mode
+    >>> scores = {"one set": {"hue": (0.1, 0.02), "shape": (1.2, None)}, "two sets": {"shape": (1.3, 0.1)}}
+    >>> bars(scores, unit="nats", ceilings={"hue": 2.303, "shape": 1.386}).mode
     'RGB'
 
     """
@@ -282,8 +282,8 @@ def bar_panels(
 
     Examples
     --------
-    >>> found = {"pixels": {"hue": 0.9, "shape": 0.3}, "network": {"hue": 0.4, "shape": 0.8}}
-    >>> bar_panels({"probe": found, "neighbours": found}, references={"probe": {"hue": 0.1, "shape": 0.25}}).mode
+    >>> scores = {"pixels": {"hue": 0.9, "shape": 0.3}, "network": {"hue": 0.4, "shape": 0.8}}
+    >>> bar_panels({"probe": scores, "neighbours": scores}, references={"probe": {"hue": 0.1, "shape": 0.25}}).mode
     'RGB'
 
     """

@@ -125,9 +125,9 @@ def match_sheet(
     >>> import numpy as np
     >>> from setsup.correspondence import PixelPairs
     >>> corners = np.array([[2.0, 3.0], [40.0, 20.0]])
-    >>> found = PixelPairs(corners, corners + 4, np.zeros((2, 3)), np.zeros(2, int), np.array([0, 1]))
+    >>> pairs = PixelPairs(corners, corners + 4, np.zeros((2, 3)), np.zeros(2, int), np.array([0, 1]))
     >>> view = np.zeros((48, 64, 3), np.uint8)
-    >>> match_sheet([(view, view)], [found], ["one pair"], tile=128).mode
+    >>> match_sheet([(view, view)], [pairs], ["one pair"], tile=128).mode
     'RGB'
 
     """

@@ -83,7 +83,7 @@ class Assets:
     def libraries(self, line: str) -> list[bytes]:
         """Give the lists of materials that a line names: one, whose name may have spaces, or several."""
         names = line.split()
-        if self._found(line) is not None or all(self._found(name) is None for name in names):
+        if self._try_read(line) is not None or all(self._try_read(name) is None for name in names):
             names = [line]
         contents = []
         for name in names:
@@ -91,7 +91,7 @@ class Assets:
                 contents.append(self._content(name))
         return contents
 
-    def _found(self, name: str) -> bytes | None:
+    def _try_read(self, name: str) -> bytes | None:
         try:
             return next(filter(None, (self._read(path, _LARGEST_ASSET) for path in self._paths(name))), None)
         except DataError:

@@ -26,7 +26,7 @@ from setsup.shards.external import factors
 from setsup.shards.external.refusals import has_better_index, need_no_inner_set, need_own, need_whole, need_writable
 from setsup.shards.external.restoring import is_own, restore
 from setsup.shards.external.spill_buffer import Spool
-from setsup.shards.external.tar_set import FoundSet, read_tar
+from setsup.shards.external.tar_set import TarSet, read_tar
 from setsup.shards.index import write_index
 from setsup.shards.layout import (
     BACKUP,
@@ -151,8 +151,8 @@ def index_shards(
     ...             member = tarfile.TarInfo(f"{row}.{ending}")
     ...             member.size = len(content)
     ...             tar.addfile(member, io.BytesIO(content))
-    >>> found = index_shards(folder)
-    >>> found.factors["color"].levels, found.fetch([2, 0])["image"][:, 0, 0].tolist()
+    >>> indexed = index_shards(folder)
+    >>> indexed.factors["color"].levels, indexed.fetch([2, 0])["image"][:, 0, 0].tolist()
     (('blue', 'red'), [2, 0])
 
     """
@@ -201,7 +201,7 @@ def write_external_index(
         older = whole_catalogue(store)
     views = older is not None and older.members.get(CAMERA) == VIEW
     with Spool() as spool:
-        tar_set = FoundSet(store, spool, views)
+        tar_set = TarSet(store, spool, views)
         with progress(len(tars), f"indexing {base}", "tars") as advance:
             read = partial(read_tar, store, views=views)
             for number, tar in enumerate(in_order(read, tars, 1 if store.folder else AT_ONCE)):

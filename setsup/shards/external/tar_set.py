@@ -12,7 +12,7 @@ from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable
 from setsup.files.archives.listing import Listing
 from setsup.files.archives.names import shown
-from setsup.shards.external.columns import CLASSES, JSON, ColumnScan, found_columns
+from setsup.shards.external.columns import CLASSES, JSON, ColumnScan, read_columns
 from setsup.shards.external.factors import Columns
 from setsup.shards.external.modalities import HEAD, LOOKED_AT, is_fetched, modality_names, stored_member
 from setsup.shards.external.samples import Grouped, group_samples
@@ -22,7 +22,7 @@ from setsup.shards.layout import CAMERA, VIEW, Catalogue, Member, Shard, member_
 from setsup.shards.stores.store import Range, Store
 from setsup.shards.tar_scan import listing_digest, scan_tar
 
-__all__ = ["FoundSet", "FoundTar", "read_tar"]
+__all__ = ["ScannedTar", "TarSet", "read_tar"]
 
 _MOST = 64  # kinds of images and arrays in a set
 _PICTURE = 64 << 20  # bytes of an image whose header is looked at
@@ -31,8 +31,8 @@ _OWN = {KEY, SHARD, SOURCE_ROW}
 
 
 @dataclass(frozen=True, slots=True)
-class FoundTar:
-    """What was found in one tar."""
+class ScannedTar:
+    """What one tar holds."""
 
     shard: Shard
     samples: Grouped
@@ -48,7 +48,7 @@ def _is_read(extension: str) -> bool:
 _ENDINGS = tuple(f".{last}".encode() for last in (JSON, *CLASSES))
 
 
-def read_tar(store: Store, name: str, views: bool = False) -> FoundTar:
+def read_tar(store: Store, name: str, views: bool = False) -> ScannedTar:
     """Scan a tar, and read its json and class members; with `views` the cameras in it are known for such."""
     source = f"{store.url.rstrip('/')}/{name}"
     with scan_tar(store, name, _ENDINGS) as tar:
@@ -63,13 +63,13 @@ def read_tar(store: Store, name: str, views: bool = False) -> FoundTar:
                     raise DataError(f"{source}: {name} has more than {_TEXT:,} bytes, too many for values of factors")
                 contents = iter(tar.contents(there.tolist()))
                 members[extension] = [next(contents) if row >= 0 else None for row in rows.tolist()]
-        columns = found_columns(members, samples.keys.to_pylist() if members else (), source)
+        columns = read_columns(members, samples.keys.to_pylist() if members else (), source)
         shard = Shard(name, len(samples), tar.size, listing_digest(tar.listing))
-        return FoundTar(shard, samples, tar.listing, columns)
+        return ScannedTar(shard, samples, tar.listing, columns)
 
 
-class FoundSet:
-    """What was found in all tars so far."""
+class TarSet:
+    """What all tars so far hold."""
 
     def __init__(self, store: Store, spool: Spool, views: bool = False) -> None:
         self.columns = Columns()
@@ -91,7 +91,7 @@ class FoundSet:
             extension for extension in self._extensions if not self._is_kept(extension) and not _is_read(extension)
         )
 
-    def add(self, number: int, tar: FoundTar) -> None:
+    def add(self, number: int, tar: ScannedTar) -> None:
         """Keep what the next tar holds."""
         import pyarrow as pa
 

@@ -91,11 +91,11 @@ async def web_links(system: Any, url: str, label: str) -> list[str]:
             if len(page) > _PAGE:
                 raise DataError(f"{label} is not a list of files: it has more than {readable_size(_PAGE)}")
         base = str(response.url)
-    links = _Links()
-    links.feed(page.decode("utf-8", "replace"))
+    parser = _Links()
+    parser.feed(page.decode("utf-8", "replace"))
     here = urlsplit(base)
     names = []
-    for link in links.found:
+    for link in parser.links:
         with suppress(ValueError):
             target = urlsplit(urljoin(base, link))
             below = target.path.removeprefix(here.path)
@@ -109,11 +109,11 @@ class _Links(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.links: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note a link."""
-        self.found += [value for name, value in attrs if tag == "a" and name == "href" and value]
+        self.links += [value for name, value in attrs if tag == "a" and name == "href" and value]
 
 
 def _need_size(label: str, size: int, wanted: Range) -> None:
