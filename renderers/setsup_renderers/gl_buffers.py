@@ -101,11 +101,9 @@ def surfaces(scene: Scene) -> tuple[Reals, list[Surface]]:
                 texture,
                 mask,
                 wrap,
-                None if plain else np.concatenate([placement.mesh.uv[faces] for placement, faces in parts]),  # type: ignore[index]
-                np.concatenate([_corner_normals(placement)[faces] for placement, faces in parts]) if smooth else None,
-                np.concatenate([_LINEAR[placement.mesh.colors[faces]] for placement, faces in parts])
-                if painted
-                else None,  # type: ignore[index]
+                None if plain else np.concatenate([own.mesh.uv[faces] for own, faces in parts]),  # type: ignore[index]
+                np.concatenate([_corner_normals(own)[faces] for own, faces in parts]) if smooth else None,
+                np.concatenate([_LINEAR[own.mesh.colors[faces]] for own, faces in parts]) if painted else None,  # type: ignore[index]
                 bool(hidden[some].any()),
             )
         )
