@@ -13,7 +13,7 @@ import numpy as np
 from setsup.checks import check_arguments
 from setsup.datasets.dataset import Dataset, Selection
 from setsup.datasets.images import check_size, parallel
-from setsup.datasets.own.huggingface.card import manifests_of
+from setsup.datasets.own.huggingface.card import find_manifests
 from setsup.errors import DataError
 from setsup.files import content_digest, disk_errors, locked, need_space
 from setsup.files.atomic import is_temporary
@@ -301,7 +301,7 @@ class _Work:
     def _finish(self) -> None:
         plan, store, dataset = self._plan, self._store, self._dataset
         shards: list[Shard] = []
-        manifests = manifests_of(dataset)
+        manifests = find_manifests(dataset)
         card = shards_card(dataset, plan, manifests)
         try:
             with scratch(store) as folder:

@@ -76,12 +76,12 @@ class Room:
         Rooms in metres: room number n stands in mesh number n modulo their number, with other objects each time. By
         name, as for :class:`~setsup.scenes.recipes.ObjectView`; by default rooms are made up.
     objects : mapping of str to Model, optional
-        Objects to put into rooms: meshes whose boxes have diagonals of about 1 around the origin, as ShapeNet's. By
+        Objects to put into rooms: meshes whose boxes have diagonals of about 1 around the origin, as in ShapeNet. By
         name; by default solids of several shapes and patterns.
     count : (least, most)
-        Number of objects in a room; fewer where there is no space left.
+        Number of objects in a room; fewer if there is no space left.
     size : (height, width)
-        Image size, in pixels; the focal length is 500 pixels for a height of 480, and in proportion.
+        Image size, in pixels; the focal length is 500 pixels for a height of 480, and proportional to it.
     up : 3 float, optional
         Direction that is up in the meshes of the rooms, within 30°: (0, 1, 0) for SceneNN. By default the axis along
         which a room is shortest.
