@@ -19,7 +19,7 @@ from setsup.arrays import Array
 from setsup.checks import check_arguments
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
 from setsup.datasets.images import parallel
-from setsup.datasets.own.huggingface.card import card, info_of
+from setsup.datasets.own.huggingface.card import card, dataset_info
 from setsup.errors import DataError, imported
 from setsup.factors.io.huggingface import columns_and_features, write_note
 from setsup.files import content_digest, written_folder
@@ -83,7 +83,7 @@ def to_huggingface(
     chosen = _chosen(dataset, modalities)
     columns, features = columns_and_features(dataset.factors)
     features |= {name: _feature(datasets, name, kind) for name, kind in chosen.items()}
-    info = datasets.DatasetInfo(**info_of(dataset), features=datasets.Features(features))
+    info = datasets.DatasetInfo(**dataset_info(dataset), features=datasets.Features(features))
     if folder is None:
         import pyarrow as pa
 
