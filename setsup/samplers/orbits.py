@@ -25,7 +25,7 @@ from setsup.factors.counting import with_outer
 from setsup.factors.factor import Level
 from setsup.factors.table import FactorTable
 from setsup.html import counted
-from setsup.random import fold, mix, spread
+from setsup.random import fold, mix
 from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import NOT_COUNTED, Reach, Reason
 from setsup.samplers.draw import Draw
@@ -35,7 +35,7 @@ from setsup.samplers.groups.chances import at_least_one, is_estimated, reached_g
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
-from setsup.samplers.groups.within import GROUP, Keys, word
+from setsup.samplers.groups.within import Keys, spread_words
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
@@ -146,7 +146,7 @@ class OrbitSampler(Sampler):
             )
         self._numbers = np.arange(self.sets, dtype=np.uint64)
         words = chooser.words if self._different is not None else 1
-        self._spread = spread(word(self._numbers[:, None], GROUP, np.arange(words)))
+        self._spread = spread_words(self.sets, words)
 
     def _check_members(self, members: str, names: Sequence[str]) -> Constraint:
         found = read_constraint(members, self.table, "members")

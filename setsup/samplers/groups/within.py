@@ -22,6 +22,7 @@ __all__ = [
     "order_by_weight",
     "pick_by_weight",
     "share_ends",
+    "spread_words",
     "successive",
 ]
 
@@ -36,6 +37,11 @@ def word(sets: Array | int, purpose: int, slots: Array | int) -> Words:
     """Key words of slots of sets for one purpose, broadcast."""
     high = np.asarray(sets, dtype=np.uint64) << np.uint64(40)
     return (high + np.uint64(purpose << 32)) + np.asarray(slots, dtype=np.uint64)
+
+
+def spread_words(sets: int, words: int) -> Words:
+    """Key words by which the group or the rows of each set of a step are chosen, spread: (sets, words) uint64."""
+    return np.asarray(spread(word(np.arange(sets)[:, None], GROUP, np.arange(words))))
 
 
 class Keys:
