@@ -179,6 +179,27 @@ def test_points_are_drawn_where_they_belong_in_their_colors(opened: Any, transpo
     assert all(pixel(page, point, round(0.65 * size * ratio))[3] == 0 for point in alone[:1])
 
 
+def test_points_have_their_colors_once_the_legend_is_there(started: Any, addresses: dict[str, str]) -> None:
+    """Also before the next frame: effects that follow it come late where the machine is busy."""
+    page = started.new_page()
+    page.add_init_script(SCRIPTS["Canvas 2D"])
+    page.add_init_script(
+        """window.seen = null;
+        new MutationObserver(() => {
+            if (window.seen || !document.querySelector('.legend')) return;
+            const canvas = document.querySelector('.points canvas');
+            if (canvas.scatter) canvas.scatter.draw();
+            const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+            window.seen = [...new Set([...new Uint32Array(pixels.buffer)])].length - 1;
+        }).observe(document, {childList: true, subtree: true});"""
+    )
+    page.goto(addresses["file"])
+    page.get_by_role("tab", name="Embeddings").click()
+    page.wait_for_function("window.seen !== null")
+    assert page.evaluate("window.seen") > 1  # colors beside the ground: one, where all points were drawn alike
+    page.close()
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_hover_shows_the_row_and_a_click_its_neighbours(opened: Any, transport: str, folder: Path) -> None:
     page, order = opened(transport), rows_in_order(folder)
@@ -282,4 +303,29 @@ def test_a_million_points_without_a_gpu(started: Any) -> None:
         seconds, name = frame_times(page, count)
         assert name == "Canvas 2D"
         assert np.median(seconds) <= most, (count, seconds)
+    page.close()
+
+
+def test_two_embeddings_side_by_side_share_the_picked_row(started: Any, folder: Path, tmp_path: Path) -> None:
+    (first,) = open_embeddings(folder, [DATA], name="first")
+    (second,) = open_embeddings(folder, [DATA], name="second")
+    second.embeddings = second.embeddings[::-1].copy()
+    address = export(page_of({"awkward": DATA}, embeddings=[first, second]), tmp_path / "two.html", rows=24).as_uri()
+    page = started.new_page(viewport={"width": 1200, "height": 900})
+    page.goto(address)
+    page.get_by_role("tab", name="Embeddings").click()
+    page.get_by_label("Beside it").select_option(label="second")
+    page.wait_for_function("() => document.querySelectorAll('canvas[data-by]').length === 2")
+    left, right = page.locator("canvas[data-by]").all()
+    assert left.bounding_box()["y"] == right.bounding_box()["y"]
+    left.focus()
+    left.press("Enter")
+    headings = page.get_by_role("heading", name=re.compile("^Row .* and its nearest neighbours"))
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('h3')].filter(one => /nearest neigh/.test(one.textContent)).length === 2"
+    )
+    one, other = headings.all_inner_texts()
+    assert one == other
+    page.get_by_label("Beside it").select_option(label="none")
+    page.wait_for_function("() => document.querySelectorAll('canvas[data-by]').length === 1")
     page.close()

@@ -34,7 +34,7 @@ prints every table that has a measured value, of all papers; `--out page.html` w
 `setsup report factors DATASET --encoder A --encoder B RUNS ...` shows what frozen encoders, and runs, know about each
 factor of a dataset; `setsup report orbits DATASET RUNS ... --orbit FACTOR ... --encoder A` whether the members of an
 orbit are together in their embeddings; `setsup report invariance DATASET RUNS ... --domain FACTOR ...` whether the
-domain can be read from them. `setsup report factors --help` and the like list their options."""
+domain can be predicted from them. `setsup report factors --help` and the like list their options."""
 
 _ENCODERS = {module.NAME: module for module in (knowledge, orbits, invariance)}
 """Reports on encoders, which have options of their own."""
@@ -43,19 +43,26 @@ _LISTED = "Reports by papers and groups, with their number; `setsup report abc` 
 _PAGES = (".html", ".htm")
 
 
+def _reports(context: object) -> dict[str, str]:
+    """Names for the shell, with what each shows."""
+    from setsup.experiments.report.registry import reports
+
+    shown = {name: module.SHOWS for name, module in _ENCODERS.items()}
+    return shown | {name: report.shows for name, report in reports().items()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Common):
     """Options of the subcommand."""
 
     report: Annotated[
-        str | None, option("[REPORT]", "A report that `setsup report` lists, or a preset of `setsup train`.")
+        str | None,
+        option("[REPORT]", "A report that `setsup report` lists, or a preset of `setsup train`.", completer=_reports),
     ] = field(default=None, kw_only=False)
     runs: Annotated[
         tuple[Path, ...] | None, option("[RUNS ...]", "Folders of runs, searched recursively.", "./runs")
     ] = field(default=None, kw_only=False)
-    preset: Annotated[
-        str | None, option("FILE", "File that holds REPORT, if it is your own and no run says where it is.")
-    ] = None
+    preset: Annotated[str | None, option("FILE", "File of REPORT, if it is your own and no run records it.")] = None
     all: Annotated[bool, flag("Every report with a measured value; all arguments are folders of runs.")] = False
     out: Annotated[
         Path | None,

@@ -30,6 +30,7 @@ __all__ = [
     "Source",
     "Split",
     "flag",
+    "names_and_paths",
     "option",
 ]
 
@@ -61,7 +62,7 @@ def _names(context: object) -> Iterable[str]:
     return manifest_names()
 
 
-def _names_and_paths(context: Any) -> Iterable[str]:
+def names_and_paths(context: Any) -> Iterable[str]:
     """Names of datasets, and files and folders that begin with the word."""
     from glob import escape, glob
 
@@ -78,7 +79,7 @@ MaybeDataset = Annotated[
         "A name of `setsup datasets`; a CSV, Parquet or JSON lines file; a folder, zip or tar of images; a folder of "
         "`setsup render` or of a Hugging Face dataset; or a folder or address of shards.",
         DEFAULT,
-        completer=_names_and_paths,
+        completer=names_and_paths,
     ),
 ]
 Root = Annotated[Path | None, option("FOLDER", "Folder of the published files, or an archive of it.", group=SOURCE)]
@@ -92,15 +93,15 @@ Index = Annotated[
 ]
 DatasetOptions = Annotated[
     tuple[str, ...] | None,
-    option("NAME=VALUE ...", "Dataset options, as `setsup info` lists them: size=64,64 margin=0.1.", group=SOURCE),
+    option("NAME=VALUE ...", "Dataset options, such as size=64,64 margin=0.1; `setsup info` lists them.", group=SOURCE),
 ]
 Image = Annotated[str | None, option("COLUMN", "The table's column of image paths or image bytes.", group=SOURCE)]
 Kinds = Annotated[
     tuple[str, ...] | None,
     option(
         "NAME=KIND ...",
-        "Kinds of the factors of a table or of images, in place of inferred ones: nominal, ordinal, cyclic, "
-        "continuous; ordinal:low,mid,high gives the order of levels.",
+        "Override inferred kinds of factors: nominal, ordinal, cyclic, continuous; ordinal:low,mid,high gives the "
+        "order of levels.",
         group=SOURCE,
     ),
 ]
@@ -114,7 +115,7 @@ Pattern = Annotated[
 ]
 Relist = Annotated[
     bool,
-    flag("List a folder or archive of images again, where the times of its folders do not show changes.", group=SOURCE),
+    flag("List a folder or archive of images again, if file times do not show that it changed.", group=SOURCE),
 ]
 Device = Annotated[str | None, option("cpu|cuda|cuda:N", "Device of the networks.", "a GPU if any")]
 
@@ -153,7 +154,7 @@ class Source(Named):
         Path | None,
         option(
             "FILE",
-            "CSV, Parquet or JSON lines file in place of a name: a column of image paths, and columns of factors.",
+            "CSV, Parquet or JSON lines file with a column of image paths, and columns of factors.",
             group=SOURCE,
         ),
     ] = None

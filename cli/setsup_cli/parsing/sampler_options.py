@@ -88,7 +88,7 @@ FAMILIES: Mapping[str, Family] = {
         "pairs of rows near in time", "sequence_pairs", "SequencePairSampler", ["sequence"], {"sets": "pairs"}
     ),
     "neighbours": Family("rows near in an embedding", "neighbours", "NeighbourSampler", ["neighbours"]),
-    "mixtures": Family("a sampler of your own, such as a mixture, from a file", "", "", ["sampler"]),
+    "mixtures": Family("your own sampler, such as a mixture, from a file", "", "", ["sampler"]),
 }  # fmt: skip
 """The samplers of the command, by the words after --help that show their options."""
 
@@ -101,7 +101,7 @@ OPTIONS: Mapping[str, Option] = {
     "positive": Option(
         'Draw triplets whose positive satisfies "id == anchor.id and camera != anchor.camera"; with --negative.'
     ),
-    "negative": Option('What the negative satisfies, such as "id != anchor.id".'),
+    "negative": Option('Constraint on the negative, such as "id != anchor.id".'),
     "pairs": Option(
         "Draw pairs that differ in K factors, chosen for each pair: a number, a range such as 1-3, or any; "
         "0:1,100:1-3 gives K = 1 to 3 from step 100 on."
@@ -119,9 +119,7 @@ OPTIONS: Mapping[str, Option] = {
         "Draw rows with some of their nearest neighbours, from a table of `setsup embed --neighbours`; 0:FILE 100:FILE "
         "gives one from step 0 and one from step 100 on."
     ),
-    "sampler": Option(
-        "Draw by a sampler of your own, from a Python file or from a module (MODULE:CLASS).", notation="sampler"
-    ),
+    "sampler": Option("Draw with your own sampler, from a Python file or a module (MODULE:CLASS).", notation="sampler"),
     "size": Option(absent="whole orbits"),
     "sets": Option(),
     "ways": Option(),
@@ -140,10 +138,10 @@ OPTIONS: Mapping[str, Option] = {
         "Canonical member of each orbit: first, argmin:FACTOR, FACTOR=LEVEL ..., or the first row that satisfies an "
         "expression, as for --where."
     ),
-    "members": Option("What the members of an orbit but the first, its anchor, satisfy, as for --positive."),
+    "members": Option("Constraint on the members of an orbit relative to the first, its anchor, as for --positive."),
     "among": Option(absent="all factors"),
     "radius": Option(),
-    "differ": Option("Whether pairs differ in every changed factor, or have it drawn again, and it may coincide."),
+    "differ": Option("yes: pairs differ in every changed factor; no: it is drawn again, and may coincide."),
     "across": Option(),
     "within": Option(),
     "time": Option(notation="factor"),
@@ -153,8 +151,8 @@ OPTIONS: Mapping[str, Option] = {
         "satisfy --positive.",
         "all of the table",
     ),
-    "argument": Option("Arguments of your own --sampler, as JSON has them, or strings.", notation="argument"),
-    "weights": Option("Factor of numbers: the relative probability of each row within its group."),
+    "argument": Option("Arguments of your own --sampler, as JSON values or strings.", notation="argument"),
+    "weights": Option("Numeric factor: the relative probability of each row within its group."),
     "where": Option("Draw only from rows such as \"scale >= 1.0 and shape != 'cube'\"."),
     "seed": Option("Random seed.", usual=0),
 }
@@ -163,8 +161,8 @@ OPTIONS: Mapping[str, Option] = {
 _OF_OWN = {
     "sampler": Argument("sampler", None, ""),
     "argument": Argument("argument", None, ""),
-    "size": Argument("Scheduled | Sequence[Scheduled]", None, "Set size, where the sampler takes it."),
-    "sets": Argument("int", None, "Sets per step, where the sampler takes it."),
+    "size": Argument("Scheduled | Sequence[Scheduled]", None, "Set size, if the sampler has it."),
+    "sets": Argument("int", None, "Sets per step, if the sampler has it."),
     "weights": Argument("Weights", None, ""),
     "where": Argument("Where", None, ""),
     "seed": Argument("int", None, ""),
@@ -232,7 +230,10 @@ def _declare(key: str, name: str, notation: Notation, **more: Any) -> Parameter:
     """An option as a sampler has it."""
     argument, fitted = taken_options(key)[name], FAMILIES[key].fitted.get(name, "{}")
     default = ("yes" if argument.default else "no") if argument.annotation == "bool" else argument.default
-    shown = OPTIONS[name].absent if default is None else fitted.replace("{}", str(default))
+    if default is not None:
+        shown = fitted.replace("{}", str(default))
+    else:
+        shown = OPTIONS[name].absent if FAMILIES[key].sampler else ""  # that of your own sampler is not known
     return option(notation.metavar, _help(name, argument, notation), shown, **more)
 
 

@@ -81,7 +81,7 @@ def load_manifest(name: str) -> Manifest:
     if name not in names:
         raise DataError(f"there is no dataset {name!r}{did_you_mean(name, names)} (`setsup datasets` lists them)")
     file = next(file for folder in _folders() if (file := folder / f"{name}.yaml").is_file())
-    return _as_of(file, file.stat().st_mtime_ns)
+    return _read_manifest(file, file.stat().st_mtime_ns)
 
 
 def _folders() -> tuple[Path, ...]:
@@ -91,12 +91,12 @@ def _folders() -> tuple[Path, ...]:
 @cache
 def _paper_folders() -> tuple[Path, ...]:
     """Folders of manifests of setsup's own papers."""
-    packages = (found for entry in own_entries(_MANIFESTS) if (found := _package_folders(entry.module)))
-    return tuple(folder for places in packages for place in places if (folder := place / "manifests").is_dir())
+    packages = (folders for entry in own_entries(_MANIFESTS) if (folders := _package_folders(entry.module)))
+    return tuple(folder for folders in packages for package in folders if (folder := package / "manifests").is_dir())
 
 
 @lru_cache(maxsize=256)  # a command loads some several times
-def _as_of(file: Path, _changed: int) -> Manifest:
+def _read_manifest(file: Path, _changed: int) -> Manifest:
     return read_manifest(file)
 
 
@@ -108,13 +108,13 @@ def foreign_entries() -> dict[str, EntryPoint]:
 
 def foreign_manifests() -> dict[str, Path]:
     """Manifests of other packages' described datasets, by name; names that others have are left out."""
-    found: dict[str, Path] = {}
+    manifests: dict[str, Path] = {}
     for entry in sorted(other_entries(_MANIFESTS), key=lambda entry: entry.name):
         for folder in _package_folders(entry.module):
             for file in sorted((folder / "manifests").glob("*.yaml")):
-                found.setdefault(file.stem, file)
-    taken = {*manifest_names(), *foreign_entries()} if found else set()
-    return {name: file for name, file in found.items() if name not in taken}
+                manifests.setdefault(file.stem, file)
+    taken = {*manifest_names(), *foreign_entries()} if manifests else set()
+    return {name: file for name, file in manifests.items() if name not in taken}
 
 
 def find_manifest(name: str) -> Manifest | None:
@@ -131,8 +131,8 @@ def find_manifest(name: str) -> Manifest | None:
 def _beside(entry: EntryPoint) -> Path | None:
     package, _, _ = entry.module.rpartition(".")
     # a module may be a folder, or a file in one
-    places = (*_package_folders(entry.module), *_package_folders(package or entry.module))
-    return next((file for place in places if (file := place / f"{entry.name}.yaml").is_file()), None)
+    folders = (*_package_folders(entry.module), *_package_folders(package or entry.module))
+    return next((file for folder in folders if (file := folder / f"{entry.name}.yaml").is_file()), None)
 
 
 def _package_folders(module: str) -> list[Path]:

@@ -17,9 +17,9 @@ from setsup.datasets.adapters.deep_images import Measured, deep_dtype, stack
 from setsup.datasets.adapters.fetching import common_size, fetch_images, sample_headers
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.source import Source
-from setsup.datasets.images import channels_of
+from setsup.datasets.images import common_channels
 from setsup.errors import DataError
-from setsup.factors.io.huggingface import leaf_column, places
+from setsup.factors.io.huggingface import data_rows, leaf_column
 from setsup.files.roots import some
 
 __all__ = ["Arrays", "Column", "Encoded", "EncodedImages", "Leaf", "image_column"]
@@ -79,7 +79,7 @@ class Encoded:
         import pyarrow.compute as pc
 
         content, _ = _parts(leaf_column(self._leaf.dataset.data, self._leaf.path))
-        outside, shown = np.asarray(pc.is_null(content)), places(self._leaf.dataset)
+        outside, shown = np.asarray(pc.is_null(content)), data_rows(self._leaf.dataset)
         rows = np.flatnonzero(outside if shown is None else outside[shown])
         names = _parts(self._leaf.take(rows))[1].to_pylist()
         empty = [row for row, name in zip(rows.tolist(), names, strict=True) if not name]
@@ -104,7 +104,7 @@ class EncodedImages:
 
     def __init__(self, images: Encoded, mode: str | None, size: Size, varied: bool = False) -> None:
         headers = sample_headers(images, _LOOKED_AT)
-        channels = channels_of(headers)
+        channels = common_channels(headers)
         if mode is not None and (mode not in _CHANNELS or (mode == "L" and channels != 1)):
             raise DataError(
                 f"{images.label} is to be shown in mode {mode}, into which setsup does not turn its images; "
@@ -134,10 +134,10 @@ class Arrays:
         parts = [_numbers(chunk, self._leaf.label) for chunk in (_singly(column) if ragged else column.chunks)]
         shape = tuple(length or 0 for length in self.modality.shape)
         if ragged:
-            found = stack([part[0] for part in parts], self.modality, self._leaf.label)
+            arrays = stack([part[0] for part in parts], self.modality, self._leaf.label)
         else:
-            found = np.concatenate([part.reshape((-1, *shape)) for part in parts] or [np.empty((0, *shape))])
-        return np.asarray(found.astype(self.modality.dtype, copy=False))
+            arrays = np.concatenate([part.reshape((-1, *shape)) for part in parts] or [np.empty((0, *shape))])
+        return np.asarray(arrays.astype(self.modality.dtype, copy=False))
 
 
 def image_column(leaf: Leaf, mode: str | None, size: Size, varied: bool = False) -> Column:
