@@ -89,8 +89,8 @@ class ReachedGroups:
         """Groups that are never drawn, by reason: their numbers, ascending."""
         if self.reason is None:
             return []
-        found = [(reason, np.flatnonzero(self.reason == number)) for number, reason in enumerate(self.reasons)]
-        return [(reason, groups) for reason, groups in found if len(groups)]
+        by_reason = [(reason, np.flatnonzero(self.reason == number)) for number, reason in enumerate(self.reasons)]
+        return [(reason, groups) for reason, groups in by_reason if len(groups)]
 
 
 @dataclass(frozen=True, slots=True)

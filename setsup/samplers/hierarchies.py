@@ -161,8 +161,8 @@ class HierarchicalSampler(Sampler):
         )
         notes = []
         for depth, (names, count) in enumerate(self._levels):
-            found = span(*self._tree.width(depth))
-            notes.append(f"{', '.join(names)}: {count} of {found}{' in each' if depth else ''}")
+            children = span(*self._tree.width(depth))
+            notes.append(f"{', '.join(names)}: {count} of {children}{' in each' if depth else ''}")
         return self._report([entry], notes)
 
 

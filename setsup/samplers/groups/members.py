@@ -178,22 +178,22 @@ def fill(
     if not few.any():
         return apart(keys, Ellipsis), None
     scarce, ample = np.flatnonzero(few), np.flatnonzero(~few)
-    found = np.empty((len(sizes), slots), dtype=np.int64)
+    positions = np.empty((len(sizes), slots), dtype=np.int64)
     if len(ample):
-        found[ample] = apart(keys.part(ample), ample)
+        positions[ample] = apart(keys.part(ample), ample)
     part = keys.part(scarce)
     if on_small_group == "replace":
-        found[scarce] = repeating(part, scarce)
-        return found, None
+        positions[scarce] = repeating(part, scarce)
+        return positions, None
     slot = np.arange(slots)
     counts = slot < sizes[scarce, None]
     if ordered is None:
-        found[scarce] = permute(part.order(), sizes[scarce], np.where(counts, slot, 0))
+        positions[scarce] = permute(part.order(), sizes[scarce], np.where(counts, slot, 0))
     else:
-        found[scarce] = ordered(part, scarce)
-    mask = np.ones(found.shape, dtype=bool)
+        positions[scarce] = ordered(part, scarce)
+    mask = np.ones(positions.shape, dtype=bool)
     mask[scarce] = counts
-    return found, mask
+    return positions, mask
 
 
 def fill_evenly(sizes: Rows, slots: int, on_small_group: str, keys: Keys, more: int = 0) -> tuple[Rows, Bools | None]:

@@ -75,9 +75,9 @@ class IndexPartners:
     def _count(self, masks: Sequence[int], rough: int) -> None:
         """Rows that have a partner, by subset: their cells, and how many rows these have up to each."""
         sizes = np.asarray(self._cells.groups.sizes)
-        kind = np.int32 if len(sizes) < 2**31 else np.int64
+        dtype = np.int32 if len(sizes) < 2**31 else np.int64
         windows: dict[int, Windows] = {}
-        found: list[list[Array]] = [[] for _ in masks]
+        able_cells: list[list[Array]] = [[] for _ in masks]
         pairs = np.zeros(len(masks))
         seen = np.zeros(len(sizes), dtype=bool)
         stretch = max(_BLOCK // max(len(self._plain), 1), 1)
@@ -90,16 +90,16 @@ class IndexPartners:
                 partners = by_near[mask & rough][np.searchsorted(self._plain, self._place[mask & ~rough])]
                 able = np.flatnonzero(partners > (0 if self._must_differ else sizes[cells]))
                 pairs[number] += float((partners[able].astype(np.float64) * sizes[cells[able]]).sum())
-                found[number].append(cells[able].astype(kind))
+                able_cells[number].append(cells[able].astype(dtype))
                 seen[cells[able]] = True
         self.log_pairs: Reals = np.log(pairs, out=np.full(len(pairs), -np.inf), where=pairs > 0)
         self.paired = seen
         self.lonely = int(sizes[~seen].sum())
-        of_subset = [np.concatenate(parts) if parts else np.zeros(0, kind) for parts in found]
+        of_subset = [np.concatenate(parts) if parts else np.zeros(0, dtype) for parts in able_cells]
         self.anchors: Rows = np.array([int(sizes[those].sum()) for those in of_subset], dtype=np.int64)
         # all cells stand first, for the subsets of which all are able
         few = [those for those in of_subset if len(those) < len(sizes)]
-        self._anchor_cells = np.concatenate([np.arange(len(sizes), dtype=kind), *few])
+        self._anchor_cells = np.concatenate([np.arange(len(sizes), dtype=dtype), *few])
         lengths = np.array([len(those) % len(sizes) for those in of_subset])
         starts = np.where(lengths > 0, len(sizes) + np.cumsum(lengths) - lengths, 0)
         load: Rows = sizes if self._cells.units is None else self._cells.units.totals
@@ -192,8 +192,8 @@ class IndexPartners:
                 gone = ~here
                 settled += self._sum(signs[gone], start[gone], pair[gone], len(cell))
                 base, signs, pair, start, stop = base[here], signs[here], pair[here], start[here], stop[here]
-        found = line[low] - head
-        return self._row(found, rank - settled - self._sum(signs, start, pair, len(cell)))
+        partner = line[low] - head
+        return self._row(partner, rank - settled - self._sum(signs, start, pair, len(cell)))
 
     def _row(self, cells: Rows, ranks: Rows) -> Rows:
         """Rows of cells by their ranks in them."""
@@ -217,17 +217,17 @@ def _mask(subset: Bools) -> int:
 
 def _submasks(mask: int) -> Iterator[int]:
     """All submasks, the mask itself first."""
-    found = mask
+    submask = mask
     while True:
-        yield found
-        if not found:
+        yield submask
+        if not submask:
             return
-        found = (found - 1) & mask
+        submask = (submask - 1) & mask
 
 
 def _free_sets(masks: Sequence[int], rough: int, must_differ: bool) -> list[int]:
     """Sets of factors whose complements rows are grouped by, ascending."""
-    found: set[int] = set()
+    free: set[int] = set()
     for mask in masks:
         inner = mask & ~rough
         most = inner.bit_count()
@@ -237,10 +237,10 @@ def _free_sets(masks: Sequence[int], rough: int, must_differ: bool) -> list[int]
                 f"{_GROUPINGS:,}; lower {spell_name('k')}, name fewer factors in {spell_name('among')}, or pass "
                 f"{spell(must_differ=False)}"
             )
-        found |= {mask, *(_submasks(inner) if must_differ else [inner])}
-        if len(found) > _GROUPINGS:
+        free |= {mask, *(_submasks(inner) if must_differ else [inner])}
+        if len(free) > _GROUPINGS:
             raise SamplerError(
                 f"pairs are found by more than {_GROUPINGS:,} lists of factors; lower {spell_name('k')}, or name fewer "
                 f"factors in {spell_name('among')}"
             )
-    return sorted(found)
+    return sorted(free)
