@@ -66,7 +66,7 @@ class NeighbourSampler(Sampler):
     Parameters
     ----------
     neighbours : (rows, k) integers or path, or mapping of step to these
-        The rows nearest to each row, nearest first, each once, -1 where there are fewer: what
+        The rows nearest to each row, nearest first. Each is named once, -1 where there are fewer: what
         :func:`setsup.evaluation.nearest` gives for embeddings of all rows, or an ``.npy`` file of it. By step,
         ``{0: first, 1000: second}``, each holds from its step on; tables of steps that are over may be left out.
     positive, negative : str, optional

@@ -533,7 +533,7 @@ class TestTable:
         (["--sequence", "shape", "--time", "scal"], ["did you mean 'scale'?"]),
         (["--sequence", "shape", "--time", "scale", "--window", "0.01"], ["the smallest gap is 0.07", "--window 0.01"]),
         (["--domain", "shape", "--window", "3"], ["--window goes with --sequence"]),
-        (["--hierarchy", "shape=2", "scale"], ["--hierarchy takes FACTOR=NUMBER"]),
+        (["--hierarchy", "shape=2", "scale"], ["--hierarchy takes FACTOR=INTEGER"]),
         (["--hierarchy", "shape=2", "scale=1.5"], ["scale=1.5", "an integer"]),
         (["--hierarchy", "shape=2", "scal=3"], ["did you mean 'scale'?"]),
         (

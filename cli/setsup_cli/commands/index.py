@@ -8,9 +8,8 @@ from setsup.errors import listed
 from setsup.files import readable_size
 from setsup_cli.output import show_result
 from setsup_cli.parsing.arguments import Common, option
-from setsup_cli.parsing.sampling import sample_command
 from setsup_cli.stopping import sigterm_as_interrupt
-from setsup_cli.suggestions import advise
+from setsup_cli.suggestions import advise, sample_command
 
 if TYPE_CHECKING:
     from setsup.shards.external.indexing import Indexed

@@ -18,11 +18,10 @@ from setsup_cli.parsing.recipes import (
     need_rendering,
     resolve_options,
 )
-from setsup_cli.parsing.sampling import sample_command
 from setsup_cli.parsing.values import split_names
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import sigterm_as_interrupt
-from setsup_cli.suggestions import advise
+from setsup_cli.suggestions import advise, sample_command
 
 if TYPE_CHECKING:
     from setsup.rendered.folder import RenderedFolder

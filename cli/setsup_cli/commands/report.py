@@ -86,7 +86,12 @@ def _list(options: Options, paper: str | None) -> int:
         show_table(["report", "what it shows"], [[name, module.SHOWS] for name, module in _ENCODERS.items()])
         advise_command(options, ["setsup", "report", next(iter(known))])
     else:
+        from setsup.experiments import presets
+
         say(list_paper(paper, {name: report.shows for name, report in known.items()}))
+        # a preset for own data may be called as its paper: with a folder, the word is a report on its runs
+        first = [paper, _DEFAULT] if paper in presets() else [next(iter(known))]
+        advise_command(options, ["setsup", "report", *first])
     return 0
 
 
@@ -102,10 +107,10 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
         return _run_all(options)
     from setsup.experiments.report.registry import find_report, report_on, reports
 
-    if options.report is None and options.preset is None:
-        return _list(options, None)
-    if options.preset is None and options.runs is None and options.out is None and not _DEFAULT.is_dir():
-        if is_paper(options.report, reports()):
+    if options.preset is None:
+        if options.report is None:
+            return _list(options, None)
+        if options.runs is None and options.out is None and is_paper(options.report, reports()):
             return _list(options, options.report)
     out = None if options.out is None else expanded(options.out)
     page = out is not None and out.suffix.lower() in _PAGES

@@ -14,7 +14,7 @@ from setsup_cli.parsing.arguments import Common, Source, option
 from setsup_cli.parsing.own_samplers import find_class
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.sampler_help import select_help
-from setsup_cli.parsing.sampler_options import option_fields
+from setsup_cli.parsing.sampler_options import all_options, option_fields
 from setsup_cli.parsing.sampling import (
     build_sampler,
     check_factor_lists,
@@ -77,7 +77,7 @@ class OutputOptions(Common):
 
 Options: Any = make_dataclass(
     "Options",
-    option_fields(),
+    option_fields(all_options()),
     bases=(OutputOptions, Source),
     frozen=True,
     slots=True,

@@ -11,12 +11,11 @@ from setsup.errors import DataError, FactorError, SetsupError
 from setsup.files import readable_size
 from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import Source, option
-from setsup_cli.parsing.sampling import sample_command
 from setsup_cli.parsing.source import card_command, check_factors, open_source
 from setsup_cli.parsing.values import split_names
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import sigterm_as_interrupt
-from setsup_cli.suggestions import advise
+from setsup_cli.suggestions import advise, sample_command
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset

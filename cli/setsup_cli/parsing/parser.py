@@ -100,7 +100,8 @@ def _check_words(subcommand: Subcommand, words: Sequence[str]) -> None:
             metavar = next(note for note in get_args(kinds[name]) if isinstance(note, Parameter)).metavar
             raise SetsupError(f"{name} requires a value: `{name} {metavar}`")
         more = words[at + 1 :] if equals else words[at + 2 :]
-        if name == "--seed" and get_args(kinds[name])[0] is int and more and re.fullmatch(r"\d+", more[0]):
+        is_one_seed = name == "--seed" and int in alternatives(get_args(kinds[name])[0])
+        if is_one_seed and more and re.fullmatch(r"\d+", more[0]):
             raise SetsupError(
                 f"--seed takes one seed here, and {more[0]!r} is a second one; run `{subcommand.command}` once per seed"
             )

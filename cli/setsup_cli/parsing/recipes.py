@@ -231,7 +231,12 @@ def build_table(recipe: "Recipe", options: Any) -> "FactorTable | None":
         raise FactorError("--ranges requires --rows N, the number of rows that are drawn from them")
     found = None
     if options.rows is not None:
-        found = sampled(recipe, options.rows, ranges=_ranges(options.ranges or ()), seed=options.seed)
+        found = sampled(
+            recipe,
+            options.rows,
+            ranges=assignments(options.ranges or (), "--ranges", "low:high", _range),
+            seed=options.seed,
+        )
     elif views is not None:
         found = recipe.sampled(views)  # type: ignore[attr-defined]
     if options.where is None:
@@ -242,12 +247,6 @@ def build_table(recipe: "Recipe", options: Any) -> "FactorTable | None":
     return found
 
 
-def _ranges(words: Sequence[str]) -> dict[str, tuple[float, float]]:
-    found = {}
-    for name, word in assignments(words, "--ranges", "range").items():
-        low, _, high = word.partition(":")
-        try:
-            found[name] = float(low), float(high)
-        except ValueError:
-            raise FactorError(f"--ranges {name}={word}: expected LOW:HIGH, as in {name}=0:60") from None
-    return found
+def _range(word: str) -> tuple[float, float]:
+    low, high = word.split(":")
+    return float(low), float(high)

@@ -1,6 +1,6 @@
 """Which dataset a subcommand opens: the name of a benchmark, a path, an address, or a table."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,6 @@ __all__ = [
     "check_root",
     "find_source",
     "given_words",
-    "numbers",
     "open_arguments",
     "open_call",
     "open_source",
@@ -163,17 +162,20 @@ def check_root(root: Path | str | None) -> None:
         )
 
 
-def assignments(words: Iterable[str], option: str, what: str) -> dict[str, str]:
-    """Read words such as ``name=value``."""
-    found: dict[str, str] = {}
+def assignments(words: Iterable[str], option: str, what: str, read: Callable[[str], Any] = str) -> dict[str, Any]:
+    """Read words such as ``name=value``; `read` raises ValueError for a value that is not `what`."""
+    values: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not (name and equals and value):
             raise DataError(f"{option} takes FACTOR={what.upper()}, such as `{option} name={what}`, not {word!r}")
-        if name in found:
+        if name in values:
             raise DataError(f"{option} names {name!r} twice")
-        found[name] = value
-    return found
+        try:
+            values[name] = read(value)
+        except ValueError:
+            raise DataError(f"{option} {word}: expected {what.upper()} after the =") from None
+    return values
 
 
 def check_factors(names: Iterable[str], table: "FactorTable", card: str) -> None:
@@ -185,14 +187,3 @@ def check_factors(names: Iterable[str], table: "FactorTable", card: str) -> None
         if len(parts) > 1 and all(part in table for part in parts):
             raise FactorError(f"{name!r} is not a factor; put spaces between factors: {' '.join(parts)}")
         raise FactorError(f"unknown factor {name!r}{did_you_mean(name, table.names)} ({card} lists the factors)")
-
-
-def numbers(words: Mapping[str, str], option: str) -> dict[str, float]:
-    """Turn the values of :func:`assignments` into numbers."""
-    found = {}
-    for name, word in words.items():
-        try:
-            found[name] = float(word)
-        except ValueError:
-            raise DataError(f"{option} {name}={word}: expected a number after the =, as in {name}=0.05") from None
-    return found
