@@ -4,7 +4,9 @@ A package offers a subcommand through the entry-point group ``setsup.commands``:
 :mod:`setsup_cli.commands`, the first line of whose docstring is its line of help.
 """
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -44,10 +46,12 @@ _LINES = {
 }
 """Lines of help of the modules of :mod:`setsup_cli.commands`."""
 
-EXAMPLES = {
+_ABOUT = "Sets, domains, orbits and triplets from image benchmarks, for weakly supervised representation learning."
+
+_EXAMPLES = {
     "setsup sample --inactive wall_hue": "two sets of images with one wall hue in each",
-    "setsup sample mnist --root data/mnist --inactive digit --size 64": "published files in a folder of yours",
-    "setsup sample --table photos.csv --inactive subject": "your own images",
+    "setsup sample photos.csv --inactive subject": "your own images, listed in a table with their factors",
+    "setsup datasets": "the benchmarks that setsup reads",
 }
 
 _OPTIONS = {
@@ -118,7 +122,10 @@ def run(words: list[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
-    name, rest = (words[0], words[1:]) if words else ("--help", [])
+    if not words:
+        write(_first_screen())
+        return 0
+    name, rest = words[0], words[1:]
     if name == "help" and rest and not rest[0].startswith("-"):
         return _run([*rest, "--help"])
     if name in ("--help", "-h", "help"):
@@ -192,37 +199,41 @@ def _log_to_stderr(least: str) -> Iterator[None]:
         log.propagate = propagate
 
 
+def _first_screen() -> str:
+    """What the command prints without arguments: what it is, and three commands to try."""
+    examples = "\n".join(["Try:", *(_entry(command, line) for command, line in _EXAMPLES.items())])
+    return "\n\n".join([_wrap(_ABOUT), examples, _wrap("`setsup --help` lists the subcommands.")]) + "\n"
+
+
 def _help() -> str:
-    import shutil
-    import textwrap
-
-    width = shutil.get_terminal_size((120, 24)).columns - 1
-
-    def wrap(text: str, first: str = "", indent: int = 0) -> str:
-        return textwrap.fill(
-            text,
-            max(width, indent + 1),
-            initial_indent=first,
-            subsequent_indent=" " * indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-
-    def entry(name: str, line: str, least: int) -> str:
-        if width < _BESIDE:
-            return f"  {name}\n{wrap(line, ' ' * 6, 6)}"
-        return wrap(line, f"  {name:<{least}} ", least + 3)
-
     parts = [
-        wrap("Usage: setsup SUBCOMMAND [OPTIONS]"),
-        wrap(
-            "Sets, domains, orbits and triplets from image benchmarks, for weakly supervised representation learning."
-        ),
-        "\n".join(["Subcommands:", *(entry(name, line, 10) for name, line in subcommands().items())]),
-        "\n".join(["Options:", *(entry(name, line, 21) for name, line in _OPTIONS.items())]),
-        wrap(_COMMON),
-        "\n".join(
-            ["Examples:", *(f"{wrap(one, '  ', 6)}\n{wrap(line, ' ' * 6, 6)}" for one, line in EXAMPLES.items())]
-        ),
+        _wrap("Usage: setsup SUBCOMMAND [OPTIONS]"),
+        _wrap(_ABOUT),
+        "\n".join(["Subcommands:", *(_entry(name, line, 10) for name, line in subcommands().items())]),
+        "\n".join(["Options:", *(_entry(name, line, 21) for name, line in _OPTIONS.items())]),
+        _wrap(_COMMON),
+        "\n".join(["Examples:", *(_entry(command, line) for command, line in _EXAMPLES.items())]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _entry(name: str, line: str, column: int | None = None) -> str:
+    """A name and a line about it: beside the name from a column on, or below it."""
+    if column is None or _width() < _BESIDE:
+        return f"{_wrap(name, '  ', 6)}\n{_wrap(line, ' ' * 6, 6)}"
+    return _wrap(line, f"  {name:<{column}} ", column + 3)
+
+
+def _wrap(text: str, first: str = "", indent: int = 0) -> str:
+    return textwrap.fill(
+        text,
+        max(_width(), indent + 1),
+        initial_indent=first,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _width() -> int:
+    return shutil.get_terminal_size((120, 24)).columns - 1

@@ -2,7 +2,8 @@
 
 from setsup.datasets.base import BaseDataset
 from setsup.datasets.concatenation import Concat, concat
-from setsup.datasets.dataset import Dataset, Modality, Selection, fetch_request, gather, of_row
+from setsup.datasets.copying import gather
+from setsup.datasets.dataset import Dataset, Modality, Selection, fetch_request, of_row
 from setsup.datasets.own.arrays.dataset import ArrayDataset
 from setsup.datasets.own.arrays.files import open_arrays
 from setsup.datasets.own.arrays.memory import from_arrays

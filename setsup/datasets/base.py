@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array, Rows
-from setsup.datasets.dataset import Dataset, check_out, fetch_request
+from setsup.datasets.copying import check_out
+from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.datasets.display import dataset_html
 from setsup.html import never_raises
 
@@ -56,20 +57,20 @@ class BaseDataset(Dataset):
     def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
         """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
         rows, names = fetch_request(self, indices, modalities)
-        found = self._read_all(rows.reshape(-1), {name: self._empty(name, rows.size) for name in names})
+        arrays = self._read_all(rows.reshape(-1), {name: self._empty(name, rows.size) for name in names})
         if rows.ndim == 1:
-            return {name: found[name] for name in names}
-        return {name: found[name].reshape(rows.shape + found[name].shape[1:]) for name in names}
+            return {name: arrays[name] for name in names}
+        return {name: arrays[name].reshape(rows.shape + arrays[name].shape[1:]) for name in names}
 
     def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
         """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
         rows, names = fetch_request(self, indices, tuple(out))
-        check_out(self, out, rows)
+        check_out(self.modalities, out, rows)
         direct = {name: _flat(out[name], rows, self.modalities[name].dtype) for name in names}
-        buffers = {name: self._empty(name, rows.size) if array is None else array for name, array in direct.items()}
-        for name, found in self._read_all(rows.reshape(-1), buffers).items():
-            if found is not direct[name]:
-                out[name][...] = found.reshape(rows.shape + found.shape[1:])
+        buffers = {name: self._empty(name, rows.size) if view is None else view for name, view in direct.items()}
+        for name, array in self._read_all(rows.reshape(-1), buffers).items():
+            if array is not direct[name]:
+                out[name][...] = array.reshape(rows.shape + array.shape[1:])
 
     def _read(self, name: str, rows: Rows, out: Any) -> Array:
         """Read one modality of (n,) rows, into `out` or as a new array."""

@@ -19,7 +19,7 @@ from setsup.files.archives.members import MemberIndex
 from setsup.files.builds import build_cached
 from setsup.files.disk import read_errors
 
-__all__ = ["cached_array", "cached_table", "file_states", "release_state"]
+__all__ = ["cached_array", "cached_npy", "cached_table", "file_states", "release_state"]
 
 
 _log = logging.getLogger("setsup")
@@ -31,21 +31,25 @@ def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, ma
     Returns (rows,) array.
     """
     digest = sha256(os.fsencode(repr(made_of))).hexdigest()[:32]
-    target = cache_folder() / "prepared" / digest / f"{name}.npy"
+    path = cache_folder() / "prepared" / digest / f"{name}.npy"
+    return cached_npy(path, lambda array: array.dtype == dtype and array.shape == (rows,), make)
+
+
+def cached_npy(path: Path, fits: Callable[[Array], bool], make: Callable[[], Array]) -> Array:
+    """Map an array from a file of the cache, or make it and put it there; one that does not fit is made again."""
 
     def find(path: Path) -> Array | None:
         try:
-            found = np.load(path, mmap_mode="r", allow_pickle=False)
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception:  # not there, or damaged: numpy lets a TokenError through, among others
             return None
-        # unless something else wrote it
-        return np.asarray(found) if found.dtype == dtype and found.shape == (rows,) else None
+        return np.asarray(array) if fits(array) else None  # unless something else wrote it
 
     def save(array: Array, path: Path) -> None:
         with written(path) as part:
             np.save(part, array)
 
-    return build_cached(target, find, make, save)
+    return build_cached(path, find, make, save)
 
 
 def cached_table(path: Path, make: Callable[[], FactorTable]) -> FactorTable:
@@ -63,13 +67,13 @@ def cached_table(path: Path, make: Callable[[], FactorTable]) -> FactorTable:
 
 def file_states(members: MemberIndex, places: Iterable[int]) -> list[tuple[str, int, int]]:
     """Tell files of a release from later versions of them, without reading them."""
-    found = []
+    states = []
     for place in places:
         label = members.label(place)
         with read_errors(label):
             state = (members.path(place) or members.source).stat()
-        found.append((label, state.st_size, state.st_mtime_ns))
-    return found
+        states.append((label, state.st_size, state.st_mtime_ns))
+    return states
 
 
 def release_state(members: MemberIndex, places: npt.NDArray[np.int64]) -> str:
@@ -102,9 +106,9 @@ def _timed(members: MemberIndex, places: npt.NDArray[np.int64]) -> list[Path]:
         return [members.source]
     folders = pc.replace_substring_regex(members.names.take(places), "[^/]*$", "").dictionary_encode()
     _, first = np.unique(np.asarray(folders.indices), return_index=True)
-    found: set[Path] = set()
+    timed: set[Path] = set()
     for place in places[first].tolist():
         path = members.path(place)
         if path is not None:
-            found.update(list(path.parents)[: members.names[place].as_py().count("/") + 1])
-    return sorted(found)
+            timed.update(list(path.parents)[: members.names[place].as_py().count("/") + 1])
+    return sorted(timed)

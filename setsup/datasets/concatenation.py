@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from setsup.checks import check_arguments
 from setsup.datasets.base import Array, BaseDataset, Rows
-from setsup.datasets.dataset import Dataset, Modality
+from setsup.datasets.dataset import Dataset, Modality, is_cpu_bound
 from setsup.errors import DataError
 from setsup.factors.concat import concat as concat_tables
 
@@ -41,20 +41,20 @@ class Concat(BaseDataset):
         self.modalities = _common_modalities(self.datasets)
         self.factors = concat_tables([dataset.factors for dataset in self.datasets], parts)
         self.name = " + ".join(dataset.name for dataset in self.datasets)
-        self.cpu_bound = any(getattr(dataset, "cpu_bound", False) for dataset in self.datasets)
+        self.cpu_bound = any(map(is_cpu_bound, self.datasets))
         self.previews = all(getattr(dataset, "previews", True) for dataset in self.datasets)
         self.offsets: npt.NDArray[np.int64] = np.cumsum([0, *(len(dataset) for dataset in self.datasets)])
 
     def _read_all(self, rows: Rows, out: Mapping[str, Array | None]) -> dict[str, Array]:
         origin = np.searchsorted(self.offsets, rows, side="right") - 1
-        found: dict[str, Array] = {}
+        joined: dict[str, Array] = {}
         # no row at all still has shapes and dtypes, which the first dataset knows
         for part in np.unique(origin) if rows.size else [0]:
             slots = np.flatnonzero(origin == part)
             arrays = self.datasets[part].fetch(rows[slots] - self.offsets[part], tuple(out))
             for name in out:
-                _scatter(found, name, slots, arrays[name], rows.size)
-        return found
+                _scatter(joined, name, slots, arrays[name], rows.size)
+        return joined
 
     def __repr__(self) -> str:
         """Show the joined datasets."""
@@ -112,14 +112,14 @@ def _describe(modality: Modality) -> str:
     return " ".join(filter(None, [str(modality.shape), modality.dtype, modality.unit, modality.color]))
 
 
-def _scatter(found: dict[str, Array], name: str, slots: npt.NDArray[np.int64], values: Array, length: int) -> None:
+def _scatter(arrays: dict[str, Array], name: str, slots: npt.NDArray[np.int64], values: Array, length: int) -> None:
     """Put one dataset's arrays where they belong in the joined one, which the first of them shapes."""
     if len(slots) == length:
-        found[name] = values
+        arrays[name] = values
         return
-    if name not in found:
-        found[name] = np.empty((length, *values.shape[1:]), values.dtype)
-    joined = found[name]
+    if name not in arrays:
+        arrays[name] = np.empty((length, *values.shape[1:]), values.dtype)
+    joined = arrays[name]
     if joined.shape[1:] != values.shape[1:] or joined.dtype != values.dtype:
         raise DataError(
             f"the rows of modality {name!r} cannot be stacked: some are {joined.dtype} {joined.shape[1:]}, others "

@@ -15,15 +15,15 @@ import numpy.typing as npt
 
 from setsup.arrays import Array
 from setsup.checks import check_arguments, check_instance, check_mapping, check_strings
+from setsup.datasets.copying import check_out
 from setsup.datasets.display import dataset_html
 from setsup.datasets.modality import Modality
 from setsup.errors import DataError, RowError, UsageError, did_you_mean
 from setsup.factors.column_storage import check_rows, freeze
 from setsup.factors.table import FactorTable
-from setsup.files.mapped import check_mapped
 from setsup.html import never_raises
 
-__all__ = ["Dataset", "Modality", "Selection", "check_out", "fetch_request", "gather", "of_row"]
+__all__ = ["Dataset", "Modality", "Selection", "fetch_request", "is_cpu_bound", "of_row"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -220,7 +220,7 @@ class Selection(Dataset):
         self.name = source.name
         self.factors = _table(source, index) if factors is None else factors
         self.modalities = source.modalities
-        self.cpu_bound: bool = getattr(source, "cpu_bound", False)
+        self.cpu_bound: bool = is_cpu_bound(source)
         self.source: Dataset = source.source if isinstance(source, Selection) else source
         # None for all rows of the source: a grid of any size is then kept, and sent to workers, in a few bytes
         self._index = _chain(source, index)
@@ -240,7 +240,7 @@ class Selection(Dataset):
     def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
         """Write rows into arrays; see :meth:`Dataset.fetch_into`."""
         index, _ = fetch_request(self, indices, tuple(check_mapping(out, "out", DataError)))
-        check_out(self, out, index)
+        check_out(self.modalities, out, index)
         self.source.fetch_into(self._origin(index), out)
 
     def _origin(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -250,14 +250,14 @@ class Selection(Dataset):
         """Get an attribute of the source; methods of rows take the rows of this selection."""
         if name.startswith("_") or "source" not in self.__dict__:
             raise AttributeError(name)
-        found = getattr(self.source, name)
-        if not getattr(found, "of_row", False):
-            return found
+        attribute = getattr(self.source, name)
+        if not getattr(attribute, "of_row", False):
+            return attribute
 
-        @wraps(found)
+        @wraps(attribute)
         def renumbered(row: npt.ArrayLike, *rest: Any, **options: Any) -> Any:
             rows = self._origin(check_rows(row, len(self)))
-            return found(int(rows) if rows.ndim == 0 else rows, *rest, **options)
+            return attribute(int(rows) if rows.ndim == 0 else rows, *rest, **options)
 
         return renumbered
 
@@ -280,6 +280,21 @@ def _chain(source: Dataset, index: npt.NDArray[np.int64] | None) -> npt.NDArray[
     if isinstance(source, Selection) and source._index is not None:
         return source._index if index is None else freeze(source._index[index])
     return None if index is None else freeze(index.copy())
+
+
+def is_cpu_bound(dataset: Dataset) -> bool:
+    """Whether a dataset decodes or renders its rows, so that a loader uses worker processes.
+
+    Raises
+    ------
+    UsageError
+        When it declares that by the attribute's former name, ``computes``.
+
+    """
+    cpu_bound = bool(getattr(dataset, "cpu_bound", False))
+    if not cpu_bound and getattr(dataset, "computes", None) is True:
+        raise UsageError(f"{dataset.name} has the attribute computes = True, which is now cpu_bound; rename it")
+    return cpu_bound
 
 
 def of_row(method: F) -> F:
@@ -343,50 +358,3 @@ def fetch_request(
         if name not in dataset.modalities:
             raise DataError(f"{dataset.name} has no modality {name!r}{did_you_mean(name, dataset.modalities)}")
     return rows, names
-
-
-def check_out(dataset: Dataset, out: Mapping[str, Array], rows: npt.NDArray[np.int64]) -> None:
-    """Refuse arrays to write into that have another shape than the rows, or a dtype that would lose values."""
-    for name, array in out.items():
-        if not isinstance(array, np.ndarray):
-            raise DataError(f"out[{name!r}] must be a numpy array, not {type(array).__name__}")
-        modality = dataset.modalities[name]
-        shape = (*rows.shape, *modality.shape)
-        if array.ndim != len(shape) or any(
-            side not in (None, own) for side, own in zip(shape, array.shape, strict=True)
-        ):
-            raise DataError(f"out[{name!r}] must have the shape {shape}, not {array.shape}")
-        if not np.can_cast(modality.dtype, array.dtype):
-            raise DataError(f"out[{name!r}] is {array.dtype}, which does not hold all values of {modality.dtype}")
-
-
-def gather(array: Array, rows: npt.NDArray[np.int64], out: Array | None = None) -> Array:
-    """Copy rows of an array in memory or mapped from a file.
-
-    Parameters
-    ----------
-    array : (n, ...) array
-        Source of the rows.
-    rows : integer array of any shape
-        Row numbers checked by :func:`fetch_request`.
-    out : array, optional
-        Destination, of the result's shape and dtype.
-
-    Returns
-    -------
-    array of shape ``rows.shape + array.shape[1:]`` and the dtype of ``array``
-
-    Raises
-    ------
-    DataError
-        When the file was truncated after it was mapped.
-
-    Examples
-    --------
-    >>> gather(np.arange(6).reshape(3, 2), np.array([2, 0])).tolist()
-    [[4, 5], [0, 1]]
-
-    """
-    check_mapped(array)
-    # the rows are in range, and with "clip" numpy does not check them again
-    return np.asarray(np.asarray(array).take(rows, axis=0, out=out, mode="clip"))

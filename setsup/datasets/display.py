@@ -25,8 +25,8 @@ _LARGEST = 144  # and as they are embedded, for dense screens
 def dataset_html(dataset: Any, previews: bool) -> str:
     """Describe a :class:`setsup.datasets.Dataset` in HTML; ``previews`` says whether reading an image is cheap."""
     modalities = [
-        " ".join(filter(None, [f"{name}:", _shape(found.shape), found.dtype, found.unit, found.color]))
-        for name, found in dataset.modalities.items()
+        " ".join(filter(None, [f"{name}:", _shape(modality.shape), modality.dtype, modality.unit, modality.color]))
+        for name, modality in dataset.modalities.items()
     ]
     head = [type(dataset).__name__, counted(len(dataset), "row"), *modalities]
     images = _previews(dataset) if previews else ""

@@ -33,11 +33,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import check_image_size
 from setsup.datasets.formats.image_formats import pillow_formats
 from setsup.datasets.formats.jpeg import Frame, jpeg_frame, jpeg_pixels, turned
 from setsup.datasets.formats.png import check_png, png_head, png_pixels
 from setsup.datasets.formats.source import Source, source_content
-from setsup.errors import DataError, abbreviate
+from setsup.errors import DataError
 from setsup.files.lfs import is_pointer, pointer_error
 
 if TYPE_CHECKING:
@@ -128,8 +129,8 @@ def decode(
 
 def channels_of(headers: Sequence[Header]) -> int:
     """Channels in which images can be told together: 1 where all are grey, 4 where all have alpha, else 3."""
-    found = {header.channels for header in headers}
-    return found.pop() if len(found) == 1 else 3
+    numbers = {header.channels for header in headers}
+    return numbers.pop() if len(numbers) == 1 else 3
 
 
 @overload
@@ -141,13 +142,7 @@ def check_size(value: Sequence[int] | None, name: str = "size") -> tuple[int, in
 
     `value` (height, width) or None, pixels; returns (height, width) or None, as plain integers.
     """
-    if value is None:
-        return None
-    sides: tuple[Any, ...] = tuple(value) if isinstance(value, tuple | list | np.ndarray) and np.ndim(value) else ()
-    whole = all(isinstance(side, int | np.integer) and not isinstance(side, bool) and side > 0 for side in sides)
-    if len(sides) != 2 or not whole:
-        raise DataError(f"{name} must be (height, width), two positive numbers of pixels, not {abbreviate(value)}")
-    return int(sides[0]), int(sides[1])
+    return None if value is None else check_image_size(value, name, DataError)
 
 
 def corner(whole: tuple[int, int], part: tuple[int, int]) -> tuple[int, int]:
@@ -275,9 +270,9 @@ def _warn(label: str, why: str) -> None:
 def _png(content: bytes, label: str, channels: int) -> npt.NDArray[np.uint8]:
     head = png_head(content)
     if head is None or threads > _MANY:
-        found = _by_pillow(content, label, channels)
+        pixels = _by_pillow(content, label, channels)
         check_png(content)
-        return found
+        return pixels
     _check(head.width, head.height, label)
     return png_pixels(content, head)
 
@@ -324,8 +319,8 @@ def _header(image: "Image.Image") -> Header:
 
 def _orientation(image: "Image.Image") -> int:
     """1 for upright, 5 and more for what lies on its side; 1 for formats where that is rare, and may need decoding."""
-    found: Any = image.getexif().get(_ORIENTATION, 1) if image.format in _NOTING else 1
-    return found if isinstance(found, int) and 1 <= found <= 8 else 1
+    noted: Any = image.getexif().get(_ORIENTATION, 1) if image.format in _NOTING else 1
+    return noted if isinstance(noted, int) and 1 <= noted <= 8 else 1
 
 
 def _upright(image: "Image.Image") -> "Image.Image":

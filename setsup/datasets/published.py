@@ -103,8 +103,8 @@ def _of_parts(
     sizes = [len(table[name]) + 1 for name in partial.by]
     # the last of each factor stands for unknown
     codes = [_known(table, name, size - 1) for name, size in zip(partial.by, sizes, strict=True)]
-    found = np.ravel_multi_index(codes, sizes)
-    cells = np.flatnonzero(np.bincount(found)) if math.prod(sizes) < _FEW else np.unique(found)
+    cell = np.ravel_multi_index(codes, sizes)
+    cells = np.flatnonzero(np.bincount(cell)) if math.prod(sizes) < _FEW else np.unique(cell)
     parts = np.unravel_index(cells, sizes)
     if partial.samples is None:
         counts = {factor.name: factor.count for factor in manifest.factors}

@@ -204,15 +204,15 @@ def opener_options(opener: Opener) -> dict[str, Parameter]:
     """Parameters of an ``open`` or ``prepare`` but the first, the root, with the types that can be resolved."""
     among = _namespace(opener)
     return {
-        name: one.replace(annotation=_type(one, among))
-        for name, one in list(signature(opener).parameters.items())[1:]
-        if one.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+        name: parameter.replace(annotation=_type(parameter, among))
+        for name, parameter in list(signature(opener).parameters.items())[1:]
+        if parameter.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
     }
 
 
 def check_options(source: str, opener: Opener, options: Iterable[str]) -> None:
     """Refuse options that the opener of a source does not take."""
-    if any(one.kind is Parameter.VAR_KEYWORD for one in signature(opener).parameters.values()):
+    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature(opener).parameters.values()):
         return
     known = list(opener_options(opener))
     for option in options:
@@ -230,14 +230,14 @@ def _namespace(opener: Opener) -> dict[str, Any]:
     return getattr(made, "__globals__", {} if module is None else vars(module))
 
 
-def _type(one: Parameter, among: dict[str, Any]) -> Any:
+def _type(parameter: Parameter, among: dict[str, Any]) -> Any:
     """The declared type, or that of a default tuple; empty where there is neither."""
-    if one.annotation is not Parameter.empty:
-        declared = SimpleNamespace(__annotations__={one.name: one.annotation})
+    if parameter.annotation is not Parameter.empty:
+        declared = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
         with suppress(Exception):  # such as NameError: imported for type checkers only
-            return get_type_hints(declared, among)[one.name]
-    if isinstance(one.default, tuple) and one.default:
-        return GenericAlias(tuple, tuple(map(type, one.default)))
+            return get_type_hints(declared, among)[parameter.name]
+    if isinstance(parameter.default, tuple) and parameter.default:
+        return GenericAlias(tuple, tuple(map(type, parameter.default)))
     return Parameter.empty
 
 
@@ -249,8 +249,8 @@ def _own(name: str) -> Opener:
     if adapter is None:
         raise DataError(f"setsup has a card of {name!r} but cannot open it yet; `setsup info {name}` shows the card")
     with _needed(name):
-        found: Opener = import_module(adapter).open
-    return found
+        opener: Opener = import_module(adapter).open
+    return opener
 
 
 def _foreign(entry: EntryPoint) -> Opener:
@@ -265,8 +265,8 @@ def _foreign(entry: EntryPoint) -> Opener:
             f"the dataset {entry.name!r} of the package {package} is {entry.value}, which is neither a module with a "
             "function open(root) nor such a function"
         )
-    found: Opener = opener
-    return found
+    checked: Opener = opener
+    return checked
 
 
 @contextmanager

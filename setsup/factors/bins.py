@@ -69,11 +69,11 @@ def _cut(factor: Factor, numbers: Array, width: float) -> tuple[Array, tuple[Lev
             )
         finite = np.mod(finite, factor.period)
     # exact decimal products, so that three bins of 0.1 end at 0.3 and not at 0.30000000000000004
-    edges = [float(place * Decimal(repr(float(width)))) for place in range(lowest, highest + 1)]
+    edges = [float(number * Decimal(repr(float(width)))) for number in range(lowest, highest + 1)]
     rounded = np.array(edges).astype(numbers.dtype)
-    found = np.searchsorted(rounded, finite.astype(numbers.dtype), side="right") - 1
-    first, last = (int(found.min()), int(found.max())) if factor.period is None else (0, highest)
+    bin_numbers = np.searchsorted(rounded, finite.astype(numbers.dtype), side="right") - 1
+    first, last = (int(bin_numbers.min()), int(bin_numbers.max())) if factor.period is None else (0, highest)
     bins = np.full(len(numbers), -1, dtype=np.int64)
-    bins[known] = np.maximum(found, 0) - first
+    bins[known] = np.maximum(bin_numbers, 0) - first
     whole = all(edge.is_integer() for edge in edges)
     return bins, tuple(int(edge) if whole else edge for edge in edges[first : last + 1])

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Bools
-from setsup.factors.factor import Factor, sort_of
+from setsup.factors.factor import Factor, level_sort
 
 __all__ = ["comparable_numbers", "compare_columns", "look_up", "satisfy"]
 
@@ -48,18 +48,18 @@ def compare_columns(
     return satisfied
 
 
-def comparable_numbers(one: Factor, two: Factor) -> list[npt.NDArray[Any] | None]:
+def comparable_numbers(first: Factor, second: Factor) -> list[npt.NDArray[Any] | None]:
     """Numbers by which the levels of two factors compare, NaN behind the last one; None for numbers themselves."""
-    if one.levels is None or two.levels is None:
+    if first.levels is None or second.levels is None:
         return [
             None if factor.levels is None else np.array([*factor.levels, np.nan], dtype=np.float32)
-            for factor in (one, two)
+            for factor in (first, second)
         ]
-    levels: Any = dict.fromkeys([*one.levels, *two.levels])
-    if sort_of(one.levels[0]) == "number":
+    levels: Any = dict.fromkeys([*first.levels, *second.levels])
+    if level_sort(first.levels[0]) == "number":
         levels = sorted(levels)  # by Python, which compares integers of any size exactly
-    places = {level: place for place, level in enumerate(levels)}
-    return [np.array([*(places[level] for level in factor.levels or ()), np.nan]) for factor in (one, two)]
+    ranks = {level: rank for rank, level in enumerate(levels)}
+    return [np.array([*(ranks[level] for level in factor.levels or ()), np.nan]) for factor in (first, second)]
 
 
 def _blocks(rows: int) -> Iterator[slice]:

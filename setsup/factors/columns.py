@@ -103,8 +103,8 @@ class FactorColumns:
         """The only factor whose name is the same to Python: µ (U+00B5) and μ (U+03BC) are one identifier."""
         if not isinstance(name, str):
             return None
-        found = [factor for factor in self.factors if normalize("NFKC", factor.name) == normalize("NFKC", name)]
-        return found[0] if len(found) == 1 else None
+        alike = [factor for factor in self.factors if normalize("NFKC", factor.name) == normalize("NFKC", name)]
+        return alike[0] if len(alike) == 1 else None
 
     def __repr__(self) -> str:
         """Show names and sizes."""
@@ -118,12 +118,12 @@ class FactorColumns:
 
     def outer(self, name: str) -> list[str]:
         """Names of the factors that a factor is nested in, from the inside out."""
-        found: list[str] = []
+        names: list[str] = []
         within = self[name].within
         while within is not None:
-            found.append(self[within].name)
+            names.append(self[within].name)
             within = self[within].within
-        return found
+        return names
 
     @property
     def is_grid(self) -> bool:
@@ -231,15 +231,15 @@ class FactorColumns:
 
     def row(self, row: int) -> dict[str, Level | None]:
         """All values of one row, by factor; None where unknown."""
-        found: dict[str, Level | None] = {}
+        values: dict[str, Level | None] = {}
         row = check_integer(row, "the number of a row", RowError)
         for factor in self.factors:
             code = self.codes(factor.name, row)
             if factor.levels is None:
-                found[factor.name] = None if np.isnan(code) else float(code)
+                values[factor.name] = None if np.isnan(code) else float(code)
             else:
-                found[factor.name] = None if code < 0 else factor.levels[int(code)]
-        return found
+                values[factor.name] = None if code < 0 else factor.levels[int(code)]
+        return values
 
     # -- derived tables ----------------------------------------------------------------------------------------
 
@@ -290,7 +290,7 @@ class FactorColumns:
             raise FactorError(f"rename takes new names by old ones, as in {{'old': 'new'}}, not {abbreviate(names)}")
         new = {self[old].name: name for old, name in names.items()}
         after = [new.get(name, name) for name in self.names]
-        if taken := [name for place, name in enumerate(after) if name in after[:place]]:
+        if taken := [name for index, name in enumerate(after) if name in after[:index]]:
             raise FactorError(f"two factors share a name, {taken[0]!r}, after renaming; choose another, or rename both")
         factors = [
             replace(

@@ -11,7 +11,7 @@ from setsup.arrays import Array
 from setsup.checks import check_instance, check_strings
 from setsup.errors import FactorError
 from setsup.factors.column_storage import code_dtype, freeze
-from setsup.factors.factor import Factor, Kind, Level, sort_of
+from setsup.factors.factor import Factor, Kind, Level, level_sort
 from setsup.factors.table import FactorTable
 
 __all__ = ["concat"]
@@ -65,9 +65,9 @@ def concat(tables: Sequence[FactorTable], parts: Sequence[str] | None = None) ->
 
 
 def _part(tables: Sequence[FactorTable], parts: Sequence[str] | None) -> Factor:
-    for place, table in enumerate(tables):
+    for index, table in enumerate(tables):
         if "part" in table:
-            raise FactorError(f"table {place} has a factor 'part' already; drop it first with without(['part'])")
+            raise FactorError(f"table {index} has a factor 'part' already; drop it first with without(['part'])")
     names = tuple(islice(_letters(), len(tables)) if parts is None else check_strings(parts, "parts", FactorError))
     if len(names) != len(tables) or len(set(names)) != len(names):
         raise FactorError(f"{len(tables)} tables need as many different names of parts, not {list(names)}")
@@ -84,13 +84,13 @@ def _unite(factors: Sequence[Factor]) -> Factor:
     first = factors[0]
     for factor in factors[1:]:
         for what in ("kind", "unit", "period", "within", "role"):
-            one, two = getattr(first, what), getattr(factor, what)
-            if one != two:
+            mine, theirs = getattr(first, what), getattr(factor, what)
+            if mine != theirs:
                 raise FactorError(
-                    f"factor {first.name!r} has the {what} {str(one)!r} in one table and {str(two)!r} in another; "
+                    f"factor {first.name!r} has the {what} {str(mine)!r} in one table and {str(theirs)!r} in another; "
                     "give them the same, or rename one"
                 )
-        if first.levels and factor.levels and sort_of(first.levels[0]) != sort_of(factor.levels[0]):
+        if first.levels and factor.levels and level_sort(first.levels[0]) != level_sort(factor.levels[0]):
             raise FactorError(
                 f"factor {first.name!r} has the level {first.levels[0]!r} in one table and {factor.levels[0]!r} in "
                 "another; strings, numbers and booleans cannot be mixed"
@@ -108,14 +108,14 @@ def _unite(factors: Sequence[Factor]) -> Factor:
 
 def _check_order(factors: Sequence[Factor], levels: list[Level]) -> None:
     """Ordered strings must have the same order in all tables."""
-    places = {level: place for place, level in enumerate(levels)}
+    ranks = {level: rank for rank, level in enumerate(levels)}
     for factor in factors:
-        order = [places[level] for level in factor.levels or ()]
-        for place in range(1, len(order)):
-            if order[place] < order[place - 1]:
-                one, two = levels[order[place]], levels[order[place - 1]]
+        order = [ranks[level] for level in factor.levels or ()]
+        for index in range(1, len(order)):
+            if order[index] < order[index - 1]:
+                before, after = levels[order[index]], levels[order[index - 1]]
                 raise FactorError(
-                    f"factor {factor.name!r} has {one!r} before {two!r} in one table and after it in another; "
+                    f"factor {factor.name!r} has {before!r} before {after!r} in one table and after it in another; "
                     "give all tables the same levels in the same order"
                 )
 
@@ -125,14 +125,14 @@ def _stack(tables: Sequence[FactorTable], factor: Factor) -> Array:
     total = sum(len(table) for table in tables)
     dtype: Any = np.float32 if factor.levels is None else code_dtype(len(factor))
     unknown = np.nan if factor.levels is None else np.iinfo(dtype).max
-    places = {level: place for place, level in enumerate(factor.levels or ())}
+    united = {level: code for code, level in enumerate(factor.levels or ())}
     stacked = np.full(total, unknown, dtype=dtype)
     start = 0
     for table in tables:
         if factor.name in table:
             column = table.column(factor.name)
             if factor.levels is not None:
-                codes = [places[level] for level in table[factor.name].levels or ()]
+                codes = [united[level] for level in table[factor.name].levels or ()]
                 column = np.array([*codes, unknown], dtype=dtype).take(column, mode="clip")
             stacked[start : start + len(table)] = column
         start += len(table)

@@ -23,11 +23,12 @@ import numpy.typing as npt
 
 from setsup.arrays import Bools
 from setsup.checks import check_string
-from setsup.errors import FactorError, did_you_mean
+from setsup.errors import FactorError
 from setsup.factors.columns import FactorColumns
 from setsup.factors.counting import with_outer
-from setsup.factors.expression import ANCHOR, Expression, is_of_anchor
-from setsup.factors.where import holds, shallow
+from setsup.factors.expression import ANCHOR, Expression, is_of_anchor, shallow
+from setsup.factors.operands import Operands
+from setsup.factors.where import holds
 
 __all__ = ["MOST_DIFFERENT", "Constraint", "read_constraint"]
 
@@ -76,19 +77,19 @@ class Constraint:
         bool array of the broadcast shape; a row may go with itself
 
         """
-        one, other = np.broadcast_arrays(np.asarray(anchors), np.asarray(rows))
-        found = np.ones(one.shape, dtype=np.bool_)
+        anchor, row = np.broadcast_arrays(np.asarray(anchors), np.asarray(rows))
+        satisfied = np.ones(anchor.shape, dtype=np.bool_)
         for names, wanted in [(self.equal, True), *(((name,), False) for name in self.differ)]:
-            equal = np.ones(one.shape, dtype=np.bool_)
+            equal = np.ones(anchor.shape, dtype=np.bool_)
             for name in with_outer(table, names):
-                mine, theirs = table.codes(name, one), table.codes(name, other)
-                found &= (mine >= 0) & (theirs >= 0)
+                mine, theirs = table.codes(name, anchor), table.codes(name, row)
+                satisfied &= (mine >= 0) & (theirs >= 0)
                 equal &= mine == theirs
-            found &= equal == wanted
-        for mask, which in ((self.anchors, one), (self.rows, other)):
+            satisfied &= equal == wanted
+        for mask, which in ((self.anchors, anchor), (self.rows, row)):
             if mask is not None:
-                found &= mask[which]
-        return found
+                satisfied &= mask[which]
+        return satisfied
 
 
 def read_constraint(text: str, table: FactorColumns, option: str = "a constraint") -> Constraint:
@@ -112,8 +113,8 @@ def read_constraint(text: str, table: FactorColumns, option: str = "a constraint
     --------
     >>> from setsup.factors import FactorTable
     >>> table = FactorTable.from_values({"id": ["a", "a", "b", "a"], "camera": [1, 2, 2, 1]})
-    >>> found = read_constraint("id == anchor.id and camera != anchor.camera", table)
-    >>> found.equal, found.differ, found.holds(table, 0, [0, 1, 2, 3]).tolist()
+    >>> constraint = read_constraint("id == anchor.id and camera != anchor.camera", table)
+    >>> constraint.equal, constraint.differ, constraint.holds(table, 0, [0, 1, 2, 3]).tolist()
     (('id',), ('camera',), [False, True, False, False])
 
     """
@@ -122,7 +123,7 @@ def read_constraint(text: str, table: FactorColumns, option: str = "a constraint
         reader = _Reader(expression, table)
         for node, wanted in _terms(expression.parse(), True):
             reader.add(node, wanted)
-    return reader.found()
+    return reader.constraint()
 
 
 def _terms(node: ast.expr, wanted: bool) -> Iterator[tuple[ast.expr, bool]]:
@@ -148,10 +149,11 @@ class _Reader:
 
     def __init__(self, expression: Expression, table: FactorColumns) -> None:
         self._expression, self._table = expression, table
+        self._operands = Operands(expression, table)
         self._compared: dict[bool, dict[str, None]] = {True: {}, False: {}}  # factors by whether they are equal
         self._masks: dict[bool, Bools | None] = {True: None, False: None}  # by whether of the anchor
 
-    def found(self) -> Constraint:
+    def constraint(self) -> Constraint:
         equal, differ = (tuple(self._compared[wanted]) for wanted in (True, False))
         return Constraint(self._expression.text, equal, differ, self._masks[False], self._masks[True])
 
@@ -165,7 +167,7 @@ class _Reader:
             self._compare(node, wanted)
             return
         for part in of_anchor:
-            self._check_name(part, part.attr)
+            self._operands.factor(part)
         plain = _Plain().visit(copy.deepcopy(node)) if of_anchor else node
         mask, known = holds(self._expression, plain, wanted, self._table), self._masks[bool(of_anchor)]
         self._masks[bool(of_anchor)] = mask if known is None else known & mask
@@ -183,8 +185,8 @@ class _Reader:
         name, other = reversed(sides) if is_of_anchor(left) else sides
         if not isinstance(name, ast.Name) or not is_of_anchor(other):
             self._refuse(node, "a factor itself is compared with the anchor's, as in id == anchor.id")
-        factor = self._check_name(name, name.id)
-        if self._check_name(other, other.attr) != factor:
+        factor = self._operands.factor(name).name
+        if self._operands.factor(other).name != factor:
             self._refuse(other, f"{factor!r} is compared with the anchor's {factor!r}: write anchor.{factor}")
         if not isinstance(link, ast.Eq | ast.NotEq):
             self._refuse(node, "with the anchor's, factors are compared by == or !=")
@@ -197,13 +199,8 @@ class _Reader:
         if len(self._compared[False]) > MOST_DIFFERENT:
             self._refuse(node, f"at most {MOST_DIFFERENT} factors may be compared with the anchor's by !=")
 
-    def _check_name(self, node: ast.expr, name: str) -> str:
-        if name not in self._table:
-            self._refuse(node, f"unknown factor {name!r}{did_you_mean(name, self._table.names)}")
-        return self._table[name].name
-
     def _refuse(self, node: ast.AST, sentence: str) -> NoReturn:
-        self._expression.refuse(node, sentence)
+        self._operands.refuse(node, sentence)
 
 
 class _Plain(ast.NodeTransformer):

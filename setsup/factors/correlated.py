@@ -60,13 +60,13 @@ def correlated_weights(table: FactorTable, first: str, second: str, width: float
         raise FactorError("width must be greater than 0; 0.2, 0.4 and 0.7 in the paper")
     if first == second:
         raise FactorError(f"{first!r} cannot be correlated with itself; name two factors")
-    one, two = (_places(table, name) for name in (first, second))
+    x, y = (_positions(table, name) for name in (first, second))
     with np.errstate(over="ignore"):
-        weights = np.exp(-(((one - two) / sigma) ** 2) / 2)  # the square of a small width would be 0
+        weights = np.exp(-(((x - y) / sigma) ** 2) / 2)  # the square of a small width would be 0
     return np.nan_to_num(weights, nan=0.0)
 
 
-def _places(table: FactorTable, name: str) -> npt.NDArray[np.float64]:
+def _positions(table: FactorTable, name: str) -> npt.NDArray[np.float64]:
     """Level of each row between the first, 0, and the last, 1; NaN where it is unknown."""
     levels = table[name].levels
     if levels is None or table[name].within:

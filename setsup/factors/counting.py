@@ -39,9 +39,9 @@ def count_equal(table: FactorColumns, name: str) -> Rows:
     rows = known_rows(columns, None)
     known = columns if rows is None else [column[rows] for column in columns]
     cell, _, _ = number_cells(known, [len(table[name]) for name in names])
-    found = np.zeros(len(table), dtype=np.int64)
-    found[slice(None) if rows is None else rows] = np.bincount(cell)[cell]
-    return found
+    counts = np.zeros(len(table), dtype=np.int64)
+    counts[slice(None) if rows is None else rows] = np.bincount(cell)[cell]
+    return counts
 
 
 def known_rows(columns: list[Array], mask: Bools | None) -> Rows | None:

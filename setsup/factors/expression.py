@@ -4,14 +4,15 @@ import ast
 import json
 import keyword
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn, TypeGuard
 
 from setsup.errors import FactorError, abbreviate, short
 from setsup.factors.factor import Level
 
-__all__ = ["ANCHOR", "Expression", "clip", "is_of_anchor", "literal", "quote"]
+__all__ = ["ANCHOR", "Expression", "clip", "is_of_anchor", "literal", "quote", "shallow"]
 
 ANCHOR = "anchor"
 """What the other row of a constraint is called."""
@@ -108,6 +109,21 @@ class Expression:
         column = len(line[:start].decode(errors="replace"))
         width = len(line[start:end].decode(errors="replace"))
         raise FactorError(sentence + _point(self.text, lineno, column, width))
+
+
+@contextmanager
+def shallow(expression: Expression) -> Iterator[None]:
+    """Report an expression that is nested too deeply, or needs too much memory, as an error of its own."""
+    try:
+        yield
+    except RecursionError:
+        raise FactorError(f"the expression is nested too deeply: {clip(expression.text)}") from None
+    except MemoryError as error:
+        if type(error) is MemoryError and not error.args:  # of the parser; numpy's says how much
+            raise FactorError(f"the expression is nested too deeply: {clip(expression.text)}") from None
+        raise FactorError(
+            f"memory ran out for the expression ({error}): {clip(expression.text)}; reduce the rows or levels"
+        ) from None
 
 
 def quote(name: str) -> str:

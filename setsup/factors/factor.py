@@ -16,13 +16,13 @@ import numpy.typing as npt
 from setsup.checks import check_instance
 from setsup.errors import FactorError, abbreviate, did_you_mean
 
-__all__ = ["PLURAL", "ROLES", "Factor", "Kind", "Level", "check_factors", "level_array", "sort_of", "stored_level"]
+__all__ = ["PLURAL", "ROLES", "Factor", "Kind", "Level", "check_factors", "level_array", "level_sort", "stored_level"]
 
 Level = str | int | float | bool
 """The value of a discrete factor: a string, a number or a boolean."""
 
 PLURAL = {"number": "numbers", "boolean": "booleans", "string": "strings"}
-"""Plurals of the sorts of :func:`sort_of`."""
+"""Plurals of the sorts of :func:`level_sort`."""
 
 ROLES = ("variation", "key", "split", "part")
 """What a column is for. Only ``variation`` is a factor that sets fix or vary unless it is named."""
@@ -145,13 +145,13 @@ class Factor:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON and file headers; what is at its default is left out."""
-        found: dict[str, Any] = {"name": self.name, "kind": str(self.kind)}
+        about: dict[str, Any] = {"name": self.name, "kind": str(self.kind)}
         if self.levels is not None:
-            found["levels"] = list(self.levels)
+            about["levels"] = list(self.levels)
         for key, default in (("unit", ""), ("period", None), ("within", None), ("role", "variation")):
             if getattr(self, key) != default:
-                found[key] = getattr(self, key)
-        return found
+                about[key] = getattr(self, key)
+        return about
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Factor":
@@ -176,19 +176,19 @@ def check_factors(factors: Any) -> tuple[Factor, ...]:
     if isinstance(factors, str) or not isinstance(factors, Iterable):
         raise FactorError(f"factors must be a list of Factor, not {abbreviate(factors)}")
     try:
-        found = tuple(factors)
+        checked = tuple(factors)
     except TypeError:  # an array or a tensor without an axis
         raise FactorError(f"factors must be a list of Factor, not {abbreviate(factors)}") from None
-    for factor in found:
+    for factor in checked:
         check_instance(factor, Factor, "each of the factors", FactorError, 'make one with Factor("name", kind, levels)')
-    return found
+    return checked
 
 
 def _is_real(number: Any) -> bool:
     return isinstance(number, Real) and not isinstance(number, bool)
 
 
-def sort_of(level: Level) -> str:
+def level_sort(level: Level) -> str:
     """Sort of a level: ``string``, ``boolean`` or ``number``; values of different sorts never compare."""
     return "string" if isinstance(level, str) else "boolean" if isinstance(level, bool) else "number"
 
@@ -239,28 +239,28 @@ def _check_levels(levels: Any, where: str) -> tuple[Level, ...]:
         raise FactorError(f"{where}: levels must be a tuple, not {abbreviate(levels)}")
     if not levels:
         raise FactorError(f"{where} needs at least one level, or the kind 'continuous'")
-    found: tuple[Any, ...] = tuple(level.item() if isinstance(level, np.generic) else level for level in levels)
-    wrong = next((level for level in found if not isinstance(level, str | int | float)), None)
-    sorts = {sort_of(level) for level in found}
+    checked: tuple[Any, ...] = tuple(level.item() if isinstance(level, np.generic) else level for level in levels)
+    wrong = next((level for level in checked if not isinstance(level, str | int | float)), None)
+    sorts = {level_sort(level) for level in checked}
     if wrong is not None or len(sorts) > 1:
         raise FactorError(
             f"{where}: levels must be all strings, all numbers or all booleans, not "
             + (f"a {type(wrong).__name__}" if wrong is not None else "some of each")
         )
-    if any(isinstance(level, float) and not math.isfinite(level) for level in found):
+    if any(isinstance(level, float) and not math.isfinite(level) for level in checked):
         raise FactorError(f"{where}: levels must be finite numbers; an unknown value is not a level")
-    if len(set(found)) != len(found):
-        twice = Counter(found).most_common(1)[0][0]
+    if len(set(checked)) != len(checked):
+        twice = Counter(checked).most_common(1)[0][0]
         raise FactorError(f"{where}: the level {twice!r} is listed twice")
-    return found
+    return checked
 
 
 def level_array(levels: Sequence[Level]) -> npt.NDArray[Any]:
     """Levels as an array of their own type; integers that numpy would round to floats stay Python's."""
-    found = np.asarray(levels)
-    if found.dtype.kind != "f":
-        return found
+    array = np.asarray(levels)
+    if array.dtype.kind != "f":
+        return array
     if all(isinstance(level, int) for level in levels):
         return np.array(levels, dtype=np.uint64 if all(0 <= int(level) < 2**64 for level in levels) else object)
-    exact = all(level == number for level, number in zip(levels, found.tolist(), strict=True))
-    return found if exact else np.array(levels, dtype=object)
+    exact = all(level == number for level, number in zip(levels, array.tolist(), strict=True))
+    return array if exact else np.array(levels, dtype=object)

@@ -25,9 +25,9 @@ def digest(factors: Sequence[Factor], columns: Iterable[npt.NDArray[Any]], signs
             if "levels" in factor:
                 # −0.0 + 0.0 is 0.0
                 factor["levels"] = [level + 0.0 if type(level) is float else level for level in factor["levels"]]
-    found = hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
+    hashed = hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
     for column in columns:
         for part in [column] if signs or column.dtype.kind != "f" else drop_signs(column):
             little = part.astype(part.dtype.newbyteorder("<"), copy=False)
-            found.update(np.ascontiguousarray(little).data)
-    return found.hexdigest()
+            hashed.update(np.ascontiguousarray(little).data)
+    return hashed.hexdigest()

@@ -54,7 +54,7 @@ def _of_grid(table: FactorColumns, names: tuple[str, ...]) -> Groups:
             f"{', '.join(names)} have {count:,} combinations of levels, and groups must be fewer than {_MOST:,}: name "
             "fewer factors"
         )
-    layout = GridLayout(radix, terms(sizes, fixed), terms(sizes, [not one for one in fixed]))
+    layout = GridLayout(radix, terms(sizes, fixed), terms(sizes, [not is_fixed for is_fixed in fixed]))
     return Groups(names, np.broadcast_to(np.int64(len(table) // count), (count,)), layout)
 
 
@@ -96,17 +96,17 @@ def _find_or_index(table: FactorColumns, names: tuple[str, ...], where: str | No
     """Index of a large table from the cache on disk, built there first where it is missing or damaged."""
     identity = json.dumps([_VERSION, table.fingerprint, names, where])
     folder = cache_folder() / "groups" / hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()
-    found = _load(table, names, folder)
-    if found is None:
+    groups = _load(table, names, folder)
+    if groups is None:
         with locked(folder):
-            found = _load(table, names, folder)  # another process may have been faster
-            if found is None:
+            groups = _load(table, names, folder)  # another process may have been faster
+            if groups is None:
                 _log.info("indexing %s rows by %s into %s", f"{len(table):,}", ", ".join(names), folder)
-                found = _index(table, names, None if where is None else evaluate(where, table))
+                groups = _index(table, names, None if where is None else evaluate(where, table))
                 clear(folder)
-                _save(found, folder)
-                found = _load(table, names, folder) or found  # mapped pages cost no memory of their own
-    return found
+                _save(groups, folder)
+                groups = _load(table, names, folder) or groups  # mapped pages cost no memory of their own
+    return groups
 
 
 def _save(groups: Groups, folder: Path) -> None:

@@ -113,11 +113,11 @@ class Groups:
         """Group of every row of the table, -1 for rows in none; (rows of the table,) int64."""
         total = self.rows + self.unknown + self.excluded
         check_memory(32 * total, f"the group of each of {total:,} rows", "the rows", FactorError)
-        found = np.full(total, -1, dtype=np.int64)
+        groups = np.full(total, -1, dtype=np.int64)
         which = np.repeat(np.arange(len(self)), self.sizes)
         starts = np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
-        found[self.take(which, np.arange(self.rows) - starts)] = which
-        return found
+        groups[self.take(which, np.arange(self.rows) - starts)] = which
+        return groups
 
     def find(self, table: FactorColumns, rows: npt.ArrayLike) -> tuple[Rows, Rows]:
         """Group of some rows, and their position in it; O(log rows) each.
@@ -149,23 +149,23 @@ class Groups:
             known &= column >= 0
         group = self.layout.number(codes, len(rows))
         known &= group < len(self)
-        found, place = np.full(len(rows), -1, dtype=np.int64), np.full(len(rows), -1, dtype=np.int64)
+        groups, positions = np.full(len(rows), -1, dtype=np.int64), np.full(len(rows), -1, dtype=np.int64)
         if not known.any():
-            return found, place
+            return groups, positions
         which = np.flatnonzero(known)
         if codes:
             right = (self.keys(group[which]) == np.stack(codes, axis=-1)[which]).all(axis=-1)
             which = which[right]
         inside, wanted = group[which], rows[which]
-        found[which] = inside
+        groups[which] = inside
         sizes = self.sizes[inside]
         position = _bisect(
             np.zeros(len(inside), np.int64), sizes, lambda middle, some: self.take(inside[some], middle) < wanted[some]
         )
-        there = position < sizes
-        there[there] = self.take(inside[there], position[there]) == wanted[there]
-        place[which[there]] = position[there]
-        return found, place
+        present = position < sizes
+        present[present] = self.take(inside[present], position[present]) == wanted[present]
+        positions[which[present]] = position[present]
+        return groups, positions
 
     def describe(self, table: FactorColumns, group: int) -> str:
         """Values that the members of a group share, as in ``"wall_hue = 0.3 turn, shape = cube"``."""
@@ -188,17 +188,17 @@ class GridLayout:
     def keys(self, groups: Rows) -> Rows:
         """Level codes of groups, (..., factors)."""
         codes = np.empty((*groups.shape, len(self.radix)), dtype=np.int64)
-        for place in range(len(self.radix) - 1, -1, -1):
-            codes[..., place] = groups % self.radix[place]
-            groups = groups // self.radix[place]
+        for axis in range(len(self.radix) - 1, -1, -1):
+            codes[..., axis] = groups % self.radix[axis]
+            groups = groups // self.radix[axis]
         return codes
 
     def number(self, codes: list[Array], count: int) -> Rows:
         """Numbers of the groups of some codes by factor; of no meaning where a code is negative."""
-        found = np.zeros(count, dtype=np.int64)
+        numbers = np.zeros(count, dtype=np.int64)
         for column, size in zip(codes, self.radix, strict=True):
-            found = found * size + column
-        return found
+            numbers = numbers * size + column
+        return numbers
 
     def take(self, groups: Array, positions: Array) -> Rows:
         """Rows at positions of groups."""
@@ -230,12 +230,12 @@ class IndexLayout:
         """First groups whose codes are no less than some, by factor: the numbers of those that are equal."""
         check_mapped(self.codes)
         low, high = np.zeros(count, np.int64), np.full(count, len(self.codes), np.int64)
-        for place, column in enumerate(codes):
+        for axis, column in enumerate(codes):
 
-            def less(middle: Rows, some: Array, own: Array = self.codes[:, place], wanted: Array = column) -> Array:
+            def less(middle: Rows, some: Array, own: Array = self.codes[:, axis], wanted: Array = column) -> Array:
                 return np.asarray(own[middle].astype(np.int64) < wanted[some])
 
-            def no_more(middle: Rows, some: Array, own: Array = self.codes[:, place], wanted: Array = column) -> Array:
+            def no_more(middle: Rows, some: Array, own: Array = self.codes[:, axis], wanted: Array = column) -> Array:
                 return np.asarray(own[middle].astype(np.int64) <= wanted[some])
 
             low, high = _bisect(low, high, less), _bisect(low, high, no_more)

@@ -54,9 +54,9 @@ def count_joint(table: FactorColumns, names: Iterable[str], where: Where | None)
         if cells <= 4 * block:
             counts += np.bincount(key, minlength=cells + 1)[:cells]
         else:
-            found, rows = np.unique(key, return_counts=True)
-            there = found < cells
-            counts[found[there]] += rows[there]
+            numbers, rows = np.unique(key, return_counts=True)
+            known = numbers < cells
+            counts[numbers[known]] += rows[known]
     return counts.reshape(sizes)
 
 
@@ -81,8 +81,8 @@ def count_all(table: FactorColumns, names: Sequence[str], where: Where | None) -
             codes = [of[name] if rows is None else of[name].take(rows) for name in part]
             cells += np.bincount(_fuse(codes, cells.shape), minlength=cells.size).reshape(cells.shape)
     for part, cells in fused:
-        for place, name in enumerate(part):
-            others = tuple(axis for axis in range(cells.ndim) if axis != place)
+        for axis, name in enumerate(part):
+            others = tuple(other for other in range(cells.ndim) if other != axis)
             counts[name] = cells.sum(axis=others)[:-1]
     return {name: counts[name] if name in counts else count_joint(table, [name], mask) for name in names}
 
@@ -149,10 +149,10 @@ def count_values(
         values = column[start : start + _SHORT].astype(np.float64)
         if period is not None and wrap:
             values = _wrap(values, period)
-        place = _find_bins(values, starts, low, 1.0 / width)
+        bin_numbers = _find_bins(values, starts, low, 1.0 / width)
         if mask is not None:
-            place *= mask[start : start + _SHORT]
-        counts += np.bincount(place, minlength=bins + 2)
+            bin_numbers *= mask[start : start + _SHORT]
+        counts += np.bincount(bin_numbers, minlength=bins + 2)
     return counts[1:-1], edges
 
 
@@ -162,13 +162,13 @@ def _find_bins(values: Reals, starts: Reals, low: float, per: float) -> Array:
     Starts are within a fifth of it where bins of one width have them: a place computed a quarter of a bin too low is
     right, or one too few, which one comparison tells.
     """
-    place = values * per
-    place += 0.75 - low * per
-    np.fmax(place, 0.0, out=place)
-    np.minimum(place, len(starts) - 2, out=place)
-    found = place.astype(np.intp)
-    found += values >= starts.take(found)
-    return found
+    positions = values * per
+    positions += 0.75 - low * per
+    np.fmax(positions, 0.0, out=positions)
+    np.minimum(positions, len(starts) - 2, out=positions)
+    bin_numbers = positions.astype(np.intp)
+    bin_numbers += values >= starts.take(bin_numbers)
+    return bin_numbers
 
 
 def _wrap(values: Reals, period: float) -> Reals:
@@ -211,8 +211,8 @@ def _number(columns: list[Array], sizes: tuple[int, ...], kept: Bools | None) ->
     """
     key = columns[0].astype(np.intp)
     unknown: Bools | None = None
-    for place, (column, size) in enumerate(zip(columns, sizes, strict=True)):
-        if place:
+    for index, (column, size) in enumerate(zip(columns, sizes, strict=True)):
+        if index:
             key *= size
             np.add(key, column, out=key, casting="unsafe")
         if column.max() >= size:

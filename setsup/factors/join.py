@@ -8,7 +8,7 @@ from setsup.arrays import Array
 from setsup.errors import FactorError
 from setsup.factors.column_storage import freeze
 from setsup.factors.columns import FactorColumns
-from setsup.factors.factor import PLURAL, Factor, sort_of
+from setsup.factors.factor import PLURAL, Factor, level_sort
 
 __all__ = ["join"]
 
@@ -20,7 +20,7 @@ def join(table: T, other: FactorColumns, on: str) -> T:
     mine, theirs = table[on], other[on]
     if mine.levels is None or theirs.levels is None:
         raise FactorError(f"factor {on!r} is continuous, so rows cannot be matched by it; bin it in both tables first")
-    sorts = [sort_of(factor.levels[0]) for factor in (mine, theirs) if factor.levels]
+    sorts = [level_sort(factor.levels[0]) for factor in (mine, theirs) if factor.levels]
     if sorts[0] != sorts[1]:
         raise FactorError(
             f"factor {on!r} has {PLURAL[sorts[0]]} in one table and {PLURAL[sorts[1]]} in the other, which never match"
@@ -28,10 +28,8 @@ def join(table: T, other: FactorColumns, on: str) -> T:
     shared = [name for name in other.names if name != on and name in table]
     if shared:
         raise FactorError(f"both tables have {', '.join(map(repr, shared))} besides {on!r}; drop one with without()")
-    found = _match(other, theirs)
-    places = {level: place for place, level in enumerate(theirs.levels)}
-    matched = np.array([found[places[level]] if level in places else -1 for level in mine.levels] + [-1])
-    rows = matched[table.codes(on)]
+    row_by_level = dict(zip(theirs.levels, _match(other, theirs).tolist(), strict=True))
+    rows = np.array([*(row_by_level.get(level, -1) for level in mine.levels), -1])[table.codes(on)]
     columns = {name: table.column(name) for name in table.names}
     added = [factor for factor in other.factors if factor.name != on]
     for factor in added:

@@ -198,7 +198,7 @@ def _parts(units: Rows, strata: Rows, shares: list[Fraction], key: int, whole: b
     starts = np.flatnonzero(np.diff(strata[order], prepend=-1))
     groups = [members for members in np.split(order, starts[1:]) if len(members)]
     if whole:
-        groups = [groups[place] for place in permute(int(fold(key, _ORDER)), len(groups), np.arange(len(groups)))]
+        groups = [groups[index] for index in permute(int(fold(key, _ORDER)), len(groups), np.arange(len(groups)))]
     before = 0
     for members in groups:
         stratum = fold(key, int(strata[members[0]]))

@@ -310,6 +310,6 @@ def _words(factor: Factor) -> tuple[str, str, str, str]:
     kind += f", within {factor.within}" if factor.within else ""
     if factor.levels is None:
         return factor.name, kind, "", f"numbers, {factor.unit}" if factor.unit else "numbers"
-    shown = [f"{one:.4g}" if isinstance(one, float) else str(one)[:40] for one in factor.levels[:_LEVELS]]
+    shown = [f"{level:.4g}" if isinstance(level, float) else str(level)[:40] for level in factor.levels[:_LEVELS]]
     more = ", …" if len(factor) > _LEVELS else ""
     return factor.name, kind, f"{len(factor):,}", f"{', '.join(shown)}{more}{f' {factor.unit}' if factor.unit else ''}"

@@ -35,25 +35,25 @@ def build_once(
 
     `find` returns None where there is no usable file. `leaves` are files that only an interrupted build leaves.
     """
-    found = find(path)
-    if found is not None and not any(map(os.path.exists, (lock_file(path), *leaves))):
-        return found
+    content = find(path)
+    if content is not None and not any(map(os.path.exists, (lock_file(path), *leaves))):
+        return content
     try:
         with locked(path):
-            found = find(path)  # another process may have been faster
+            content = find(path)  # another process may have been faster
             clear(path)
-            if found is None:
+            if content is None:
                 build(path)
-                found = find(path)
+                content = find(path)
             with disk_errors(path):
                 for left in leaves:
                     left.unlink(missing_ok=True)
     except DataError:
-        if found is None:
+        if content is None:
             raise
-    if found is None:
+    if content is None:
         raise DataError(f"{path} cannot be read although it was written just now; check the disk")
-    return found
+    return content
 
 
 def build_cached(
@@ -64,8 +64,8 @@ def build_cached(
     failed: list[DataError] = []
 
     def find_or_made(path: Path) -> Found | None:
-        found = find(path)
-        return made[0] if found is None and made else found
+        content = find(path)
+        return made[0] if content is None and made else content
 
     def build(path: Path) -> None:
         try:
@@ -99,14 +99,14 @@ class Journal:
             lines = self.path.read_bytes().decode().split("\n")[:-1]
         except (FileNotFoundError, UnicodeDecodeError):
             return {}
-        found: dict[int, int] = {}
+        checksums: dict[int, int] = {}
         for line in lines[1:] if lines and lines[0] == self._head else ():
             try:
                 entry = json.loads(line)
-                found |= {int(entry["block"]): int(entry["crc32"])}
+                checksums |= {int(entry["block"]): int(entry["crc32"])}
             except (ValueError, TypeError, LookupError):
                 break
-        return found
+        return checksums
 
     def start(self, done: Mapping[int, int]) -> None:
         """Write the journal with the blocks that are kept."""
@@ -125,10 +125,10 @@ class Journal:
 
 def checksum(file: int, offset: int, size: int) -> int:
     """CRC-32 of bytes of an open file."""
-    found = 0
+    crc = 0
     for start in range(offset, offset + size, _PIECE):
-        found = zlib.crc32(os.pread(file, min(_PIECE, offset + size - start), start), found)
-    return found
+        crc = zlib.crc32(os.pread(file, min(_PIECE, offset + size - start), start), crc)
+    return crc
 
 
 def write_all(file: int, content: memoryview, offset: int) -> None:

@@ -162,7 +162,7 @@ def need_writable(path: Path) -> None:
 def existing_folder(folder: Path) -> Path:
     """Find the nearest folder above that exists, or the folder itself."""
     folder = folder.absolute()
-    return next(place for place in (folder, *folder.parents) if os.path.exists(place))
+    return next(path for path in (folder, *folder.parents) if os.path.exists(path))
 
 
 def need_space(folder: Path | str, size: int, what: str) -> None:

@@ -41,9 +41,9 @@ class MappedFile(mmap.mmap):
     def open(cls, path: Path) -> "MappedFile":
         """Map a file that is not empty."""
         with path.open("rb") as file:
-            found = cls(file.fileno(), 0, access=mmap.ACCESS_READ)
-        found.filename = path
-        return found
+            mapped = cls(file.fileno(), 0, access=mmap.ACCESS_READ)
+        mapped.filename = path
+        return mapped
 
 
 def check_mapped(array: npt.NDArray[np.generic]) -> None:
@@ -67,11 +67,11 @@ def check_mapped(array: npt.NDArray[np.generic]) -> None:
         return
     # a map begins at a page, somewhat before its array
     expected = offset - offset % mmap.ALLOCATIONGRANULARITY + len(base)
-    found = base.size()
-    if found < expected:
+    size = base.size()
+    if size < expected:
         label = name or getattr(base, "filename", "a mapped file")
         raise DataError(
-            f"{label} was cut off while it was read: it has {found:,} bytes, and {expected:,} were there "
+            f"{label} was cut off while it was read: it has {size:,} bytes, and {expected:,} were there "
             "before; put the whole file back, and open it again"
         )
 

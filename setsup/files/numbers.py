@@ -24,9 +24,9 @@ def numbers(text: bytes, label: str) -> npt.NDArray[np.float64]:
         refuse(label, "holds other signs than numbers where numbers were expected")
     try:
         # numpy stops at a word that it cannot read, with a warning at most: then the last number does not come out
-        found = np.fromstring(text + _LAST_WORD, np.float64, sep=" ")
+        values = np.fromstring(text + _LAST_WORD, np.float64, sep=" ")
     except (ValueError, DeprecationWarning):
-        found = np.empty(0)
-    if not len(found) or found[-1] != float(_LAST_WORD):
+        values = np.empty(0)
+    if not len(values) or values[-1] != float(_LAST_WORD):
         refuse(label, "has a word that is not a number where one was expected")
-    return found[:-1]
+    return values[:-1]

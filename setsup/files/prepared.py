@@ -54,15 +54,15 @@ class SourceIdentity:
 
 def _stated(files: Sequence[Path]) -> tuple[int, int]:
     """Size of all together, and a time of change."""
-    found = []
+    states = []
     for path in files:
         with read_errors(path):
             about = path.stat()
-        found.append((about.st_size, about.st_mtime_ns))
-    if len(found) == 1:
-        return found[0]
+        states.append((about.st_size, about.st_mtime_ns))
+    if len(states) == 1:
+        return states[0]
     # not the sum: two files that take each other's names are other rows
-    return sum(size for size, _ in found), int.from_bytes(sha256(repr(found).encode()).digest()[:7], "big")
+    return sum(size for size, _ in states), int.from_bytes(sha256(repr(states).encode()).digest()[:7], "big")
 
 
 def _content(files: Sequence[Path]) -> str:
@@ -111,19 +111,19 @@ class PreparedArray:
 
     def find(self) -> Path | None:
         """Find a whole prepared array that belongs to the source as it is now."""
-        return next((place for place in self.places() if self._whole(place) and self._current(place)), None)
+        return next((path for path in self.places() if self._whole(path) and self._current(path)), None)
 
     def outdated(self) -> Path | None:
         """Find a prepared array that cannot be used, since its source has changed since or it is not whole."""
-        return None if self.find() else next((place for place in self.places() if os.path.isfile(place)), None)
+        return None if self.find() else next((path for path in self.places() if os.path.isfile(path)), None)
 
     def open(self) -> Array | None:
         """Map the prepared array into memory.
 
         Returns array of ``shape`` and ``dtype``, read-only, or None where there is none that belongs to the source.
         """
-        found = self.find()
-        return None if found is None else self.map(found)
+        path = self.find()
+        return None if path is None else self.map(path)
 
     def map(self, path: Path, start: int = 0, stop: int | None = None) -> Array:
         """Map rows ``start`` to ``stop − 1`` (all by default) of a file of this layout, read-only and unchecked."""
@@ -149,22 +149,22 @@ class PreparedArray:
             described["source"]["mtime_ns"] = source.mtime_ns
             path.write_text(_json(described), encoding="utf-8")
 
-    def _whole(self, place: Path) -> bool:
+    def _whole(self, path: Path) -> bool:
         """Whether a file has the very header and size; a header is compared, never parsed."""
         try:
-            with place.open("rb") as file:
-                return place.stat().st_size == self.size and file.read(HEADER) == npy_header(self.shape, self.dtype)
+            with path.open("rb") as file:
+                return path.stat().st_size == self.size and file.read(HEADER) == npy_header(self.shape, self.dtype)
         except OSError:
             return False
 
-    def _current(self, place: Path) -> bool:
+    def _current(self, path: Path) -> bool:
         """Whether the array was made of the source as it is now."""
         try:
-            found = json.loads(beside(place).read_bytes())
+            about = json.loads(beside(path).read_bytes())
             # in the text also where an earlier version wrote it
-            time = found["source"].get("mtime_ns", beside(place).stat().st_mtime_ns)
-            source = SourceIdentity(found["source"]["size"], time, found["source"]["sha256"])
-            same = (found["version"], found["shape"], found["dtype"]) == (VERSION, list(self.shape), self.dtype)
+            time = about["source"].get("mtime_ns", beside(path).stat().st_mtime_ns)
+            source = SourceIdentity(about["source"]["size"], time, about["source"]["sha256"])
+            same = (about["version"], about["shape"], about["dtype"]) == (VERSION, list(self.shape), self.dtype)
         except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return False
         if not same:
@@ -193,9 +193,9 @@ def prepared_place(near: Path, cached: Path) -> Path:
     return near if os.access(near.parent, os.W_OK) else cached
 
 
-def beside(place: Path) -> Path:
+def beside(path: Path) -> Path:
     """Name of the description of a prepared array."""
-    return place.with_name(place.name + ".json")
+    return path.with_name(path.name + ".json")
 
 
 def _json(described: dict[str, Any]) -> str:

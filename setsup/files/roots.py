@@ -55,12 +55,12 @@ def data_places(name: str, root: Path | str | None = None) -> list[Path]:
 
 def _of_tools(around: Sequence[Path], folders: Sequence[str]) -> list[Path]:
     """Folders of other tools that are there: below each of some places, or below one that is their first folder."""
-    found = []
-    for place in around:
-        for folder in folders:
-            first, _, rest = folder.partition("/")
-            found += [place / folder, *([place / rest] if rest and place.name == first else [])]
-    return [place for place in found if os.path.isdir(place)]
+    paths = []
+    for folder in around:
+        for name in folders:
+            first, _, rest = name.partition("/")
+            paths += [folder / name, *([folder / rest] if rest and folder.name == first else [])]
+    return [folder for folder in paths if os.path.isdir(folder)]
 
 
 def find_root(name: str, root: Path | str | None, wanted: Sequence[Sequence[str] | str]) -> Path:
@@ -81,21 +81,21 @@ def find_root(name: str, root: Path | str | None, wanted: Sequence[Sequence[str]
         No folder has them all; the message lists the folders, what is missing, and the command that fetches it.
 
     """
-    places = data_places(name, root)
-    missing = {place: [names for names in wanted if not _holds(place, names)] for place in places}
-    for place in places:
-        if not missing[place]:
-            return place
+    folders = data_places(name, root)
+    missing = {folder: [names for names in wanted if not _holds(folder, names)] for folder in folders}
+    for folder in folders:
+        if not missing[folder]:
+            return folder
     # what is missing is told for the place that comes nearest
-    nearest = min(places, key=lambda place: len(missing[place]))
+    nearest = min(folders, key=lambda folder: len(missing[folder]))
     files = some([names if isinstance(names, str) else names[0] for names in missing[nearest]])
     raise DataError(
-        f"{name}: {files} not found; looked in {', '.join(map(place_seen, places))}; "
+        f"{name}: {files} not found; looked in {', '.join(map(place_seen, folders))}; "
         f"run `setsup fetch {name}{root_option(root)}`, or name the folder that holds the files (--root or root=)"
     )
 
 
-def place_seen(place: Path) -> str:
+def place_seen(folder: Path) -> str:
     """Write a folder for a message, with the reason why it cannot be read.
 
     Examples
@@ -104,9 +104,9 @@ def place_seen(place: Path) -> str:
     'nowhere (no such folder)'
 
     """
-    name = short(str(place), PATH_LETTERS)
+    name = short(str(folder), PATH_LETTERS)
     try:
-        os.stat(f"{place}{os.sep}.")  # asks for the right to enter, which a look at the folder itself does not
+        os.stat(f"{folder}{os.sep}.")  # asks for the right to enter, which a look at the folder itself does not
     except PermissionError:
         return f"{name} (may not be entered)"
     except NotADirectoryError:
@@ -136,6 +136,6 @@ def some(names: Sequence[str], between: str = ", ") -> str:
     return between.join(names[:_NAMED]) + more
 
 
-def _holds(place: Path, names: Sequence[str] | str) -> bool:
+def _holds(folder: Path, names: Sequence[str] | str) -> bool:
     # os.path, since Path.exists raises where a folder may not be entered
-    return any(os.path.exists(place / name) for name in ([names] if isinstance(names, str) else names))
+    return any(os.path.exists(folder / name) for name in ([names] if isinstance(names, str) else names))

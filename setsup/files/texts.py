@@ -45,9 +45,9 @@ def comma_separated(content: bytes) -> bytes:
         rows = list(csv.reader(text, delimiter=others[0]))
     except (UnicodeDecodeError, csv.Error):  # whoever reads it says what is wrong
         return content
-    found = io.StringIO(newline="")
-    csv.writer(found, lineterminator="\n").writerows(rows)
-    return found.getvalue().encode()
+    table = io.StringIO(newline="")
+    csv.writer(table, lineterminator="\n").writerows(rows)
+    return table.getvalue().encode()
 
 
 def find_beside(members: "MemberIndex", folders: Iterable[Path], names: Sequence[str]) -> Place | None:

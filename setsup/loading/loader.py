@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from setsup.checks import check_arguments, check_integer, explains_foreign, is_integer
-from setsup.datasets.dataset import Dataset, fetch_request
+from setsup.datasets.dataset import Dataset, fetch_request, is_cpu_bound
 from setsup.errors import SamplerError, SetsupError, abbreviate
 from setsup.loading.batch import Batch, Transform, check_names
 from setsup.loading.postprocess import Finish
@@ -184,7 +184,7 @@ class Loader:
             if workers == 0:
                 return inline(jobs, make)
             plain = finish.transform is None and not on_device
-            helps = plain and maker.copies and not _computes(self.dataset)
+            helps = plain and maker.copies and not is_cpu_bound(self.dataset)
             return prefetch(jobs, make, self._prefetch, consumer_helps=helps)
         pool = WorkerPool(maker, None if on_device else finish, int(workers), allocate)
         here = finish if on_device else _identity
@@ -236,16 +236,12 @@ loader = Loader
 
 def _check_workers(workers: int | str, dataset: Dataset) -> int | str:
     if workers == "auto":
-        return _processes() if _computes(dataset) else "thread"
+        return _processes() if is_cpu_bound(dataset) else "thread"
     if workers == "thread":
         return workers
     if not isinstance(workers, str) and is_integer(workers) and workers >= 0:  # or numpy's integers
         return int(workers)
     raise SetsupError(f"workers must be 'auto', 'thread' or an integer from 0 on, not {abbreviate(workers)}")
-
-
-def _computes(dataset: Dataset) -> bool:
-    return bool(getattr(dataset, "cpu_bound", False))
 
 
 def _identity(batch: Batch) -> Batch:

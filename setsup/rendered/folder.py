@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from setsup.datasets.base import Array, BaseDataset, Rows
-from setsup.datasets.dataset import gather, of_row
+from setsup.datasets.copying import gather
+from setsup.datasets.dataset import of_row
 from setsup.errors import DamagedFile, DataError, SetsupError
 from setsup.factors.table import FactorTable
 from setsup.files import need_readable

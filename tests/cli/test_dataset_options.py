@@ -18,18 +18,10 @@ import setsup as library
 from setsup.errors import DataError
 from setsup.opening import options_of, path_options
 from setsup_cli.parsing.values import describe_options, read_options, write_options
+from tests.cli.refusals import refused
 from tests.true_files import imagenet_100
 
 Run = Callable[..., Any]
-
-
-def refused(found: Any, *words: str) -> None:
-    """One sentence on standard error, nothing on standard output."""
-    assert (found.code, found.out) == (2, "")
-    assert found.err.startswith(("setsup: ", '{"error": "'))
-    assert found.err.count("\n") == 1
-    for word in words:
-        assert word in found.err
 
 
 @pytest.fixture(scope="module")

@@ -90,3 +90,22 @@ def test_the_doctor_lists_every_library_and_what_needs_it(setsup: Run, monkeypat
         assert f"extra {one.extras[0]}" in detail if one.extras else f"pip install {one.package}" in detail
     assert checks["umap-learn"]["state"] == "absent"
     assert checks["torch"]["state"] == "ok"
+
+
+def test_the_end_says_what_to_install_for_what(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = {"kornia", "trimesh", "embreex", "wandb"}
+    for module in ("setsup_cli.commands.doctor", "setsup.optional"):
+        monkeypatch.setattr(f"{module}.installed", lambda name: name not in absent)
+    end = setsup("doctor").out.rpartition("to add")[2].splitlines()[2:]
+    assert [line.rpartition("  ")[2].strip() for line in end] == [
+        "pip install '.[torch]' in setsup's folder",
+        "pip install '.[meshes]' in setsup's folder",
+        "pip install '.[render]' in setsup's folder",
+        "pip install wandb",
+    ]
+    assert end[0].startswith("transforms ")
+
+
+def test_nothing_to_add(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("setsup_cli.commands.doctor.installed", lambda name: True)
+    assert "to add" not in setsup("doctor").out

@@ -18,6 +18,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.factors import FactorTable  # noqa: E402
 from setsup.files.atomic import beside  # noqa: E402
+from tests.cli.refusals import refused  # noqa: E402
 
 Run = Callable[..., Any]
 
@@ -178,9 +179,7 @@ def test_each_file_can_be_written_before_the_work(
 ) -> None:
     Path("here", file).mkdir(parents=True)
     monkeypatch.setattr("setsup.experiments.embedding.embed_all", None)
-    found = setsup("embed", trained, "--out", "here", *MEAN)
-    assert (found.code, found.out) == (2, "")
-    assert f"cannot write here/{file}: a folder is in its place" in found.err
+    refused(setsup("embed", trained, "--out", "here", *MEAN), f"cannot write here/{file}: a folder is in its place")
 
 
 def test_options_without_a_data_set_are_refused_before_the_run_is_loaded(setsup: Run, trained: Path) -> None:
@@ -258,10 +257,7 @@ def test_what_a_killed_embedding_left_goes_away(setsup: Run, trained: Path) -> N
 )
 def test_what_is_refused(setsup: Run, trained: Path, words: list[str], sentence: str) -> None:
     found = setsup("embed", *words)
-    assert (found.code, found.out) == (2, "")
-    assert found.err.startswith("setsup: ")
-    assert found.err.count("\n") == 1
-    assert sentence in found.err
+    refused(found, sentence)
     assert not list(trained.glob("embeddings-*"))
 
 
@@ -333,8 +329,7 @@ def test_what_is_stopped_leaves_no_file_and_what_is_large_is_said_before(
 @pytest.mark.long("trainings")
 def test_an_export_makes_no_folder(setsup: Run, trained: Path) -> None:
     found = setsup("export", trained, "nowhere/weights.pt", *MEAN)
-    assert (found.code, found.out) == (2, "")
-    assert "there is no folder nowhere; make it, or name another FILE" in found.err
+    refused(found, "there is no folder nowhere; make it, or name another FILE")
     assert not Path("nowhere").exists()
 
 

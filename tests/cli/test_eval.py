@@ -15,6 +15,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.experiments.runs import run as library_run
+from tests.cli.refusals import refused
 
 Run = Callable[..., Any]
 
@@ -205,10 +206,7 @@ def test_unfinished_runs_and_substitutes_are_labelled(
 )
 def test_what_is_refused(setsup: Run, trained: Path, words: list[str], sentence: str) -> None:
     found = setsup("eval", *words)
-    assert (found.code, found.out) == (2, "")
-    assert found.err.startswith(("setsup: ", '{"error": "'))
-    assert found.err.count("\n") == 1
-    assert sentence in found.err
+    refused(found, sentence)
 
 
 @pytest.mark.usefixtures("watched")
@@ -218,8 +216,7 @@ def test_a_preset_without_evaluations(setsup: Run, digits: Path) -> None:
     run = "runs/own/unmeasured/seed-0"
     assert found.err.splitlines()[-1] == f"next: setsup embed {run}"
     found = setsup("eval", run, "--preset", preset)
-    assert (found.code, found.out) == (2, "")
-    assert f"own/unmeasured has no evaluations; `setsup embed {run}` computes its embeddings" in found.err
+    refused(found, f"own/unmeasured has no evaluations; `setsup embed {run}` computes its embeddings")
 
 
 def test_an_evaluation_without_settings(setsup: Run, digits: Path) -> None:

@@ -13,6 +13,7 @@ import webdataset
 from PIL import Image
 
 import setsup.shards as shards
+from tests.cli.refusals import refused
 
 Run = Callable[..., Any]
 
@@ -28,14 +29,6 @@ def photos(tmp_path: Path) -> Path:
             told = {"subject": ["Ada", "Mei", "Łucja"][row % 3], "angle": row / 3, "boxes": [[row]]}
             sink.write({"__key__": f"{row:04}", "png": Image.fromarray(pixels), "json": told, "txt": "a photo"})
     return folder
-
-
-def refused(found: Any, *words: str) -> None:
-    assert (found.code, found.out) == (2, "")
-    assert found.err.startswith(("setsup: ", '{"error": "'))
-    assert found.err.count("\n") == 1
-    for word in words:
-        assert word in found.err
 
 
 @pytest.mark.usefixtures("watched")

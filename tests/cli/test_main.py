@@ -15,6 +15,7 @@ from setsup_cli.commands import eval as evaluate
 from setsup_cli.dispatch import subcommands
 from setsup_cli.main import main
 from setsup_cli.parsing.parser import Subcommand, parse, parse_known
+from tests.cli.refusals import refused
 
 Run = Callable[..., Any]
 
@@ -92,7 +93,7 @@ def test_quiet_silences_what_is_logged_below_warnings(
 
 
 def test_help_lists_every_subcommand(setsup: Run) -> None:
-    for words in (["--help"], ["-h"], ["help"], []):
+    for words in (["--help"], ["-h"], ["help"]):
         found = setsup(*words)
         assert found.code == 0
         assert all(f"  {subcommand} " in found.out for subcommand in subcommands())
@@ -119,9 +120,7 @@ def test_an_unknown_subcommand_has_near_matches(setsup: Run) -> None:
 
 
 def test_an_option_before_the_subcommand(setsup: Run) -> None:
-    found = setsup("--json", "datasets")
-    assert found.code == 2
-    assert "`setsup datasets --json`" in found.err
+    refused(setsup("--json", "datasets"), "`setsup datasets --json`")
 
 
 @pytest.mark.parametrize(
@@ -155,11 +154,7 @@ def test_an_option_before_the_subcommand(setsup: Run) -> None:
     ],
 )
 def test_a_usage_error_is_one_sentence(setsup: Run, words: list[str], sentence: str) -> None:
-    found = setsup(*words)
-    assert (found.code, found.out) == (2, "")
-    assert found.err.startswith("setsup: ")
-    assert found.err.count("\n") == 1
-    assert sentence in found.err
+    refused(setsup(*words), sentence)
 
 
 def test_words_become_options() -> None:
@@ -222,10 +217,31 @@ def test_completion_is_shown_and_installed_on_request(shell: str, tmp_path: Path
         assert done.returncode == 0, done.stderr
 
 
-def test_names_are_completed(setsup: Run) -> None:
-    found = setsup("__complete", "fetch", "mn")
-    assert found.code == 0
-    assert "mnist" in found.out.split()
+@pytest.mark.parametrize(
+    ("subcommand", "name"),
+    [
+        ("fetch", "mnist"),
+        ("explore", "mnist"),
+        ("train", "dcodr/cars3d"),
+        ("report", "factors"),
+    ],
+)
+def test_names_are_completed(setsup: Run, subcommand: str, name: str) -> None:
+    completed = setsup("__complete", subcommand, name[:2])
+    assert completed.code == 0
+    names = [line.split("\t")[0] for line in completed.out.splitlines()]
+    assert name in names
+    assert max(map(len, completed.out.splitlines())) < 200, "a line has a name and what it shows"
+
+
+def test_without_arguments_three_commands_to_try(setsup: Run) -> None:
+    screen = setsup()
+    assert screen.code == 0
+    commands = [line.strip() for line in screen.out.splitlines() if line.startswith("  setsup ")]
+    assert len(commands) == 3
+    for command in commands:
+        assert setsup(*command.split()[1:2], "--help").code == 0
+    assert "setsup --help" in screen.out
 
 
 def test_ctrl_c_during_imports_is_no_traceback() -> None:

@@ -13,6 +13,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import find_preset, open_run, registry, train  # noqa: E402
+from tests.cli.refusals import refused  # noqa: E402
 
 Run = Callable[..., Any]
 
@@ -139,9 +140,11 @@ class TestNamesOfPapers:
     @pytest.mark.parametrize("more", [[], ["--dry-run"], ["--print-config"], ["--smoke"]])
     def test_training_is_refused(self, setsup: Run, taken: Path, more: list[str]) -> None:
         found = setsup("train", f"{taken}:abc/fig3a", *more)
-        assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
-        assert f"{taken} has a preset 'abc/fig3a', as an installed one is named" in found.err
-        assert "rename it, for example 'mine/fig3a'" in found.err
+        refused(
+            found,
+            f"{taken} has a preset 'abc/fig3a', as an installed one is named",
+            "rename it, for example 'mine/fig3a'",
+        )
         assert not Path("runs").exists()
 
     def test_so_it_is_in_python(self, taken: Path, tmp_path: Path) -> None:

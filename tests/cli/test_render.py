@@ -25,6 +25,7 @@ pytest.importorskip("embreex")
 from setsup.scenes.recipes import ObjectView, Shapes3D
 from setsup_cli.commands.render import _what
 from setsup_renderers.embree import EmbreeRenderer
+from tests.cli.refusals import refused
 
 Run = Callable[..., Any]
 # 480 images
@@ -36,15 +37,6 @@ FEWER = [*FEW[:-1], f"{FEW[-1]} and scale == 1.25"]
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def refused(found: Any, *words: str) -> None:
-    """One sentence on standard error, nothing on standard output."""
-    assert (found.code, found.out) == (2, "")
-    assert found.err.startswith(("setsup: ", '{"error": "'))
-    assert "Traceback" not in found.err
-    for word in words:
-        assert word in found.err
 
 
 @pytest.fixture

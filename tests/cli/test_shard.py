@@ -21,6 +21,7 @@ from setsup.experiments.data import Data
 from setsup.opening import find_kind
 from setsup.shards.opening import open_shards
 from setsup_cli.commands.shard import _there
+from tests.cli.refusals import refused
 from tests.stores import Bucket
 from tests.true_files import mnist
 
@@ -29,15 +30,6 @@ Run = Callable[..., Any]
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def refused(found: Any, *words: str) -> None:
-    """One sentence on standard error, nothing on standard output."""
-    assert (found.code, found.out) == (2, "")
-    assert found.err.startswith(("setsup: ", '{"error": "'))
-    assert "Traceback" not in found.err
-    for word in words:
-        assert word in found.err
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from setsup.files import manifest_names
+from tests.cli.refusals import refused
 
 Run = Callable[..., Any]
 
@@ -99,9 +100,7 @@ class TestInfo:
 
     def test_unknown_names(self, setsup: Run) -> None:
         found = setsup("info", "shapes3d-procedual")
-        assert (found.code, found.out) == (2, "")
-        assert "'shapes3d-procedural'" in found.err
-        assert "`setsup datasets`" in found.err
+        refused(found, "'shapes3d-procedural'", "`setsup datasets`")
 
     def test_a_root_without_the_files(self, setsup: Run, tmp_path: Path) -> None:
         found = setsup("info", "mnist", "--root", tmp_path)
@@ -154,9 +153,7 @@ class TestFetchAndPrepare:
         assert setsup("prepare", "mnist", "--json").json == {"name": "mnist", "arrays": []}
 
     def test_preparing_absent_files(self, setsup: Run, tmp_path: Path) -> None:
-        found = setsup("prepare", "shapes3d", "--root", tmp_path)
-        assert found.code == 2
-        assert "3dshapes.h5" in found.err
+        refused(setsup("prepare", "shapes3d", "--root", tmp_path), "3dshapes.h5")
 
 
 class TestCache:

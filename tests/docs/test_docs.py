@@ -24,7 +24,8 @@ from setsup_cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md"))
+# test_first_hour.py runs the page that begins with an empty folder
+PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if path.name != "first-hour.md")
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 OWN = ROOT / "examples" / "a_method_of_your_own.py"
 TRIPLETS = ROOT / "tests" / "experiments" / "sketches" / "orbit_triplets.py"

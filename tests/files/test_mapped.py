@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from setsup import DomainSampler, load
-from setsup.datasets.dataset import gather
+from setsup.datasets.copying import gather
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import written

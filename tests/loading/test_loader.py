@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 
 import setsup
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
-from setsup.errors import DataError, RowError, SamplerError, SetsupError
+from setsup.datasets.copying import gather
+from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.errors import DataError, RowError, SamplerError, SetsupError, UsageError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.loading import Loader
 
@@ -119,6 +120,27 @@ def test_processes_are_started_for_a_dataset_that_computes_and_no_more_than_ther
         epoch = setsup.EpochSampler(FACTORS, size=size, epochs=1, shuffle=False)
         list(Loader(dataset, epoch, workers=workers, to="numpy"))
         assert started == ([] if expected is None else [expected])
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda dataset: setsup.loader(dataset, setsup.EpochSampler(FACTORS, size=10), to="numpy"),
+        lambda dataset: dataset.select([0, 1]),
+        lambda dataset: setsup.datasets.concat(dataset, Pictures()),
+    ],
+    ids=["loader", "select", "concat"],
+)
+def test_a_dataset_with_the_former_name_of_cpu_bound_is_told_the_present_one(use: Any) -> None:
+    class Rendered(Pictures):
+        computes = True
+
+    with pytest.raises(UsageError, match=r"^pictures has the attribute computes = True, which is now cpu_bound"):
+        use(Rendered())
+    Rendered.cpu_bound = True  # type: ignore[attr-defined]
+    use(Rendered())  # where it has both, the other may mean anything
+    Rendered.cpu_bound, Rendered.computes = False, lambda self: None  # type: ignore[attr-defined,assignment]
+    use(Rendered())
 
 
 @pytest.mark.long("worker processes")

@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 
 import setsup
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
+from setsup.datasets.copying import gather
+from setsup.datasets.dataset import Dataset, Modality, fetch_request
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.loading.postprocess import Finish

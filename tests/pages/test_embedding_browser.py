@@ -179,6 +179,27 @@ def test_points_are_drawn_where_they_belong_in_their_colors(opened: Any, transpo
     assert all(pixel(page, point, round(0.65 * size * ratio))[3] == 0 for point in alone[:1])
 
 
+def test_points_have_their_colors_once_the_legend_is_there(started: Any, addresses: dict[str, str]) -> None:
+    """Also before the next frame: effects that follow it come late where the machine is busy."""
+    page = started.new_page()
+    page.add_init_script(SCRIPTS["Canvas 2D"])
+    page.add_init_script(
+        """window.seen = null;
+        new MutationObserver(() => {
+            if (window.seen || !document.querySelector('.legend')) return;
+            const canvas = document.querySelector('.points canvas');
+            if (canvas.scatter) canvas.scatter.draw();
+            const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+            window.seen = [...new Set([...new Uint32Array(pixels.buffer)])].length - 1;
+        }).observe(document, {childList: true, subtree: true});"""
+    )
+    page.goto(addresses["file"])
+    page.get_by_role("tab", name="Embeddings").click()
+    page.wait_for_function("window.seen !== null")
+    assert page.evaluate("window.seen") > 1  # colors beside the ground: one, where all points were drawn alike
+    page.close()
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_hover_shows_the_row_and_a_click_its_neighbours(opened: Any, transport: str, folder: Path) -> None:
     page, order = opened(transport), rows_in_order(folder)

@@ -25,7 +25,7 @@ def test_memory_that_is_not_there_is_refused_before_it_is_asked_for(draw, reduce
 
 
 def test_a_batch_beyond_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr("setsup.checks._memory", lambda: 1 << 28)
+    monkeypatch.setattr("setsup.checks.memory._memory", lambda: 1 << 28)
     with pytest.raises(
         SamplerError, match=r"needs 11,811,160,064 bytes of memory, and 268,435,456 are there; reduce size"
     ):

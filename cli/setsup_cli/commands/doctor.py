@@ -12,8 +12,8 @@ from importlib.metadata import PackageNotFoundError, requires, version
 
 from setsup.errors import DataError
 from setsup.files import cache_folder, existing_folder, manifest_folder, readable_size
-from setsup.optional import LIBRARIES, installed
-from setsup_cli.output import show_json, show_table
+from setsup.optional import LIBRARIES, command, installed
+from setsup_cli.output import say, show_json, show_table
 from setsup_cli.parsing.arguments import Common
 from setsup_cli.suggestions import advise_command
 
@@ -45,6 +45,9 @@ def run(options: Options) -> int:
         show_json([asdict(check) for check in checks])
     else:
         show_table(["what", "state", ""], [[check.name, check.state, check.detail] for check in checks])
+        if absent := _absent_uses():
+            say()
+            show_table(["to add", "run"], absent)
         advise_command(options, ["setsup", "sample", "--inactive", "wall_hue"])
     return 2 if any(check.state == "missing" for check in checks) else 0
 
@@ -80,6 +83,15 @@ def _optional() -> list[Check]:
         extra = f"extra {library.extras[0]}" if library.extras else f"pip install {library.package}"
         found.append(Check(library.package, "ok" if here else "absent", f"{detail}; for {library.use} ({extra})"))
     return found
+
+
+def _absent_uses() -> list[list[str]]:
+    """What optional libraries that are not installed are for, and the command that installs them; a row per extra."""
+    uses: dict[str, list[str]] = {}
+    for module, library in LIBRARIES.items():
+        if not installed(module):
+            uses.setdefault(command([module]), []).append(library.use)
+    return [["; ".join(dict.fromkeys(texts)), install] for install, texts in uses.items()]
 
 
 def _display() -> Check:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from setsup.errors import DataError, SetsupError, require_modules
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import DEFAULT, Common, DatasetOptions, Root, Source, Split, flag
+from setsup_cli.parsing.arguments import DEFAULT, Common, DatasetOptions, Root, Source, Split, flag, names_and_paths
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.source import open_arguments, open_source
 from setsup_cli.runs import opened
@@ -41,6 +41,7 @@ class Options(Common):
             "What `setsup sample` draws from: names of `setsup datasets`, files, folders; runs of `setsup train`; or "
             "folders of `setsup embed`.",
             DEFAULT,
+            completer=names_and_paths,
         ),
     ] = field(default=None, kw_only=False)
     root: Root = None

@@ -43,12 +43,21 @@ _LISTED = "Reports by papers and groups, with their number; `setsup report abc` 
 _PAGES = (".html", ".htm")
 
 
+def _reports(context: object) -> dict[str, str]:
+    """Names for the shell, with what each shows."""
+    from setsup.experiments.report.registry import reports
+
+    shown = {name: module.SHOWS for name, module in _ENCODERS.items()}
+    return shown | {name: report.shows for name, report in reports().items()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Common):
     """Options of the subcommand."""
 
     report: Annotated[
-        str | None, option("[REPORT]", "A report that `setsup report` lists, or a preset of `setsup train`.")
+        str | None,
+        option("[REPORT]", "A report that `setsup report` lists, or a preset of `setsup train`.", completer=_reports),
     ] = field(default=None, kw_only=False)
     runs: Annotated[
         tuple[Path, ...] | None, option("[RUNS ...]", "Folders of runs, searched recursively.", "./runs")

@@ -275,6 +275,10 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     show_table(heads, rows, right=[head for head in heads if head in ("step", unit, "rows")])
     if steps * sets > len(rows):
         say(f"… and {steps * sets - len(rows):,} more in {paths['jsonl']}")
+    if arguments.get("values") == "independent" and unit == "set" and sets > 1:
+        fixed_first = [fixed for step, _, _, fixed, _ in rows if step == "0"]
+        if len(fixed_first) == sets and len(set(fixed_first)) == 1 and "=" in fixed_first[0]:
+            say("all sets of step 0 have the same values by chance; --values different draws different ones")
     say()
     for line in str(drawn.sampler.report()).splitlines():
         say_prose(line)

@@ -1,6 +1,6 @@
 """``setsup train``: trains a preset, with any of its settings changed, and resumes its runs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
@@ -35,10 +35,11 @@ _LISTED = "Presets by papers and groups, with their number; `setsup train cmc` l
 _OUTPUT = ("--json", "--quiet", "-q", "--verbose", "-v")
 
 
-def _presets(context: object) -> Iterable[str]:
+def _presets(context: object) -> dict[str, str]:
+    """Names for the shell, with what each shows."""
     from setsup.experiments import presets
 
-    return presets()
+    return {name: preset.shows for name, preset in presets().items()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,7 @@ __all__ = [
     "Source",
     "Split",
     "flag",
+    "names_and_paths",
     "option",
 ]
 
@@ -61,7 +62,7 @@ def _names(context: object) -> Iterable[str]:
     return manifest_names()
 
 
-def _names_and_paths(context: Any) -> Iterable[str]:
+def names_and_paths(context: Any) -> Iterable[str]:
     """Names of datasets, and files and folders that begin with the word."""
     from glob import escape, glob
 
@@ -78,7 +79,7 @@ MaybeDataset = Annotated[
         "A name of `setsup datasets`; a CSV, Parquet or JSON lines file; a folder, zip or tar of images; a folder of "
         "`setsup render` or of a Hugging Face dataset; or a folder or address of shards.",
         DEFAULT,
-        completer=_names_and_paths,
+        completer=names_and_paths,
     ),
 ]
 Root = Annotated[Path | None, option("FOLDER", "Folder of the published files, or an archive of it.", group=SOURCE)]

@@ -25,15 +25,15 @@ def clipped(boxes: npt.ArrayLike, sizes: npt.ArrayLike) -> npt.NDArray[np.float6
 
     `boxes` (..., 4) float, pixels; `sizes` (..., 2) float, pixels; returns (..., 4) float64.
     """
-    found = np.array(boxes, dtype=np.float64)
-    size = np.broadcast_to(np.asarray(sizes, dtype=np.float64), (*found.shape[:-1], 2))
-    whole = np.isfinite(found).all(axis=-1)
-    found[..., :2] = np.maximum(found[..., :2], 1)
-    found[..., 2:] = np.minimum(found[..., 2:], size[..., ::-1])
+    cut = np.array(boxes, dtype=np.float64)
+    size = np.broadcast_to(np.asarray(sizes, dtype=np.float64), (*cut.shape[:-1], 2))
+    whole = np.isfinite(cut).all(axis=-1)
+    cut[..., :2] = np.maximum(cut[..., :2], 1)
+    cut[..., 2:] = np.minimum(cut[..., 2:], size[..., ::-1])
     with np.errstate(invalid="ignore"):
-        kept = whole & (found[..., 2:] >= found[..., :2]).all(axis=-1)
-    found[~kept] = np.nan
-    return found
+        kept = whole & (cut[..., 2:] >= cut[..., :2]).all(axis=-1)
+    cut[~kept] = np.nan
+    return cut
 
 
 def edges(boxes: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -41,9 +41,9 @@ def edges(boxes: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
     `boxes` (..., 4) float, pixels; returns (..., 4) float64, pixels from the upper left corner.
     """
-    found = np.array(boxes, dtype=np.float64)
-    found[..., :2] -= 1
-    return found
+    sides = np.array(boxes, dtype=np.float64)
+    sides[..., :2] -= 1
+    return sides
 
 
 def jittered(
@@ -53,15 +53,15 @@ def jittered(
 
     `sides` (n, 4) float, pixels; `rows` (n,) int64; returns (n, 4) float64, pixels; sides may lie outside the image.
     """
-    found = np.array(sides, dtype=np.float64)
-    moves = np.broadcast_to(np.array([-margin, -margin, margin, margin]), found.shape)
+    moved = np.array(sides, dtype=np.float64)
+    moves = np.broadcast_to(np.array([-margin, -margin, margin, margin]), moved.shape)
     if jitter:
         keys = fold(stream_key(seed, stream), rows.astype(np.uint64))
         bits = fold(keys[:, np.newaxis], np.arange(4, dtype=np.uint64))
         moves = moves + jitter * (2 * uniform(bits) - 1)
-    lengths = found[:, 2:] - found[:, :2]
-    found += moves * np.concatenate([lengths, lengths], axis=1)
-    return found
+    lengths = moved[:, 2:] - moved[:, :2]
+    moved += moves * np.concatenate([lengths, lengths], axis=1)
+    return moved
 
 
 def crop(pixels: npt.NDArray[np.uint8], sides: npt.ArrayLike, size: tuple[int, int]) -> npt.NDArray[np.uint8]:

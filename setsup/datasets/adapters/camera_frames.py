@@ -101,8 +101,8 @@ class CameraFrames(ReleaseDataset):
         new = np.unique(rows[seen[rows, 0] == 0])
 
         def look(item: tuple[int, tuple[Source, str]]) -> None:
-            found = header(*item[1])
-            seen[item[0]] = found.height, found.width
+            head = header(*item[1])
+            seen[item[0]] = head.height, head.width
 
         parallel(look, list(zip(new.tolist(), self._images.take(new), strict=True)))
         return seen[rows]
@@ -111,7 +111,7 @@ class CameraFrames(ReleaseDataset):
         """Intrinsics of the images as they are fetched."""
         flat = rows.reshape(-1)
         own = self._own_sizes(flat)
-        found, whole = scale_intrinsics(self._intrinsics[flat], self._sizes[flat], own)
+        scaled, whole = scale_intrinsics(self._intrinsics[flat], self._sizes[flat], own)
         wrong = np.flatnonzero(~whole & np.isfinite(self._intrinsics[flat, 0, 0]))
         if len(wrong):
             row, (height, width), (tall, wide) = flat[wrong[0]], own[wrong[0]], self._sizes[flat[wrong[0]]]
@@ -120,7 +120,7 @@ class CameraFrames(ReleaseDataset):
                 f"its camera is that of {tall} × {wide}: it was cut or stretched, and its intrinsics are not known; "
                 "take the images as published, or resized by one ratio"
             )
-        return fit_intrinsics(found, own, self._size).reshape(*rows.shape, 3, 3)
+        return fit_intrinsics(scaled, own, self._size).reshape(*rows.shape, 3, 3)
 
     def _map(self, name: str, rows: Rows, out: Array | None) -> Array:
         maps = self._maps[name]
@@ -137,14 +137,14 @@ class CameraFrames(ReleaseDataset):
                 f"{self.name}: images of several sizes cannot be fetched together, such as {sizes[0].tolist()} and "
                 f"{sizes[1].tolist()} (height, width); open the dataset with size=(height, width)"
             )
-        found = np.empty((len(rows), *(sizes[0] if len(sizes) else (0, 0))), maps.dtype) if out is None else out
+        filled = np.empty((len(rows), *(sizes[0] if len(sizes) else (0, 0))), maps.dtype) if out is None else out
 
         def take(distinct: Rows) -> list[tuple[Source, str, int]]:
             return [(*item, row) for item, row in zip(maps.images.take(distinct), distinct.tolist(), strict=True)]
 
         def put(item: tuple[Source, str, int], slot: int) -> None:
             height, width = self._own_sizes(np.array([item[2]]))[0].tolist()
-            found[slot] = nearest_fit(maps.read(*item, (height, width)), self._size)
+            filled[slot] = nearest_fit(maps.read(*item, (height, width)), self._size)
 
-        read_distinct(rows, [found], take, put)
-        return found
+        read_distinct(rows, [filled], take, put)
+        return filled

@@ -40,29 +40,29 @@ def around(poses: npt.ArrayLike) -> Array:
 
     """
     cameras = np.asarray(poses, np.float64)
-    found = np.full((len(cameras), 3), np.nan)
+    coordinates = np.full((len(cameras), 3), np.nan)
     known = np.flatnonzero(np.isfinite(cameras).all(axis=(1, 2)))
     if len(known) < _LEAST:
-        return found
-    up, forward, place = -cameras[known, :3, 1], cameras[known, :3, 2], cameras[known, :3, 3]
+        return coordinates
+    up, forward, positions = -cameras[known, :3, 1], cameras[known, :3, 2], cameras[known, :3, 3]
     across = np.eye(3) - forward[:, :, None] * forward[:, None, :]
     total = across.sum(axis=0)
-    spread = place - place.mean(axis=0)
+    spread = positions - positions.mean(axis=0)
     _, lengths, axes = np.linalg.svd(spread, full_matrices=True)
     if lengths[1] <= _FLAT * lengths[0] or np.linalg.eigvalsh(total)[0] <= _FLAT * len(known):
-        return found
-    middle = np.linalg.solve(total, np.einsum("nij,nj->i", across, place))
+        return coordinates
+    middle = np.linalg.solve(total, np.einsum("nij,nj->i", across, positions))
     axis = axes[2] * (1 if (up @ axes[2]).mean() >= 0 else -1)
-    away = place - middle
+    away = positions - middle
     height = away @ axis
     level = away - height[:, None] * axis
     zero = level[0] / max(np.linalg.norm(level[0]), 1e-300)
     turned = np.rad2deg(np.arctan2(level @ np.cross(axis, zero), level @ zero))
     turned[0] = 0  # without its rounding
-    found[known, 0] = np.where(turned < 0, turned + 360, turned)
-    found[known, 1] = np.rad2deg(np.arctan2(height, np.linalg.norm(level, axis=1)))
-    found[known, 2] = np.linalg.norm(away, axis=1)
-    return found
+    coordinates[known, 0] = np.where(turned < 0, turned + 360, turned)
+    coordinates[known, 1] = np.rad2deg(np.arctan2(height, np.linalg.norm(level, axis=1)))
+    coordinates[known, 2] = np.linalg.norm(away, axis=1)
+    return coordinates
 
 
 def pose_factors(poses: Array, sequence: Rows) -> list[tuple[Factor, Array]]:
@@ -90,11 +90,11 @@ def fit_intrinsics(intrinsics: Array, sizes: Rows, size: tuple[int, int] | None)
     if size is None:
         return intrinsics
     scale = (np.array(size) / sizes).max(axis=1)
-    found = intrinsics.astype(np.float64)
+    fitted = intrinsics.astype(np.float64)
     cut = (sizes[:, ::-1] * scale[:, None] - size[::-1]) / 2
-    found[:, :2] *= scale[:, None, None]
-    found[:, :2, 2] += scale[:, None] / 2 - 0.5 - cut
-    return found.astype(intrinsics.dtype)
+    fitted[:, :2] *= scale[:, None, None]
+    fitted[:, :2, 2] += scale[:, None] / 2 - 0.5 - cut
+    return fitted.astype(intrinsics.dtype)
 
 
 def scale_intrinsics(intrinsics: Array, sizes: Rows, resized: Rows) -> tuple[Array, npt.NDArray[np.bool_]]:
@@ -116,10 +116,10 @@ def scale_intrinsics(intrinsics: Array, sizes: Rows, resized: Rows) -> tuple[Arr
     least, most = ((resized + step) / sizes for step in (-1, 1))
     whole = least.max(axis=1) < most.min(axis=1)
     scale = (resized / sizes)[:, ::-1]  # of x and y
-    found = intrinsics.astype(np.float64)
-    found[:, :2] *= scale[:, :, None]
-    found[:, :2, 2] += scale / 2 - 0.5
-    return found.astype(np.result_type(intrinsics, np.float32)), np.asarray(whole)
+    scaled = intrinsics.astype(np.float64)
+    scaled[:, :2] *= scale[:, :, None]
+    scaled[:, :2, 2] += scale / 2 - 0.5
+    return scaled.astype(np.result_type(intrinsics, np.float32)), np.asarray(whole)
 
 
 def nearest_fit(pixels: Array, size: tuple[int, int] | None) -> Array:

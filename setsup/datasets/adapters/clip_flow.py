@@ -71,11 +71,11 @@ def tvl1_flow(frames: npt.ArrayLike) -> npt.NDArray[np.float32]:
         raise DataError(f"frames must be (n, height, width, 3) uint8, not {shown.dtype} {shown.shape}")
     registration: Any = imported("skimage.registration", "train")
     grey = (shown @ _GREY) / np.float32(255)
-    found = np.empty((max(len(grey) - 1, 0), 2, *grey.shape[1:]), np.float32)
-    for field, first, second in zip(found, grey[:-1], grey[1:], strict=True):
+    flow = np.empty((max(len(grey) - 1, 0), 2, *grey.shape[1:]), np.float32)
+    for field, first, second in zip(flow, grey[:-1], grey[1:], strict=True):
         # rows first there, and x first here
         field[:] = registration.optical_flow_tvl1(first, second, dtype=np.float32)[::-1]
-    return found
+    return flow
 
 
 class FlowFiles:
@@ -109,20 +109,20 @@ class FlowFiles:
 
     def path(self, video: int, frame: int) -> Path:
         """Return the file of a window: the one that exists, or the one to write."""
-        found = [folder / self._file(video, frame) for folder in self._folders]
-        return next((path for path in found if path.is_file()), self.folder / found[0].name)
+        paths = [folder / self._file(video, frame) for folder in self._folders]
+        return next((path for path in paths if path.is_file()), self.folder / paths[0].name)
 
     def read(self, video: int, frame: int, shape: tuple[int, ...]) -> npt.NDArray[np.int8] | None:
         """Read the fields of a window, of a shape; None where there are none, or the file is damaged."""
         path = self.path(video, frame)
         try:
-            found = np.load(path, allow_pickle=False)
+            fields = np.load(path, allow_pickle=False)
         except FileNotFoundError:
             return None
         except Exception as error:  # numpy lets several kinds through
             _log.warning("%s is damaged, and its flow is computed again: %s", path, error)
             return None
-        return found if found.dtype == np.int8 and found.shape == shape else None
+        return fields if fields.dtype == np.int8 and fields.shape == shape else None
 
     def write(self, video: int, frame: int, fields: npt.NDArray[np.float32]) -> npt.NDArray[np.int8]:
         """Keep fields, in pixels; what was kept."""
@@ -176,7 +176,7 @@ def flow_preparer(open_clips: Callable[..., Any]) -> Callable[..., list[Path]]:
 
     # for `setsup prepare`, which reads names and types of options there
     root, *options = signature(open_clips).parameters.values()
-    named = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in options]
+    named = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in options]
     processes = Parameter("processes", Parameter.KEYWORD_ONLY, default=1, annotation=int)
     vars(prepare)["__signature__"] = signature(prepare).replace(parameters=[root, *named, processes])
     return prepare

@@ -174,14 +174,14 @@ class Clips(BaseDataset):
         # length, where a modality has one, and the size of these rows
         lengths = {name: [length or 0 for length in self.modalities[name].shape[:-3]] for name in out}
         shapes = {name: (len(rows), *lengths[name], *size, 3) for name in out}
-        found = {name: np.empty(shapes[name], np.uint8) if array is None else array for name, array in out.items()}
-        if found and len(rows):
+        arrays = {name: np.empty(shapes[name], np.uint8) if array is None else array for name, array in out.items()}
+        if arrays and len(rows):
             videos, owner = np.unique(self._windows.video[rows], return_inverse=True)
             order = np.argsort(owner, kind="stable")
             groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(videos))))
             items = list(zip(videos.tolist(), groups, strict=True))
-            parallel(lambda item: self._decode(item[0], rows[item[1]], item[1], found), items)
-        return found
+            parallel(lambda item: self._decode(item[0], rows[item[1]], item[1], arrays), items)
+        return arrays
 
     @property
     def flow_folder(self) -> Path:
@@ -194,8 +194,8 @@ class Clips(BaseDataset):
         """Flow of rows, each computed once."""
         shape = (self._windows.frames(0).shape[-1] - 1, 2, *size) if len(self) else (1, 2, *size)
         given = out["flow"]
-        found = np.empty((len(rows), *shape), np.float32) if given is None else given
-        distinct, places = np.unique(rows, return_inverse=True)
+        flow = np.empty((len(rows), *shape), np.float32) if given is None else given
+        distinct, inverse = np.unique(rows, return_inverse=True)
 
         def put(number: int) -> None:
             row = int(distinct[number])
@@ -204,10 +204,10 @@ class Clips(BaseDataset):
                 return np.asarray(self._read_all(np.array([row]), {"video": None})["video"][0])
 
             video, start = int(self._windows.video[row]), int(self._windows.start[row])
-            found[places == number] = read_or_compute(files, video, start, shape, frames)
+            flow[inverse == number] = read_or_compute(files, video, start, shape, frames)
 
         parallel(put, range(len(distinct)))
-        return found
+        return flow
 
     @of_row
     def paths(self, indices: npt.ArrayLike) -> list[str]:
@@ -221,8 +221,8 @@ class Clips(BaseDataset):
         """
         rows, _ = fetch_request(self, indices, ())
         places = self._places[self._windows.video[rows.reshape(-1)]]
-        found: list[str] = self._members.names.take(places).to_pylist()
-        return found
+        names: list[str] = self._members.names.take(places).to_pylist()
+        return names
 
     def __repr__(self) -> str:
         """Show where the files are and the number of rows."""
@@ -281,12 +281,12 @@ class Clips(BaseDataset):
                 slots["image"][where[0]] = whole[where[0], 0]
             return
         wanted = windows if whole is not None else windows[:, :1]
-        numbers, places = np.unique(wanted, return_inverse=True)
+        numbers, slot_frames = np.unique(wanted, return_inverse=True)
         frames = file.read(numbers)
         if self._size is not None:
             frames = np.stack([resize(frame, self._size) for frame in frames])
-        places = places.reshape(wanted.shape)
+        slot_frames = slot_frames.reshape(wanted.shape)
         if whole is not None:
-            whole[where] = frames[places]
+            whole[where] = frames[slot_frames]
         if "image" in slots:
-            slots["image"][where] = frames[places[:, 0]]
+            slots["image"][where] = frames[slot_frames[:, 0]]

@@ -33,8 +33,8 @@ class Measured:
         """Decode the images of (n,) rows."""
         distinct, inverse = np.unique(rows, return_inverse=True)
         dtype = self.modality.dtype
-        found = parallel(lambda item: _measure(*item, dtype), self._images.take(distinct))
-        return stack(found, self.modality, self._label)[inverse]
+        measured = parallel(lambda item: _measure(*item, dtype), self._images.take(distinct))
+        return stack(measured, self.modality, self._label)[inverse]
 
 
 def deep_dtype(source: Source, label: str) -> str | None:
@@ -66,15 +66,15 @@ def _measure(source: Source, label: str, dtype: str) -> Array:
         raise DamagedFile(f"{label} cannot be read, it may be damaged ({why})", _FIX) from error
 
 
-def stack(found: list[Array], modality: Modality, label: str) -> Array:
+def stack(arrays: list[Array], modality: Modality, label: str) -> Array:
     """Arrays of one shape as one array."""
-    shapes = {part.shape for part in found}
+    shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         first, second = sorted(shapes)[:2]
         raise DataError(f"{label} has rows of the shapes {first} and {second}; fetch those of one shape together")
-    if not found:
+    if not arrays:
         return np.empty((0, *(length or 0 for length in modality.shape)), modality.dtype)
-    fits = all(wanted in (None, had) for wanted, had in zip(modality.shape, found[0].shape, strict=True))
+    fits = all(wanted in (None, had) for wanted, had in zip(modality.shape, arrays[0].shape, strict=True))
     if not fits:
-        raise DataError(f"{label} has rows of the shape {found[0].shape}, where {modality.shape} was expected")
-    return np.stack(found)
+        raise DataError(f"{label} has rows of the shape {arrays[0].shape}, where {modality.shape} was expected")
+    return np.stack(arrays)

@@ -13,8 +13,8 @@ __all__ = ["nominal", "table_of"]
 def table_of(columns: Mapping[Factor, Array] | Iterable[tuple[Factor, Array]]) -> FactorTable:
     """Make a table of columns by factor; codes are integers, with −1 for unknown, or booleans."""
     columns = dict(columns)
-    found = {factor: column.astype(np.uint8) if column.dtype == bool else column for factor, column in columns.items()}
-    return FactorTable(list(found), {factor.name: column for factor, column in found.items()})
+    stored = {factor: column.astype(np.uint8) if column.dtype == bool else column for factor, column in columns.items()}
+    return FactorTable(list(stored), {factor.name: column for factor, column in stored.items()})
 
 
 def nominal(

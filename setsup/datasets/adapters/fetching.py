@@ -40,7 +40,7 @@ def sample_headers(images: Images, most: int) -> list[Header]:
 
 def common_size(headers: Iterable[Header]) -> tuple[int, int] | tuple[None, None]:
     """Height and width that all images have; None where sizes differ."""
-    sizes = {(found.height, found.width) for found in headers}
+    sizes = {(header.height, header.width) for header in headers}
     return sizes.pop() if len(sizes) == 1 else (None, None)
 
 
@@ -69,18 +69,18 @@ def fetch_images(
     if None in shape and items:
         begun = [_decode(items[0], channels, size, crop, None, lenient)]
     expected = begun[0].shape if begun else tuple(length or 0 for length in shape)
-    found = np.empty((*rows.shape, *expected), np.uint8) if out is None else out
-    slots = found.reshape(rows.size, *expected)
+    fetched = np.empty((*rows.shape, *expected), np.uint8) if out is None else out
+    slots = fetched.reshape(rows.size, *expected)
 
-    def fill(place: int) -> None:
-        slot = slots[first[place]]
-        if place < len(begun):
-            image = begun[place]
+    def fill(index: int) -> None:
+        slot = slots[first[index]]
+        if index < len(begun):
+            image = begun[index]
         else:
-            image = _decode(items[place], channels, size, crop, slot, lenient)
+            image = _decode(items[index], channels, size, crop, slot, lenient)
         if image.shape != expected:
             raise several_sizes(
-                f"{items[place][1]} is {image.shape[0]} × {image.shape[1]} pixels (height × width), where others are "
+                f"{items[index][1]} is {image.shape[0]} × {image.shape[1]} pixels (height × width), where others are "
                 f"{expected[0]} × {expected[1]}"
             )
         if image is not slot:
@@ -90,7 +90,7 @@ def fetch_images(
     origin = first[inverse.reshape(-1)]
     repeats = np.flatnonzero(origin != np.arange(len(origin)))
     slots[repeats] = slots[origin[repeats]]
-    return found
+    return fetched
 
 
 def _decode(

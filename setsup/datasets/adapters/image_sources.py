@@ -58,10 +58,10 @@ class ImageFiles:
         texts = [str(names[code]) for code in in_order.tolist()]
         if turned := _check_files(table, texts):
             texts = [turned.get(text, text) for text in texts]
-        places = np.zeros(len(names), np.int64)  # names of no row have any
-        places[in_order] = np.arange(len(in_order))
+        ranks = np.zeros(len(names), np.int64)  # names of no row have any
+        ranks[in_order] = np.arange(len(in_order))
         # flat arrays: lists would be copied into every forked worker that counts references to their texts
-        self._names = pa.array([os.fsencode(text) for text in texts], pa.large_binary()).take(places)
+        self._names = pa.array([os.fsencode(text) for text in texts], pa.large_binary()).take(ranks)
         self._codes = codes
 
     def __len__(self) -> int:
@@ -161,12 +161,12 @@ class MemberImages:
         upright: bool = True,
     ) -> None:
         self._members = (members,) if isinstance(members, MemberIndex) else tuple(members)
-        found = np.asarray(places)
-        for number, one in enumerate(self._members):
-            _check_places(one, found if parts is None else found[parts == number])
+        indices = np.asarray(places)
+        for number, source in enumerate(self._members):
+            _check_places(source, indices if parts is None else indices[parts == number])
         # half as much to send to worker processes, where the number of files allows
-        few = all(len(one) < 2**32 for one in self._members)
-        self._places = found.astype(np.uint32 if few else np.int64)
+        few = all(len(source) < 2**32 for source in self._members)
+        self._places = indices.astype(np.uint32 if few else np.int64)
         self._parts = None if parts is None else parts.astype(np.uint16)
         self._upright = upright
 
@@ -180,19 +180,19 @@ class MemberImages:
         The function runs in the thread that decodes.
         """
         read = _read if self._upright else as_stored
-        found: list[tuple[Source, str]] = []
+        sources: list[tuple[Source, str]] = []
         for part, place, row in zip(self._parts_of(rows), self._places[rows].tolist(), rows.tolist(), strict=True):
             members = self._members[part]
-            found.append((partial(read, members, place), f"{members.label(place)} (row {row})"))
-        return found
+            sources.append((partial(read, members, place), f"{members.label(place)} (row {row})"))
+        return sources
 
     def paths(self, rows: npt.NDArray[np.int64]) -> list[str]:
         """Name of each row's file in its folder or archive."""
-        parts, found = self._parts_of(rows), np.empty(len(rows), dtype=object)
+        parts, names = self._parts_of(rows), np.empty(len(rows), dtype=object)
         for part in np.unique(parts).tolist():
             chosen = parts == part
-            found[chosen] = self._members[part].names.take(self._places[rows[chosen]]).to_pylist()
-        return list(found)
+            names[chosen] = self._members[part].names.take(self._places[rows[chosen]]).to_pylist()
+        return list(names)
 
     @property
     def source(self) -> Path:
@@ -277,14 +277,14 @@ def _column_of(file: Any, column: str, most: int) -> Any:
     """Read a column that takes so many bytes at most: where few images repeat, a small file may hold any number."""
     import pyarrow as pa
 
-    found = []
+    chunks = []
     with file:
         for batch in file.iter_batches(_ROWS, columns=[column]):
             most -= batch.nbytes
             if most < 0:
                 raise ValueError("its images repeat so often that no memory holds them")
-            found.append(batch.column(0))
-        return pa.chunked_array(found, file.schema_arrow.field(column).type)
+            chunks.append(batch.column(0))
+        return pa.chunked_array(chunks, file.schema_arrow.field(column).type)
 
 
 def _read_packed(table: Path, column: str) -> tuple[Any, Any]:

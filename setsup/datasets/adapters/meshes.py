@@ -35,8 +35,8 @@ _log = logging.getLogger("setsup")
 
 def need_trimesh() -> ModuleType:
     """Import trimesh."""
-    found: ModuleType = imported("trimesh", "meshes")
-    return found
+    trimesh: ModuleType = imported("trimesh", "meshes")
+    return trimesh
 
 
 def load_obj(members: MemberIndex, place: int, top: str) -> Any:
@@ -44,8 +44,8 @@ def load_obj(members: MemberIndex, place: int, top: str) -> Any:
     label = members.label(place)
 
     def read(path: str, most: int) -> bytes | None:
-        found = int(members.places([path])[0])
-        return None if found < 0 else members.read(found, most)
+        place = int(members.places([path])[0])
+        return None if place < 0 else members.read(place, most)
 
     folder = posixpath.dirname(str(members.names[place]))
     assets = Assets(read, folder, top, lambda content, what: images.decode(content, what, 3))

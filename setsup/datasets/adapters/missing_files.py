@@ -23,10 +23,10 @@ _counted: ContextVar[list[int] | None] = ContextVar("left out", default=None)
 @contextmanager
 def counting_left_out() -> Iterator[list[int]]:
     """Collect the numbers that warnings within tell, so that whoever counts rows does not tell them again."""
-    found: list[int] = []
-    token = _counted.set(found)
+    counts: list[int] = []
+    token = _counted.set(counts)
     try:
-        yield found
+        yield counts
     finally:
         _counted.reset(token)
 

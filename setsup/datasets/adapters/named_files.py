@@ -34,11 +34,11 @@ def find_missing(folder: str, names: Iterable[str]) -> list[str]:
         inside.setdefault(name[:cut], []).append(name[cut:])
     left: set[str] = set()
     missing: set[str] = set()
-    for place, those in inside.items():
+    for below, those in inside.items():
         known: set[str] | None = set()
         if len(those) >= _LISTED:
-            known = _files_of(os.path.join(folder, place), _MORE * len(those))
-        (missing if known is None else left).update(place + last for last in those if not known or last not in known)
+            known = _files_of(os.path.join(folder, below), _MORE * len(those))
+        (missing if known is None else left).update(below + last for last in those if not known or last not in known)
     # what a list does not have may be a link, or a name that the disk takes for another
     missing |= _absent(folder, list(left))
     return [name for name in wanted if name in missing] if missing else []
@@ -57,15 +57,15 @@ def find_instead(folder: str, name: str) -> str:
     if "://" in name[:16]:
         return f"{name} is an address, which is not fetched; download the images, and list their files"
     name = with_slashes(name)
-    place, last = os.path.split(name)
-    if found := _other_spelling(os.path.join(folder, place), last):
-        return f"{os.path.join(place, found)} is there in place of {name}; correct the table"
+    below, last = os.path.split(name)
+    if similar := _other_spelling(os.path.join(folder, below), last):
+        return f"{os.path.join(below, similar)} is there in place of {name}; correct the table"
     parts = [part for part in name.split("/") if part not in ("", ".", "..")] or [name]
     folders = ["", *(entry.name for entry in _entries(folder) if entry.is_dir() and not entry.name.startswith("."))]
     for cut in range(len(parts)):
-        below = "/".join(parts[cut:])
-        for one in folders:
-            path = os.path.join(one, below)
+        rest = "/".join(parts[cut:])
+        for inner in folders:
+            path = os.path.join(inner, rest)
             if path != name and os.path.isfile(os.path.join(folder, path)):
                 return f"{path} is there in place of {name}; correct the table"
     for entry in _entries(folder):
@@ -74,10 +74,10 @@ def find_instead(folder: str, name: str) -> str:
     return ""
 
 
-def _other_spelling(place: str, last: str) -> str | None:
+def _other_spelling(folder: str, last: str) -> str | None:
     """A file of a folder whose name differs in capitals, in how accents are encoded, or in its ending."""
     sought = _plain(last)
-    names = [entry.name for entry in _entries(place) if not entry.is_dir()]
+    names = [entry.name for entry in _entries(folder) if not entry.is_dir()]
     same = [name for name in names if _plain(name) == sought]
     bare = [name for name in names if _without_ending(name) in (sought, _without_ending(last))]
     return next(iter(same or bare), None)
@@ -108,15 +108,15 @@ def _has_file(archive: str, last: str) -> bool:
 
 def _files_of(folder: str, most: int) -> set[str] | None:
     """Names of the files in a folder, among its first entries, without links; None where there is no such folder."""
-    found: set[str] = set()
+    names: set[str] = set()
     try:
         with os.scandir(folder or ".") as entries:
-            found.update(entry.name for entry in islice(entries, most) if entry.is_file(follow_symlinks=False))
+            names.update(entry.name for entry in islice(entries, most) if entry.is_file(follow_symlinks=False))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError):
         return set()
-    return found
+    return names
 
 
 def _absent(folder: str, names: list[str]) -> set[str]:

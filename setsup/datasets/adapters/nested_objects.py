@@ -62,12 +62,12 @@ class NestedObjects:
 
         `rows` (n,) int64; returns (n, most) int8 codes, or float32 for a continuous factor.
         """
-        places = self.firsts[rows, None] + np.arange(self.most)
+        objects = self.firsts[rows, None] + np.arange(self.most)
         filled = np.arange(self.most) < self.counts[rows, None]
         numbers = self.table[name].levels is None
-        found = np.full(filled.shape, np.nan if numbers else -1, np.float32 if numbers else np.int8)
-        found[filled] = self.table.codes(name, places[filled])
-        return found
+        nested = np.full(filled.shape, np.nan if numbers else -1, np.float32 if numbers else np.int8)
+        nested[filled] = self.table.codes(name, objects[filled])
+        return nested
 
     def count_factor(self, name: str = "objects") -> tuple[Factor, Rows]:
         """Make the factor that counts the objects of each image, with its codes."""
@@ -75,14 +75,14 @@ class NestedObjects:
 
     def level_counts(self, names: Sequence[str], prefix: str = "") -> list[tuple[Factor, Rows]]:
         """Make a factor for each level of some factors, of its name: how many objects of the image have it."""
-        images, found = self.images, []
+        images, columns = self.images, []
         for name in names:
             levels = [f"{prefix}{level}" for level in self.table[name].levels or ()]
             codes = self.table.codes(name)
             cells = np.bincount(images * len(levels) + codes, minlength=len(self.counts) * len(levels))
             by_level = np.where(self.counts >= 0, cells.reshape(-1, len(levels)).T, -1)
-            found += [_counting(level, counts, self.most) for level, counts in zip(levels, by_level, strict=True)]
-        return found
+            columns += [_counting(level, counts, self.most) for level, counts in zip(levels, by_level, strict=True)]
+        return columns
 
 
 def _counting(name: str, counts: Rows, most: int) -> tuple[Factor, Rows]:

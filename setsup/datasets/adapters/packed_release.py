@@ -32,22 +32,22 @@ class PackedRelease:
 
     def find(self, root: Path | str | None) -> MemberIndex:
         """Find the unpacked files; DataError names the command that unpacks them."""
-        place = None if root is None else expanded(root)
-        archive = self._archive(place)
-        unpacked = [found for found in self._targets(archive) if found.is_dir()]
-        if unpacked and place == archive:
-            place = unpacked[0]
+        path = None if root is None else expanded(root)
+        archive = self._archive(path)
+        unpacked = [folder for folder in self._targets(archive) if folder.is_dir()]
+        if unpacked and path == archive:
+            path = unpacked[0]
         try:
-            found = find_members(self.name, place, self.holds)
+            members = find_members(self.name, path, self.holds)
         except DataError as error:
             if archive is None:
                 raise
             if not unpacked:
                 raise self._packed(archive, root) from error
-            found = find_members(self.name, unpacked[0], self.holds)
-        if found.path(found.place(self.mapped)) is None:
-            raise self._packed(found.source, root)
-        return found
+            members = find_members(self.name, unpacked[0], self.holds)
+        if members.path(members.place(self.mapped)) is None:
+            raise self._packed(members.source, root)
+        return members
 
     def unpack(self, root: Path | str | None) -> MemberIndex:
         """Unpack the archive beside itself or, where nothing can be written there, into the cache folder."""
@@ -55,9 +55,9 @@ class PackedRelease:
         if archive is None:
             return self.find(root)
         target = prepared_place(*self._targets(archive))
-        return build_once(target, lambda _: self._found(root), lambda folder: unpack(archive, folder))
+        return build_once(target, lambda _: self._find_unpacked(root), lambda folder: unpack(archive, folder))
 
-    def _found(self, root: Path | str | None) -> MemberIndex | None:
+    def _find_unpacked(self, root: Path | str | None) -> MemberIndex | None:
         """The files, None where they are not unpacked yet."""
         try:
             return self.find(root)
@@ -66,8 +66,8 @@ class PackedRelease:
 
     def _archive(self, root: Path | None) -> Path | None:
         """The archive as it was published, or one that is given as root."""
-        for place in data_places(self.name, root):
-            path = place if place.is_file() else place / self.archive
+        for folder in data_places(self.name, root):
+            path = folder if folder.is_file() else folder / self.archive
             if path.is_file():
                 return path
         return None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from setsup.datasets.base import Array, BaseDataset, Rows
-from setsup.datasets.dataset import gather
+from setsup.datasets.copying import gather
 from setsup.datasets.per_process import per_process
 from setsup.errors import DataError
 from setsup.files.prepare import Check, Fill, prepare_array
@@ -76,9 +76,9 @@ class PreparedImages(BaseDataset):
         if container.mapped:
             return []
         with container.rows() as fill:
-            found = convert(self._prepared, self.name, container.block_rows, self._filling(fill), container.check)
+            path = convert(self._prepared, self.name, container.block_rows, self._filling(fill), container.check)
         del self._take  # from now on the array is read
-        return [found]
+        return [path]
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         return self._take(rows, out)

@@ -109,7 +109,7 @@ def _draw(table: FactorTable, split: ManifestSplit) -> npt.NDArray[Any]:
     rest = 1 - sum(shares.values())
     if rest > 1e-9:
         shares[_REST] = rest
-    found = drawn(
+    parts = drawn(
         table,
         shares,
         split.seed,
@@ -118,7 +118,7 @@ def _draw(table: FactorTable, split: ManifestSplit) -> npt.NDArray[Any]:
         disjoint=split.disjoint or None,
         rounding=split.rounding,
     )
-    return found.codes(f"{split.name} parts")
+    return parts.codes(f"{split.name} parts")
 
 
 def _check(dataset: Dataset, table: FactorTable, factor: str, split: ManifestSplit) -> None:
@@ -136,8 +136,8 @@ def _warn(dataset: Dataset, codes: npt.NDArray[Any], split: ManifestSplit) -> No
         return
     group = dataset.factors.group_by(split.leaks).of_rows()
     known = (group >= 0) & (codes >= 0) & (codes < len(_parts_of(split)))
-    found = np.unique(np.stack([group[known], codes[known]], axis=1), axis=0)
-    counts = np.unique(found[:, 0], return_counts=True)[1]
+    pairs = np.unique(np.stack([group[known], codes[known]], axis=1), axis=0)
+    counts = np.unique(pairs[:, 0], return_counts=True)[1]
     _log.warning(
         "the split %r of %s leaks, as it was published: rows of the same %s lie in several parts of it, for %s of %s",
         *(split.name, dataset.name, ", ".join(split.leaks), f"{(counts > 1).sum():,}", f"{len(counts):,}"),

@@ -26,11 +26,11 @@ def settle_record(folder: Path, title: str, options: Mapping[str, Any]) -> None:
     path = folder / RECORD
     with disk_errors(path):
         if path.is_file():
-            found = json.loads(path.read_text(encoding="utf-8"))
-            if found != record:
+            earlier = json.loads(path.read_text(encoding="utf-8"))
+            if earlier != record:
                 raise DataError(
-                    f"{path} says that the folder was made with {_differences(found, record)}: give the same options, "
-                    "or choose another folder (--root or root=)"
+                    f"{path} says that the folder was made with {_differences(earlier, record)}: give the same "
+                    "options, or choose another folder (--root or root=)"
                 )
             return
         lock = f"{RECORD}.lock"
@@ -43,12 +43,12 @@ def settle_record(folder: Path, title: str, options: Mapping[str, Any]) -> None:
         fresh.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
-def _differences(found: Mapping[str, Any], record: Mapping[str, Any]) -> str:
+def _differences(earlier: Mapping[str, Any], record: Mapping[str, Any]) -> str:
     """What two records do not share, such as ``"models 1, not 2; meshes none, not car.obj"``."""
-    unlike = [name for name in {**found, **record} if found.get(name) != record.get(name)]
+    unlike = [name for name in {**earlier, **record} if earlier.get(name) != record.get(name)]
     words = []
     for name in unlike:
-        there, asked = (_words(one.get(name)) for one in (found, record))
+        there, asked = (_words(options.get(name)) for options in (earlier, record))
         words.append(f"{name} {there}, not {asked}" if there != asked else f"{name} {there}, changed since")
     return "; ".join(words)
 
@@ -67,9 +67,9 @@ def place_substitute(name: str, root: Path | str | None) -> Path:
 
 def find_substitute(name: str, root: Path | str | None, last: str) -> Path:
     """Folder of a finished substitute, which has the file that is written `last`."""
-    places = data_places(name, root)
-    for place in places:
-        if is_substitute(place) and (place / last).is_file():
-            return place
-    seen = ", ".join(map(place_seen, places))
+    folders = data_places(name, root)
+    for folder in folders:
+        if is_substitute(folder) and (folder / last).is_file():
+            return folder
+    seen = ", ".join(map(place_seen, folders))
     raise DataError(f"{name} is not rendered yet (looked in {seen}); run `setsup prepare {name}{root_option(root)}`")

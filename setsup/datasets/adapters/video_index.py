@@ -4,18 +4,16 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
-from pathlib import Path
 
 import numpy as np
 
 from setsup.arrays import Array
-from setsup.datasets.cached_arrays import file_states
+from setsup.datasets.cached_arrays import cached_npy, file_states
 from setsup.datasets.formats.video.frames import FrameIndex, VideoFile, decoder_version
 from setsup.datasets.images import parallel
 from setsup.errors import DataError
-from setsup.files import cache_folder, written
+from setsup.files import cache_folder
 from setsup.files.archives.members import MemberIndex
-from setsup.files.builds import build_cached
 from setsup.progress import progress
 
 __all__ = ["VideoIndex", "video_file", "video_index"]
@@ -70,7 +68,7 @@ def video_index(name: str, members: MemberIndex, places: Sequence[int]) -> Video
     made_of = repr((_ENTRY.descr, decoder_version(), file_states(members, places)))
     digest = sha256(os.fsencode(made_of)).hexdigest()[:32]
     path = cache_folder() / "indexes" / name / f"{digest}.npy"
-    entries = build_cached(path, partial(_kept, len(places)), partial(_made, name, members, places), _save)
+    entries = cached_npy(path, partial(_is_whole, len(places)), partial(_made, name, members, places))
     return VideoIndex(entries, len(places))
 
 
@@ -84,12 +82,12 @@ def _made(name: str, members: MemberIndex, places: Sequence[int]) -> Array:
     with progress(len(places), f"{name}: counting frames", "videos") as advance:
 
         def entries(place: int) -> list[tuple[int | float, ...]]:
-            found = _entries(video_file(members, place))
+            frames = _entries(video_file(members, place))
             advance()
-            return found
+            return frames
 
         each = parallel(entries, places)
-    return np.array([(video, *entry) for video, found in enumerate(each) for entry in found], _ENTRY)
+    return np.array([(video, *entry) for video, frames in enumerate(each) for entry in frames], _ENTRY)
 
 
 def _entries(video: VideoFile) -> list[tuple[int | float, ...]]:
@@ -101,16 +99,8 @@ def _entries(video: VideoFile) -> list[tuple[int | float, ...]]:
     return [(*about, *key) for key in zip(index.keys, index.marks, index.seeks, strict=True)]
 
 
-def _kept(videos: int, path: Path) -> Array | None:
-    try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception:  # not there, or damaged: numpy lets a TokenError through, among others
-        return None
-    # unless something else wrote it
-    whole = found.dtype == _ENTRY and found.ndim == 1 and np.array_equal(np.unique(found["video"]), np.arange(videos))
-    return np.asarray(found) if whole else None
-
-
-def _save(entries: Array, path: Path) -> None:
-    with written(path) as part:
-        np.save(part, entries)
+def _is_whole(videos: int, entries: Array) -> bool:
+    """Whether an array is an index of so many videos."""
+    return (
+        entries.dtype == _ENTRY and entries.ndim == 1 and np.array_equal(np.unique(entries["video"]), np.arange(videos))
+    )

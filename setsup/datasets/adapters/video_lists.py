@@ -36,12 +36,12 @@ def lists_beside(
             return {}
         places, groups = members.matching(rf"(?:[^/]+/)?{pattern}")
     keys = zip(*(groups[group].to_pylist() for group in groups), strict=True)
-    found = {}
+    lists = {}
     for key, place in zip(keys, places.tolist(), strict=True):
         label = members.label(place)
         text = text_of(members.read(place, _MOST), label)
-        found[key] = label, [line.strip() for line in text.splitlines() if line.strip()]
-    return found
+        lists[key] = label, [line.strip() for line in text.splitlines() if line.strip()]
+    return lists
 
 
 def split_factor(

@@ -7,7 +7,8 @@ import numpy as np
 
 from setsup.datasets.adapters.alike import check_alike
 from setsup.datasets.base import Array, BaseDataset, Rows
-from setsup.datasets.dataset import Modality, gather
+from setsup.datasets.copying import gather
+from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.idx import IdxFile
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind

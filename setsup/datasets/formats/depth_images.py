@@ -81,11 +81,11 @@ def _content(source: Source, label: str) -> bytes:
     return content
 
 
-def _check_size(found: tuple[int, int], size: tuple[int, int], content: bytes, bits: int, label: str) -> None:
-    if found != tuple(size):
+def _check_size(actual: tuple[int, int], size: tuple[int, int], content: bytes, bits: int, label: str) -> None:
+    if actual != tuple(size):
         raise DamagedFile(
-            f"{label} is {found[0]} × {found[1]} pixels (height × width); {size[0]} × {size[1]} were expected",
+            f"{label} is {actual[0]} × {actual[1]} pixels (height × width); {size[0]} × {size[1]} were expected",
             _FIX,
         )
-    if found[0] * found[1] * bits > 8 * _MOST_TIMES * len(content):
-        raise DamagedFile(f"{label}: {found[0]} × {found[1]} pixels do not fit into its {len(content):,} bytes", _FIX)
+    if actual[0] * actual[1] * bits > 8 * _MOST_TIMES * len(content):
+        raise DamagedFile(f"{label}: {actual[0]} × {actual[1]} pixels do not fit into its {len(content):,} bytes", _FIX)

@@ -44,7 +44,7 @@ def image_endings() -> tuple[str, ...]:
     True
 
     """
-    return (*ENDINGS, *(ending for name, one in _PLUGGED.items() if _plugged(name) for ending in one.endings))
+    return (*ENDINGS, *(ending for name, plugin in _PLUGGED.items() if _plugged(name) for ending in plugin.endings))
 
 
 def pillow_formats() -> tuple[str, ...]:
@@ -73,16 +73,16 @@ def missing_plugins(names: Any) -> str:
     """
     import pyarrow.compute as pc
 
-    found = []
-    for name, one in _PLUGGED.items():
+    missing = []
+    for name, plugin in _PLUGGED.items():
         if _plugged(name):
             continue
-        count = pc.sum(pc.match_substring_regex(names, ending_pattern(one.endings) + "$")).as_py() or 0
+        count = pc.sum(pc.match_substring_regex(names, ending_pattern(plugin.endings) + "$")).as_py() or 0
         if count:
             files = "1 file ends" if count == 1 else f"{count:,} files end"
-            endings = " or ".join(one.endings)
-            found.append(f"{files} in {endings}, which Pillow cannot decode here: {command(one.modules[:1])}")
-    return "; ".join(found)
+            endings = " or ".join(plugin.endings)
+            missing.append(f"{files} in {endings}, which Pillow cannot decode here: {command(plugin.modules[:1])}")
+    return "; ".join(missing)
 
 
 def _plugged(name: str) -> bool:

@@ -51,9 +51,9 @@ def jpeg_frame(content: bytes) -> Frame | None:
         marker = content[at + 1]
         length = content[at + 2] << 8 | content[at + 3]
         if marker in _HUFFMAN or marker in _OTHER_FRAMES:
-            found = _frame(content[at + 4 : at + 2 + length], noted)
-            plain = found is not None and found.plain and marker in _HUFFMAN and not several
-            return None if found is None else Frame(found.height, found.width, found.channels, noted, plain)
+            frame = _frame(content[at + 4 : at + 2 + length], noted)
+            plain = frame is not None and frame.plain and marker in _HUFFMAN and not several
+            return None if frame is None else Frame(frame.height, frame.width, frame.channels, noted, plain)
         if marker not in _SKIPPED or length < 2:
             return None
         noted |= marker == _APP1

@@ -49,16 +49,16 @@ def npy_head(begin: bytes, label: str, kinds: str = NUMBERS) -> Head:
     text = begin[8 + wide : 8 + wide + length]
     if not begin.startswith(_MAGIC) or begin[6:7] not in (b"\x01", b"\x02", b"\x03"):
         raise DamagedFile(f"{label} is not an array of numpy (it begins with {begin[:6]!r})")
-    found = _HEAD.fullmatch(text)
-    if len(text) != length or found is None:
+    match = _HEAD.fullmatch(text)
+    if len(text) != length or match is None:
         raise DamagedFile(f"{label} has a damaged header")
-    words = [word.strip() for word in found["shape"].split(b",") if word.strip()]
+    words = [word.strip() for word in match["shape"].split(b",") if word.strip()]
     if len(words) > _MOST_AXES or not all(map(_LENGTH.fullmatch, words)):
         raise DamagedFile(f"{label} has a damaged header")
     shape = tuple(int(word.rstrip(b"L")) for word in words)
-    if found["order"] == b"True" and len(shape) > 1:
+    if match["order"] == b"True" and len(shape) > 1:
         raise DataError(f"{label} is in Fortran order; save it again, as numpy.ascontiguousarray(array)")
-    return _dtype(found["descr"], label, kinds), shape, 8 + wide + length
+    return _dtype(match["descr"], label, kinds), shape, 8 + wide + length
 
 
 def read_npy_head(file: BinaryIO, path: Path) -> Head:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
-from setsup.datasets.dataset import gather
+from setsup.datasets.copying import gather
 from setsup.datasets.formats.array_file import Head
 from setsup.datasets.formats.npy import LONGEST_HEAD, NUMBERS, npy_head
 from setsup.errors import DamagedFile, DataError

@@ -98,11 +98,11 @@ class _Machine:
             step(self)
 
     def _take(self, count: int) -> bytes:
-        found = self.content[self.at : self.at + count]
-        if len(found) != count:
+        taken = self.content[self.at : self.at + count]
+        if len(taken) != count:
             raise IndexError
         self.at += count
-        return bytes(found)
+        return bytes(taken)
 
     def _number(self, form: str) -> Any:
         return struct.unpack(form, self._take(struct.calcsize(form)))[0]
@@ -133,16 +133,16 @@ class _Machine:
     def _marked(self) -> list[Any]:
         """What is above the last mark."""
         last = self._marks.pop()
-        found = self._stack[last:]
+        above = self._stack[last:]
         del self._stack[last:]
-        return found
+        return above
 
     def _popped(self, count: int) -> list[Any]:
-        found = self._stack[-count:]
-        if len(found) != count:
+        popped = self._stack[-count:]
+        if len(popped) != count:
             raise IndexError
         del self._stack[-count:]
-        return found
+        return popped
 
     def _append(self, values: list[Any]) -> None:
         into = self._stack[-1]

@@ -58,12 +58,12 @@ def read_varint(content: bytes | memoryview, at: int, end: int, refuse: Refuse) 
     if at < end and content[at] < 128:
         return content[at], at + 1
     value = 0
-    for place in range(at, min(end, at + 10)):
-        value |= (content[place] & 127) << 7 * (place - at)
-        if content[place] < 128:
+    for index in range(at, min(end, at + 10)):
+        value |= (content[index] & 127) << 7 * (index - at)
+        if content[index] < 128:
             if value >> 64:
                 break
-            return value, place + 1
+            return value, index + 1
     raise refuse(at, "a number does not end, or has more than 64 bits")
 
 

@@ -21,7 +21,7 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
 
     _refuse_swarms(content, label)
     parser = ParserCreate()
-    found: list[tuple[int, dict[str, str]]] = []
+    children: list[tuple[int, dict[str, str]]] = []
     depth = 0
 
     def begin(name: str, attributes: dict[str, str]) -> None:
@@ -30,9 +30,9 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
         if depth > _DEEPEST:
             raise DamagedFile(f"{label}: line {parser.CurrentLineNumber} is nested more than {_DEEPEST} deep")
         if depth == 2 and name == tag:
-            if len(found) == _MOST_ELEMENTS:
+            if len(children) == _MOST_ELEMENTS:
                 raise DamagedFile(f"{label} has more than {_MOST_ELEMENTS:,} elements {tag!r}")
-            found.append((parser.CurrentLineNumber, attributes))
+            children.append((parser.CurrentLineNumber, attributes))
 
     def end(_: str) -> None:
         nonlocal depth
@@ -50,7 +50,7 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
     except (ExpatError, LookupError, ValueError) as error:
         # a codec that is named in the file but does not exist is a LookupError, one of several bytes a ValueError
         raise DamagedFile(f"{label} is no XML, or it is damaged ({error})") from error
-    return found
+    return children
 
 
 def _refuse_swarms(content: bytes, label: str) -> None:

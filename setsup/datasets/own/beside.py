@@ -73,7 +73,7 @@ def name_some(names: Sequence[str]) -> str:
 
 def _head(members: MemberIndex, place: int) -> bytes:
     try:
-        found = members.stretch(place, 0, HEAD)
-        return members.read(place)[:HEAD] if found is None else found
+        head = members.stretch(place, 0, HEAD)
+        return members.read(place)[:HEAD] if head is None else head
     except DataError:  # whoever reads it says what is wrong
         return b""

@@ -90,10 +90,10 @@ def from_pandas(
         raise DataError(f"the frame has the image column {image!r} only; add a column for every factor")
     if not len(frame):
         raise DataError("the frame has no rows")
-    place = columns.index(image)
-    values = [_plain(value) for value in frame.iloc[:, place].tolist()]
+    index = columns.index(image)
+    values = [_plain(value) for value in frame.iloc[:, index].tolist()]
     _refuse_empty(values, image)
-    rest = frame.iloc[:, [other for other in range(len(columns)) if other != place]]
+    rest = frame.iloc[:, [other for other in range(len(columns)) if other != index]]
     table = FactorTable.from_pandas(rest, factors, kinds=kinds)
     folder = Path.cwd() if root is None else expanded(root)
     if all(isinstance(value, str | Path) for value in values):
@@ -119,8 +119,8 @@ class EncodedColumn:
 
     def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
         """Content and label of each row."""
-        found = self._content.take(rows).to_pylist()
-        return [(data, f"{self._label}, row {row}") for data, row in zip(found, rows.tolist(), strict=True)]
+        contents = self._content.take(rows).to_pylist()
+        return [(content, f"{self._label}, row {row}") for content, row in zip(contents, rows.tolist(), strict=True)]
 
 
 def _plain(value: Any) -> Any:

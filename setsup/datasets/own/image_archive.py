@@ -27,8 +27,8 @@ def check_image_archive(path: Path, names: Any) -> None:
     """
     kind = archive_kind(path)
     marked = "|".join(re.escape(mark) for mark in MARKS)
-    for place in find_matches(names, f"^(?:[^/]*/)?(?:{marked})(?:/|$)")[:1].tolist():
-        raise DataError(f"{path} is a {kind} of a dataset ({names[place].as_py()}); unpack it, and give the folder")
+    for row in find_matches(names, f"^(?:[^/]*/)?(?:{marked})(?:/|$)")[:1].tolist():
+        raise DataError(f"{path} is a {kind} of a dataset ({names[row].as_py()}); unpack it, and give the folder")
     if len(find_matches(names, ending_pattern() + "$")):
         if kind == "tar" and holds_samples(names):
             raise one_tar(str(path))

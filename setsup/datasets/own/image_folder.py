@@ -122,7 +122,7 @@ def open_images(
         members = _below_top(members, parsed)
     places, _ = members.matching(f"{_NOT_HIDDEN}{ending_pattern()}")
     tables = list_tables(members, path)
-    _report_left_out(members, path, found=len(places), tables=tables)
+    _report_left_out(members, path, kept=len(places), tables=tables)
     places = without_outputs(members, places, _hint(tables))
     names = members.names if len(places) == len(members) else members.names.take(places)
     columns: dict[str, Any]
@@ -145,10 +145,10 @@ def _below_top(members: MemberIndex, pattern: PathPattern) -> MemberIndex:
     """Leave out the folder in which all files of an archive lie, as many programs pack them."""
     if not len(members) or members.path(0) is not None:
         return members
-    first, last = (members.names[place].as_py().partition("/") for place in (0, len(members) - 1))
+    first, last = (members.names[row].as_py().partition("/") for row in (0, len(members) - 1))
     # names are sorted: what the first and the last begin with, all do
-    one = first[1] and last[1] and first[0] == last[0] != pattern.top
-    return members.under(first[0]) if one else members
+    nested = first[1] and last[1] and first[0] == last[0] != pattern.top
+    return members.under(first[0]) if nested else members
 
 
 def _name(path: Path) -> str:
@@ -169,16 +169,16 @@ def _hint(tables: list[str]) -> str:
     return f"; {_other_way(tables)}" if tables else ""
 
 
-def _report_left_out(members: MemberIndex, path: Path, found: int, tables: list[str]) -> None:
+def _report_left_out(members: MemberIndex, path: Path, kept: int, tables: list[str]) -> None:
     """Say which images are left out, as hidden or since Pillow cannot decode them; an error where none are left."""
-    if found == len(members) > 0:
+    if kept == len(members) > 0:
         return
     label = shown(str(path))
     if not len(members):
         raise DataError(f"{label} is empty: it holds no files")
     missing = missing_plugins(members.names)
-    hidden = len(members.matching(f"(?s:.*){ending_pattern()}")[0]) - found
-    if found:
+    hidden = len(members.matching(f"(?s:.*){ending_pattern()}")[0]) - kept
+    if kept:
         if missing:
             _log.warning("%s: %s; left out", label, missing)
         if hidden:

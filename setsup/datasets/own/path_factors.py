@@ -32,8 +32,8 @@ def folders_of(names: Any) -> Any:
     """
     import pyarrow.compute as pc
 
-    found = pc.struct_field(pc.extract_regex(names, "(?s)^(?:(?P<folder>.*)/)?[^/]*$"), "folder")
-    return pc.if_else(pc.equal(found, ""), ".", found)
+    folders = pc.struct_field(pc.extract_regex(names, "(?s)^(?:(?P<folder>.*)/)?[^/]*$"), "folder")
+    return pc.if_else(pc.equal(folders, ""), ".", folders)
 
 
 def read_fields(pattern: PathPattern, names: Any, source: str) -> tuple[Places, dict[str, Any]]:
@@ -63,17 +63,17 @@ def read_fields(pattern: PathPattern, names: Any, source: str) -> tuple[Places, 
     """
     import pyarrow.compute as pc
 
-    found = pc.extract_regex(names, _whole(pattern.expression))
-    places = as_numpy(pc.indices_nonzero(found.is_valid())).astype(np.int64)
+    matches = pc.extract_regex(names, _whole(pattern.expression))
+    places = as_numpy(pc.indices_nonzero(matches.is_valid())).astype(np.int64)
     if not len(places):
         example = names[0].as_py()
         raise DataError(
             f"none of the {len(names):,} images of {source} matches the pattern {pattern.text!r}: the first is "
             f"{shown(example)}, which {suggest_pattern(example)!r} matches"
         )
-    others = names.filter(found.is_null())
-    found, names = found.take(places), names.take(places)
-    groups = {name: pc.struct_field(found, f"f{number}") for number, name in enumerate(pattern.types)}
+    others = names.filter(matches.is_null())
+    matches, names = matches.take(places), names.take(places)
+    groups = {name: pc.struct_field(matches, f"f{number}") for number, name in enumerate(pattern.types)}
     if len(others):
         _log.warning(
             "%s: %s of %s images do not match the pattern %r and are left out: %s; %s is read as %s",
@@ -94,9 +94,9 @@ def _some(names: Any) -> str:
     return ", ".join(map(shown, names[:_SHOWN].to_pylist())) + (", …" if len(names) > _SHOWN else "")
 
 
-def _values(groups: dict[str, Any], place: int) -> str:
+def _values(groups: dict[str, Any], row: int) -> str:
     """What the fields of one path are read as."""
-    return ", ".join(f"{name}={shown(group[place].as_py())}" for name, group in groups.items())
+    return ", ".join(f"{name}={shown(group[row].as_py())}" for name, group in groups.items())
 
 
 def _warn_if_unsure(pattern: PathPattern, names: Any, groups: dict[str, Any], source: str) -> None:

@@ -115,11 +115,11 @@ def suggest_pattern(path: str) -> str:
     *folders, name = path.split("/")
     if folders:
         known = {1: ["class"], 2: ["domain", "class"]}.get(len(folders))
-        return "/".join(f"{{{one}}}" for one in known or [f"folder{n + 1}" for n in range(len(folders))]) + "/..."
+        return "/".join(f"{{{label}}}" for label in known or [f"folder{n + 1}" for n in range(len(folders))]) + "/..."
     seen = {"name": 0, "number": 0}
 
-    def field(found: re.Match[str]) -> str:
-        kind = "number" if found[0].isdecimal() else "name"
+    def field(match: re.Match[str]) -> str:
+        kind = "number" if match[0].isdecimal() else "name"
         seen[kind] += 1
         return f"{{{kind}{seen[kind] if seen[kind] > 1 else ''}{':d' if kind == 'number' else ''}}}"
 
@@ -168,14 +168,14 @@ def _split_ending(name: str) -> tuple[str, str]:
 def _parse(text: str, segment: str, types: dict[str, str]) -> list[_Token]:
     """Tokens of one name of a pattern; its fields are added to `types`."""
     tokens: list[_Token] = []
-    for found in _TOKEN.finditer(segment):
-        if found["brace"] is not None:
-            which = "opens a field that is not closed" if found[0] == "{" else "closes no field"
-            raise DataError(f"the pattern {text!r}: a {found[0]} {which}; write {found[0] * 2} for the brace itself")
-        if found["braces"] or found["text"]:
-            tokens.append(_Token(None, found["text"] or found[0][0]))
+    for match in _TOKEN.finditer(segment):
+        if match["brace"] is not None:
+            which = "opens a field that is not closed" if match[0] == "{" else "closes no field"
+            raise DataError(f"the pattern {text!r}: a {match[0]} {which}; write {match[0] * 2} for the brace itself")
+        if match["braces"] or match["text"]:
+            tokens.append(_Token(None, match["text"] or match[0][0]))
             continue
-        token = _Token("*", "*") if found["any"] else _field(text, found["field"], types)
+        token = _Token("*", "*") if match["any"] else _field(text, match["field"], types)
         before = tokens[-1] if tokens else _Token(None, "")
         if before.kind is not None and (before.kind in _NUMBERS) == (token.kind in _NUMBERS):
             raise DataError(
@@ -228,15 +228,15 @@ def _join(folders: Sequence[list[_Token] | None], last: list[_Token] | None, end
 def _expression(tokens: Sequence[_Token], longest: bool, ends: bool = False) -> str:
     """Expression of one name; its last field is the ending where it `ends` so."""
     parts = []
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.kind is None:
             parts.append(_SPECIAL.sub(r"\\\1", token.text))
             continue
-        before, after = (tokens[at].kind if 0 <= at < len(tokens) else None for at in (place - 1, place + 1))
+        before, after = (tokens[at].kind if 0 <= at < len(tokens) else None for at in (index - 1, index + 1))
         how = "" if longest else "?"
         if token.kind in _NUMBERS:
             body = _NUMBERS[token.kind]
-        elif ends and place == len(tokens) - 1:
+        elif ends and index == len(tokens) - 1:
             body = "[^/.]+"
         elif token.kind == "*":
             body = f"[^/]*{how}"

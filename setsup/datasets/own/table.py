@@ -181,8 +181,8 @@ def _holds_images(kind: Any) -> bool:
     import pyarrow as pa
 
     if pa.types.is_struct(kind):
-        place = kind.get_field_index("bytes")
-        return place >= 0 and _holds_images(kind.field(place).type)
+        index = kind.get_field_index("bytes")
+        return index >= 0 and _holds_images(kind.field(index).type)
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 

@@ -123,8 +123,8 @@ def describe_schema(
     schema: Any, factors: Sequence[Factor], kinds: Mapping[str, Kind | str]
 ) -> tuple[list[str], list[Factor]]:
     """Columns of an Arrow schema that can be factors, and the factors that are given or in its metadata."""
-    for place, name in enumerate(schema.names):
-        if name in schema.names[:place]:
+    for index, name in enumerate(schema.names):
+        if name in schema.names[:index]:
             raise FactorError(f"two columns have the name {name!r}; rename one")
     names = [field.name for field in schema if is_usable(field.type)]
     given = {factor.name for factor in check_factors(factors)} | check_mapping(kinds, "kinds", FactorError).keys()
@@ -199,11 +199,11 @@ def _view(batch: Any, factor: Factor, mapped: MappedFile) -> Array:
     dtype = np.dtype(np.float32) if factor.continuous else code_dtype(len(factor))
     if array.null_count or array.type != pa.from_numpy_dtype(dtype):
         raise ValueError(f"column {factor.name!r} has the type {array.type}, not {dtype}")
-    found = as_numpy(array)
+    values = as_numpy(array)
     # a view of the map in place of one of Arrow's, so that it can be told before a read whether the file was cut off
-    offset = _address(found) - _address(np.frombuffer(mapped, np.uint8))
-    inside = len(found) and 0 <= offset <= len(mapped) - found.nbytes  # else nothing of it is mapped
-    return np.frombuffer(mapped, dtype, len(found), offset) if inside else found
+    offset = _address(values) - _address(np.frombuffer(mapped, np.uint8))
+    inside = len(values) and 0 <= offset <= len(mapped) - values.nbytes  # else nothing of it is mapped
+    return np.frombuffer(mapped, dtype, len(values), offset) if inside else values
 
 
 def _address(array: Array) -> int:

@@ -121,11 +121,11 @@ def _check_header(path: Path, header: list[str], delimiter: str, below: str) -> 
             f"{path} has no header: its first line is {abbreviate(delimiter.join(header))}; start it with column "
             f"names, such as image,label{spaced}"
         )
-    for place, name in enumerate(header):
-        if name in header[:place]:
+    for index, name in enumerate(header):
+        if name in header[:index]:
             raise DataError(f"{path}: two columns have the name {name!r}; rename one")
-        if not name and (place or len(header) == 1):
-            raise DataError(f"{path}: column {place} (from 0) has no name in the header; give it one")
+        if not name and (index or len(header) == 1):
+            raise DataError(f"{path}: column {index} (from 0) has no name in the header; give it one")
 
 
 @contextmanager

@@ -29,14 +29,14 @@ def find_delimiter(text: TextFile) -> tuple[str, int]:
         header = next(lines, "")
     if declared is not None and declared[1] in DELIMITERS and declared[1] in header:
         return declared[1], 1
-    found = {mark: records for mark in DELIMITERS if len((records := _divide(text, mark))[0]) > 1}
-    if len(found) < 2:
-        return next(iter(found), ","), 0
-    if "\t" in found and ending(text.path) == ".tsv":
+    divided = {mark: records for mark in DELIMITERS if len((records := _divide(text, mark))[0]) > 1}
+    if len(divided) < 2:
+        return next(iter(divided), ","), 0
+    if "\t" in divided and ending(text.path) == ".tsv":
         return "\t", 0
-    even = [mark for mark, (head, *rows) in found.items() if rows and all(len(row) == len(head) for row in rows)]
+    even = [mark for mark, (head, *rows) in divided.items() if rows and all(len(row) == len(head) for row in rows)]
     # a quote within a name is the sign of a quoted name that was cut
-    even = [mark for mark in even if not any('"' in name for name in found[mark][0])] or even
+    even = [mark for mark in even if not any('"' in name for name in divided[mark][0])] or even
     if len(even) > 1:
         names = " or ".join(DELIMITERS[mark] for mark in even)
         raise DataError(
@@ -44,7 +44,7 @@ def find_delimiter(text: TextFile) -> tuple[str, int]:
             "names in its header that contain one of them"
         )
     # where none divides the lines evenly, reading names the first line that is uneven
-    return (even or sorted(found, key=lambda mark: -len(found[mark][0])))[0], 0
+    return (even or sorted(divided, key=lambda mark: -len(divided[mark][0])))[0], 0
 
 
 def read_header(text: TextFile, delimiter: str, above: int) -> tuple[list[str] | None, int]:

@@ -10,7 +10,17 @@ from setsup.arrays import Array, Bools
 from setsup.factors.factor import Level
 from setsup.files.archives.listing import as_numpy
 
-__all__ = ["BLANKS", "Sort", "distinct", "is_text", "is_usable", "point_decimals", "simplify", "sorts_of", "to_doubles"]
+__all__ = [
+    "BLANKS",
+    "Sort",
+    "distinct",
+    "is_text",
+    "is_usable",
+    "point_decimals",
+    "simplify",
+    "to_doubles",
+    "value_sorts",
+]
 
 _NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _IDENTIFIER = r"^-?(0[0-9].*|[0-9]{19,})$"  # among numbers: those that would lose digits
@@ -87,10 +97,10 @@ def to_doubles(array: Any) -> Array:
 
 def _filled(array: Any, dtype: npt.DTypeLike, unknown: float) -> Array:
     """Arrow numbers as numpy, with a number in place of null; Arrow's own way imports pandas first."""
-    found = as_numpy(array).astype(dtype)
+    numbers = as_numpy(array).astype(dtype)
     if array.null_count:
-        found[~_truths(array.is_valid())] = unknown
-    return found
+        numbers[~_truths(array.is_valid())] = unknown
+    return numbers
 
 
 def _truths(array: Any) -> Bools:
@@ -133,13 +143,13 @@ def point_decimals(values: Any) -> tuple[Any, Bools, Bools, Bools]:
     """
     import pyarrow.compute as pc
 
-    found = pc.match_substring_regex(values, _COMMA)
-    pointed = pc.if_else(found, pc.replace_substring(values, ",", "."), values)
+    with_comma = pc.match_substring_regex(values, _COMMA)
+    pointed = pc.if_else(with_comma, pc.replace_substring(values, ",", "."), values)
     thousands, points = pc.match_substring_regex(values, _THOUSANDS), pc.match_substring(values, ".")
-    return pointed, _truths(found), _truths(thousands), _truths(points)
+    return pointed, _truths(with_comma), _truths(thousands), _truths(points)
 
 
-def sorts_of(values: Any, written: bool) -> npt.NDArray[np.int8]:
+def value_sorts(values: Any, written: bool) -> npt.NDArray[np.int8]:
     """Sort of each value, as a number of :class:`Sort`."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -14,7 +14,7 @@ import numpy as np
 from setsup.arrays import Array
 from setsup.errors import FactorError, abbreviate, did_you_mean
 from setsup.factors.column_storage import check_finite, code_dtype
-from setsup.factors.factor import Factor, Kind, sort_of
+from setsup.factors.factor import Factor, Kind, level_sort
 from setsup.factors.io.distinct import (
     BLANKS,
     Sort,
@@ -22,8 +22,8 @@ from setsup.factors.io.distinct import (
     is_text,
     point_decimals,
     simplify,
-    sorts_of,
     to_doubles,
+    value_sorts,
 )
 
 __all__ = ["ROLE_OF", "Commas", "Field", "refuse_mixture"]
@@ -58,9 +58,9 @@ class Field:
         self._distinct: set[Any] | None = set()
         self._as_text = False
         self._factor = factor
-        self._places: dict[Any, int] = {}
+        self._code_by_level: dict[Any, int] = {}
         if factor is not None:
-            self._settle(factor, "number" if factor.levels is None else sort_of(factor.levels[0]))
+            self._settle(factor, "number" if factor.levels is None else level_sort(factor.levels[0]))
 
     # -- first pass: what is there ---------------------------------------------------------------------------------
 
@@ -83,9 +83,9 @@ class Field:
     def _sorts(self, values: Any, index: Array) -> Array:
         """Sort of each value, where commas are decimal that of the number with a point."""
         if self._commas == "text":
-            return sorts_of(values, self._written)
+            return value_sorts(values, self._written)
         pointed, commas, thousands, points = point_decimals(values)
-        sorts = sorts_of(pointed, True)
+        sorts = value_sorts(pointed, True)
         points = points & ((sorts == Sort.DECIMAL) | (sorts == Sort.FRACTION))
         self._comma = self._comma or self._first(commas, values, index)
         self._point = self._point or self._first(points, values, index)
@@ -166,8 +166,8 @@ class Field:
             if sort == "nothing":
                 raise FactorError(f"column {self.name!r} has no known value, so it has no levels to be {kind}")
             read = self._reader(sort)
-            found = self._distinct or set()
-            levels = found if read is _same else {read(value) for value in found} - {None}
+            distinct_values = self._distinct or set()
+            levels = distinct_values if read is _same else {read(value) for value in distinct_values} - {None}
             known: Any = (False, True) if sort == "boolean" else tuple(sorted(levels))
             factor = Factor(self.name, kind, known, role=self.role)
             if sort == "string" and kind is not Kind.NOMINAL and len(known) > 1:
@@ -216,10 +216,10 @@ class Field:
     def _settle(self, factor: Factor, sort: str) -> None:
         self._factor = factor
         self._read = self._reader(sort)
-        self._places = {level: place for place, level in enumerate(factor.levels or ())}
+        self._code_by_level = {level: code for code, level in enumerate(factor.levels or ())}
         if sort == "number" and not self._written:  # a level 0.1 that came as float32 is another number
-            rounded = {float(np.float32(level)): place for level, place in self._places.items()}
-            self._places = rounded | self._places
+            rounded = {float(np.float32(level)): code for level, code in self._code_by_level.items()}
+            self._code_by_level = rounded | self._code_by_level
         self._rows = 0
 
     # -- second pass: codes ----------------------------------------------------------------------------------------
@@ -233,29 +233,30 @@ class Field:
         """Codes of the values of the next block, (rows,) as a table stores them."""
         factor = self._settled()
         if factor.continuous:
-            found = self._numbers(array)
+            codes = self._numbers(array)
         else:
-            values, index = distinct(array, self._written, factor.levels or ())
+            values, indices = distinct(array, self._written, factor.levels or ())
             unknown = np.iinfo(self.dtype).max
-            codes = list(map(self._places.get, values.to_pylist())) if self._read is _same else [None]
-            if None in codes:
-                codes = [self._code(value, place, index) for place, value in enumerate(values.to_pylist())]
-            found = np.array([*(unknown if code is None else code for code in codes), unknown], dtype=self.dtype)[index]
-        self._rows += len(found)
-        return found
+            known = list(map(self._code_by_level.get, values.to_pylist())) if self._read is _same else [None]
+            if None in known:
+                known = [self._code(value, index, indices) for index, value in enumerate(values.to_pylist())]
+            stored = [unknown if code is None else code for code in known]
+            codes = np.array([*stored, unknown], dtype=self.dtype)[indices]
+        self._rows += len(codes)
+        return codes
 
     def _settled(self) -> Factor:
         if self._factor is None:
             raise FactorError(f"column {self.name!r} has not been read yet")
         return self._factor
 
-    def _code(self, value: Any, place: int, index: Array) -> int | None:
+    def _code(self, value: Any, index: int, indices: Array) -> int | None:
         level = self._read(value)
         if level is None:
             return None
-        if level not in self._places:
-            self._refuse(value, int(np.argmax(index == place)))
-        return self._places[level]
+        if level not in self._code_by_level:
+            self._refuse(value, int(np.argmax(indices == index)))
+        return self._code_by_level[level]
 
     def _refuse(self, value: Any, row: int) -> NoReturn:
         if not self.given:
@@ -276,7 +277,7 @@ class Field:
         if is_text(simple.type):
             values, index = distinct(simple, self._written)
             pointed = values if self._commas == "text" else point_decimals(values)[0]
-            sorts = sorts_of(pointed, True)
+            sorts = value_sorts(pointed, True)
             wrong = np.append(np.isin(sorts, (Sort.TEXT, Sort.TRUTH)), False)[index]
             if wrong.any():
                 row = int(np.argmax(wrong))
@@ -292,17 +293,17 @@ class Field:
         else:
             numbers = to_doubles(simple.cast(pa.float64(), safe=False))
         with np.errstate(over="ignore"):
-            found = numbers.astype(np.float32)
-        check_finite(self.name, numbers, found, self._rows)
-        return found
+            single = numbers.astype(np.float32)
+        check_finite(self.name, numbers, single, self._rows)
+        return single
 
 
 def refuse_mixture(name: str, firsts: dict[str, tuple[int, Any]], fix: str) -> NoReturn:
     """Refuse a column of several types; the first row and value of each are given."""
-    found = sorted((row, value, family) for family, (row, value) in firsts.items())
-    rows = ", ".join(f"row {row} has {abbreviate(value)}" for row, value, _ in found)
+    by_row = sorted((row, value, family) for family, (row, value) in firsts.items())
+    rows = ", ".join(f"row {row} has {abbreviate(value)}" for row, value, _ in by_row)
     raise FactorError(
-        f"column {name!r} mixes {' and '.join(family for _, _, family in found)}: {rows} (rows count from 0); {fix}"
+        f"column {name!r} mixes {' and '.join(family for _, _, family in by_row)}: {rows} (rows count from 0); {fix}"
     )
 
 

@@ -123,13 +123,13 @@ def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None)
     names = [str(name) for name in frame.columns]
     if len(set(names)) != len(names):
         raise FactorError(f"two columns of the frame share a name in {names}; rename one")
-    arrays = {name: arrow_array(name, frame.iloc[:, place]) for place, name in enumerate(names)}
+    arrays = {name: arrow_array(name, frame.iloc[:, index]) for index, name in enumerate(names)}
     say_left_out("the frame", {name: array.type for name, array in arrays.items() if not is_usable(array.type)})
     arrays = {name: array for name, array in arrays.items() if is_usable(array.type)}
     known = {factor.name: factor for factor in check_factors(factors)}
     kinds = None if kinds is None else check_mapping(kinds, "kinds", FactorError)
-    for place, name in enumerate(names):
-        dtype = frame.dtypes.iloc[place]
+    for index, name in enumerate(names):
+        dtype = frame.dtypes.iloc[index]
         if isinstance(dtype, pandas.CategoricalDtype) and name not in known and name not in (kinds or {}):
             levels = tuple(dtype.categories.tolist())
             if levels and all(isinstance(level, str | int | float) for level in levels):
@@ -187,7 +187,9 @@ def _as_texts(batch: Any) -> Iterator[Any]:
         before = int(ends[start - 1]) if start else 0
         stop = max(start + 1, int(np.searchsorted(ends, before + _MOST, "right")))
         part = batch.slice(start, stop - start)
-        columns = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in part.columns]
+        columns = [
+            column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in part.columns
+        ]
         yield pa.RecordBatch.from_arrays(columns, names=part.schema.names)
         start = stop
 
@@ -241,8 +243,8 @@ def _convert(
     path: Path, blocks: Blocks, convert: Callable[[Blocks, Store], FactorColumns], choice: list[Any]
 ) -> FactorColumns:
     """Table from the cache folder, converted from the file first where it is not there yet."""
-    found = path.stat()
-    identity = json.dumps([_VERSION, str(path.resolve()), found.st_size, found.st_mtime_ns, choice], sort_keys=True)
+    before = path.stat()
+    identity = json.dumps([_VERSION, str(path.resolve()), before.st_size, before.st_mtime_ns, choice], sort_keys=True)
     target = cache_folder() / "tables" / f"{hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()}.arrow"
     if (table := _find_converted(target)) is not None:
         return table
@@ -259,7 +261,7 @@ def _convert(
                         advance(block.num_rows)
 
                 table = convert(counted, store)
-            if (path.stat().st_size, path.stat().st_mtime_ns) != (found.st_size, found.st_mtime_ns):
+            if (path.stat().st_size, path.stat().st_mtime_ns) != (before.st_size, before.st_mtime_ns):
                 raise DataError(f"{path} was changed while it was converted; try again once it is finished")
             save_table(table, target)
     return open_table(target)
@@ -279,16 +281,16 @@ def _find_converted(target: Path) -> FactorColumns | None:
 def _on_disk(folder: Path) -> Iterator[Store]:
     """Keep columns as files, which are written like any others (a full disk says so) and then mapped."""
     with ExitStack() as stack:
-        places: list[Path] = []
+        paths: list[Path] = []
 
         def store(name: str, dtype: np.dtype[Any]) -> tuple[Callable[[Array], object], Callable[[], Array]]:
-            place = folder / f"{len(places)}.bin"
-            places.append(place)
-            file = stack.enter_context(place.open("wb"))
+            path = folder / f"{len(paths)}.bin"
+            paths.append(path)
+            file = stack.enter_context(path.open("wb"))
 
             def whole() -> Array:
                 file.close()
-                return np.memmap(place, dtype, mode="r") if place.stat().st_size else np.empty(0, dtype=dtype)
+                return np.memmap(path, dtype, mode="r") if path.stat().st_size else np.empty(0, dtype=dtype)
 
             return lambda part: file.write(np.ascontiguousarray(part).data), whole
 

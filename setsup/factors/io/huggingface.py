@@ -28,11 +28,11 @@ from setsup.factors.io.infer import from_blocks
 __all__ = [
     "Leaf",
     "columns_and_features",
+    "data_rows",
     "from_huggingface",
     "is_factor",
     "leaf_column",
     "leaves",
-    "places",
     "read_note",
     "to_huggingface",
     "write_note",
@@ -58,20 +58,20 @@ def from_huggingface(
     if not isinstance(dataset, datasets.Dataset):
         fix = "choose a split, such as dataset['train']" if isinstance(dataset, dict) else "load it without streaming"
         raise FactorError(f"from_huggingface takes a datasets.Dataset, not {type(dataset).__name__}; {fix}")
-    found = {name: leaf for name, leaf in leaves(dataset.features).items() if is_factor(name, leaf[1])}
+    columns = {name: leaf for name, leaf in leaves(dataset.features).items() if is_factor(name, leaf[1])}
     kinds = {} if kinds is None else check_mapping(kinds, "kinds", FactorError)
     given = {factor.name for factor in check_factors(factors)} | kinds.keys()
     labels = {
         name: {"kind": Kind.NOMINAL, "levels": feature.names}
-        for name, (_, feature) in found.items()
+        for name, (_, feature) in columns.items()
         if isinstance(feature, datasets.ClassLabel)
     }
     known = {
         name: {**labels.get(name, {}), **(read_note(name, feature) or {})}
-        for name, (_, feature) in found.items()
+        for name, (_, feature) in columns.items()
         if name not in given
     }
-    described = {name: _describe(name, about, found) for name, about in known.items() if about}
+    described = {name: _describe(name, about, columns) for name, about in known.items() if about}
     whole = [factor for factor in described.values() if isinstance(factor, Factor)]
     # levels that a note leaves out: sorted strings
     short = {name: about for name, about in described.items() if not isinstance(about, Factor)}
@@ -79,13 +79,13 @@ def from_huggingface(
     def blocks() -> Iterator[Any]:
         import pyarrow as pa
 
-        for arrays in _leaf_blocks(dataset, [path for path, _ in found.values()]):
-            spelled = [_decode_labels(array, leaf[1]) for array, leaf in zip(arrays, found.values(), strict=True)]
-            yield pa.RecordBatch.from_arrays(spelled, names=list(found))
+        for arrays in _leaf_blocks(dataset, [path for path, _ in columns.values()]):
+            spelled = [_decode_labels(array, leaf[1]) for array, leaf in zip(arrays, columns.values(), strict=True)]
+            yield pa.RecordBatch.from_arrays(spelled, names=list(columns))
 
     # sorted strings, nominal until the note gives their kind
     kinds = {**dict.fromkeys(short, Kind.NOMINAL), **kinds}
-    table = from_blocks(blocks, list(found), [*factors, *whole], kinds)
+    table = from_blocks(blocks, list(columns), [*factors, *whole], kinds)
     if not short:
         return table
     levels = {name: list(table[name].levels or ()) for name in short}
@@ -145,16 +145,16 @@ def leaves(features: Mapping[str, Any]) -> dict[str, Leaf]:
 
     A struct of ``bytes`` and ``path`` is one feature: an encoded file, as Hugging Face keeps images.
     """
-    found: dict[str, Leaf] = {}
+    by_name: dict[str, Leaf] = {}
     for path, feature in _walk(features):
         name = "_".join(path)
-        if name in found:
+        if name in by_name:
             raise FactorError(
-                f"{'.'.join(found[name][0])} and {'.'.join(path)} would both be called {name!r}; rename a column "
+                f"{'.'.join(by_name[name][0])} and {'.'.join(path)} would both be called {name!r}; rename a column "
                 "(dataset.rename_column)"
             )
-        found[name] = path, feature
-    return found
+        by_name[name] = path, feature
+    return by_name
 
 
 def leaf_column(part: Any, path: Sequence[str]) -> Any:
@@ -165,7 +165,7 @@ def leaf_column(part: Any, path: Sequence[str]) -> Any:
     return pc.struct_field(column, list(path[1:])) if path[1:] else column
 
 
-def places(dataset: Any) -> Rows | None:
+def data_rows(dataset: Any) -> Rows | None:
     """Number in ``dataset.data`` of every row of a dataset; None for all rows in order.
 
     ``select``, ``shuffle`` and ``filter`` leave the data as it is and keep such numbers.
@@ -209,7 +209,7 @@ def read_note(name: str, feature: Any) -> dict[str, Any] | None:
 
 def _leaf_blocks(dataset: Any, paths: Sequence[Sequence[str]]) -> Iterator[list[Any]]:
     """Arrow arrays of leaves, some rows at a time."""
-    rows = places(dataset)
+    rows = data_rows(dataset)
     columns = [leaf_column(dataset.data, path) for path in paths]
     if rows is not None:
         columns = [column.combine_chunks() for column in columns]

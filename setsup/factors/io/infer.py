@@ -24,7 +24,7 @@ from setsup.checks import check_mapping
 from setsup.errors import FactorError, abbreviate, did_you_mean
 from setsup.factors.column_storage import as_array, freeze
 from setsup.factors.columns import FactorColumns
-from setsup.factors.factor import PLURAL, Factor, Kind, check_factors, sort_of
+from setsup.factors.factor import PLURAL, Factor, Kind, check_factors, level_sort
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.fields import ROLE_OF, Commas, Field, refuse_mixture
 
@@ -181,4 +181,5 @@ def _refuse(name: str, column: Sequence[Any], error: Exception, first: int) -> N
 
 def _family(value: Any) -> str:
     plain = value.item() if isinstance(value, np.generic) else value
-    return PLURAL[sort_of(plain)] if isinstance(plain, str | int | float) else f"objects of type {type(value).__name__}"
+    known = isinstance(plain, str | int | float)
+    return PLURAL[level_sort(plain)] if known else f"objects of type {type(value).__name__}"

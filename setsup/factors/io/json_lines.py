@@ -90,7 +90,7 @@ def _objects(text: TextFile) -> Iterator[dict[str, Any]]:
             if not line:
                 continue
             try:
-                found = json.loads(line.decode())
+                value = json.loads(line.decode())
             except UnicodeDecodeError:
                 raise
             except (ValueError, RecursionError) as error:
@@ -98,9 +98,9 @@ def _objects(text: TextFile) -> Iterator[dict[str, Any]]:
                     f"{path}, line {number}: it is not one whole JSON object ({str(error)[:80]}); write one "
                     "object per line"
                 ) from None
-            if type(found) is not dict:
-                hint = ", as pandas does with orient='records', lines=True" if type(found) is list else ""
+            if type(value) is not dict:
+                hint = ", as pandas does with orient='records', lines=True" if type(value) is list else ""
                 raise DataError(
-                    f"{path}, line {number}: {abbreviate(found)} is no JSON object; write one per line{hint}"
+                    f"{path}, line {number}: {abbreviate(value)} is no JSON object; write one per line{hint}"
                 )
-            yield found
+            yield value

@@ -99,8 +99,8 @@ class TextFile:
             size = quotes = lines = 0
             with _open(path) as file:
                 while block := file.read(_BLOCK):
-                    if (place := block.find(b"\0")) >= 0:
-                        line = lines + block[:place].count(b"\n") + 1
+                    if (nul := block.find(b"\0")) >= 0:
+                        line = lines + block[:nul].count(b"\n") + 1
                         raise DataError(
                             f"{path}, line {line}: there is a NUL byte, so this is no UTF-8 text or it is damaged"
                         )

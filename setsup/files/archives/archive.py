@@ -72,10 +72,10 @@ class Archive(ABC):
             os.close(mine)
             raise DataError(f"{self.path} has changed since it was listed; open it again")
         # of two threads that come here at once, one closes what it opened
-        found = self._open.setdefault("file", mine)
-        if found != mine:
+        file = self._open.setdefault("file", mine)
+        if file != mine:
             os.close(mine)
-        return found
+        return file
 
     def read(self, place: int, row: Row, label: Label) -> bytes:
         """Read a file whole; its checksum is compared when it is first read."""
@@ -110,12 +110,12 @@ class Archive(ABC):
         wanted = max(0, min(length, row.size - offset))
         try:
             start = self.start(row, label)
-            found = read_range(self.descriptor(), start + offset, wanted)
+            content = read_range(self.descriptor(), start + offset, wanted)
         except OSError as error:
             raise DamagedFile.unreadable(label(), error) from error
-        if len(found) != wanted:
+        if len(content) != wanted:
             raise damaged(label, "the archive ends inside it")
-        return found
+        return content
 
     def pieces(self, row: Row, label: Label) -> Iterator[bytes]:
         """Read a file piece by piece; its checksum is compared at the end."""
@@ -125,7 +125,7 @@ class Archive(ABC):
         try:
             start = self.start(row, label)
             spans = range(start, start + row.stored, _PIECE)
-            parts = (read_range(file, place, min(_PIECE, start + row.stored - place)) for place in spans)
+            parts = (read_range(file, offset, min(_PIECE, start + row.stored - offset)) for offset in spans)
             for part in parts if row.method == STORED else _grown(parts, label):
                 size += len(part)
                 if size > row.size:
@@ -141,8 +141,8 @@ class Archive(ABC):
 
     def begin(self, row: Row, length: int, label: Label) -> bytes:
         """Read the first bytes of a file, fewer where it ends before, and no more of it than a piece."""
-        found = self.stretch(row, 0, length, label)
-        return next(self.pieces(row, label), b"")[:length] if found is None else found
+        content = self.stretch(row, 0, length, label)
+        return next(self.pieces(row, label), b"")[:length] if content is None else content
 
     def start(self, row: Row, label: Label) -> int:
         """Where in the archive the bytes of a file begin; refuses an archive in which another file is there."""

@@ -38,18 +38,18 @@ def list_folder(folder: Path, apart: Path, hidden: bool = False, inside: bool = 
     with progress(None, f"listing {folder.name}", "files") as advance:
         while waiting:
             below, above = waiting.pop()
-            place = os.path.join(top, below) if below else top
+            path = os.path.join(top, below) if below else top
             try:
                 # the time first: what is added while the folder is read makes it another
-                about = os.stat(place)
+                about = os.stat(path)
                 identity = _identity(about)
                 if identity in above or identity == not_listed:
                     continue
-                inner = _read(place, below + b"/" if below else b"", names, sizes, hidden, within, advance)
+                inner = _read(path, below + b"/" if below else b"", names, sizes, hidden, within, advance)
             except OSError as error:
                 if not below:
                     raise DamagedFile.unreadable(folder, error) from error
-                _log.warning("%s is left out: %s", os.fsdecode(place), error.strerror or error)
+                _log.warning("%s is left out: %s", os.fsdecode(path), error.strerror or error)
                 whole = False
                 continue
             seen.append((below, about.st_mtime_ns))
@@ -91,7 +91,7 @@ def _leads_into(path: bytes, folder: bytes) -> bool:
 
 
 def _read(
-    place: bytes,
+    path: bytes,
     below: bytes,
     names: list[bytes],
     sizes: list[int],
@@ -105,7 +105,7 @@ def _read(
     """
     folders = []
     before = len(names)
-    with os.scandir(place) as entries:
+    with os.scandir(path) as entries:
         for entry in entries:
             if entry.name.startswith(b".") and (not hidden or is_temporary(entry.name)):
                 continue

@@ -33,23 +33,23 @@ class JoinedMembers(MemberIndex):
 
     def read(self, place: int, limit: int | None = None) -> bytes:
         """Read a whole file."""
-        part, there = self._part(place)
-        return part.read(there, limit)
+        part, inner = self._part(place)
+        return part.read(inner, limit)
 
     def stretch(self, place: int, offset: int, length: int) -> bytes | None:
         """Read some bytes of a file."""
-        part, there = self._part(place)
-        return part.stretch(there, offset, length)
+        part, inner = self._part(place)
+        return part.stretch(inner, offset, length)
 
     def label(self, place: int) -> str:
         """Name of a file in messages, with the folder or archive that it is in."""
-        part, there = self._part(place)
-        return part.label(there)
+        part, inner = self._part(place)
+        return part.label(inner)
 
     def path(self, place: int) -> Any:
         """Path of a file on the disk, None inside an archive."""
-        part, there = self._part(place)
-        return part.path(there)
+        part, inner = self._part(place)
+        return part.path(inner)
 
     def _part(self, place: int) -> tuple[MemberIndex, int]:
         row = self._index.row(self._checked(place))
@@ -85,7 +85,7 @@ def join_members(parts: Sequence[MemberIndex]) -> MemberIndex:
 
 def _rejoin(parts: tuple[MemberIndex, ...], prefix: str, digest: int) -> MemberIndex:
     """Open in this process what was pickled in another one."""
-    found = join_members(parts)
-    if found._index.digest != digest:
-        raise DataError(f"{found.source} has changed since the dataset was opened; open it again")
-    return found.under(prefix)
+    members = join_members(parts)
+    if members._index.digest != digest:
+        raise DataError(f"{members.source} has changed since the dataset was opened; open it again")
+    return members.under(prefix)

@@ -35,9 +35,9 @@ def as_numpy(numbers: Any) -> npt.NDArray[Any]:
     dtype = np.dtype(numbers.type.to_pandas_dtype())
     if not len(numbers):
         return np.zeros(0, dtype)
-    found = np.frombuffer(numbers.buffers()[1], dtype, len(numbers), numbers.offset * dtype.itemsize)
-    found.flags.writeable = False
-    return found
+    view = np.frombuffer(numbers.buffers()[1], dtype, len(numbers), numbers.offset * dtype.itemsize)
+    view.flags.writeable = False
+    return view
 
 
 def find_matches(names: Any, pattern: str) -> npt.NDArray[np.int64]:

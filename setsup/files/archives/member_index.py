@@ -71,13 +71,13 @@ class About:
         """Look at a source."""
         kind = archive_kind(source)
         try:
-            found = os.stat(source)
+            state = os.stat(source)
             path = str(source.resolve())
         except OSError as error:
             raise unreadable(source, error) from error
         if kind == "folder":
             return cls(path, kind, 0, 0, hidden=hidden, inside=inside)
-        return cls(path, kind, found.st_size, found.st_mtime_ns, nested and kind == "tar", hidden, found.st_ctime_ns)
+        return cls(path, kind, state.st_size, state.st_mtime_ns, nested and kind == "tar", hidden, state.st_ctime_ns)
 
     def kept(self) -> Path:
         """Where its index is kept."""
@@ -196,23 +196,23 @@ def load_joined(key: str, parts: Callable[[], Sequence[tuple[Any, npt.NDArray[np
 def _listed(source: Path, about: About) -> tuple[Any, Any]:
     """List a source as it is now: batches of the files and of the folders, None in place of those not to be kept."""
     if about.kind == "folder":
-        found = list_folder(source, cache_folder() / _FOLDER, about.hidden, about.inside)
+        listing = list_folder(source, cache_folder() / _FOLDER, about.hidden, about.inside)
     else:
         try:
             with open_file(source) as (file, size):
                 if about.kind == "zip":
-                    found = list_zip(file, size, source)
+                    listing = list_zip(file, size, source)
                 else:
-                    found = list_tar(file, size, source, about.nested)
+                    listing = list_tar(file, size, source, about.nested)
         except OSError as error:
             raise unreadable(source, error) from error
         if About.of(source, about.nested, about.hidden) != about:
             raise DataError(f"{source} was changed while it was listed; try again once it is finished")
-    folders = _batch(found.folders, [found.times, *[np.zeros(len(found.times), np.int64)] * 4])
-    if not found.whole:
+    folders = _batch(listing.folders, [listing.times, *[np.zeros(len(listing.times), np.int64)] * 4])
+    if not listing.whole:
         folders = None
-    found = found.ordered(about.hidden)
-    return _batch(found.names, [getattr(found, name) for name in COLUMNS]), folders
+    listing = listing.ordered(about.hidden)
+    return _batch(listing.names, [getattr(listing, name) for name in COLUMNS]), folders
 
 
 def _joined(parts: Sequence[tuple[Any, npt.NDArray[np.int64]]]) -> Any:

@@ -116,12 +116,12 @@ class MemberIndex:
             There is no file of that name; the message suggests close ones.
 
         """
-        found = self._find(name)
-        if found < 0:
-            there = self._bisected(name)
-            around = self.names[max(0, there - _NEAR) : there + _NEAR].to_pylist()
+        place = self._find(name)
+        if place < 0:
+            nearest = self._bisected(name)
+            around = self.names[max(0, nearest - _NEAR) : nearest + _NEAR].to_pylist()
             raise DataError(f"{self._shown('')} has no {shown(self.prefix + name)}{did_you_mean(name, around)}")
-        return found
+        return place
 
     def places(self, names: Sequence[str] | Any) -> Places:
         """Find the places of many files.
@@ -146,8 +146,8 @@ class MemberIndex:
         if isinstance(names, pa.ChunkedArray):
             names = names.combine_chunks()
         sought = names if isinstance(names, pa.Array) else pa.array(names, pa.large_string())
-        found = pc.index_in(sought.cast(pa.large_string()), value_set=self.names)
-        return as_numpy(pc.fill_null(found, -1)).astype(np.int64)
+        places = pc.index_in(sought.cast(pa.large_string()), value_set=self.names)
+        return as_numpy(pc.fill_null(places, -1)).astype(np.int64)
 
     def under(self, folder: str) -> "MemberIndex":
         """Select the files below a folder, with names relative to it; none where there is no such folder.
@@ -190,10 +190,10 @@ class MemberIndex:
         whole = f"^{_quoted(self.prefix)}(?:{pattern})$"
         if "(?P<" not in pattern:
             return find_matches(names, whole), {}
-        found = pc.extract_regex(names, whole)
-        places = pc.indices_nonzero(found.is_valid())
-        kept = found.take(places)
-        groups = {field.name: pc.struct_field(kept, field.name) for field in found.type}
+        matches = pc.extract_regex(names, whole)
+        places = pc.indices_nonzero(matches.is_valid())
+        kept = matches.take(places)
+        groups = {field.name: pc.struct_field(kept, field.name) for field in matches.type}
         return as_numpy(places).astype(np.int64), groups
 
     def read(self, place: int, limit: int | None = None) -> bytes:

@@ -44,16 +44,16 @@ def clean_names(names: Sequence[bytes], source: Path | str) -> list[bytes]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = list(names)
-    text = b"\0".join([b"", *found, b""])
-    if text.count(b"\0") == len(found) + 1 and not any(sign in text for sign in _SIGNS):
-        return found
-    if len(found) < _FEW:
-        return [clean_name(name, source) if _ODD_BYTES.search(name) else name for name in found]
-    odd = pc.indices_nonzero(pc.match_substring_regex(pa.array(found, pa.large_binary()), _ODD))
-    for place in odd.to_pylist():
-        found[place] = clean_name(found[place], source)
-    return found
+    cleaned = list(names)
+    text = b"\0".join([b"", *cleaned, b""])
+    if text.count(b"\0") == len(cleaned) + 1 and not any(sign in text for sign in _SIGNS):
+        return cleaned
+    if len(cleaned) < _FEW:
+        return [clean_name(name, source) if _ODD_BYTES.search(name) else name for name in cleaned]
+    odd = pc.indices_nonzero(pc.match_substring_regex(pa.array(cleaned, pa.large_binary()), _ODD))
+    for row in odd.to_pylist():
+        cleaned[row] = clean_name(cleaned[row], source)
+    return cleaned
 
 
 def clean_name(name: bytes, source: Path | str) -> bytes:
@@ -96,7 +96,7 @@ def as_bytes(name: bytes) -> bytes:
     b'caf\xe9.png'
 
     """
-    return _BYTE.sub(lambda found: bytes.fromhex(found[1].decode()), name) if b"\\" in name else name
+    return _BYTE.sub(lambda escape: bytes.fromhex(escape[1].decode()), name) if b"\\" in name else name
 
 
 def escaped(name: bytes) -> bytes:

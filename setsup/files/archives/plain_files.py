@@ -55,10 +55,10 @@ def read_range(file: int, offset: int, size: int) -> bytes:
     """Read bytes of an open file, fewer where it ends before."""
     if offset > _FARTHEST:
         return b""
-    found = os.pread(file, min(size, _MOST), offset)
-    if len(found) == size or not found:
-        return found
-    parts, got = [found], len(found)
+    content = os.pread(file, min(size, _MOST), offset)
+    if len(content) == size or not content:
+        return content
+    parts, got = [content], len(content)
     while got < size and (part := os.pread(file, min(size - got, _MOST), offset + got)):
         parts.append(part)
         got += len(part)
@@ -81,7 +81,7 @@ def unreadable(source: Path, error: OSError) -> DataError:
 @contextmanager
 def _opened(path: bytes, label: str) -> Iterator[tuple[int, int]]:
     try:
-        with open_file(path, f"{label} is not a file any more") as found:
-            yield found
+        with open_file(path, f"{label} is not a file any more") as opened:
+            yield opened
     except OSError as error:
         raise unreadable(Path(os.fsdecode(path)), error) from error

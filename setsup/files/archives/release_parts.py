@@ -38,29 +38,29 @@ def join_parts(
 
     """
     whole = look(folder)
-    places = whole.matching(rf"(?:[^/]+/){{0,2}}(?:{parts})")[0].tolist()
-    paths = [path for path in map(whole.path, places) if path is not None]
+    packed = whole.matching(rf"(?:[^/]+/){{0,2}}(?:{parts})")[0].tolist()
+    paths = [path for path in map(whole.path, packed) if path is not None]
     paths += [folder / each for each in archives if os.path.isfile(folder / each)]
     paths = list(dict.fromkeys(paths))
-    found = _parts_of(whole, holds)
+    members = _parts_of(whole, holds)
     for path in paths:
         try:
-            found += _parts_of(look(path), holds)
+            members += _parts_of(look(path), holds)
         except DataError as error:
-            if not found or found[0].source != folder:
+            if not members or members[0].source != folder:
                 raise
             _log.warning("%s; it is left out: what is unpacked in %s is read", error, folder)
-    if not found:
+    if not members:
         return None, paths
-    if found[0].source != folder:
-        found.append(whole)  # which has what lies beside the archives
-    joined = join_members(found)
+    if members[0].source != folder:
+        members.append(whole)  # which has what lies beside the archives
+    joined = join_members(members)
     return (joined if find_top(joined.names, holds) == "" else None), paths
 
 
 def warn_of_others(
     name: str,
-    found: MemberIndex,
+    release: MemberIndex,
     holds: Sequence[str],
     others: Iterable[tuple[Path, bool]],
     look: Callable[[Path], MemberIndex],
@@ -70,8 +70,8 @@ def warn_of_others(
     `others` are their paths; with False where one counts only if most of its files are of the release, or it has one
     as a whole.
     """
-    depth = found.prefix.count("/")
-    left = {found.source: _tops_in(look(found.source), holds, [depth]) if depth else []}
+    depth = release.prefix.count("/")
+    left = {release.source: _tops_in(look(release.source), holds, [depth]) if depth else []}
     for path, named in others:
         try:
             members = look(path)
@@ -82,16 +82,19 @@ def warn_of_others(
             # a few names, such as that of a list, are those of other releases as well
             parts = _tops_in(members, holds, range(_DEEPEST))
         left[path] = parts
-    mine = os.path.realpath(found.source / found.prefix)
+    mine = os.path.realpath(release.source / release.prefix)
     for path, parts in left.items():
         more = [
-            file for part in parts if os.path.realpath(path / part.prefix) != mine for file in _more(part, found, holds)
+            file
+            for part in parts
+            if os.path.realpath(path / part.prefix) != mine
+            for file in _more(part, release, holds)
         ]
         if more:
             _log.warning(
                 "%s: %s has %s files of it that %s lacks, such as %s; they are left out: unpack them into that folder, "
                 "or name another one (--root or root=)",
-                *(name, path, f"{len(more):,}", found.source, more[0]),
+                *(name, path, f"{len(more):,}", release.source, more[0]),
             )
 
 
@@ -112,16 +115,16 @@ def _either(holds: Sequence[str]) -> str:
     return "|".join(f"(?:{_NAMED.sub('(?:', pattern)})" for pattern in holds)  # a name may stand in several of them
 
 
-def _more(part: MemberIndex, found: MemberIndex, holds: Sequence[str]) -> list[str]:
+def _more(part: MemberIndex, release: MemberIndex, holds: Sequence[str]) -> list[str]:
     """Names of the files of a release that one part has and another lacks."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     names = part.names.take(pa.array(_files_of(part, holds)))
-    mine, theirs, new = found.names, names, np.ones(len(names), bool)
+    mine, theirs, new = release.names, names, np.ones(len(names), bool)
     for _ in range(_DEEPEST):
         # the same file may lie in more folders in one than in the other
-        for one, other in ((theirs, found.names), (names, mine)):
-            new &= np.asarray(pc.is_null(pc.index_in(one, value_set=other)))
+        for candidates, known in ((theirs, release.names), (names, mine)):
+            new &= np.asarray(pc.is_null(pc.index_in(candidates, value_set=known)))
         mine, theirs = (pc.replace_substring_regex(each, "^[^/]*/", "") for each in (mine, theirs))
     return [names[row].as_py() for row in np.flatnonzero(new).tolist()]

@@ -64,7 +64,7 @@ def wanting(names: Any, holds: Sequence[str]) -> list[str]:
 def readable(pattern: str) -> str:
     r"""Write an expression as a person writes a file's name."""
     # a literal becomes one letter that no rule below knows
-    plain = re.sub(r"\\([^\w\s])", lambda found: chr(_ITSELF + ord(found[1])), pattern)
+    plain = re.sub(r"\\([^\w\s])", lambda match: chr(_ITSELF + ord(match[1])), pattern)
     plain = _SOME.sub("*", plain.removeprefix("^").removesuffix("$"))
     inner = None
     while inner != plain:
@@ -73,11 +73,11 @@ def readable(pattern: str) -> str:
     return "".join(chr(ord(each) - _ITSELF) if ord(each) >= _ITSELF else each for each in plain)
 
 
-def _of_group(found: re.Match[str]) -> str:
+def _of_group(match: re.Match[str]) -> str:
     """Text for a group without groups: none where it is optional, ``*`` where it has a choice."""
-    if found[2] in ("?", "*"):
+    if match[2] in ("?", "*"):
         return ""
-    return "*" if "|" in found[1] or found[2] else found[1]
+    return "*" if "|" in match[1] or match[2] else match[1]
 
 
 def _anywhere(names: Any, pattern: str) -> bool:
@@ -92,8 +92,8 @@ def _tops_of_all(names: Any, depth: int, holds: Sequence[str]) -> set[str]:
     """Folders so deep below which each expression matches the beginning of some name."""
     tops: set[str] | None = None
     for pattern in holds:
-        found = _tops(names, depth, pattern)
-        tops = found if tops is None else tops & found
+        folders = _tops(names, depth, pattern)
+        tops = folders if tops is None else tops & folders
         if not tops:
             break
     return tops or set()
@@ -111,5 +111,5 @@ def _tops(names: Any, depth: int, pattern: str) -> set[str]:
         tops.add(top + "/")
         # on to the first name after this folder ("0" is the letter after "/")
         after = (top + "0").encode()
-        at = bisect_left(hits, after, at, key=lambda place: names[int(place)].as_py().encode())
+        at = bisect_left(hits, after, at, key=lambda hit: names[int(hit)].as_py().encode())
     return tops

@@ -89,10 +89,10 @@ def find_members(
             continue
         top = find_top(members.names, list(holds))
         if top is not None:
-            found = members.under(top)
+            release = members.under(top)
             if source != data_places(name, root)[0] or source.is_dir():  # no archive that was named
-                warn_of_others(name, found, list(holds), _others(name, root, source, archives), look)
-            return found
+                warn_of_others(name, release, list(holds), _others(name, root, source, archives), look)
+            return release
         lacks = wanting(members.names, list(holds))
         if named:
             missing = min(missing, lacks, key=len)
@@ -124,10 +124,10 @@ def _look_inside(root: Path | str | None, nested: bool) -> Callable[[Path], Memb
 
 def _folders(name: str, root: Path | str | None) -> list[Path]:
     """Folders that may hold a release, best first."""
-    places = data_places(name, root)
+    folders = data_places(name, root)
     # folders of the dataset's name first: the other may be that of all datasets, and take long to list
-    ordered = (*places[1:], places[0]) if root is not None else places
-    return [place for place in ordered if os.path.isdir(place)]
+    ordered = (*folders[1:], folders[0]) if root is not None else folders
+    return [folder for folder in ordered if os.path.isdir(folder)]
 
 
 def _others(name: str, root: Path | str | None, source: Path, archives: Sequence[str]) -> list[tuple[Path, bool]]:
@@ -135,17 +135,17 @@ def _others(name: str, root: Path | str | None, source: Path, archives: Sequence
     folder = source if source.is_dir() and source.name not in archives else source.parent
     zips = [folder / each for each in _files(folder, (".zip",))[:_MOST_ARCHIVES]]
     # an unpacked part may lie in a folder of the dataset's name, and the archive around it
-    around = [folder, *(place for place in _folders(name, root) if place == folder.parent)]
-    named = [place / each for place in around for each in archives if os.path.exists(place / each)]
-    found = dict.fromkeys([folder, *zips], False) | dict.fromkeys(named, True)
-    return [(path, each) for path, each in found.items() if path not in (source, folder.parent / source.name)]
+    around = [folder, *(path for path in _folders(name, root) if path == folder.parent)]
+    named = [path / each for path in around for each in archives if os.path.exists(path / each)]
+    sources = dict.fromkeys([folder, *zips], False) | dict.fromkeys(named, True)
+    return [(other, each) for other, each in sources.items() if other not in (source, folder.parent / source.name)]
 
 
 def _sources(name: str, root: Path | str | None, archives: Sequence[str]) -> Iterator[tuple[Path, bool]]:
     """Folders and archives that may hold a release, best first."""
-    places = data_places(name, root)
-    if os.path.isfile(places[0]):
-        yield places[0], True
+    paths = data_places(name, root)
+    if os.path.isfile(paths[0]):
+        yield paths[0], True
         return
     folders = _folders(name, root)
     for folder in folders:
@@ -160,13 +160,13 @@ def _sources(name: str, root: Path | str | None, archives: Sequence[str]) -> Ite
 
 def _archives_in(folder: Path, name: str) -> list[Path]:
     """Zip and tar files directly in a folder, at most 32."""
-    there = _files(folder)
-    ending = [each for each in there if each.lower().endswith(_ENDS)]
-    found = sorted(ending, key=lambda each: name not in each.lower())[:_MOST_ARCHIVES]
-    for each in [each for each in there if each not in found and not each.lower().endswith(_PACKED)][:_LOOKED_AT]:
-        if len(found) < _MOST_ARCHIVES and _is_archive(folder / each):
-            found.append(each)
-    return [folder / each for each in found]
+    files = _files(folder)
+    ending = [each for each in files if each.lower().endswith(_ENDS)]
+    archives = sorted(ending, key=lambda each: name not in each.lower())[:_MOST_ARCHIVES]
+    for each in [each for each in files if each not in archives and not each.lower().endswith(_PACKED)][:_LOOKED_AT]:
+        if len(archives) < _MOST_ARCHIVES and _is_archive(folder / each):
+            archives.append(each)
+    return [folder / each for each in archives]
 
 
 def _list_patterns(patterns: Iterable[str], holds: Mapping[str, str] | Sequence[str]) -> str:
@@ -184,14 +184,14 @@ def _not_found(
     own: bool,
 ) -> DataError:
     """Make the sentence about a release that is not there."""
-    places = data_places(name, root)
-    if os.path.isfile(places[0]):
+    paths = data_places(name, root)
+    if os.path.isfile(paths[0]):
         lacks = f"holds {words}, but not in one folder" if apart else f"holds no {words}"
         return DataError(
-            f"{name}: {places[0]} {lacks}; name another archive, or the folder that holds the files (--root or root=)"
+            f"{name}: {paths[0]} {lacks}; name another archive, or the folder that holds the files (--root or root=)"
             f"{'' if own else f', or run `setsup fetch {name}`'}"
         )
-    packed = [each for place in places for each in _files(place) if each.lower().endswith(_PACKED)]
+    packed = [each for path in paths for each in _files(path) if each.lower().endswith(_PACKED)]
     more = [f"; {note}" for note in notes]
     if empty:
         more.insert(0, f"; {some(empty)} there {'holds' if len(empty) == 1 else 'hold'} nothing of it")
@@ -201,7 +201,7 @@ def _not_found(
         more.append(f"; {packed[0]} there is packed as a whole: unpack it (tar -xf {shlex.quote(packed[0])})")
     return DataError(
         f"{name}: {words} not found{' in one folder' if apart else ''}; looked in "
-        f"{', '.join(map(place_seen, places))}{''.join(more)}; {fetched}"
+        f"{', '.join(map(place_seen, paths))}{''.join(more)}; {fetched}"
         "name the folder that holds the files (--root or root=)"
     )
 

@@ -37,10 +37,9 @@ def stream_files(archive: Path, advance: Advance | None = None) -> Iterator[tupl
         tape = _Tape(file)
         done = 0
         for stretch in walk(tape.read, archive, at_once=1):
-            found = stretch.listing(archive)
-            for name, start, size, method in zip(
-                found.names.to_pylist(), found.offsets.tolist(), found.sizes.tolist(), found.methods, strict=True
-            ):
+            files = stretch.listing(archive)
+            columns = files.names.to_pylist(), files.offsets.tolist(), files.sizes.tolist(), files.methods
+            for name, start, size, method in zip(*columns, strict=True):
                 if method == SPARSE:
                     raise DataError(
                         f"{archive}: {shown(name)} is stored with its holes left out; unpack the archive with tar"
@@ -54,9 +53,9 @@ def stream_files(archive: Path, advance: Advance | None = None) -> Iterator[tupl
 
 def _pieces(tape: "_Tape", start: int, size: int, archive: Path) -> Iterator[bytes]:
     with read_errors(archive):
-        for place in range(start, start + size, _PIECE):
-            count = min(_PIECE, start + size - place)
-            piece = tape.read(place, count)
+        for offset in range(start, start + size, _PIECE):
+            count = min(_PIECE, start + size - offset)
+            piece = tape.read(offset, count)
             if len(piece) < count:
                 raise DamagedFile(f"{archive} is cut off")
             yield piece
@@ -76,9 +75,9 @@ class _Tape:
             self._at += skipped
             if not skipped:
                 return b""
-        found = self._file.read(size)
-        self._at += len(found)
-        return found
+        content = self._file.read(size)
+        self._at += len(content)
+        return content
 
     def finish(self) -> None:
         """Read on to the checksum at the very end; zeros without an end are left alone."""

@@ -88,19 +88,19 @@ def parse_extra(kind: int, content: bytes) -> dict[bytes, bytes]:
         return {b"path": content.split(b"\0", 1)[0]}
     if kind == ord("K") or not any(key in content for key in TELLING):
         return {}
-    found = {}
-    place = 0
-    while place < len(content):
-        digits, _, _ = content[place : place + 20].partition(b" ")
+    told = {}
+    at = 0
+    while at < len(content):
+        digits, _, _ = content[at : at + 20].partition(b" ")
         length = decimal(digits)
-        record = content[place + len(digits) + 1 : place + length]
+        record = content[at + len(digits) + 1 : at + length]
         key, equals, value = record.partition(b"=")
-        if not equals or not value.endswith(b"\n") or place + length > len(content):
+        if not equals or not value.endswith(b"\n") or at + length > len(content):
             raise BadHeader("a record that is none")
         if key in (b"path", b"size") or key.startswith(b"GNU.sparse."):
-            found[key] = value[:-1]
-        place += length
-    return found
+            told[key] = value[:-1]
+        at += length
+    return told
 
 
 def sparse_size(told: Mapping[bytes, bytes]) -> int | None:
@@ -113,15 +113,15 @@ def sparse_size(told: Mapping[bytes, bytes]) -> int | None:
 def number(digits: bytes) -> int:
     """Number of a header: octal, or binary where the first bit is set."""
     if digits[0] == 0x80:
-        found = int.from_bytes(digits[1:], "big")
+        value = int.from_bytes(digits[1:], "big")
     else:
         try:
-            found = int(digits.split(b"\0", 1)[0].strip() or b"0", 8)
+            value = int(digits.split(b"\0", 1)[0].strip() or b"0", 8)
         except ValueError:
             raise BadHeader(f"the size {digits!r}") from None
-    if not 0 <= found < 1 << 60:
+    if not 0 <= value < 1 << 60:
         raise BadHeader(f"the size {digits!r}")
-    return found
+    return value
 
 
 def decimal(digits: bytes) -> int:
@@ -163,10 +163,10 @@ def octal(digits: Headers) -> npt.NDArray[np.int64]:
     if (words & _SAME == _SIX).all():  # as nearly all programs write them
         return from_digits(words - _SIX << np.uint64(16)).astype(np.int64)
     columns = np.ascontiguousarray(digits).view(np.uint8).reshape(-1, 8).astype(np.int64).T
-    found = np.zeros(columns.shape[1], np.int64)
+    values = np.zeros(columns.shape[1], np.int64)
     for column in columns:
-        found = np.where((column >= ord("0")) & (column < ord("8")), 8 * found + column - ord("0"), found)
-    return found
+        values = np.where((column >= ord("0")) & (column < ord("8")), 8 * values + column - ord("0"), values)
+    return values
 
 
 def from_digits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
@@ -180,8 +180,8 @@ def from_digits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def _octal(digits: bytes) -> int:
-    found = re.sub(rb"[^0-7]", b"", digits)
-    return int(found, 8) if found else 0
+    plain = re.sub(rb"[^0-7]", b"", digits)
+    return int(plain, 8) if plain else 0
 
 
 def find_files(headers: Headers) -> list[int]:

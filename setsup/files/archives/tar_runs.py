@@ -71,20 +71,20 @@ class Runs:
         """Return the run that begins at a byte; None where that header is of another kind, or headers are far apart."""
         if not self._start <= at < self._start + self._blocks.size:
             self._read_on(at)
-        place, count, steps = (at - self._start) // BLOCK, len(self._steps), self._steps
-        found = []
-        while place < count and (step := steps[place]):
-            found.append(place)
-            place += step
-        if not found:
+        block, count, steps = (at - self._start) // BLOCK, len(self._steps), self._steps
+        taken = []
+        while block < count and (step := steps[block]):
+            taken.append(block)
+            block += step
+        if not taken:
             return None
-        self._found += len(found)
-        places = np.array(found)
+        self._found += len(taken)
+        blocks = np.array(taken)
         return Run(
-            self._blocks.take(places, axis=0).data,
-            (self._start + BLOCK * places).tolist(),
-            self._stored[places].tolist(),
-            self._start + BLOCK * place,
+            self._blocks.take(blocks, axis=0).data,
+            (self._start + BLOCK * blocks).tolist(),
+            self._stored[blocks].tolist(),
+            self._start + BLOCK * block,
         )
 
     def _read_on(self, at: int) -> None:
@@ -115,8 +115,8 @@ def _plain(blocks: npt.NDArray[np.uint8], left: int) -> tuple[npt.NDArray[np.int
     plain[records] = True
     contents = blocks[records + 1].tobytes()
     for word in TELLING:
-        place = contents.find(word)
-        while place >= 0:
-            plain[records[place // BLOCK]] = False
-            place = contents.find(word, place + 1)
+        found = contents.find(word)
+        while found >= 0:
+            plain[records[found // BLOCK]] = False
+            found = contents.find(word, found + 1)
     return stored, np.where(plain, 1 + (stored + BLOCK - 1) // BLOCK, 0)

@@ -110,7 +110,7 @@ class Stretch:
             starts[row] = start
         for row, size in self.sizes.items():
             sizes[row], methods[row] = size, SPARSE
-        found = Listing(
+        listing = Listing(
             as_text(clean_names(names if len(rows) == len(names) else [names[row] for row in rows], source)),
             offsets=starts,
             stored=stored,
@@ -118,7 +118,7 @@ class Stretch:
             methods=methods,
             checks=octal(headers["check"]).astype(np.uint32),
         )
-        return found if len(rows) == len(names) else found.columns_at(np.array(rows, np.int64))
+        return listing if len(rows) == len(names) else listing.columns_at(np.array(rows, np.int64))
 
 
 def list_tar(file: int, size: int, source: Path, nested: bool = False) -> Listing:
@@ -134,13 +134,13 @@ def list_tar(file: int, size: int, source: Path, nested: bool = False) -> Listin
 
 def _listed(mapped: mmap.mmap, start: int, size: int, source: Path, advance: Advance) -> Listing:
     """Files of the tar that begins at a byte of a file."""
-    found = [Stretch().listing(source)]
+    listings = [Stretch().listing(source)]
     done = 0
     for stretch in walk(lambda at, count: mapped[start + at : start + min(at + count, size)], source, size):
-        found.append(stretch.listing(source))
+        listings.append(stretch.listing(source))
         advance(stretch.at[-1] - done)
         done = stretch.at[-1]
-    whole = join_listings(found)
+    whole = join_listings(listings)
     return replace(whole, offsets=whole.offsets + start)
 
 
@@ -156,14 +156,14 @@ def _opened_up(mapped: mmap.mmap, whole: Listing, source: Path, advance: Advance
         start = int(whole.offsets[row])
         inner[row] = is_header(mapped[start : start + min(BLOCK, int(whole.sizes[row]))])
     others = np.flatnonzero(~inner)
-    found = [replace(whole.columns_at(others), names=whole.names.take(others))]
+    listings = [replace(whole.columns_at(others), names=whole.names.take(others))]
     for row in np.flatnonzero(inner).tolist():
         name, start, size = whole.names[row].as_py(), int(whole.offsets[row]), int(whole.sizes[row])
         listing = _listed(mapped, start, size, Path(f"{source}: {shown(name)}"), advance)
         folder = pa.scalar(name, pa.large_string())
         names = pc.binary_join_element_wise(folder, listing.names, pa.scalar("/", pa.large_string()))
-        found.append(replace(listing, names=names))
-    return join_listings(found)
+        listings.append(replace(listing, names=names))
+    return join_listings(listings)
 
 
 def _told_later(_: int = 1, /) -> None:
@@ -183,21 +183,21 @@ def walk(
 ) -> Iterator[Stretch]:
     """Go from header to header."""
     stretch = Stretch()
-    blocks, places, lengths = stretch.blocks, stretch.at, stretch.stored
+    blocks, offsets, lengths = stretch.blocks, stretch.at, stretch.stored
     own: dict[bytes, bytes] = {}  # what was told of the next file
     shared: dict[bytes, bytes] = {}  # and of all
     runs, near = Runs(read, size), at_once > 1
     at = 0
     while True:
-        if len(places) >= at_once:
+        if len(offsets) >= at_once:
             yield stretch
             stretch, near = Stretch(), at_once > 1
-            blocks, places, lengths = stretch.blocks, stretch.at, stretch.stored
+            blocks, offsets, lengths = stretch.blocks, stretch.at, stretch.stored
         if near and not own and not shared:
             run = runs.at(at)
             if run is not None:
                 blocks.append(run.headers)
-                places += run.at
+                offsets += run.at
                 lengths += run.stored
                 at = run.stop
                 continue
@@ -225,7 +225,7 @@ def walk(
             with _blamed(stretch, block, at, source):
                 raise BadHeader(f"its content of {stored:,} bytes goes beyond the end")
         blocks.append(block)
-        places.append(at)
+        offsets.append(at)
         lengths.append(stored)
         at = start + (stored + BLOCK - 1 & -BLOCK)
     if stretch.blocks:

@@ -98,10 +98,10 @@ def _write(files: Files, folder: Path) -> None:
 
 def _by_place(archive: Archive, index: Index, advance: Advance) -> Files:
     """Files of a zip or a plain tar, in the order of their offsets."""
-    for place in np.argsort(index.offsets, kind="stable").tolist():
-        row = index.row(place)
-        yield row.name, archive.pieces(row, partial(_label, archive.path, row.name))
-        advance(row.size)
+    for row in np.argsort(index.offsets, kind="stable").tolist():
+        file = index.row(row)
+        yield file.name, archive.pieces(file, partial(_label, archive.path, file.name))
+        advance(file.size)
 
 
 def _in_passing(archive: Path, limit: int | None, advance: Advance) -> Files:

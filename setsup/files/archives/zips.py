@@ -69,15 +69,15 @@ def list_zip(file: int, size: int, source: Path) -> Listing:
     """
     directory, start, shift, count = _directory(file, size, source)
     with progress(count, f"listing {source.name}", "files") as advance:
-        places = _places(directory, source)
-        if len(places) & _FULL_SHORT != count & _FULL_SHORT:
-            raise _damaged(source, f"its directory has {len(places):,} entries, not the {count:,} that its end says")
-        entries = np.frombuffer(b"".join([directory[place : place + 46] for place in places]), _ENTRY)
-        ends = np.array(places, np.int64) + 46 + entries["name"]
-        names = [directory[place + 46 : end] for place, end in zip(places, ends.tolist(), strict=True)]
+        begins = _places(directory, source)
+        if len(begins) & _FULL_SHORT != count & _FULL_SHORT:
+            raise _damaged(source, f"its directory has {len(begins):,} entries, not the {count:,} that its end says")
+        entries = np.frombuffer(b"".join([directory[begin : begin + 46] for begin in begins]), _ENTRY)
+        ends = np.array(begins, np.int64) + 46 + entries["name"]
+        names = [directory[begin + 46 : end] for begin, end in zip(begins, ends.tolist(), strict=True)]
         stored, sizes, offsets = _wide(entries, directory, ends, source)
         _decode(names, entries, directory, ends)
-        advance(len(places))
+        advance(len(begins))
     kept = _files(names, entries)
     links = len(names) - len(kept) - sum(name.endswith(b"/") for name in names)
     if links:
@@ -132,11 +132,11 @@ def has_end(file: int, size: int) -> bool:
 def _directory(file: int, size: int, source: Path) -> tuple[bytes, int, int, int]:
     """Read the central directory; with where it starts, how far all offsets are shifted, and its entries."""
     tail = os.pread(file, _END.size + _FULL_SHORT, max(0, size - _END.size - _FULL_SHORT))
-    found = tail.rfind(b"PK\x05\x06", 0, max(0, len(tail) - _END.size + 4))
-    if found < 0:
+    mark = tail.rfind(b"PK\x05\x06", 0, max(0, len(tail) - _END.size + 4))
+    if mark < 0:
         raise DamagedFile(f"{source} is cut off: the directory that ends a zip is missing")
-    end = size - len(tail) + found
-    _, disk, first, _, count, length, offset, _ = _END.unpack_from(tail, found)
+    end = size - len(tail) + mark
+    _, disk, first, _, count, length, offset, _ = _END.unpack_from(tail, mark)
     wide = _wide_end(file, end)
     if wide is not None:
         end, disk, first, count, length, offset = wide
@@ -162,27 +162,27 @@ def _wide_end(file: int, end: int) -> tuple[int, int, int, int, int, int] | None
     if mark != b"PK\x06\x07":
         return None
     # where the locator says; else right before the locator, since something may precede the whole archive
-    for place in (told, end - _LOCATOR.size - _END64.size):
-        head = os.pread(file, _END64.size, place) if 0 <= place < end else b""
+    for begin in (told, end - _LOCATOR.size - _END64.size):
+        head = os.pread(file, _END64.size, begin) if 0 <= begin < end else b""
         if len(head) == _END64.size and head.startswith(b"PK\x06\x06"):
             *_, disk, first, _, count, length, offset = _END64.unpack(head)
-            return place, disk, first, count, length, offset
+            return begin, disk, first, count, length, offset
     return None
 
 
 def _places(directory: bytes, source: Path) -> list[int]:
     """Find where each entry of the directory begins."""
-    places = []
-    place, last = 0, len(directory) - _ENTRY.itemsize
-    while place <= last:
-        if directory[place : place + 4] != b"PK\x01\x02":
+    begins = []
+    begin, last = 0, len(directory) - _ENTRY.itemsize
+    while begin <= last:
+        if directory[begin : begin + 4] != b"PK\x01\x02":
             break
-        places.append(place)
-        name, extra, comment = _LENGTHS.unpack_from(directory, place + 28)
-        place += 46 + name + extra + comment
-    if place != len(directory):
-        raise _damaged(source, f"entry {len(places):,} of its directory is cut off or no entry")
-    return places
+        begins.append(begin)
+        name, extra, comment = _LENGTHS.unpack_from(directory, begin + 28)
+        begin += 46 + name + extra + comment
+    if begin != len(directory):
+        raise _damaged(source, f"entry {len(begins):,} of its directory is cut off or no entry")
+    return begins
 
 
 def _wide(entries: Any, directory: bytes, ends: Integers, source: Path) -> tuple[Integers, Integers, Integers]:
@@ -203,12 +203,12 @@ def _wide(entries: Any, directory: bytes, ends: Integers, source: Path) -> tuple
 
 def _extra(fields: bytes, wanted: int) -> bytes | None:
     """Find the content of an extra field."""
-    place = 0
-    while place + 4 <= len(fields):
-        kind, length = struct.unpack_from("<2H", fields, place)
+    at = 0
+    while at + 4 <= len(fields):
+        kind, length = struct.unpack_from("<2H", fields, at)
         if kind == wanted:
-            return fields[place + 4 : place + 4 + length]
-        place += 4 + length
+            return fields[at + 4 : at + 4 + length]
+        at += 4 + length
     return None
 
 

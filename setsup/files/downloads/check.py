@@ -43,10 +43,10 @@ class FileState:
 
 def release_folder(manifest: Manifest, root: Path | str | None) -> Path:
     """Choose the folder that has most of the files, else the one to fetch them into."""
-    places = data_places(manifest.name, root)
-    counts = [sum(_present(file, place) is not None for file in manifest.files) for place in places]
+    folders = data_places(manifest.name, root)
+    counts = [sum(_present(file, folder) is not None for file in manifest.files) for folder in folders]
     # files that several datasets share are kept where all of them find the files
-    return places[counts.index(max(counts))] if any(counts) else data_places(manifest.shares or manifest.name, root)[0]
+    return folders[counts.index(max(counts))] if any(counts) else data_places(manifest.shares or manifest.name, root)[0]
 
 
 def check_files(manifest: Manifest, root: Path | str | None = None) -> list[FileState]:

@@ -25,12 +25,12 @@ def list_copies(folder: Path | str) -> list[Path]:
     top = expanded(folder)
     if not top.is_dir():
         raise DataError(f"{folder} is not a folder; name the folder that holds copies of the files")
-    found = []
-    for place, inner, names in os.walk(top):
-        if len(Path(place).relative_to(top).parts) >= _DEEPEST:
+    files = []
+    for path, inner, names in os.walk(top):
+        if len(Path(path).relative_to(top).parts) >= _DEEPEST:
             inner.clear()
-        found += [Path(place, name) for name in names]
-    return sorted(found)
+        files += [Path(path, name) for name in names]
+    return sorted(files)
 
 
 def take_copy(file: ManifestFile, target: Path, copies: list[Path]) -> bool:

@@ -114,15 +114,15 @@ def _with_listed(manifest: Manifest, root: Path | str | None, names: Sequence[st
     if all(any(fnmatchcase(file.path, name) for file in manifest.files) for name in names):
         return manifest
     fetch(manifest, root, [glob.escape(name) for each in manifest.listed for name in each.lists])
-    places = {file.path: file_state(file, folder).path for file in manifest.files}
-    found: dict[str, ManifestFile] = {}
+    paths = {file.path: file_state(file, folder).path for file in manifest.files}
+    listed: dict[str, ManifestFile] = {}
     for each in manifest.listed:
-        for path in (places[name] for name in each.lists):
+        for path in (paths[name] for name in each.lists):
             for line in text_of(read_beside(path, _MOST, "a list of files"), str(path)).split():
                 if not _LINE.fullmatch(line):
                     raise DamagedFile(f"{path} has the line {line[:60]!r}; names such as bike/batch-1/20 were expected")
-                found[each.path.replace("{}", line)] = each.of(line)
-    return replace(manifest, files=(*manifest.files, *found.values()))
+                listed[each.path.replace("{}", line)] = each.of(line)
+    return replace(manifest, files=(*manifest.files, *listed.values()))
 
 
 def _option(root: Path | str | None) -> str:
@@ -150,18 +150,18 @@ def _missing(manifest: Manifest, files: Iterable[ManifestFile], folder: Path, as
     """
     shared = manifest.shared
     states = [file_state(file, folder, shared) for file in files]
-    there = any(found.state is not State.MISSING for found in states)
+    there = any(state.state is not State.MISSING for state in states)
     # where none is needed by itself, and nothing can be fetched, one at least is
     needed = asked or not (there or manifest.wanted or any(_offered(manifest, file) for file in manifest.files))
     missing = []
-    for found in states:
-        file = found.file
-        if found.state is State.WRONG:
-            if found.path != folder / file.path or not file.urls or not found.path.is_file():
-                raise DataError(f"{found.path} {found.problem}: remove it and fetch or place {file.path} again")
-            _log.warning("%s %s: it is fetched again, and replaced then", found.path, found.problem)
+    for state in states:
+        file = state.file
+        if state.state is State.WRONG:
+            if state.path != folder / file.path or not file.urls or not state.path.is_file():
+                raise DataError(f"{state.path} {state.problem}: remove it and fetch or place {file.path} again")
+            _log.warning("%s %s: it is fetched again, and replaced then", state.path, state.problem)
         # what one can do without is fetched where a program may
-        if found.wanted or (found.state is State.MISSING and (needed or _offered(manifest, file))):
+        if state.wanted or (state.state is State.MISSING and (needed or _offered(manifest, file))):
             missing.append(file)
     return missing
 

@@ -162,11 +162,11 @@ def _opened(part: Path, start: int) -> Iterator[BinaryIO]:
 
 def _check_range(response: "requests.Response", part: Path, source: _Source, start: int) -> None:
     """Make sure that the rest which a server sends belongs to the bytes that are there."""
-    found = re.fullmatch(r"bytes (\d{1,18})-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
+    match = re.fullmatch(r"bytes (\d{1,18})-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
     fits = (
-        found is not None
-        and int(found[1]) == start
-        and (source.total is None or found[2] in ("*", str(source.total)))
+        match is not None
+        and int(match[1]) == start
+        and (source.total is None or match[2] in ("*", str(source.total)))
         and _version(response) in (None, source.version)
     )
     if not fits:
@@ -181,8 +181,8 @@ def _refuse_page(response: "requests.Response", first: bytes, part: Path) -> Non
     kind = response.headers.get("Content-Type", "").lower()
     named = kind.startswith(("text/html", "application/xhtml")) and b"\0" not in first
     if named or _PAGE.match(first.removeprefix(b"\xef\xbb\xbf")):
-        found = re.search(rb"(?is)<title[^>]*>(.*?)</title>", first)
-        title = " ".join(found[1].decode("utf-8", "replace").split())[:80] if found else ""
+        match = re.search(rb"(?is)<title[^>]*>(.*?)</title>", first)
+        title = " ".join(match[1].decode("utf-8", "replace").split())[:80] if match else ""
         raise MirrorError(
             "sends a web page" + (f' ("{title}")' if title.isprintable() and title else "") + ", not the file"
         )
@@ -203,8 +203,8 @@ def _web_errors() -> Iterator[None]:
     except requests.exceptions.SSLError as error:
         raise MirrorError("has a certificate that cannot be trusted") from error
     except requests.ConnectionError as error:
-        found = re.search(r"\[Errno -?\d+\] ([\w ]+)", str(error))
-        raise MirrorError(f"cannot be reached ({found[1] if found else 'connection lost'})", again=True) from error
+        match = re.search(r"\[Errno -?\d+\] ([\w ]+)", str(error))
+        raise MirrorError(f"cannot be reached ({match[1] if match else 'connection lost'})", again=True) from error
     except urllib3.exceptions.ProtocolError as error:
         raise MirrorError("the connection dropped", again=True) from error
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:

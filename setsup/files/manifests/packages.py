@@ -91,8 +91,8 @@ def _folders() -> tuple[Path, ...]:
 @cache
 def _paper_folders() -> tuple[Path, ...]:
     """Folders of manifests of setsup's own papers."""
-    packages = (found for entry in own_entries(_MANIFESTS) if (found := _package_folders(entry.module)))
-    return tuple(folder for places in packages for place in places if (folder := place / "manifests").is_dir())
+    packages = (folders for entry in own_entries(_MANIFESTS) if (folders := _package_folders(entry.module)))
+    return tuple(folder for folders in packages for package in folders if (folder := package / "manifests").is_dir())
 
 
 @lru_cache(maxsize=256)  # a command loads some several times
@@ -108,13 +108,13 @@ def foreign_entries() -> dict[str, EntryPoint]:
 
 def foreign_manifests() -> dict[str, Path]:
     """Manifests of other packages' described datasets, by name; names that others have are left out."""
-    found: dict[str, Path] = {}
+    manifests: dict[str, Path] = {}
     for entry in sorted(other_entries(_MANIFESTS), key=lambda entry: entry.name):
         for folder in _package_folders(entry.module):
             for file in sorted((folder / "manifests").glob("*.yaml")):
-                found.setdefault(file.stem, file)
-    taken = {*manifest_names(), *foreign_entries()} if found else set()
-    return {name: file for name, file in found.items() if name not in taken}
+                manifests.setdefault(file.stem, file)
+    taken = {*manifest_names(), *foreign_entries()} if manifests else set()
+    return {name: file for name, file in manifests.items() if name not in taken}
 
 
 def find_manifest(name: str) -> Manifest | None:
@@ -131,8 +131,8 @@ def find_manifest(name: str) -> Manifest | None:
 def _beside(entry: EntryPoint) -> Path | None:
     package, _, _ = entry.module.rpartition(".")
     # a module may be a folder, or a file in one
-    places = (*_package_folders(entry.module), *_package_folders(package or entry.module))
-    return next((file for place in places if (file := place / f"{entry.name}.yaml").is_file()), None)
+    folders = (*_package_folders(entry.module), *_package_folders(package or entry.module))
+    return next((file for folder in folders if (file := folder / f"{entry.name}.yaml").is_file()), None)
 
 
 def _package_folders(module: str) -> list[Path]:

@@ -159,8 +159,8 @@ def _addresses(fields: Fields) -> Addresses:
 
 def _column(fields: Fields) -> dict[str, object]:
     """Keys of a factor that say where its values come from."""
-    found = {key: fields.get(key, validators.anything) for key in _COLUMN}
-    return {key: value for key, value in found.items() if value is not None}
+    values = {key: fields.get(key, validators.anything) for key in _COLUMN}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def _factor(fields: Fields) -> ManifestFactor:

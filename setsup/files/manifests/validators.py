@@ -58,7 +58,7 @@ def any_text(value: Any) -> str:
 
 def texts(value: Any) -> dict[str, str]:
     """Strings by their names."""
-    if not isinstance(value, dict) or not all(isinstance(one, str) for pair in value.items() for one in pair):
+    if not isinstance(value, dict) or not all(isinstance(text, str) for pair in value.items() for text in pair):
         raise ValueError("texts by their names")
     return dict(value)
 

@@ -38,12 +38,13 @@ function Plot({source, places, rows, colours, palette, only, picked, near, hover
   const [drawn, setDrawn] = useState(""), [focused, setFocused] = useState(false), [at, setAt] = useState(null);
   shown.current = {picked, near, hovered, focused};
   const mark = () => plot.current && drawMarks(marks.current, plot.current, shown.current);
-  useEffect(() => {
+  // in the frame in which the legend appears, and not after it
+  useLayoutEffect(() => {
     plot.current = scatter(canvas.current, places, mark);
     setDrawn(plot.current.name);
     return () => { clearTimeout(held.current.timer); plot.current.close(); plot.current = null; };
   }, [places]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!plot.current || !colours) return;
     const shades = palette.flatMap((one, code) => [1, 3, 5].map(from => parseInt(one.slice(from, from + 2), 16)).concat(!only.length || only.includes(code) ? 255 : 0));
     plot.current.recolour(numbersOf(colours.codes), shades);

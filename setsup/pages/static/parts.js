@@ -1,6 +1,6 @@
 // Parts that all views share.
 "use strict";
-const {html, render, useState, useEffect, useRef} = htmPreact;
+const {html, render, useState, useEffect, useLayoutEffect, useRef} = htmPreact;
 
 const count = number => (typeof number === "string" ? BigInt(number) : Number(number)).toLocaleString("en-US"); // steps are strings, of 64 bits
 const plural = (number, noun) => `${count(number)} ${noun}${Number(number) === 1 ? "" : "s"}`;

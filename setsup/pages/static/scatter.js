@@ -32,6 +32,7 @@ const scatter = (() => {
   }
 
   const OPTIONS = {antialias: false, depth: false};
+  const NEUTRAL = [123, 135, 148, 255]; // of points without a colour, seen on a light ground and on a dark one
 
   function rendererOf(gl) {
     const masked = gl.getParameter(gl.RENDERER), more = /^WebKit/.test(masked) && gl.getExtension("WEBGL_debug_renderer_info");
@@ -146,7 +147,7 @@ const scatter = (() => {
     const middle = low.map((value, axis) => (value + high[axis]) / 2), side = Math.max(high[0] - low[0], high[1] - low[1]) || 1;
     const places = points.map((value, at) => value - middle[at % 2]);
     const nearest = grid(places, [-side / 2, -side / 2], side);
-    let codes = new Uint8Array(points.length / 2), palette = new Uint8Array(1024).fill(255), painter = null, frame = 0;
+    let codes = new Uint8Array(points.length / 2), palette = Uint8Array.from({length: 1024}, (_, at) => NEUTRAL[at % 4]), painter = null, frame = 0;
     let scale = 1, shift = [0, 0], zoom = 1; // pixels of a unit; where the middle is, in pixels of the canvas
 
     const ratio = () => canvas.width / (canvas.clientWidth || 1);

@@ -14,7 +14,8 @@ import numpy as np
 from setsup.datasets.adapters.prepared_images import convert, prepare_command
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.cars3d.files import MOST_BYTES, LooseCars, PackedCars, Source, find_cars
-from setsup.datasets.dataset import Modality, gather
+from setsup.datasets.copying import gather
+from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.matlab.mat import read_mat
 from setsup.datasets.per_process import per_process
 from setsup.errors import DataError

@@ -17,7 +17,8 @@ from setsup.datasets.adapters.nested_objects import NestedObjects
 from setsup.datasets.adapters.prepared_images import PreparedImages, prepare_command
 from setsup.datasets.benchmarks.multi_dsprites.records import COLORS, SIDE, VERSIONS, read_images, read_objects
 from setsup.datasets.cached_arrays import cached_table
-from setsup.datasets.dataset import Modality, gather
+from setsup.datasets.copying import gather
+from setsup.datasets.dataset import Modality
 from setsup.datasets.per_process import per_process
 from setsup.errors import DataError
 from setsup.factors import FactorTable

@@ -27,7 +27,8 @@ from setsup.datasets.benchmarks.nyu.classes import read_classes13, read_classes4
 from setsup.datasets.benchmarks.nyu.file import SIZE, STORED, open_file, open_stack, read_contents, table
 from setsup.datasets.benchmarks.nyu.normals import Intrinsics, surface_normals
 from setsup.datasets.benchmarks.nyu.repacks import NyuRepack, find_repack
-from setsup.datasets.dataset import Modality, fetch_request, gather
+from setsup.datasets.copying import gather
+from setsup.datasets.dataset import Modality, fetch_request
 from setsup.datasets.formats.matlab.h5 import MatlabStack
 from setsup.datasets.per_process import per_process
 from setsup.errors import DamagedFile, DataError

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from setsup.datasets.adapters.prepared_images import convert, prepare_command
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.smallnorb.tree import FILE, SmallNorbTree
-from setsup.datasets.dataset import Modality, gather
+from setsup.datasets.copying import gather
+from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.binary_matrix import BinaryMatrix
 from setsup.datasets.per_process import per_process
 from setsup.errors import DamagedFile, DataError

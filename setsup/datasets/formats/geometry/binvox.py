@@ -36,8 +36,8 @@ class Binvox:
 
     def centres(self) -> npt.NDArray[np.float64]:
         """Centres of the occupied voxels in the frame of the mesh, (n, 3), in the order of their indices."""
-        places = np.argwhere(self.voxels) + 0.5
-        return np.asarray(self.translate + self.scale * places / max(self.voxels.shape))
+        centres = np.argwhere(self.voxels) + 0.5
+        return np.asarray(self.translate + self.scale * centres / max(self.voxels.shape))
 
 
 def read_binvox(source: Path | bytes, label: str) -> Binvox:
@@ -67,18 +67,18 @@ def _header(data: bytes, label: str) -> tuple[tuple[int, int, int], list[float],
     end = re.compile(rb"^data[ \t]*\r?\n", re.MULTILINE).search(data, start.end(), _LONGEST_HEADER)
     if end is None:
         refuse(label, f"has no line 'data' in its first {_LONGEST_HEADER:,} bytes")
-    found: dict[str, list[str]] = {}
+    fields: dict[str, list[str]] = {}
     for line in data[start.end() : end.start()].decode("utf-8", "replace").splitlines():
         words = line.split("#")[0].split()
         if words and words[0] in ("dim", "translate", "scale"):
-            found[words[0]] = words[1:]
+            fields[words[0]] = words[1:]
         elif words:
             refuse(label, f"has the header line {line[:80]!r}, which no binvox file should have")
-    sides = [int(word) for word in found.get("dim", []) if re.fullmatch("[0-9]{1,6}", word)]
-    if len(sides) != 3 or len(found["dim"]) != 3 or not all(1 <= side <= _LONGEST_SIDE for side in sides):
-        refuse(label, f"has the sides {' '.join(found.get('dim', []))[:60]!r}, where three integers were expected")
-    translate = _floats(found.get("translate", ["0", "0", "0"]), 3, label)
-    scale = _floats(found.get("scale", ["1"]), 1, label)[0]
+    sides = [int(word) for word in fields.get("dim", []) if re.fullmatch("[0-9]{1,6}", word)]
+    if len(sides) != 3 or len(fields["dim"]) != 3 or not all(1 <= side <= _LONGEST_SIDE for side in sides):
+        refuse(label, f"has the sides {' '.join(fields.get('dim', []))[:60]!r}, where three integers were expected")
+    translate = _floats(fields.get("translate", ["0", "0", "0"]), 3, label)
+    scale = _floats(fields.get("scale", ["1"]), 1, label)[0]
     return (sides[0], sides[1], sides[2]), translate, scale, end.end()
 
 

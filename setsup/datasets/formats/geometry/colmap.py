@@ -55,7 +55,7 @@ class ColmapCamera:
 
 def read_cameras(content: bytes, label: str) -> dict[int, ColmapCamera]:
     """Read ``cameras.bin``: cameras by number; DataError for models other than pinholes, radial and OpenCV."""
-    found: dict[int, ColmapCamera] = {}
+    cameras: dict[int, ColmapCamera] = {}
     at = _COUNT.size
     for _ in range(_count(content, label)):
         if at + _CAMERA.size > len(content):
@@ -72,9 +72,9 @@ def read_cameras(content: bytes, label: str) -> dict[int, ColmapCamera]:
         numbers = np.append(np.frombuffer(content, "<f8", count, at + _CAMERA.size), 0.0)
         if not (np.isfinite(numbers).all() and 0 < width < 1 << 16 and 0 < height < 1 << 16):
             raise DamagedFile(f"{label}: camera {number} has {width} × {height} pixels and the numbers {numbers[:-1]}")
-        found[number] = ColmapCamera(height, width, numbers[list(lens)] - [0, 0, 0.5, 0.5], numbers[list(distortion)])
+        cameras[number] = ColmapCamera(height, width, numbers[list(lens)] - [0, 0, 0.5, 0.5], numbers[list(distortion)])
         at += _CAMERA.size + 8 * count
-    return found
+    return cameras
 
 
 def read_poses(read: Callable[[int, int], bytes], label: str) -> dict[str, tuple[int, npt.NDArray[np.float64]]]:
@@ -82,7 +82,7 @@ def read_poses(read: Callable[[int, int], bytes], label: str) -> dict[str, tuple
 
     ``read(offset, length)`` gives bytes of the file, fewer at its end: points of images, most of it, are not read.
     """
-    found: dict[str, tuple[int, npt.NDArray[np.float64]]] = {}
+    poses: dict[str, tuple[int, npt.NDArray[np.float64]]] = {}
     at = _COUNT.size
     for _ in range(_count(read(0, _COUNT.size), label)):
         head = read(at, _IMAGE.size + _NAME)
@@ -97,9 +97,9 @@ def read_poses(read: Callable[[int, int], bytes], label: str) -> dict[str, tuple
         name = head[_IMAGE.size : end].decode("utf-8", "surrogateescape")
         if points > _MOST_POINTS:
             raise DamagedFile(f"{label}: image {name!r} claims {points:,} points: it is no binary model of COLMAP")
-        found[name] = camera, _pose(np.array(numbers), f"{label}: image {name!r}")
+        poses[name] = camera, _pose(np.array(numbers), f"{label}: image {name!r}")
         at += end + 9 + _POINT * points
-    return found
+    return poses
 
 
 def _pose(numbers: npt.NDArray[np.float64], label: str) -> npt.NDArray[np.float64]:
@@ -108,14 +108,14 @@ def _pose(numbers: npt.NDArray[np.float64], label: str) -> npt.NDArray[np.float6
         raise DamagedFile(f"{label} has no pose: {numbers}")
     w, x, y, z = numbers[:4] / length
     # from camera to world: the transpose of the quaternion's rotation
-    found = np.eye(4)
-    found[:3, :3] = [
+    pose = np.eye(4)
+    pose[:3, :3] = [
         [1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)],
         [2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)],
         [2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)],
     ]
-    found[:3, 3] = -found[:3, :3] @ numbers[4:]
-    return found
+    pose[:3, 3] = -pose[:3, :3] @ numbers[4:]
+    return pose
 
 
 def _count(content: bytes, label: str) -> int:

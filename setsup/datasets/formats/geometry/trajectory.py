@@ -40,9 +40,9 @@ def read_trajectory(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], 
     inside = np.arange(len(counts)) % _BLOCK
     wrong = np.where(inside == 0, counts > 3, counts != 4)
     if wrong.any():
-        place = int(np.argmax(wrong))
-        expected = "the frame number, one to three integers," if inside[place] == 0 else "4 numbers of a matrix"
-        raise DamagedFile(f"{label}: line {lines[place]} has {counts[place]} words; {expected} were expected")
+        first = int(np.argmax(wrong))
+        expected = "the frame number, one to three integers," if inside[first] == 0 else "4 numbers of a matrix"
+        raise DamagedFile(f"{label}: line {lines[first]} has {counts[first]} words; {expected} were expected")
     heads = np.repeat(inside == 0, counts)
     starts = np.cumsum(counts) - counts
     frames = _cast(words.take(starts[::_BLOCK]), "int64", label, lines[::_BLOCK])
@@ -59,35 +59,35 @@ def read_timestamps(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], 
     lines, counts, words = _words(content, label)
     wrong = (counts < 2) | (counts > 3)
     if wrong.any():
-        place = int(np.argmax(wrong))
+        row = int(np.argmax(wrong))
         raise DamagedFile(
-            f"{label}: line {lines[place]} has {counts[place]} words; a frame number and its time in microseconds were "
+            f"{label}: line {lines[row]} has {counts[row]} words; a frame number and its time in microseconds were "
             f"expected"
         )
     starts = np.cumsum(counts) - counts
-    frames, times = (_cast(words.take(starts + place), "int64", label, lines) for place in (0, 1))
+    frames, times = (_cast(words.take(starts + column), "int64", label, lines) for column in (0, 1))
     _refuse_frames(frames, label, lines)
     return frames, times
 
 
 def read_keys(content: bytes, label: str, wanted: Sequence[str]) -> dict[str, float]:
     r"""Read some numbers out of a file that has a name and a number a line, such as the lens of a camera."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
         words = line.split(None, 2)
         if not words or words[0] not in wanted:
             continue
-        if words[0] in found:
+        if words[0] in values:
             raise DamagedFile(f"{label}: the name {words[0]!r} stands there twice")
         value = float(words[1]) if len(words) > 1 and _NUMBER.fullmatch(words[1]) else np.nan
         if not np.isfinite(value):
             raise DamagedFile(
                 f"{label}: line {number} has {' '.join(words[1:2])[:40]!r} where the number {words[0]} was expected"
             )
-        found[words[0]] = value
-    if missing := [name for name in wanted if name not in found]:
+        values[words[0]] = value
+    if missing := [name for name in wanted if name not in values]:
         raise DamagedFile(f"{label} has no {missing[0]}")
-    return {name: found[name] for name in wanted}
+    return {name: values[name] for name in wanted}
 
 
 def _words(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Any]:
@@ -116,25 +116,25 @@ def _cast(words: Any, dtype: str, label: str, lines: npt.NDArray[np.int64]) -> A
     except pa.ArrowInvalid:
         _refuse_word(words, _WHOLE if dtype == "int64" else _NUMBER, label, lines)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        place = int(np.argmin(np.isfinite(values)))
-        raise DamagedFile(f"{label}: line {lines[place]} has {words[place]}, which is not a finite number")
+        first = int(np.argmin(np.isfinite(values)))
+        raise DamagedFile(f"{label}: line {lines[first]} has {words[first]}, which is not a finite number")
     return values
 
 
 def _refuse_word(words: Any, pattern: re.Pattern[str], label: str, lines: npt.NDArray[np.int64]) -> NoReturn:
-    wrong = (place for place, word in enumerate(words.to_pylist()) if not pattern.fullmatch(word))
-    place = next(wrong, 0)
+    wrong = (index for index, word in enumerate(words.to_pylist()) if not pattern.fullmatch(word))
+    index = next(wrong, 0)
     what = "an integer" if pattern is _WHOLE else "a number"
-    raise DamagedFile(f"{label}: line {lines[place]} has {str(words[place])[:40]!r} where {what} was expected")
+    raise DamagedFile(f"{label}: line {lines[index]} has {str(words[index])[:40]!r} where {what} was expected")
 
 
 def _refuse_frames(frames: npt.NDArray[np.int64], label: str, lines: npt.NDArray[np.int64]) -> None:
     wrong = (frames < 0) | (frames > _MOST_FRAMES)
     if wrong.any():
-        place = int(np.argmax(wrong))
-        raise DamagedFile(f"{label}: line {lines[place]} has the frame number {frames[place]}")
+        first = int(np.argmax(wrong))
+        raise DamagedFile(f"{label}: line {lines[first]} has the frame number {frames[first]}")
     order = np.argsort(frames, kind="stable")
     again = np.flatnonzero(np.diff(frames[order]) == 0)
     if len(again):
-        place = int(order[again + 1].min())
-        raise DamagedFile(f"{label}: line {lines[place]} has frame {frames[place]} for the second time")
+        first = int(order[again + 1].min())
+        raise DamagedFile(f"{label}: line {lines[first]} has frame {frames[first]} for the second time")

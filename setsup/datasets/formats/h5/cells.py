@@ -50,21 +50,21 @@ def _text(path: Path, file: Any, reference: Any, what: str) -> str:
     import h5py
 
     try:
-        found = h5py.h5r.dereference(reference, file.id) if reference else None
+        stored = h5py.h5r.dereference(reference, file.id) if reference else None
     except (ValueError, KeyError, RuntimeError, OSError):
-        found = None
-    if not isinstance(found, h5py.h5d.DatasetID):
+        stored = None
+    if not isinstance(stored, h5py.h5d.DatasetID):
         raise DamagedFile(f"{path}: {what} refers to nothing that is in the file")
-    shape, dtype = found.shape, found.dtype
-    if dtype == np.uint64 and h5py.h5a.exists(found, b"MATLAB_empty"):
+    shape, dtype = stored.shape, stored.dtype
+    if dtype == np.uint64 and h5py.h5a.exists(stored, b"MATLAB_empty"):
         return ""
     if dtype != np.uint16 or math.prod(shape) > _LONGEST:
         raise DataError(f"{path}: {what} is {dtype} {shape}; a text of at most {_LONGEST} characters was expected")
-    described = found.get_create_plist()
+    described = stored.get_create_plist()
     if described.get_layout() not in (h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS) or described.get_external_count():
-        check_storage(path, h5py.Dataset(found), what)
+        check_storage(path, h5py.Dataset(stored), what)
     codes = np.empty(shape, "<u2")
-    found.read(h5py.h5s.ALL, h5py.h5s.ALL, codes)
+    stored.read(h5py.h5s.ALL, h5py.h5s.ALL, codes)
     try:
         return codes.tobytes().decode("utf-16-le")
     except UnicodeDecodeError:

@@ -41,8 +41,8 @@ class ChunkReader:
         self._path, self._images = path, images
         self.shape: tuple[int, int, int, int] = images.shape
         self.chunks: tuple[int, int, int, int] = images.chunks
-        found = filters(images)
-        self._deflate = found.index(_DEFLATE) if _DEFLATE in found else None
+        numbers = filters(images)
+        self._deflate = numbers.index(_DEFLATE) if _DEFLATE in numbers else None
         self._stored: dict[tuple[int, ...], int] = {}
         images.id.chunk_iter(lambda info: self._stored.__setitem__(info.chunk_offset, info.size))
 
@@ -138,8 +138,8 @@ class ChunkReader:
         return np.frombuffer(raw, np.uint8).reshape(self.chunks)
 
     def _damaged(self, offset: Iterable[int], why: str) -> DataError:
-        place = f"the chunk of {self._images.name[1:]!r} at {tuple(offset)}"
-        return DamagedFile(f"{self._path} is damaged: {place} cannot be used ({why})")
+        chunk = f"the chunk of {self._images.name[1:]!r} at {tuple(offset)}"
+        return DamagedFile(f"{self._path} is damaged: {chunk} cannot be used ({why})")
 
 
 def join_chunks(chunks: Bytes, out: Bytes) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Bytes
-from setsup.datasets.dataset import gather
+from setsup.datasets.copying import gather
 from setsup.datasets.formats.h5.chunks import ChunkReader, filters
 from setsup.errors import DamagedFile, DataError, SetsupError
 from setsup.files import need_readable
@@ -63,19 +63,19 @@ def h5_dataset(path: Path | str, file: Any, name: str) -> Any:
         return file[name]
 
 
-def check_storage(path: Path | str, found: Any, what: str) -> None:
+def check_storage(path: Path | str, stored: Any, what: str) -> None:
     """Refuse a dataset whose data lie in other files, or that takes foreign code or too much memory to be read."""
-    if found.is_virtual or found.external:
+    if stored.is_virtual or stored.external:
         raise DataError(f"{path}: the dataset {what} keeps its data in other files, which setsup does not follow")
-    unusual = [number for number in filters(found) if number not in _FILTERS]
+    unusual = [number for number in filters(stored) if number not in _FILTERS]
     if unusual:
         raise DataError(
             f"{path}: the dataset {what} is packed with the HDF5 filter {unusual[0]}; re-pack it with gzip: "
             f"`h5repack -f GZIP=4 {Path(path).name} repacked.h5`"
         )
-    if math.prod(found.chunks or ()) * found.dtype.itemsize > _LARGEST_CHUNK:
+    if math.prod(stored.chunks or ()) * stored.dtype.itemsize > _LARGEST_CHUNK:
         raise DataError(
-            f"{path}: the chunks of the dataset {what}, {found.chunks}, are too large to be read within 1 GB of "
+            f"{path}: the chunks of the dataset {what}, {stored.chunks}, are too large to be read within 1 GB of "
             "memory; re-chunk it with h5repack"
         )
 
@@ -116,14 +116,14 @@ class H5Images:
             return gather(self._mapped, rows, out)
         single, back = np.unique(rows, return_inverse=True)
         if self._reader is not None:
-            found = self._reader.take(single)
+            images = self._reader.take(single)
         else:
-            found = np.empty((len(single), *self.shape[1:]), np.uint8)
+            images = np.empty((len(single), *self.shape[1:]), np.uint8)
             with h5_errors(self._path):
                 # row by row: h5py's own indexing by lists is 20 times slower
                 for slot, row in enumerate(single.tolist()):
-                    self._images.read_direct(found, np.s_[row], np.s_[slot])
-        return gather(found, back.reshape(rows.shape), out)
+                    self._images.read_direct(images, np.s_[row], np.s_[slot])
+        return gather(images, back.reshape(rows.shape), out)
 
     @contextmanager
     def rows(self) -> Iterator[Callable[[int, int, Bytes], None]]:

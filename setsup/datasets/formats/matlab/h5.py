@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
-from setsup.datasets.dataset import gather
+from setsup.datasets.copying import gather
 from setsup.datasets.formats.h5.images import h5_dataset, h5_errors
 from setsup.errors import DamagedFile, DataError
 
@@ -42,16 +42,16 @@ class MatlabStack:
         self._stored = h5_dataset(path, file, name)
         self.dtype = np.dtype(dtype)
         with h5_errors(path):
-            found: tuple[int, ...] = self._stored.shape or ()
+            stored: tuple[int, ...] = self._stored.shape or ()
             # a big-endian type is as good: HDF5 converts it
-            if found[1:] != shape[::-1] or self._stored.dtype.newbyteorder("=") != self.dtype:
+            if stored[1:] != shape[::-1] or self._stored.dtype.newbyteorder("=") != self.dtype:
                 sizes = ", ".join(map(str, shape[::-1]))
                 raise DamagedFile(
-                    f"{path}: {name!r} is {self._stored.dtype} {found}; {dtype} (N, {sizes}) was expected, as MATLAB "
+                    f"{path}: {name!r} is {self._stored.dtype} {stored}; {dtype} (N, {sizes}) was expected, as MATLAB "
                     "writes it"
                 )
             self._deep = self._stored.chunks[0] if self._stored.chunks else 1
-        self.shape: tuple[int, ...] = (found[0], *shape)
+        self.shape: tuple[int, ...] = (stored[0], *shape)
         fitting = max(1, _BLOCK // int(np.prod(shape) * self.dtype.itemsize))
         self.block_rows = max(fitting - fitting % self._deep, min(self._deep, fitting))
         # whole chunks where they fit, so that none is unpacked twice
@@ -65,7 +65,7 @@ class MatlabStack:
         single, back = np.unique(rows, return_inverse=True)
         out = np.empty(rows.shape + self.shape[1:], self.dtype) if out is None else out
         direct = out.flags.c_contiguous and np.array_equal(single, rows.reshape(-1))
-        found = (out if direct else np.empty((len(single), *self.shape[1:]), self.dtype)).reshape(-1, *self.shape[1:])
+        arrays = (out if direct else np.empty((len(single), *self.shape[1:]), self.dtype)).reshape(-1, *self.shape[1:])
         start = 0
         while start < len(single):
             first = single[start]
@@ -74,9 +74,9 @@ class MatlabStack:
             stop = int(np.searchsorted(single, beyond))
             block = self._read(int(first), int(single[stop - 1]) + 1)
             for slot in range(start, stop):
-                _turn(block[single[slot] - first], found[slot])
+                _turn(block[single[slot] - first], arrays[slot])
             start = stop
-        return out if direct else gather(found, back.reshape(rows.shape), out)
+        return out if direct else gather(arrays, back.reshape(rows.shape), out)
 
     def fill(self, start: int, stop: int, out: Array) -> None:
         """Read consecutive rows ``start`` to ``stop − 1`` into ``out``, (stop − start, height, width, …)."""

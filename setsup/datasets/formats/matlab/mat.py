@@ -49,19 +49,19 @@ def read_mat(source: Path | bytes, label: str, names: Sequence[str] | None, limi
     read: Any = loadmat  # its annotations know neither open files nor the codec
     content = _content(source, label, limit)
     order = _byte_order(content, label)
-    plain, there = _plain(content, order, label, None if names is None else set(names), limit)
-    missing = [name for name in names or () if name not in there]
+    plain, present = _plain(content, order, label, None if names is None else set(names), limit)
+    missing = [name for name in names or () if name not in present]
     if missing:
-        known = ", ".join(there[:12]) or "nothing"
+        known = ", ".join(present[:12]) or "nothing"
         raise DataError(f"{label} has no variable {', '.join(missing)} (it has {known}): it is not the expected file")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = read(plain, variable_names=names, uint16_codec="utf-16-le" if order == "<" else "utf-16-be")
+            variables = read(plain, variable_names=names, uint16_codec="utf-16-le" if order == "<" else "utf-16-be")
     except Exception as error:  # scipy raises whatever it stumbles over
         why = (str(error) or type(error).__name__).splitlines()[0]
         raise DamagedFile(f"{label} cannot be read as a MAT file ({why[:200]})") from error
-    return {name: found[name] for name in (there if names is None else names)}
+    return {name: variables[name] for name in (present if names is None else names)}
 
 
 def _content(source: Path | bytes, label: str, limit: int) -> bytes:

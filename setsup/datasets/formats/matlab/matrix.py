@@ -90,10 +90,10 @@ class _Walk:
         kind, start, size = self.element("dimensions")
         if kind not in (_INT32, _UINT32) or size % 4 or not 2 <= size // 4 <= _MOST_AXES:
             raise self.wrong(f"its dimensions are {size} bytes of the type {kind}")
-        found = struct.unpack_from(f"{self.order}{size // 4}i", self.view, start)
-        if min(found) < 0:
-            raise self.wrong(f"its dimensions are {found}")
-        return found
+        lengths = struct.unpack_from(f"{self.order}{size // 4}i", self.view, start)
+        if min(lengths) < 0:
+            raise self.wrong(f"its dimensions are {lengths}")
+        return lengths
 
     def text(self, what: str) -> str:
         kind, start, size = self.element(what)

@@ -53,7 +53,7 @@ def read_example(
     r"""Read the features of some names out of a serialised example."""
     stop = len(content) if stop is None else stop
     wanted = {name.encode(): name for name in names}
-    found: dict[str, Feature] = {}
+    features: dict[str, Feature] = {}
     for number, at, end in _fields(content, start, stop, label, _NESTED):
         if number != 1:
             continue
@@ -64,10 +64,10 @@ def read_example(
             name = wanted.get(key)
             if name is None:
                 continue
-            if name in found:
+            if name in features:
                 raise _refuse(label, entry, f"the feature {name!r} stands there twice")
-            found[name] = _feature(content, *value, label)
-    return found
+            features[name] = _feature(content, *value, label)
+    return features
 
 
 def _entry(content: bytes | memoryview, at: int, end: int, label: str) -> tuple[bytes, tuple[int, int]]:
@@ -135,12 +135,12 @@ def _floats(content: bytes | memoryview, at: int, end: int, label: str) -> npt.N
 
 
 def _integers(content: bytes | memoryview, at: int, end: int, label: str) -> npt.NDArray[np.int64]:
-    found = array("q")
+    values = array("q")
     for number, start, stop in _fields(content, at, end, label, _INTEGERS):
         while number == 1 and start < stop:
             value, start = _varint(content, start, stop, label)
-            found.append(value - (1 << 64) if value >> 63 else value)
-    return np.frombuffer(found, np.int64)
+            values.append(value - (1 << 64) if value >> 63 else value)
+    return np.frombuffer(values, np.int64)
 
 
 def _fields(

@@ -44,17 +44,17 @@ def record_spans(content: bytes | memoryview, label: str) -> npt.NDArray[np.int6
         if size - at < _HEAD.size:
             raise _cut_off(label, spans, at, size)
         length, expected = _HEAD.unpack_from(content, at)
-        found = checksum(view[at : at + 8])
-        if _mask(found) != expected:
-            raise _wrong("length", label, spans, at, _mask(found), expected)
+        actual = checksum(view[at : at + 8])
+        if _mask(actual) != expected:
+            raise _wrong("length", label, spans, at, _mask(actual), expected)
         start = at + _HEAD.size
         stop = start + length
         if stop + _FOOT.size > size:
             raise _cut_off(label, spans, at, size)
         (expected,) = _FOOT.unpack_from(content, stop)
-        found = checksum(view[start:stop])
-        if _mask(found) != expected:
-            raise _wrong("data", label, spans, at, _mask(found), expected)
+        actual = checksum(view[start:stop])
+        if _mask(actual) != expected:
+            raise _wrong("data", label, spans, at, _mask(actual), expected)
         spans.append(start)
         spans.append(length)
         at = stop + _FOOT.size
@@ -93,10 +93,10 @@ def _cut_off(label: str, spans: "array[int]", at: int, size: int) -> DataError:
     )
 
 
-def _wrong(what: str, label: str, spans: "array[int]", at: int, found: int, expected: int) -> DataError:
+def _wrong(what: str, label: str, spans: "array[int]", at: int, actual: int, expected: int) -> DataError:
     number = len(spans) // 2
     no_record = "" if number or what == "data" else "it is damaged, or no TFRecord file: "
     return DamagedFile(
         f"{label}: {no_record}the checksum of the {what} of record {number:,}, which begins at byte {at:,}, should be "
-        f"{expected:#010x}, but is {found:#010x}"
+        f"{expected:#010x}, but is {actual:#010x}"
     )

@@ -92,31 +92,31 @@ class Decoder:
         key = int(np.searchsorted(index.keys, number, side="right")) - 1
         if not int(index.keys[key]) <= self._next <= number:
             self._go(key, index)
-        found = self.ahead(number)
-        if found is None:
+        frame = self.ahead(number)
+        if frame is None:
             raise DataError(
                 f"{self._label} ends before its frame {number}, though {len(index):,} were counted; it has changed"
             )
-        return found
+        return frame
 
     def ahead(self, number: int) -> "VideoFrame | None":
         """Decode on to a frame that is still to come; None where the file ends before."""
         while True:
-            found, self._held = self._held or next(self._coming, None), None
-            if found is None:
+            frame, self._held = self._held or next(self._coming, None), None
+            if frame is None:
                 return None
-            _check(found, self._size, self._next, self._label)
+            _check(frame, self._size, self._next, self._label)
             self._next += 1
             if self._next > number:
-                return found
+                return frame
 
     def image(self, frame: "VideoFrame") -> Frame:
         """Convert a frame to sRGB, in memory of its own."""
-        found: Any = self._reformatter.reformat(frame, format="rgb24", threads=1).to_ndarray()
+        pixels: Any = self._reformatter.reformat(frame, format="rgb24", threads=1).to_ndarray()
         if self._turn is None:
-            return np.asarray(found)
-        found = found.swapaxes(0, 1) if self._turn.transposed else found
-        return np.ascontiguousarray(found[:: self._turn.down, :: self._turn.right])
+            return np.asarray(pixels)
+        pixels = pixels.swapaxes(0, 1) if self._turn.transposed else pixels
+        return np.ascontiguousarray(pixels[:: self._turn.down, :: self._turn.right])
 
     def _go(self, key: int, index: FrameIndex) -> None:
         """Go to a key frame, or to the start where seeking does not lead to it."""
@@ -179,8 +179,8 @@ def _index(opened: "_Opened", label: str) -> FrameIndex:
             keys.setdefault(key, number)
     if not stamps:
         raise _empty(label)
-    found = np.array([(0, 0, 0), *((number, *key) for key, number in keys.items())], np.int64)
-    return FrameIndex(_times(stamps, opened.stream), *found.T)
+    rows = np.array([(0, 0, 0), *((number, *key) for key, number in keys.items())], np.int64)
+    return FrameIndex(_times(stamps, opened.stream), *rows.T)
 
 
 @contextmanager

@@ -172,16 +172,16 @@ class VideoFile:
         elif out.shape != shape or out.dtype != np.uint8:
             raise DataError(f"frames of {self.label} need an array {shape} of uint8, not {out.shape} of {out.dtype}")
         slots: dict[int, list[tuple[int, ...]]] = {}
-        for place in np.ndindex(rows.shape):
-            slots.setdefault(int(rows[place]), []).append(place)
+        for slot in np.ndindex(rows.shape):
+            slots.setdefault(int(rows[slot]), []).append(slot)
         if not slots:
             return out
         with self._decoder() as decoder:
             for number in sorted(slots):
                 first, *others = slots[number]
                 out[first] = decoder.image(decoder.frame(number, self.index))
-                for place in others:
-                    out[place] = out[first]
+                for slot in others:
+                    out[slot] = out[first]
         return out
 
     def stream(self, start: int = 0, stop: int | None = None, step: int = 1) -> Iterator[tuple[int, Frame]]:
@@ -218,10 +218,10 @@ class VideoFile:
         number = start
         with self._decoder() as decoder:
             while stop is None or number < stop:
-                found = decoder.frame(number, index) if number == start else decoder.ahead(number)
-                if found is None:
+                frame = decoder.frame(number, index) if number == start else decoder.ahead(number)
+                if frame is None:
                     return
-                yield number, decoder.image(found)
+                yield number, decoder.image(frame)
                 number += step
 
     @contextmanager

@@ -47,9 +47,9 @@ class ArrayDataset(BaseDataset):
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         array = self._arrays[name].array()
         if name in self._turned:
-            found = take_rows(array, rows)
-            for channel in range(found.shape[1]):  # in a third of the time of all at once
-                out[..., channel] = found[:, channel]
+            images = take_rows(array, rows)
+            for channel in range(images.shape[1]):  # in a third of the time of all at once
+                out[..., channel] = images[:, channel]
             return out
         # grey images may have no axis of channels
         flat = out.reshape(len(rows), *array.shape[1:])

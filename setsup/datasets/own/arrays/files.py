@@ -116,9 +116,9 @@ def _open_npz(
     for name in names or ():
         if name not in known:
             raise DataError(f"{path} has no array {name!r}{did_you_mean(name, known)}")
-    found = {name: NpzArray(path, name, kinds=f"{VALUES}O") for name in known if names is None or name in names}
-    rows = _count_rows(path, found)
-    same = {name: array for name, array in found.items() if array.shape[0] == rows}
+    arrays = {name: NpzArray(path, name, kinds=f"{VALUES}O") for name in known if names is None or name in names}
+    rows = _count_rows(path, arrays)
+    same = {name: array for name, array in arrays.items() if array.shape[0] == rows}
     for name, array in same.items():
         if array.dtype.kind == "O":
             raise DataError(
@@ -135,14 +135,14 @@ def _open_npz(
     if factors is None:
         if not columns and len(values) < 2:
             raise DataError(
-                f"{path} has no factors, which are arrays of {rows:,} values: it has {describe(found)}; give them as "
+                f"{path} has no factors, which are arrays of {rows:,} values: it has {describe(arrays)}; give them as "
                 "factors='labels.csv' (--option factors=labels.csv), or with setsup.from_arrays"
             )
         table = _table({name: _column(array) for name, array in columns.items()}, rows, kinds)
     else:
         table = read_factors(factors, rows, str(path), kinds)
     stored: dict[str, StoredArray] = {name: NpzColumn(array) for name, array in values.items()}
-    skipped = {name: f"{array.dtype} {array.shape}" for name, array in found.items() if name not in used}
+    skipped = {name: f"{array.dtype} {array.shape}" for name, array in arrays.items() if name not in used}
     return ArrayDataset(path.stem, table, stored, channels_first, skipped)
 
 
@@ -152,19 +152,20 @@ def _table(columns: Mapping[str, Any], rows: int, kinds: Kinds) -> FactorTable:
     return FactorTable([Factor("row", Kind.ORDINAL, tuple(range(rows)), role="key")], {"row": np.arange(rows)})
 
 
-def _count_rows(path: Path, found: Mapping[str, NpzArray]) -> int:
+def _count_rows(path: Path, arrays: Mapping[str, NpzArray]) -> int:
     """Rows of the images, which must be as many in all arrays of three axes or more."""
-    images = {n: one for n, one in found.items() if len(one.shape) > 2 and one.dtype.kind in NUMBERS and all(one.shape)}
+    images = {name: array for name, array in arrays.items() if len(array.shape) > 2 and all(array.shape)}
+    images = {name: array for name, array in images.items() if array.dtype.kind in NUMBERS}
     lengths = {len(array) for array in images.values()}
     if not images:
         raise DataError(
             f"{path} has no images, which are arrays of three axes or more, (n, height, width, …): it has "
-            f"{describe(found) or 'nothing'}"
+            f"{describe(arrays) or 'nothing'}"
         )
     if len(lengths) > 1:
         raise DataError(
-            f"{path} has arrays of {' and '.join(f'{n:,}' for n in sorted(lengths))} rows: {describe(found)}; choose "
-            f"those that belong together with arrays= (--option arrays={next(iter(images))},…)"
+            f"{path} has arrays of {' and '.join(f'{rows:,}' for rows in sorted(lengths))} rows: {describe(arrays)}; "
+            f"choose those that belong together with arrays= (--option arrays={next(iter(images))},…)"
         )
     return lengths.pop()
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from setsup.arrays import Array, Rows
 from setsup.checks import check_memory
-from setsup.datasets.dataset import gather
+from setsup.datasets.copying import gather
 from setsup.datasets.formats.npz import NpzArray
 from setsup.datasets.per_process import per_process
 from setsup.errors import DamagedFile, DataError
@@ -71,8 +71,8 @@ class MappedArray:
 
 def hold(array: Array) -> HeldArray | MappedArray:
     """Keep an array of the user's, without a copy."""
-    place = _place_in_file(array)
-    return HeldArray(array) if place is None else MappedArray(array, *place)
+    mapping = _place_in_file(array)
+    return HeldArray(array) if mapping is None else MappedArray(array, *mapping)
 
 
 class NpzColumn:
@@ -103,11 +103,11 @@ class NpzColumn:
         stored = self._stored
         count = int(np.prod(stored.shape, dtype=np.int64)) * stored.dtype.itemsize
         check_memory(count, str(stored), "it by saving with numpy.savez, which is mapped", DataError)
-        found = np.empty(stored.shape, stored.dtype)
+        column = np.empty(stored.shape, stored.dtype)
         with stored.rows() as fill:
-            fill(0, len(stored), found)
-        found.flags.writeable = False
-        return found
+            fill(0, len(stored), column)
+        column.flags.writeable = False
+        return column
 
 
 def take_rows(array: Array, rows: Rows, out: Array | None = None) -> Array:
@@ -124,8 +124,8 @@ def take_rows(array: Array, rows: Rows, out: Array | None = None) -> Array:
     # likewise for one that is not aligned, as in most npz: its bytes always are
     width = array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
     pieces = gather(array.reshape(-1).view(np.uint8).reshape(len(array), width), rows)
-    found = pieces.reshape(-1).view(array.dtype).reshape(len(rows), *array.shape[1:])
-    return found.astype(array.dtype.newbyteorder("="), copy=False)
+    taken = pieces.reshape(-1).view(array.dtype).reshape(len(rows), *array.shape[1:])
+    return taken.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _place_in_file(array: Array) -> tuple[Path, int] | None:

@@ -74,8 +74,8 @@ def card(
 
 def manifests_of(dataset: Dataset) -> list[Manifest | None]:
     """Manifest of each dataset that this one was made of, None where one has none."""
-    found = [_manifest(source) for source in _sources(dataset)]
-    return [manifest for place, manifest in enumerate(found) if manifest not in found[:place]]
+    manifests = [_manifest(source) for source in _sources(dataset)]
+    return [manifest for index, manifest in enumerate(manifests) if manifest not in manifests[:index]]
 
 
 def _sources(dataset: Dataset) -> Iterator[Dataset]:

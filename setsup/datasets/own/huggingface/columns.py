@@ -19,7 +19,7 @@ from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import channels_of
 from setsup.errors import DataError
-from setsup.factors.io.huggingface import leaf_column, places
+from setsup.factors.io.huggingface import data_rows, leaf_column
 from setsup.files.roots import some
 
 __all__ = ["Arrays", "Column", "Encoded", "EncodedImages", "Leaf", "image_column"]
@@ -79,7 +79,7 @@ class Encoded:
         import pyarrow.compute as pc
 
         content, _ = _parts(leaf_column(self._leaf.dataset.data, self._leaf.path))
-        outside, shown = np.asarray(pc.is_null(content)), places(self._leaf.dataset)
+        outside, shown = np.asarray(pc.is_null(content)), data_rows(self._leaf.dataset)
         rows = np.flatnonzero(outside if shown is None else outside[shown])
         names = _parts(self._leaf.take(rows))[1].to_pylist()
         empty = [row for row, name in zip(rows.tolist(), names, strict=True) if not name]
@@ -134,10 +134,10 @@ class Arrays:
         parts = [_numbers(chunk, self._leaf.label) for chunk in (_singly(column) if ragged else column.chunks)]
         shape = tuple(length or 0 for length in self.modality.shape)
         if ragged:
-            found = stack([part[0] for part in parts], self.modality, self._leaf.label)
+            arrays = stack([part[0] for part in parts], self.modality, self._leaf.label)
         else:
-            found = np.concatenate([part.reshape((-1, *shape)) for part in parts] or [np.empty((0, *shape))])
-        return np.asarray(found.astype(self.modality.dtype, copy=False))
+            arrays = np.concatenate([part.reshape((-1, *shape)) for part in parts] or [np.empty((0, *shape))])
+        return np.asarray(arrays.astype(self.modality.dtype, copy=False))
 
 
 def image_column(leaf: Leaf, mode: str | None, size: Size, varied: bool = False) -> Column:

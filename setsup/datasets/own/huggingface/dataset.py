@@ -128,12 +128,12 @@ def from_huggingface(
     known = whole.info.dataset_name or (Path(name).name if name != "the dataset" else "huggingface")
     if not len(whole):
         raise DataError(f"{name} has no rows")
-    found = leaves(whole.features)
-    wanted = _check_wanted(image, found)
+    features = leaves(whole.features)
+    wanted = _check_wanted(image, features)
     _check(whole, name)
     columns: dict[str, Column] = {}
     skipped: dict[str, str] = {}
-    for label, (path, feature) in found.items():
+    for label, (path, feature) in features.items():
         column = _column(label, Leaf(whole, path, name), feature, wanted, size)
         if column is not None:
             columns[label] = column
@@ -141,12 +141,12 @@ def from_huggingface(
             skipped[label] = _why(label, feature)
     if not columns:
         raise DataError(
-            f"{name} has neither images nor arrays in {', '.join(found)}; name columns of paths with image=, or take "
-            "its factors alone with FactorTable.from_huggingface"
+            f"{name} has neither images nor arrays in {', '.join(features)}; name columns of paths with image=, or "
+            "take its factors alone with FactorTable.from_huggingface"
         )
     if skipped:
         _log.warning("%s is opened without %s", name, ", ".join(f"{key} ({why})" for key, why in skipped.items()))
-    table = _factors(whole, found, set(columns), factors, kinds)
+    table = _factors(whole, features, set(columns), factors, kinds)
     return HuggingFaceDataset(known, table if split is None else _with_split(table, *split), columns, skipped)
 
 
@@ -199,26 +199,26 @@ def _check(dataset: Any, name: str) -> None:
         raise DataError(f"{name} is damaged: {' '.join(str(error).split())[:200]}; write or load it again") from error
 
 
-def _check_wanted(image: Names, found: Mapping[str, Any]) -> set[str] | None:
+def _check_wanted(image: Names, features: Mapping[str, Any]) -> set[str] | None:
     if image is None:
         return None
     names = {image} if isinstance(image, str) else set(check_strings(image, "image", DataError))
     for name in names:
-        if name not in found:
-            raise DataError(f"there is no column {name!r}{did_you_mean(name, found)}")
-        if not _may_be_images(name, found[name][1]):
-            raise DataError(f"the column {name!r} holds {found[name][1]}, neither images nor paths of images")
+        if name not in features:
+            raise DataError(f"there is no column {name!r}{did_you_mean(name, features)}")
+        if not _may_be_images(name, features[name][1]):
+            raise DataError(f"the column {name!r} holds {features[name][1]}, neither images nor paths of images")
     return names
 
 
 def _factors(
     dataset: Any,
-    found: Mapping[str, Any],
+    features: Mapping[str, Any],
     fetched: set[str],
     factors: Sequence[Factor],
     kinds: Mapping[str, Kind | str] | None,
 ) -> FactorTable:
-    if all(name in fetched for name, (_, feature) in found.items() if is_factor(name, feature)):
+    if all(name in fetched for name, (_, feature) in features.items() if is_factor(name, feature)):
         raise DataError(f"there is nothing that could be a factor beside {', '.join(fetched)}; add a column of values")
     table = FactorTable.from_huggingface(dataset, factors, kinds=kinds)
     return table.without([name for name in table.names if name in fetched])

@@ -53,14 +53,14 @@ class HubAddress:
     @classmethod
     def parse(cls, text: str) -> "HubAddress":
         """Read an address."""
-        found = _ADDRESS.fullmatch(text)
-        if found is None:
+        match = _ADDRESS.fullmatch(text)
+        if match is None:
             raise DataError(
                 f"{text} is not the address of a dataset of the Hugging Face Hub, which is hf:owner/name, "
                 "hf:owner/name@revision or hf:owner/name/config; shards in a repository are hf://datasets/owner/name/…"
             )
-        revision = found["revision"]
-        return cls(found["name"], revision and unquote(revision), found["config"])
+        revision = match["revision"]
+        return cls(match["name"], revision and unquote(revision), match["config"])
 
 
 def may_be_on_hub(source: str) -> bool:
@@ -117,14 +117,14 @@ def open_hub(
     unreachable = _ask(address, wanted)
     try:
         with _offline(datasets, unreachable is not None):
-            found = _load(datasets, wanted)
+            splits = _load(datasets, wanted)
     except Exception as error:
         # its builders raise whatever they stumble over
         raise _why_not(address, wanted, unreachable, error) from error
     if unreachable is not None:
         _log.warning("the Hugging Face Hub cannot be reached (%s); %s is opened from the cache", unreachable, address)
-        _check_revision(address, wanted, found)
-    return from_huggingface(found, image=image, factors=factors, kinds=kinds, size=size)
+        _check_revision(address, wanted, splits)
+    return from_huggingface(splits, image=image, factors=factors, kinds=kinds, size=size)
 
 
 def _ask(address: str, wanted: HubAddress) -> str | None:
@@ -171,11 +171,11 @@ def _offline(datasets: Any, wanted: bool) -> Iterator[None]:
             datasets.config.HF_HUB_OFFLINE = before
 
 
-def _check_revision(address: str, wanted: HubAddress, found: Any) -> None:
+def _check_revision(address: str, wanted: HubAddress, splits: Any) -> None:
     """Refuse a cached copy of another revision, which ``datasets`` would take; a commit names its folder."""
     if wanted.revision is None:
         return
-    files = [file for part in found.values() for file in part.cache_files]
+    files = [file for part in splits.values() for file in part.cache_files]
     commits = {Path(file["filename"]).parent.name for file in files}
     if commits != {wanted.revision}:
         raise DataError(

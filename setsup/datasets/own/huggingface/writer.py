@@ -162,12 +162,12 @@ def _blocks(rows: int, chosen: dict[str, Modality]) -> Iterator[npt.NDArray[np.i
 
 def _cells(dataset: Dataset, rows: npt.NDArray[np.int64], chosen: dict[str, Modality]) -> dict[str, Any]:
     whole = [name for name, kind in chosen.items() if None not in kind.shape]
-    found: dict[str, Any] = dict(dataset.fetch(rows, whole)) if whole else {}
-    if ragged := [name for name in chosen if name not in found]:
+    cells: dict[str, Any] = dict(dataset.fetch(rows, whole)) if whole else {}
+    if ragged := [name for name in chosen if name not in cells]:
         each = parallel(lambda row: dataset.fetch(row, ragged), rows.tolist())
-        found |= {name: [arrays[name] for arrays in each] for name in ragged}
+        cells |= {name: [arrays[name] for arrays in each] for name in ragged}
     return {
-        name: parallel(_png, list(found[name])) if kind.is_eight_bit_image else _list(found[name], kind)
+        name: parallel(_png, list(cells[name])) if kind.is_eight_bit_image else _list(cells[name], kind)
         for name, kind in chosen.items()
     }
 
@@ -181,8 +181,8 @@ def _png(image: Array) -> dict[str, bytes | None]:
     return {"bytes": stream.getvalue(), "path": None}
 
 
-def _list(found: Any, kind: Modality) -> Any:
-    return found.tolist() if not kind.shape else list(found)
+def _list(array: Any, kind: Modality) -> Any:
+    return array.tolist() if not kind.shape else list(array)
 
 
 def _state(file: Path) -> dict[str, Any]:

@@ -61,21 +61,21 @@ class ItemDataset(BaseDataset):
 
     def _read_all(self, rows: Rows, out: Mapping[str, Any]) -> dict[str, Array]:
         distinct, inverse = np.unique(rows, return_inverse=True)
-        found: dict[str, list[Array]] = {name: [] for name in out}
+        by_name: dict[str, list[Array]] = {name: [] for name in out}
         for row in distinct.tolist():
             with self._lock:
                 item = read_item(self._items, row, self.name)
-            for name, arrays in found.items():
+            for name, arrays in by_name.items():
                 arrays.append(self._array(name, item, row))
-        return {name: self._together(name, arrays, distinct)[inverse] for name, arrays in found.items()}
+        return {name: self._together(name, arrays, distinct)[inverse] for name, arrays in by_name.items()}
 
     def _array(self, name: str, item: Any, row: int) -> Array:
         label = f"{name} of item {row} of {self.name}"
-        found = pixels_of(pick(item, self._keys[name], self.name, row), label)
+        pixels = pixels_of(pick(item, self._keys[name], self.name, row), label)
         modality = self.modalities[name]
-        if found is None:
+        if pixels is None:
             raise DataError(f"{label} is no array, as others are")
-        array, is_image = found
+        array, is_image = pixels
         if not modality.color:
             return array
         if not is_image:
@@ -146,12 +146,12 @@ def _modality(label: str, arrays: list[tuple[Array, bool]], name: str, size: Siz
         first, second = (f"{array.dtype} {array.shape}" for array, _ in (arrays[0], _other(arrays)))
         raise DataError(f"{label} of {name} is {first} in some items and {second} in others; make them alike")
     lengths = [{shape[axis] for shape in shapes} for axis in range(axes.pop())]
-    if any(0 in found for found in lengths):
-        lengths = [found if 0 not in found else {0, 1} for found in lengths]
-    return Modality(tuple(found.pop() if len(found) == 1 else None for found in lengths), kinds.pop().name)
+    if any(0 in on_axis for on_axis in lengths):
+        lengths = [on_axis if 0 not in on_axis else {0, 1} for on_axis in lengths]
+    return Modality(tuple(on_axis.pop() if len(on_axis) == 1 else None for on_axis in lengths), kinds.pop().name)
 
 
 def _other(arrays: list[tuple[Array, bool]]) -> tuple[Array, bool]:
     """The first array that differs from the first in type or axes."""
     first = arrays[0][0]
-    return next(one for one in arrays if (one[0].dtype, one[0].ndim) != (first.dtype, first.ndim))
+    return next(other for other in arrays if (other[0].dtype, other[0].ndim) != (first.dtype, first.ndim))

@@ -51,10 +51,10 @@ def field_keys(item: Any) -> dict[str, Any]:
     if isinstance(item, Mapping):
         return {str(key): key for key in item}
     if isinstance(item, tuple) and hasattr(item, "_fields"):
-        return {str(field): place for place, field in enumerate(item._fields)}
+        return {str(field): index for index, field in enumerate(item._fields)}
     if isinstance(item, tuple | list):
-        rest = ["target"] if len(item) == 2 else [f"item{place}" for place in range(1, len(item))]
-        return {field: place for place, field in enumerate(["image", *rest][: len(item)])}
+        rest = ["target"] if len(item) == 2 else [f"item{index}" for index in range(1, len(item))]
+        return {field: index for index, field in enumerate(["image", *rest][: len(item)])}
     return {"image": None}
 
 

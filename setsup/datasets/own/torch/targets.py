@@ -74,10 +74,10 @@ def _named_fields(given: Any, keys: Mapping[str, Any], name: str) -> dict[str, s
     """Fields by the names of factors; None where values are given, or nothing."""
     if isinstance(given, str | int) and not isinstance(given, bool):
         given = [given]
-    if isinstance(given, Mapping) and given and all(isinstance(one, str | int) for one in given.values()):
-        return {str(label): _field(one, keys, name) for label, one in given.items()}
-    if isinstance(given, Sequence) and given and all(isinstance(one, str | int) for one in given):
-        fields = [_field(one, keys, name) for one in given]
+    if isinstance(given, Mapping) and given and all(isinstance(field, str | int) for field in given.values()):
+        return {str(label): _field(field, keys, name) for label, field in given.items()}
+    if isinstance(given, Sequence) and given and all(isinstance(field, str | int) for field in given):
+        fields = [_field(field, keys, name) for field in given]
         return dict(zip(fields, fields, strict=True))
     return None
 
@@ -91,7 +91,7 @@ def _field(given: str | int, keys: Mapping[str, Any], name: str) -> str:
 
 def _read_items(dataset: Items, keys: Mapping[str, Any], name: str) -> dict[str, list[Any]]:
     """Read values of all items, in one pass."""
-    found: dict[str, list[Any]] = {label: [] for label in keys}
+    values: dict[str, list[Any]] = {label: [] for label in keys}
     with progress(len(dataset), f"reading the factors of {name}", "items") as advance:
         for row in range(len(dataset)):
             item = read_item(dataset, row, name)
@@ -102,9 +102,9 @@ def _read_items(dataset: Items, keys: Mapping[str, Any], name: str) -> dict[str,
                         f"{label} of item {row} of {name} is a {type(value).__name__}, no single value; leave it out "
                         "of factors="
                     )
-                found[label].append(plain_value(value))
+                values[label].append(plain_value(value))
             advance()
-    return found
+    return values
 
 
 # -- of attributes -----------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def _table(columns: Columns, kinds: Kinds) -> FactorTable:
 def _stored(dataset: Any) -> Columns | None:
     """Columns that a dataset keeps beside its items; None where there are none."""
     finders: tuple[Callable[[Any], Columns | None], ...] = (_of_subset, _of_parts, _of_tensors, _of_targets)
-    return next((found for find in finders if (found := find(dataset))), None)
+    return next((columns for find in finders if (columns := find(dataset))), None)
 
 
 def _is_subset(dataset: Any) -> bool:
@@ -143,9 +143,9 @@ def _of_parts(dataset: Any) -> Columns | None:
     """Columns of a ``ConcatDataset``, whose parts all have them."""
     if not (hasattr(dataset, "datasets") and hasattr(dataset, "cumulative_sizes")):
         return None
-    found = [_stored(part) for part in dataset.datasets]
-    parts = [part for part in found if part]
-    if not parts or len(parts) < len(found) or len({frozenset(part) for part in parts}) > 1:
+    stored = [_stored(part) for part in dataset.datasets]
+    parts = [part for part in stored if part]
+    if not parts or len(parts) < len(stored) or len({frozenset(part) for part in parts}) > 1:
         return None
     return {label: _joined([part[label] for part in parts]) for label in parts[0]}
 
@@ -154,8 +154,8 @@ def _joined(columns: list[Column]) -> Column:
     if len({column.classes for column in columns}) > 1 and all(column.classes for column in columns):
         # one class may have different numbers in the parts
         classes = tuple(dict.fromkeys(name for column in columns for name in column.classes))
-        places = {name: code for code, name in enumerate(classes)}
-        codes = [places.get(name, -1) for column in columns for name in column.named()]
+        code_by_name = {name: code for code, name in enumerate(classes)}
+        codes = [code_by_name.get(name, -1) for column in columns for name in column.named()]
         return Column(np.asarray(codes, np.int64), classes)
     same = len({column.classes for column in columns}) == 1
     return Column(np.concatenate([column.values for column in columns]), columns[0].classes if same else ())

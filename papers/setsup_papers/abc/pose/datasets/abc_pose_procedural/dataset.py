@@ -8,7 +8,8 @@ import numpy as np
 from setsup.arrays import Array, Pixels, Rows
 from setsup.datasets.adapters.substitutes import find_substitute, place_substitute
 from setsup.datasets.base import BaseDataset
-from setsup.datasets.dataset import Modality, gather
+from setsup.datasets.copying import gather
+from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.npy import read_npy
 from setsup.errors import DamagedFile
 from setsup.factors.table import FactorTable
