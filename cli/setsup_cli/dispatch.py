@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from types import ModuleType
 
-from setsup.errors import SetsupError, did_you_mean
+from setsup.errors import SetsupError, advised_for_command, did_you_mean
 from setsup.packages import load_entry, other_entries, own_entries
 from setsup_cli.encoding import replace_unencodable
 from setsup_cli.failures import say_error
@@ -109,7 +109,7 @@ def _line(entry: EntryPoint) -> str:
 
 def run(words: list[str]) -> int:
     """Run the command to an exit code, with one sentence for what goes wrong."""
-    with replace_unencodable():
+    with replace_unencodable(), advised_for_command():
         try:
             code = _run(words)
             write("")  # flush

@@ -20,7 +20,7 @@ import numpy as np
 
 from setsup.arrays import Reals, Rows, Steps
 from setsup.checks import check_boolean, check_integer, is_integer
-from setsup.errors import SamplerError, abbreviate
+from setsup.errors import SamplerError, abbreviate, advice
 from setsup.factors.factor import Kind
 from setsup.factors.table import FactorTable
 from setsup.html import counted
@@ -159,7 +159,8 @@ class FactorPairSampler(Sampler):
         listed = [self.table[name].name for name in named]
         names = [*inactive_factors(self.table, None, [], {}), *listed]
         if not names:
-            raise SamplerError("the table has no factor with levels; bin continuous ones, as in table.binned(…)")
+            how = advice("bin continuous ones, as in table.binned(…)", "declare others, as in --kinds yaw=ordinal")
+            raise SamplerError(f"the table has no factor with levels; {how}")
         return list(dict.fromkeys(names))
 
     def _radii(self, compared: Sequence[str], radius: Any) -> dict[str, int]:

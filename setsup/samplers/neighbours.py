@@ -21,7 +21,7 @@ import numpy as np
 
 from setsup.arrays import Array, Reals, Rows, Steps, Words
 from setsup.checks import check_integer
-from setsup.errors import SamplerError, abbreviate
+from setsup.errors import SamplerError, abbreviate, advice
 from setsup.factors.constraint import Constraint, read_constraint
 from setsup.factors.counting import with_outer
 from setsup.factors.grouping import group_by
@@ -41,10 +41,6 @@ from setsup.samplers.spelling import spell_name
 
 __all__ = ["NeighbourSampler"]
 
-_REFRESH = (
-    "embed all rows with the network of that time, give their setsup.evaluation.nearest to neighbours as the table of "
-    "step {}, and go on with the new sampler"
-)
 
 Neighbours = str | Path | Array | Sequence[Sequence[int]] | Mapping[Any, Any]
 """A neighbour table or its file, or tables by the step from which they hold."""
@@ -205,13 +201,13 @@ class NeighbourSampler(Sampler):
         if (early := held < 0).any():
             step, first = int(steps[early][0]), int(self._steps[0])
             raise SamplerError(
-                f"step {step} has no neighbour table, the first one is of step {first}: {_REFRESH.format(step)}"
+                f"step {step} has no neighbour table, the first one is of step {first}: {_refresh(step)}"
             )
         if self._every is not None and (late := steps - self._steps[held] >= self._every).any():
             step, last = int(steps[late][0]), int(self._steps[held[late][0]])
             raise SamplerError(
                 f"step {step} has no neighbour table, that of step {last} holds for every={self._every} steps: "
-                f"{_REFRESH.format(last + self._every)}"
+                f"{_refresh(last + self._every)}"
             )
 
     @property
@@ -317,3 +313,12 @@ def _read_ranks(given: Any, roles: Sequence[str]) -> dict[str, tuple[int, int | 
         first = check_integer(pair[0], "the first of ranks", SamplerError, 1)
         found[role] = first, check_integer(pair[1], "the last of ranks", SamplerError, first)
     return found
+
+
+def _refresh(step: int) -> str:
+    """What to do where no table holds for a step."""
+    return advice(
+        "embed all rows with the network of that time, give their setsup.evaluation.nearest to neighbours as the table "
+        f"of step {step}, and go on with the new sampler",
+        f"give the table of that time too, --neighbours {step}:FILE",
+    )

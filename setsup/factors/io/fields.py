@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from setsup.arrays import Array
-from setsup.errors import FactorError, abbreviate, did_you_mean
+from setsup.errors import FactorError, abbreviate, advice, did_you_mean
 from setsup.factors.column_storage import check_finite, code_dtype
 from setsup.factors.factor import Factor, Kind, level_sort
 from setsup.factors.io.distinct import (
@@ -194,7 +194,7 @@ class Field:
             raise FactorError(
                 f"row {row} (from 0) of column {self.name!r} has {abbreviate(value)}, whose comma may be decimal or "
                 "separate thousands; write the numbers without commas, or read strings with "
-                f"kinds={{{self.name!r}: 'nominal'}} (--kinds)"
+                + advice(f"kinds={{{self.name!r}: 'nominal'}}", f"--kinds {self.name}=nominal")
             )
         _log.info("the commas in the numbers of column %r are decimal: %r", self.name, value)
 
