@@ -103,8 +103,8 @@ def _line(entry: EntryPoint) -> str:
         spec = find_spec(entry.module)
     except Exception:  # its packages are imported, and one that is broken in any way must not end the help
         spec = None
-    found = synopsis(spec.origin) if spec is not None and spec.origin is not None else None
-    return f"{found[0].lower()}{found[1:].rstrip('.')}" if found else entry.value
+    synopsis_line = synopsis(spec.origin) if spec is not None and spec.origin is not None else None
+    return f"{synopsis_line[0].lower()}{synopsis_line[1:].rstrip('.')}" if synopsis_line else entry.value
 
 
 def run(words: list[str]) -> int:
@@ -172,11 +172,11 @@ def _complete(words: list[str]) -> int:
     """Install shell completion, or complete words for an installed one."""
     from setsup_cli.parsing.parser import Subcommand, complete
 
-    found = []
+    offered = []
     for name, line in subcommands().items():
         with suppress(SetsupError):  # of a broken package
-            found.append(Subcommand(name, find_module(name).Options, line))
-    complete(found, words)
+            offered.append(Subcommand(name, find_module(name).Options, line))
+    complete(offered, words)
     return 0
 
 

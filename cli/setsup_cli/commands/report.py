@@ -79,8 +79,8 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     alone = {*words} <= {word, "--json", "--quiet", "-q", "--verbose", "-v"}
     if word not in _ENCODERS or (word == "orbits" and alone):  # which alone is the paper, whose reports are listed
         return subcommand
-    found: Subcommand = _ENCODERS[word].SUBCOMMAND
-    return found
+    chosen: Subcommand = _ENCODERS[word].SUBCOMMAND
+    return chosen
 
 
 def _list(options: Options, paper: str | None) -> int:
@@ -185,17 +185,17 @@ def _run_all(options: Options) -> int:
     named = (*([] if options.report is None else [Path(options.report)]), *(options.runs or ()))
     if not named and not _DEFAULT.is_dir():
         raise SetsupError("there is no ./runs: name folders of runs, `setsup report --all FOLDER`")
-    found = measured_reports(named or (_DEFAULT,))
+    reports = measured_reports(named or (_DEFAULT,))
     if out is not None:
-        asked, out = out, _write_page(found, "Measured results", out, options.force)
+        asked, out = out, _write_page(reports, "Measured results", out, options.force)
     if options.json:
-        show_json({"reports": [one.to_dict() for one in found], "page": None if out is None else str(out)})
+        show_json({"reports": [report.to_dict() for report in reports], "page": None if out is None else str(out)})
         return 0
-    for number, filled in enumerate(found):
+    for number, filled in enumerate(reports):
         if number:
             say()
         print_report(filled, None)
-    if not found:
+    if not reports:
         where = ", ".join(map(str, named or ("./runs",)))
         say(f"no report has a measured value in {where}; measure a run: setsup eval RUN")
     if out is not None:

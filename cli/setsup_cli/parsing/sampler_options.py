@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 from setsup_cli.parsing.arguments import option
 from setsup_cli.parsing.notations import NOTATIONS, Notation, choose_from
@@ -139,10 +139,10 @@ def _option(name: str, shown: str, argument: Argument, default: str) -> SamplerO
 def all_options() -> dict[str, SamplerOption]:
     """Options of all samplers, as the first sampler has each, with the choices of all."""
     options: dict[str, SamplerOption] = {}
-    for name, one in (pair for key in FAMILIES for pair in sampler_options(key).items()):
-        first = options.setdefault(name, one)
-        if one.choices:
-            choices = tuple(dict.fromkeys((*first.choices, *one.choices)))
+    for name, candidate in (pair for key in FAMILIES for pair in sampler_options(key).items()):
+        first = options.setdefault(name, candidate)
+        if candidate.choices:
+            choices = tuple(dict.fromkeys((*first.choices, *candidate.choices)))
             options[name] = first._replace(choices=choices, notation=choose_from(choices))
     return options
 
@@ -152,8 +152,11 @@ def option_fields(options: Mapping[str, SamplerOption], **more: Any) -> list[Set
     return [
         (
             name,
-            Annotated[one.notation.kind | None, option(one.notation.metavar, one.text, one.shown_default, **more)],
-            field(default=one.absent),
+            Annotated[
+                declared.notation.kind | None,
+                option(declared.notation.metavar, declared.text, declared.shown_default, **more),
+            ],
+            cast(Any, field(default=declared.absent)),
         )
-        for name, one in options.items()
+        for name, declared in options.items()
     ]

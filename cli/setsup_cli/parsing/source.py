@@ -91,12 +91,14 @@ def open_arguments(options: Named) -> dict[str, Any]:
     _, kind, given = _asked(options)
     chosen = any(word.startswith(_KIND) for word in options.option or ())
     asked = {"root": options.root, "split": options.split, "kind": kind if chosen else None, **given, "relist": None}
-    return {name: str(one) if isinstance(one, Path) else one for name, one in asked.items() if one is not None}
+    return {
+        name: str(value) if isinstance(value, Path) else value for name, value in asked.items() if value is not None
+    }
 
 
 def open_call(options: Named) -> str:
     """The expression of Python that opens the same source."""
-    words = [f"{name}={write_literal(one)}" for name, one in open_arguments(options).items()]
+    words = [f"{name}={write_literal(value)}" for name, value in open_arguments(options).items()]
     return f"setsup.open({', '.join([write_literal(str(find_source(options)[0])), *words])})"
 
 
@@ -138,7 +140,11 @@ def word_options(source: str | Path, kind: "SourceKind | None" = None) -> dict[s
     from setsup.opening import options_of
 
     known = options_of(source, kind).items()
-    return {name: one for name, one in known if (name in _WORDS or name not in _GO_WITH) and is_readable(one)}
+    return {
+        name: parameter
+        for name, parameter in known
+        if (name in _WORDS or name not in _GO_WITH) and is_readable(parameter)
+    }
 
 
 def card_command(options: Named) -> str:
