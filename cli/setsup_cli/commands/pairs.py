@@ -88,7 +88,7 @@ def run(options: Any) -> int:
         spatial(dataset.scene(first), dataset.camera(first), dataset.camera(second))
         for first, second in rows[order].tolist()
     ]
-    about = [_about(dataset, *views, pairs) for views, pairs in zip(rows[order].tolist(), pixel_pairs, strict=True)]
+    about = [_about(dataset, two, pairs) for two, pairs in zip(rows[order].tolist(), pixel_pairs, strict=True)]
     captions = [_caption(pair) for pair in about]
     title = f"{dataset.name}\nseed {options.seed}, rendered by {dataset.renderer_name}"
     sheet = match_sheet([(pair[0], pair[1]) for pair in images], pixel_pairs, captions, title, shown=options.lines)
@@ -111,14 +111,14 @@ def run(options: Any) -> int:
     return 0
 
 
-def _about(dataset: "RenderedDataset", first: int, second: int, pairs: "PixelPairs") -> dict[str, Any]:
+def _about(dataset: "RenderedDataset", rows: list[int], pairs: "PixelPairs") -> dict[str, Any]:
     import numpy as np
 
-    values = [dataset.values(row) for row in (first, second)]
+    values = [dataset.values(row) for row in rows]
     shared = {name: values[0][name] for name in dataset.pair_factors}
     views = [{name: value for name, value in row.items() if name not in shared} for row in values]
     counts = np.bincount(pairs.status, minlength=len(_STATES)).tolist()
-    return {"rows": [first, second], "scene": shared, "views": views, **dict(zip(_STATES, counts, strict=True))}
+    return {"rows": rows, "scene": shared, "views": views, **dict(zip(_STATES, counts, strict=True))}
 
 
 def _caption(about: dict[str, Any]) -> str:
