@@ -14,7 +14,7 @@ from setsup.factors.table import FactorTable
 from setsup.files import need_readable
 from setsup.files.expand_user import expanded
 from setsup.files.mapped import check_mapped
-from setsup.rendered.layout import ABOUT, FIX, LABELS, NAMES, PROGRESS, TABLE, Layout, one_row, read_layout
+from setsup.rendered.layout import ABOUT, CAMERA, FIX, LABELS, NAMES, PROGRESS, TABLE, Layout, one_row, read_layout
 from setsup.scenes import Camera
 
 __all__ = ["RenderedFolder", "is_rendered", "open_rendered", "read_table", "rendered_rows"]
@@ -74,7 +74,7 @@ class RenderedFolder(BaseDataset):
 
         """
         index = one_row(row, len(self))
-        numbers = {name: self._array(f"camera_{name}")[index] for name in ("k", "rotation", "translation")}
+        numbers = {name: self._array(f"camera_{name}")[index] for name in CAMERA}
         try:
             return Camera(*self._layout.size, **numbers)
         except SetsupError as error:
@@ -197,7 +197,10 @@ def _read_names(path: Path) -> dict[int, dict[int, str]]:
         if path.stat().st_size > _LARGEST:
             raise ValueError("it is too large")
         content = json.loads(path.read_bytes())
-        return {int(key, 16): {int(number): str(name) for number, name in one.items()} for key, one in content.items()}
+        return {
+            int(key, 16): {int(number): str(name) for number, name in numbered.items()}
+            for key, numbered in content.items()
+        }
     except OSError as error:
         raise DamagedFile.unreadable(path, error) from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:

@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -72,10 +72,11 @@ LABELS = "labels"
 KEPT = (*OUTPUTS, "partners", "status", LABELS)
 """All modalities that a folder may hold, in their order; partners and status of pairs of views."""
 
-BITS = {name: 1 << place for place, name in enumerate(KEPT)}
+BITS = {name: 1 << bit for bit, name in enumerate(KEPT)}
 """Bits of modalities in the progress file."""
 
 CAMERA: Mapping[str, tuple[int, ...]] = {"k": (3, 3), "rotation": (3, 3), "translation": (3,)}
+"""Shapes of a camera's arrays."""
 
 FIX = "remove the folder and render it again, or copy it again"
 """What to do where a file is damaged: a folder that looks finished is not rendered again."""
@@ -196,12 +197,12 @@ class Layout:
     @cached_property
     def arrays(self) -> dict[str, RowArray]:
         """Arrays by the names of their files, without ``.npy``."""
-        found = {
-            name: RowArray(self.rows, tuple(side or 0 for side in one.shape), one.dtype)
-            for name, one in self.modalities.items()
+        kept = {
+            name: RowArray(self.rows, tuple(side or 0 for side in modality.shape), modality.dtype)
+            for name, modality in self.modalities.items()
         }
         cameras = {f"camera_{name}": RowArray(self.rows, shape, "float64") for name, shape in CAMERA.items()}
-        return {**found, **cameras, "names": RowArray(self.rows, (), "uint64")}
+        return {**kept, **cameras, "names": RowArray(self.rows, (), "uint64")}
 
     @property
     def size_on_disk(self) -> int:
@@ -231,10 +232,7 @@ class Layout:
             "factors": self.factors,
             **({} if self.asked is None else {"asked": list(self.asked)}),
             "pair_factors": list(self.pair_factors),
-            "modalities": {
-                name: {"shape": list(one.shape), "dtype": one.dtype, "unit": one.unit, "color": one.color}
-                for name, one in self.modalities.items()
-            },
+            "modalities": {name: asdict(modality) for name, modality in self.modalities.items()},
             **({"classes": list(self.classes)} if self.classes else {}),
             "convention": dict(CONVENTION),
             "files": describe_files(self.arrays),
@@ -267,7 +265,7 @@ def read_layout(folder: Path) -> Layout:
     if kind != _FORMAT:
         raise DataError(f"{path} has the format {kind}, written by setsup {made}; this one reads format {_FORMAT}")
     size = fields.need("size", _size)
-    found = {name: _modality(part, size) for name, part in fields.named("modalities").items()}
+    modalities = {name: _modality(part, size) for name, part in fields.named("modalities").items()}
     layout = Layout(
         recipe=fields.need("recipe", text),
         key=fields.need("key", digest(64)),
@@ -276,7 +274,7 @@ def read_layout(folder: Path) -> Layout:
         rows=fields.need("rows", _rows),
         factors=fields.need("factors", digest(32)),
         pair_factors=fields.need("pair_factors", _names),
-        modalities=found,
+        modalities=modalities,
         setsup=made,
         asked=fields.get("asked", _asked),
         classes=fields.get("classes", _classes) or (),
@@ -286,9 +284,9 @@ def read_layout(folder: Path) -> Layout:
     fields.done()
     if layout.asked is not None and layout.left_out < 1:
         raise fields.wrong("asked", f"more rows than the {layout.rows:,} that are here", layout.asked[0])
-    if not found or list(found) != [name for name in KEPT if name in found]:
-        raise fields.wrong("modalities", f"some of {', '.join(KEPT)}, in this order", list(found))
-    if bool(layout.classes) != (LABELS in found):
+    if not modalities or list(modalities) != [name for name in KEPT if name in modalities]:
+        raise fields.wrong("modalities", f"some of {', '.join(KEPT)}, in this order", list(modalities))
+    if bool(layout.classes) != (LABELS in modalities):
         raise fields.wrong("classes", f"names of classes if there are {LABELS}, and only then", list(layout.classes))
     return layout
 
@@ -310,10 +308,10 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 def _classes(value: Any) -> tuple[str, ...]:
-    found = _names(value)
-    if not 2 <= len(found) <= 256:
+    names = _names(value)
+    if not 2 <= len(names) <= 256:
         raise ValueError("a list of 2 to 256 names")
-    return found
+    return names
 
 
 def _rows(value: Any) -> int:

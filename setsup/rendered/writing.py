@@ -259,10 +259,10 @@ def _render_missing(
     units = [Unit(f"the {len(rows)} rows from row {rows[0]} on", rows, len(rows)) for rows in left]
     try:
         what = f"rendering {layout.recipe}"
-        found = run(work, units, processes=processes, on=cluster, folder=files.folder, what=what, counted="images")
+        failed = run(work, units, processes=processes, on=cluster, folder=files.folder, what=what, counted="images")
     finally:
         work.close()
-    return [failure for failures in found for failure in failures]
+    return [failure for failures in failed for failure in failures]
 
 
 def _units(dataset: RenderedDataset) -> Iterator[Rows]:
@@ -300,17 +300,17 @@ def _finish(folder: Path, layout: Layout) -> None:
     with disk_errors(folder / ABOUT):
         for name in layout.arrays:
             flush(folder / f"{name}.npy")
-        found = {} if not (folder / NAMES).exists() else json.loads((folder / NAMES).read_bytes())
+        all_names = {} if not (folder / NAMES).exists() else json.loads((folder / NAMES).read_bytes())
         parts = folder / PARTS
         for part in sorted(parts.glob("[0-9a-f]*.json")):
-            found[part.stem] = json.loads(part.read_bytes())
+            all_names[part.stem] = json.loads(part.read_bytes())
         if layout.left_out:
             used = {f"{key:016x}" for key in np.unique(layout.arrays["names"].map(folder / "names.npy")).tolist()}
-            found = {key: names for key, names in found.items() if key in used}
+            all_names = {key: names for key, names in all_names.items() if key in used}
         else:
             (folder / FAILED).unlink(missing_ok=True)
         with written(folder / NAMES) as fresh:
-            fresh.write_text(json.dumps(dict(sorted(found.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
+            fresh.write_text(json.dumps(dict(sorted(all_names.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
         shutil.rmtree(parts, ignore_errors=True)
         for left in folder.glob(".*.tmp*"):  # of a process that was killed while it wrote one
             left.unlink(missing_ok=True)

@@ -60,12 +60,12 @@ class EpisodeSampler(Sampler):
     queries : int
         Query rows of each class, Q.
     across : str or list of str, optional
-        Factors whose combinations are domains: the support is of one, the query of another. The pair is uniform over
-        the ordered pairs of domains that share N classes or more, of which the first domain has K rows and the second
-        Q. A step then costs O(rows drawn + classes).
+        Factors whose combinations are domains: the support is from one, the query from another. The pair is uniform
+        over the ordered pairs of domains that share N classes or more, of which the first domain has K rows and the
+        second Q. A step then costs O(rows drawn + classes).
     within : str or list of str, optional
-        Factors whose combinations are domains: a whole episode is of one, uniform over those with N classes or more
-        that have K + Q rows.
+        Factors whose combinations are domains: an episode is from one, uniform over those with N classes or more that
+        have K + Q rows.
     on_small_group : str
         Classes (of a domain) with fewer rows than an episode takes: ``error`` refuses, ``drop`` leaves them out.
     weights : str or (rows,) float, optional

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Takes about five seconds, longer where images are slow to open for the first time. One process, two sets of 32, one
-fixed factor (the first one unless --inactive is given). All rates but that of the first time are medians after a
-warm-up; they vary with the load of the machine."""
+Takes about five seconds, longer if images are slow to open for the first time. One process, two sets of 32, one fixed
+factor (by default the first). All rates except that of the first time are medians after a warm-up; they vary with the
+load of the machine."""
 
 _FIRST = "images, first time"
 _NOTE = """\

@@ -15,8 +15,8 @@ from setsup_cli.suggestions import advise
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Indexes and prepared arrays are rebuilt when they are needed. Fetched datasets would have to be downloaded again, so
-they are cleared by name only."""
+Indexes and prepared arrays are rebuilt when they are needed. Fetched datasets must be downloaded again, so they are
+cleared only by name."""
 
 _REBUILT = {
     "groups": "which rows share which factors",
@@ -32,7 +32,8 @@ class Options(Common):
     """Options of the subcommand."""
 
     clear: Annotated[
-        tuple[str, ...] | None, option("[NAME ...]", "Remove these entries; without names all that can be rebuilt.")
+        tuple[str, ...] | None,
+        option("[NAME ...]", "Remove these entries; without names, everything that can be rebuilt."),
     ] = None
 
 

@@ -43,12 +43,11 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-Embeds by the method of a run, or by any frozen encoder: `setsup embed --encoder ENCODER DATASET`. Writes
-embeddings.npy, float32 (rows, dimensions), or (rows, height, width, dimensions) of maps, and for a method with
-several embeddings embeddings-NAME.npy of each; factors.parquet, the factors of the same rows, which
-setsup.FactorTable.from_parquet reads; and rows.npy, int64 (rows), their row numbers in the dataset. With --neighbours K
-also neighbours.npy, int64 (rows of the dataset, K), a table for setsup.NeighbourSampler. The last lines printed are the
-paths."""
+Embeds with the method of a run, or with any frozen encoder: `setsup embed --encoder ENCODER DATASET`. Writes
+embeddings.npy, float32 (rows, dimensions), or (rows, height, width, dimensions) for maps, or embeddings-NAME.npy for
+each of several embeddings; factors.parquet, the factors of the same rows, which setsup.FactorTable.from_parquet reads;
+and rows.npy, int64 (rows), their row numbers in the dataset. With --neighbours K also neighbours.npy, int64 (rows of
+the dataset, K), a table for setsup.NeighbourSampler. The last lines printed are the paths."""
 
 _log = logging.getLogger("setsup")
 

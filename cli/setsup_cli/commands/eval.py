@@ -25,8 +25,8 @@ __all__ = ["HELP", "Options", "resolve_options", "run"]
 HELP = """\
 Results are written to RUN/evaluation.json, and figures to the same folder; those of another checkpoint than the last
 to RUN/evaluation-best.json and the like. Settings of the evaluations are options: `setsup eval RUN --help` lists them,
-and `setsup eval RUN --information.steps 5000` changes one. What was measured before, on the same weights with the same
-settings, is printed as it was; an evaluation that was interrupted resumes.
+and `setsup eval RUN --information.steps 5000` changes one. Results measured before, on the same weights with the same
+settings, are printed again; an interrupted evaluation resumes.
 
 `setsup eval --encoder ENCODER DATASET` measures any frozen encoder by probes, retrieval, principal components and
 information."""
@@ -47,9 +47,9 @@ class Options(Common):
             "your own and was moved.",
         ),
     ] = None
-    only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run these evaluations only.")] = None
+    only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run only these evaluations.")] = None
     checkpoint: Checkpoint = "last"
-    again: Annotated[bool, flag("Measure again what was measured before on the same weights.")] = False
+    again: Annotated[bool, flag("Repeat measurements of the same weights.")] = False
     root: Root = None
     device: Device = None
     encoder: MODE = None

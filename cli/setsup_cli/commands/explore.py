@@ -49,7 +49,7 @@ class Options(Common):
     option: DatasetOptions = None
     sampler: Annotated[
         Path | None,
-        declared("FILE", "JSON of the sampler that the page begins with, as `sampler.to_dict()` gives it."),
+        declared("FILE", "JSON of the sampler to start with, from `sampler.to_dict()`."),
     ] = None
     preset: Annotated[str | None, declared("FILE.py", "File of the runs' preset, if it is your own and was moved.")] = (
         None

@@ -18,7 +18,7 @@ __all__ = ["HELP", "Options", "run"]
 HELP = """\
 Existing files are verified and not downloaded again; an interrupted download resumes. Without --root the files are
 stored in $SETSUP_DATA/NAME, else in the user's cache; datasets that share files share the folder. The last line printed
-is the folder. Where files cannot be downloaded automatically, the steps to get them are printed. With --check the exit
+is the folder. If files cannot be downloaded automatically, the steps to get them are printed. With --check the exit
 code is 0 if the dataset opens and no file is wrong, 1 otherwise."""
 
 
@@ -44,7 +44,7 @@ class Options(Common):
         option(
             "FOLDER",
             "Folder of files that another tool has downloaded, such as tensorflow_datasets/downloads: files with the "
-            "published checksum are copied in place of a download.",
+            "published checksum are copied instead of downloaded.",
         ),
     ] = None
     check: Annotated[

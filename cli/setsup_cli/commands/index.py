@@ -43,10 +43,10 @@ class Options(Common):
 
 def run(options: Options) -> int:
     """Index, and say what was found."""
-    from setsup.shards.external.indexing import write_foreign_index
+    from setsup.shards.external.indexing import write_external_index
 
     with sigterm_as_interrupt():
-        about = _about(write_foreign_index(options.url, options.out))
+        about = _about(write_external_index(options.url, options.out))
     show_result(options.json, about, _words(about))
     advise(options, about["next"])
     return 0

@@ -44,7 +44,7 @@ class Options(RecipeOptions):
 
     rows: Annotated[
         int | None,
-        option("N", "Render N random rows in place of the grid: every factor is uniform over its levels.", alias="-n"),
+        option("N", "Render N random rows instead of the grid; every factor is uniform over its levels.", alias="-n"),
     ] = None
     out: Annotated[
         Path | None,
@@ -58,7 +58,7 @@ class Options(RecipeOptions):
     ] = None
     matches: Annotated[
         int | None,
-        option("N", "Render N pairs of views of one scene in place of single views, with the partner of every pixel."),
+        option("N", "Render N pairs of views of one scene instead of single views, with the partner of every pixel."),
     ] = None
     skip_broken: Annotated[bool, flag("Leave out rows that cannot be rendered; FOLDER/failed.json lists them.")] = False
     processes: Annotated[int, option("N", "Number of worker processes.")] = 1

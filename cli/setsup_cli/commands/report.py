@@ -34,7 +34,7 @@ prints every table that has a measured value, of all papers; `--out page.html` w
 `setsup report factors DATASET --encoder A --encoder B RUNS ...` shows what frozen encoders, and runs, know about each
 factor of a dataset; `setsup report orbits DATASET RUNS ... --orbit FACTOR ... --encoder A` whether the members of an
 orbit are together in their embeddings; `setsup report invariance DATASET RUNS ... --domain FACTOR ...` whether the
-domain can be read from them. `setsup report factors --help` and the like list their options."""
+domain can be predicted from them. `setsup report factors --help` and the like list their options."""
 
 _ENCODERS = {module.NAME: module for module in (knowledge, orbits, invariance)}
 """Reports on encoders, which have options of their own."""
@@ -62,9 +62,7 @@ class Options(Common):
     runs: Annotated[
         tuple[Path, ...] | None, option("[RUNS ...]", "Folders of runs, searched recursively.", "./runs")
     ] = field(default=None, kw_only=False)
-    preset: Annotated[
-        str | None, option("FILE", "File that holds REPORT, if it is your own and no run says where it is.")
-    ] = None
+    preset: Annotated[str | None, option("FILE", "File of REPORT, if it is your own and no run records it.")] = None
     all: Annotated[bool, flag("Every report with a measured value; all arguments are folders of runs.")] = False
     out: Annotated[
         Path | None,

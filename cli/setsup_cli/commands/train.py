@@ -59,7 +59,7 @@ class Options(Common):
     ] = None
     config: Annotated[
         Path | None,
-        declared("FILE", "YAML file of settings, as --print-config prints and a run keeps; other options win over it."),
+        declared("FILE", "YAML file of settings, from --print-config or a run; other options override it."),
     ] = None
     print_config: Annotated[bool, flag("Print all settings as such a file, and train nothing.")] = False
     dry_run: Annotated[bool, flag("Check everything, print what would be trained, and write nothing.")] = False
@@ -92,7 +92,7 @@ class Options(Common):
         Literal["auto", "ddp", "ddp-unused"],
         declared("auto|ddp|ddp-unused", "How devices train together; ddp-unused allows parameters without a gradient."),
     ] = "auto"
-    sync_batchnorm: Annotated[bool, flag("Normalise batches over all GPUs together.")] = False
+    sync_batchnorm: Annotated[bool, flag("Compute batch normalization over all GPUs.")] = False
     compile: Annotated[bool, flag("Compile the networks with torch.compile.")] = False
     workers: Annotated[
         int | Literal["auto", "thread"],
@@ -117,8 +117,8 @@ class Options(Common):
         str | None,
         declared(
             "METRIC|METRIC:max",
-            "Keep the checkpoint with the least value of a metric, or the greatest, as best.ckpt; a metric of every "
-            "step is averaged since the checkpoint before.",
+            "Keep the checkpoint with the lowest value of a metric, or the highest, as best.ckpt; a metric of every "
+            "step is averaged since the previous checkpoint.",
         ),
     ] = None
     option: DatasetOptions = None

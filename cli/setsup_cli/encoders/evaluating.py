@@ -39,7 +39,7 @@ class ByEncoder(EncoderOptions):
         tuple[str, ...] | None,
         option("NAME ...", "Factors to measure.", "all that vary, with 5 rows per level or more"),
     ] = None
-    only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run these evaluations only.")] = None
+    only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run only these evaluations.")] = None
     out: Annotated[
         Path | None, option("FOLDER", "Output folder.", "encoders/ENCODER/DATASET or DATASET-SPLIT", alias="-o")
     ] = None

@@ -48,7 +48,7 @@ _FORMS = (
 )
 MODE = Annotated[
     str | None,
-    option("ENCODER", f"A frozen encoder in place of RUN, with options of its own (--encoder pixels --help): {_FORMS}"),
+    option("ENCODER", f"A frozen encoder instead of RUN, with its own options (--encoder pixels --help): {_FORMS}"),
 ]
 """The option where a run may be named instead."""
 Batch = Annotated[int, option("N", "Images per forward pass of the encoder, 1 to 256.")]

@@ -33,7 +33,7 @@ class Options(Common):
     height: Annotated[int, declared("N", "Height in pixels to which both images are resized, a multiple of 32.")] = 192
     pixel: Annotated[
         tuple[int, int] | None,
-        declared("X Y", "Pixel of the first image, as resized, of which distances are shown.", "the middle"),
+        declared("X Y", "Pixel of the resized first image to show distances from.", "the middle"),
     ] = None
     lines: Annotated[int, declared("N", "Number of lines, at most.")] = 24
     preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own.")] = None

@@ -44,7 +44,7 @@ class RecipeOptions(Common):
     ] = field(default=None, kw_only=False)
     rows: Annotated[
         int | None,
-        option("N", "Render N random rows in place of the grid: every factor is uniform over its levels."),
+        option("N", "Render N random rows instead of the grid; every factor is uniform over its levels."),
     ] = None
     ranges: Annotated[
         tuple[str, ...] | None,
@@ -56,7 +56,7 @@ class RecipeOptions(Common):
         str, option("NAME", "Renderer: embree, gl, pyrender, or auto for the fastest on this machine.")
     ] = "auto"
     supersample: Annotated[
-        int, option("N", "Average colours over N x N samples per pixel; depth and all else stay those of its centre.")
+        int, option("N", "Average colors over N x N samples per pixel; depth and the rest are those of its centre.")
     ] = 1
 
 
@@ -83,7 +83,7 @@ def _with_recipe(subcommand: Subcommand, name: str) -> Subcommand:
     kind = _kind(name)
     added = [*_model_fields(kind), *map(_with_metavar, setting_fields(_usual(kind), _left_out(kind)))]
     if hasattr(kind, "sampled"):
-        about = option("N", "Render N random views of each model in place of the grid, uniform over the half sphere.")
+        about = option("N", "Render N random views of each model instead of the grid, uniform over the half sphere.")
         views: Setting = ("views", Annotated[int | None, about], _absent())
         added.append(views)
     options = make_dataclass("Options", added, bases=(subcommand.options,), frozen=True, kw_only=True)

@@ -87,22 +87,22 @@ FAMILIES: Mapping[str, Family] = {
         "rows near in an embedding", "neighbours", "NeighbourSampler", ["neighbours"],
         defaults={"ranks": "all of the table"},
     ),
-    "mixtures": Family("a sampler of your own, such as a mixture, from a file", "", "", ["sampler"]),
+    "mixtures": Family("your own sampler, such as a mixture, from a file", "", "", ["sampler"]),
 }  # fmt: skip
 """The samplers of the command, by the words after --help that show their options."""
 
 _SHARED = {
-    "weights": "Factor of numbers: the relative probability of each row.",
+    "weights": "Numeric factor: the relative probability of each row.",
     "where": "Draw only from rows such as \"scale >= 1.0 and shape != 'cube'\".",
     "seed": "Random seed.",
 }
 """What help says of options that all samplers have, and of which Python takes more than a command can write."""
 
 _OWN = {
-    "sampler": Argument("sampler", text="A sampler of your own, from a Python file or from a module (MODULE:CLASS)."),
-    "argument": Argument("argument", text="Arguments of your own --sampler, as JSON has them, or strings."),
-    "size": Argument("Scheduled | Sequence[Scheduled]", text="Set size, where the sampler takes it."),
-    "sets": Argument("int", text="Sets per step, where the sampler takes it."),
+    "sampler": Argument("sampler", text="Your own sampler, from a Python file or a module (MODULE:CLASS)."),
+    "argument": Argument("argument", text="Arguments of your own --sampler, as JSON values or strings."),
+    "size": Argument("Scheduled | Sequence[Scheduled]", text="Set size, if the sampler has it."),
+    "sets": Argument("int", text="Sets per step, if the sampler has it."),
     "weights": Argument("Weights"),
     "where": Argument("Where"),
     "seed": Argument("int"),

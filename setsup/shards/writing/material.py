@@ -17,7 +17,7 @@ from setsup.shards.writing.encoding import stored
 from setsup.shards.writing.plan import ShardPlan
 from setsup.shards.writing.resizing import Resized
 
-__all__ = ["catalogue_of", "check_catalogue", "inspect_rows", "stored_members"]
+__all__ = ["check_catalogue", "inspect_rows", "make_catalogue", "stored_members"]
 
 
 _LOOKED_AT, _LOOKED_AT_RAGGED = 3, 16
@@ -59,7 +59,7 @@ def _check_factors(dataset: Dataset, names: Iterable[str]) -> None:
 def check_catalogue(dataset: Dataset, plan: ShardPlan) -> None:
     """Refuse what could be written, but not opened again."""
     try:
-        text = catalogue_of(dataset, plan, {}, (), Shard(INDEX, 0, 0, "0" * 64)).to_json().encode()
+        text = make_catalogue(dataset, plan, {}, (), Shard(INDEX, 0, 0, "0" * 64)).to_json().encode()
     except UnicodeEncodeError as error:
         wrong = error.object[error.start : error.end]
         raise DataError(
@@ -68,7 +68,7 @@ def check_catalogue(dataset: Dataset, plan: ShardPlan) -> None:
     parse_catalogue(text, f"the catalogue of {dataset.name!r}")
 
 
-def catalogue_of(
+def make_catalogue(
     dataset: Dataset, plan: ShardPlan, about: Mapping[str, str], shards: tuple[Shard, ...], index: Shard
 ) -> Catalogue:
     """The catalogue of what a plan says, once the shards and the index are there."""
@@ -117,5 +117,5 @@ def _chosen_rows(dataset: Dataset) -> Iterator[Rows]:
     elif isinstance(dataset, Resized):
         yield from _chosen_rows(dataset.source)
     elif isinstance(dataset, Concat):
-        for one in dataset.datasets:
-            yield from _chosen_rows(one)
+        for part in dataset.datasets:
+            yield from _chosen_rows(part)

@@ -67,7 +67,7 @@ class Options(Common):
             "FILE.csv",
             "Boxes of objects: columns file, left, top, right, bottom, in pixels from the upper left corner; several "
             "of one photograph are several objects.",
-            "photographs are taken whole",
+            "whole photographs",
         ),
     ] = None
     root: Root = None
@@ -76,9 +76,9 @@ class Options(Common):
     where: Annotated[
         str | None, declared("EXPRESSION", "Only renderings such as \"elevation < 30 and model == 'coupe'\".")
     ] = None
-    nearest: Annotated[int, declared("N", "Number of nearest renderings that are compared and shown.")] = 5
-    shown: Annotated[int, declared("N", "Number of photographs on the sheet, at most.")] = 50
-    embedding: Annotated[str | None, declared("NAME", "Which embedding, of a method with several.")] = None
+    nearest: Annotated[int, declared("N", "Number of nearest renderings to compare and show.")] = 5
+    shown: Annotated[int, declared("N", "Maximum number of photographs on the sheet.")] = 50
+    embedding: Annotated[str | None, declared("NAME", "Name of the embedding, if the method has several.")] = None
     checkpoint: Checkpoint = "last"
     preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own.")] = None
     device: Device = None
