@@ -180,7 +180,8 @@ def assignments(words: Iterable[str], option: str, what: str, read: Callable[[st
         try:
             values[name] = read(value)
         except ValueError:
-            raise DataError(f"{option} {word}: expected {what.upper()} after the =") from None
+            expected = {"number": "a number", "integer": "an integer"}.get(what, what.upper())
+            raise DataError(f"{option} {word}: expected {expected} after the =") from None
     return values
 
 
