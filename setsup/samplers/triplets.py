@@ -16,13 +16,13 @@ import numpy as np
 from setsup.arrays import Steps
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
-from setsup.random import fold, mix, spread
+from setsup.random import fold, mix
 from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_sets
 from setsup.samplers.coverage import Reach, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.triplets_by_constraint import ConstraintTriplets
 from setsup.samplers.groups.triplets_by_orbit import OrbitTriplets
-from setsup.samplers.groups.within import GROUP, Keys, word
+from setsup.samplers.groups.within import Keys, spread_words
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_name
@@ -136,7 +136,7 @@ class TripletSampler(Sampler):
                 )
             self._triplets = ConstraintTriplets(table, positive, negative, choose, rows, row_weight)
         self._numbers = np.arange(self.triplets, dtype=np.uint64)
-        self._spread = spread(word(self._numbers[:, None], GROUP, np.arange(4)))
+        self._spread = spread_words(self.triplets, 4)
 
     @property
     def shared(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from setsup.errors import SamplerError, advice
 from setsup.factors.constraint import Constraint
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
+from setsup.samplers.draw import by_factor
 from setsup.samplers.groups.anchored import AnchoredMembers
 from setsup.samplers.groups.choose import Chooser
 from setsup.samplers.groups.members import SMALL, EvenMembers, GroupMembers, WeightedMembers, drawable_groups
@@ -77,19 +78,13 @@ class GroupSampler:
 
     def restrict(self, drawable: Rows) -> None:
         """Choose among these groups only, given by their numbers among all."""
-        sizes: Array = self.groups.sizes
-        if isinstance(self.members, WeightedMembers):
-            sizes = self.members.totals
-        elif isinstance(self.members, AnchoredMembers):
-            sizes = self.members.anchors
         self.drawable, self._all = drawable, len(drawable) == len(self.groups)
         self.keys = self.groups.keys(drawable)
-        self.chooser = Chooser(self.keys, sizes[drawable], self._choose)
+        self.chooser = Chooser(self.keys, self.members.totals[drawable], self._choose)
 
     def codes(self, chosen: Rows) -> dict[str, Array]:
         """Codes that chosen groups share (numbers among the drawable ones), each of the shape of ``chosen``."""
-        keys = self.keys[chosen]
-        return {name: keys[..., place] for place, name in enumerate(self.groups.names)}
+        return by_factor(self.groups.names, self.keys[chosen])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -102,12 +97,12 @@ class GroupSampler:
 
     def inactive(self, chosen: Rows, rows: Rows) -> dict[str, Array]:
         """Codes, and the anchor's value, of chosen groups (steps, sets) and the rows (steps, sets, size) drawn."""
-        found = self.codes(chosen)
+        codes = self.codes(chosen)
         if isinstance(self.members, WindowMembers):
             # sets that share one group share its anchor, which leads the first of them
             anchors = self.members.anchors(rows)
-            found[self.members.name] = np.broadcast_to(anchors[:, :1], anchors.shape) if self.shared else anchors
-        return found
+            codes[self.members.name] = np.broadcast_to(anchors[:, :1], anchors.shape) if self.shared else anchors
+        return codes
 
     def draw(self, keys: Keys, chosen: Rows, size: int) -> tuple[Rows, Bools | None]:
         """Rows (..., size) of chosen groups, and which of them count (None: all)."""

@@ -44,10 +44,10 @@ def read_tables(given: Any, count: int) -> dict[int, NeighbourTable]:
     """Neighbour tables of `count` rows by the steps from which they hold, ascending, from one or from a mapping."""
     if not isinstance(given, Mapping) or set(given) == _FILE:
         given = {0: given}
-    found = {_step(key): value for key, value in given.items()}
-    if not found or len(found) < len(given):
+    tables = {_step(key): value for key, value in given.items()}
+    if not tables or len(tables) < len(given):
         raise SamplerError("neighbours by step needs a table for at least one step, and one for each step")
-    return {step: _read(found[step], f"the neighbour table of step {step}", count) for step in sorted(found)}
+    return {step: _read(tables[step], f"the neighbour table of step {step}", count) for step in sorted(tables)}
 
 
 def _step(key: Any) -> int:
@@ -85,7 +85,7 @@ def _read(given: Any, what: str, count: int) -> NeighbourTable:
 def _load(path: Path) -> Array:
     with read_errors(path):
         try:
-            found: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+            rows: Array = np.load(path, mmap_mode="r", allow_pickle=False)
         except OSError:
             raise
         except Exception as error:  # numpy raises many kinds
@@ -94,7 +94,7 @@ def _load(path: Path) -> Array:
                 "`setsup embed --neighbours` writes one",
             )
             raise SamplerError(f"{path} is no .npy file of integers: {how}") from error
-    return found
+    return rows
 
 
 def _digest(rows: Array, what: str, count: int) -> str:
@@ -111,7 +111,7 @@ def _digest(rows: Array, what: str, count: int) -> str:
             f"{what} must be integers, the numbers of the rows nearest to each row, of shape ({count}, k), not {kind}; "
             + advice("setsup.evaluation.nearest makes one of embeddings", "`setsup embed --neighbours` writes one")
         )
-    found = hashlib.blake2b(repr(rows.shape).encode(), digest_size=16)
+    digest = hashlib.blake2b(repr(rows.shape).encode(), digest_size=16)
     step = max(1, _BLOCK // rows.shape[1])
     for start in range(0, count, step):
         block = rows[start : start + step]
@@ -128,5 +128,5 @@ def _digest(rows: Array, what: str, count: int) -> str:
                 f"{what} has row {ordered[place, rank]} twice among the neighbours of row {start + place}: expected "
                 "each neighbour once, and -1 where there are fewer"
             )
-        found.update(np.ascontiguousarray(block, dtype="<i8").tobytes())
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(block, dtype="<i8").tobytes())
+    return digest.hexdigest()
