@@ -5,11 +5,11 @@ losses), ``factor_pairs`` (Ada-GVAE), ``episodes`` (few-shot tasks), ``hierarchi
 ``neighbours``, ``epochs``, ``mixture``, ``zips``; :mod:`~setsup.samplers.sampler` says what all samplers share,
 ``schedules`` which options may change with the step. The folder ``groups`` has what they draw from: ``group_sampler``
 (the groups of a list of inactive factors), ``fixed_factors`` (which factors each set fixes), ``choose`` and
-``different`` (which group), ``members`` and ``window`` (which rows), ``anchors``, ``anchored`` and ``candidates`` (which
-rows go with another), ``within`` (no repeats), ``plan`` (all sets of a step), ``hierarchy`` (groups of groups) and
-``across`` (two domains). The folder ``partners`` has what pairs are drawn from: ``differing`` (rows that differ in some
-factors: ``product`` in a grid, ``index`` anywhere), ``ranked`` (independent rows) and ``anchored_neighbours`` (rows near
-each other in an embedding).
+``different`` (which group), ``members`` and ``window`` (which rows), ``anchors``, ``anchored`` and ``candidates``
+(which rows go with another), ``within`` (no repeats), ``plan`` (all sets of a step), ``hierarchy`` (groups of groups)
+and ``across`` (two domains). The folder ``partners`` has what pairs are drawn from: ``differing`` (rows that differ
+in some factors: ``product`` in a grid, ``index`` anywhere), ``ranked`` (independent rows) and ``anchored_neighbours``
+(rows near each other in an embedding).
 """
 
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, RowReach
