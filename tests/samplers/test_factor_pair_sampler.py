@@ -564,3 +564,9 @@ def test_a_stretch_without_pairs_is_named():
     table = FactorTable.from_values({"a": [0, 1, 0], "b": [0, 0, 0], "c": [0, 0, 1]})
     with pytest.raises(SamplerError, match="no two rows differ in 3 factors, which is k from step 7 on; feasible"):
         FactorPairSampler(table, k={0: 1, 7: 3})
+
+
+def test_a_factor_of_one_level_makes_no_pairs_of_a_row_with_itself():
+    shape, light = Factor("shape", Kind.NOMINAL, ("cube",)), Factor("light", Kind.ORDINAL, (0, 1, 2))
+    sampler = FactorPairSampler(FactorTable([shape, light]), 4, k=1, must_differ=False)
+    assert not sampler.block(0, 50).pair_labels["shape"].any()
