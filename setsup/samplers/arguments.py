@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from setsup.arrays import Array, Bools, Reals
 from setsup.checks import check_array, check_instance, check_integer, check_memory, check_number
-from setsup.errors import SamplerError, abbreviate
+from setsup.errors import SamplerError, abbreviate, advice
 from setsup.factors.factor import Factor
 from setsup.factors.table import FactorTable
-from setsup.samplers.spelling import spell
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = [
     "MOST_ROWS",
@@ -167,9 +167,10 @@ def check_tolerance(table: FactorTable, tolerance: Mapping[str, float] | None) -
     tolerances = {table[name].name: value for name, value in (tolerance or {}).items()}
     for name, value in tolerances.items():
         if not table[name].continuous:
+            how = advice(f"kinds={{{name!r}: 'continuous'}}", f"--kinds {name}=continuous")
             raise SamplerError(
-                f"factor {name!r} has levels and is fixed exactly: leave it out of tolerance, or make it continuous "
-                f"when the table is opened (kinds={{{name!r}: 'continuous'}}, --kinds on the command line)"
+                f"factor {name!r} has levels and is fixed exactly: leave it out of {spell_name('tolerance')}, or make "
+                f"it continuous when the table is opened ({how})"
             )
         tolerances[name] = check_number(value, f"the tolerance of {name!r}", SamplerError, low=0)
     return tolerances

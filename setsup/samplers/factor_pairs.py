@@ -53,16 +53,16 @@ class FactorPairSampler(Sampler):
     among : list of str, optional
         Factors that may differ; all others are equal. None: all compared ones.
     change : list of str, optional
-        In place of `k` and `among`: these factors differ, in every pair.
+        Factors that differ in every pair, and no others; in place of `k` and `among`.
     share : list of str, optional
-        In place of `k` and `among`: these factors are equal, and all others that vary differ.
+        Factors that are equal in every pair, while all others that vary differ; in place of `k` and `among`.
     rank : list of str, optional
-        In place of all these: the two rows are independent and uniform, or by weight, over the rows with known
-        levels of these ordinal factors, and the draw says for each of them whether the first row's level is at least
-        the second's.
+        Ordinal factors of which a draw says whether the first row's level is at least the second's; in place of all
+        these. The two rows are independent and uniform, or by weight, over the rows with known levels of the factors.
     must_differ : bool
-        False: the factors of S are drawn again, and may coincide. The partner is then uniform over the rows that are
-        equal outside S, the anchor among them, and a row has a partner if one of these differs from it.
+        Whether pairs differ in every changed factor. False: the factors of S are drawn again, and may coincide. The
+        partner is then uniform over the rows that are equal outside S, the anchor among them, and a row has a partner
+        if one of these differs from it.
     radius : int or mapping of str to int, optional
         Steps between the levels of the two rows, at most: for the named ordinal and cyclic factors, or for all of them.
     weights : str or (rows,) float, optional

@@ -20,7 +20,7 @@ import numpy as np
 
 from setsup.arrays import Array, Rows, Steps
 from setsup.checks import check_integer
-from setsup.errors import SamplerError, abbreviate
+from setsup.errors import SamplerError, abbreviate, advice
 from setsup.factors.constraint import Constraint, read_constraint
 from setsup.factors.table import FactorTable
 from setsup.html import counted
@@ -36,10 +36,6 @@ from setsup.samplers.sampler import Sampler, check_step
 
 __all__ = ["NeighbourSampler"]
 
-_REFRESH = (
-    "embed all rows with the network of that time, give their setsup.evaluation.nearest to neighbours as the table of "
-    "step {}, and go on with the new sampler"
-)
 
 Neighbours = str | Path | Array | Sequence[Sequence[int]] | Mapping[Any, Any]
 """A neighbour table or its file, or tables by the step from which they hold."""
@@ -61,7 +57,7 @@ class NeighbourSampler(Sampler):
     Parameters
     ----------
     neighbours : (rows, k) integers or path, or mapping of step to these
-        The rows nearest to each row, nearest first, each once, -1 where there are fewer: what
+        The rows nearest to each row, nearest first. Each is named once, -1 where there are fewer: what
         :func:`setsup.evaluation.nearest` gives for embeddings of all rows, or an ``.npy`` file of it. By step,
         ``{0: first, 1000: second}``, each holds from its step on; tables of steps that are over may be left out.
     positive, negative : str, optional
@@ -157,13 +153,13 @@ class NeighbourSampler(Sampler):
         if (early := numbers < 0).any():
             step, first = int(steps[early][0]), int(self._steps[0])
             raise SamplerError(
-                f"step {step} has no neighbour table, the first one is of step {first}: {_REFRESH.format(step)}"
+                f"step {step} has no neighbour table, the first one is of step {first}: {_refresh(step)}"
             )
         if self._every is not None and (late := steps - self._steps[numbers] >= self._every).any():
             step, last = int(steps[late][0]), int(self._steps[numbers[late][0]])
             raise SamplerError(
                 f"step {step} has no neighbour table, that of step {last} holds for every={self._every} steps: "
-                f"{_REFRESH.format(last + self._every)}"
+                f"{_refresh(last + self._every)}"
             )
         return numbers
 
@@ -218,3 +214,12 @@ def _read_ranks(given: Any, roles: Sequence[str]) -> dict[str, tuple[int, int | 
         first = check_integer(pair[0], "the first of ranks", SamplerError, 1)
         ranks[role] = first, check_integer(pair[1], "the last of ranks", SamplerError, first)
     return ranks
+
+
+def _refresh(step: int) -> str:
+    """What to do where no table holds for a step."""
+    return advice(
+        "embed all rows with the network of that time, give their setsup.evaluation.nearest to neighbours as the table "
+        f"of step {step}, and go on with the new sampler",
+        f"give the table of that time too, --neighbours {step}:FILE",
+    )

@@ -64,9 +64,10 @@ class OrbitSampler(Sampler):
         are uniform over these members, or by weight, without repeats. The terms are those of ``positive`` of
         :class:`setsup.samplers.TripletSampler`.
     canonical : str or mapping, optional
-        ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least value of a factor;
-        ``{"camera": "051"}``: the first row with these levels; any other string is an expression, as for `where`:
-        ``"camera == '051' and session == 1"``, the first row that satisfies it. None gives no canonical rows.
+        Canonical member of each orbit. ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least
+        value of a factor; ``{"camera": "051"}``: the first row with these levels; any other string is an expression, as
+        for `where`: ``"camera == '051' and session == 1"``, the first row that satisfies it. None gives no canonical
+        rows.
     values : str
         ``different``: no two sets of a step are the same orbit; ``independent``: they may be.
     choose : str

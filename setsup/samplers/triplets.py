@@ -48,10 +48,11 @@ class TripletSampler(Sampler):
     triplets : int
         Triplets per step.
     positive, negative : str, optional
-        In place of `orbit`, both: which rows are positives and negatives of an anchor, as constraints such as
-        ``"id == anchor.id and camera != anchor.camera"``. Terms are joined by ``and``; each compares a factor with the
-        anchor's by ``==`` or ``!=`` (at most three ``!=``; an unknown value satisfies neither), or is any expression of
-        the row alone (``split == 'gallery'``) or of the anchor alone (``anchor.split == 'query'``).
+        Which rows are positives and negatives of an anchor, as constraints such as
+        ``"id == anchor.id and camera != anchor.camera"``; both, in place of `orbit`. Terms are joined by ``and``; each
+        compares a factor with the anchor's by ``==`` or ``!=`` (at most three ``!=``; an unknown value satisfies
+        neither), or is any expression of the row alone (``split == 'gallery'``) or of the anchor alone
+        (``anchor.split == 'query'``).
     choose : str
         ``rows`` (default: every row of an orbit with two or more members is an equally likely anchor), ``groups`` or
         ``levels``. With constraints, over the rows that have a positive and a negative; groups are those of the factors

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from setsup.arrays import Array, Bools, Reals, Rows
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, advice
 from setsup.factors.constraint import Constraint
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
@@ -45,9 +45,12 @@ class GroupSampler:
         tolerance = tolerance or {}
         near = [name for name in names if table[name].continuous and name in tolerance]
         if len(near) > 1:
+            how = advice(
+                f"bin the others, as in table.binned({near[1]!r}, width), and fix {near[1] + '_bin'!r}",
+                f"declare the others as ordinal, --kinds {near[1]}=ordinal",
+            )
             raise SamplerError(
-                f"at most one continuous factor can be fixed within a tolerance, not {' and '.join(near)}: bin "
-                f"the others, as in table.binned({near[1]!r}, width), and fix {near[1] + '_bin'!r}"
+                f"at most one continuous factor can be fixed within a tolerance, not {' and '.join(near)}: {how}"
             )
         if near and weights is not None:
             raise SamplerError(f"weights and the tolerance of {near[0]!r} cannot be combined; bin {near[0]!r} instead")

@@ -8,7 +8,7 @@ import numpy as np
 
 from setsup.arrays import Bools, Reals, Rows, Steps, Words
 from setsup.checks import check_integer, is_integer
-from setsup.errors import SamplerError, abbreviate
+from setsup.errors import SamplerError, abbreviate, advice
 from setsup.factors.factor import Kind
 from setsup.factors.table import FactorTable
 from setsup.samplers.arguments import inactive_factors
@@ -147,7 +147,8 @@ def _compared(table: FactorTable, named: Sequence[str]) -> list[str]:
     """Factors that a pair has equal or different: all that sets can fix, and those that are named."""
     names = list(dict.fromkeys([*inactive_factors(table, None, [], {}), *named]))
     if not names:
-        raise SamplerError("the table has no factor with levels; bin continuous ones, as in table.binned(…)")
+        how = advice("bin continuous ones, as in table.binned(…)", "declare others, as in --kinds yaw=ordinal")
+        raise SamplerError(f"the table has no factor with levels; {how}")
     return names
 
 

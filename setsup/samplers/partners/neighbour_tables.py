@@ -10,7 +10,7 @@ import numpy as np
 
 from setsup.arrays import Array
 from setsup.checks import check_array, check_path
-from setsup.errors import SamplerError, abbreviate
+from setsup.errors import SamplerError, abbreviate, advice
 from setsup.files.disk import read_errors
 from setsup.samplers.steps import LAST
 
@@ -89,9 +89,11 @@ def _load(path: Path) -> Array:
         except OSError:
             raise
         except Exception as error:  # numpy raises many kinds
-            raise SamplerError(
-                f"{path} is no .npy file of integers: save the first array of setsup.evaluation.nearest by numpy.save"
-            ) from error
+            how = advice(
+                "save the first array of setsup.evaluation.nearest by numpy.save",
+                "`setsup embed --neighbours` writes one",
+            )
+            raise SamplerError(f"{path} is no .npy file of integers: {how}") from error
     return rows
 
 
@@ -102,12 +104,12 @@ def _digest(rows: Array, what: str, count: int) -> str:
         if whole:
             raise SamplerError(
                 f"{what} has {rows.shape[0]:,} rows, and the dataset {count:,}: a table has a line for each row of the "
-                "dataset, also for those that where= leaves out"
+                f"dataset, also for those that {advice('where=', '--where')} leaves out"
             )
         kind = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else type(rows).__name__
         raise SamplerError(
             f"{what} must be integers, the numbers of the rows nearest to each row, of shape ({count}, k), not {kind}; "
-            "setsup.evaluation.nearest makes one of embeddings"
+            + advice("setsup.evaluation.nearest makes one of embeddings", "`setsup embed --neighbours` writes one")
         )
     digest = hashlib.blake2b(repr(rows.shape).encode(), digest_size=16)
     step = max(1, _BLOCK // rows.shape[1])
