@@ -67,8 +67,14 @@ def open_described(
     size = check_size(size)
     layout = read_layout(manifest)
     release = find_members(manifest.name, root, layout.holds, layout.archives, own=own)
-    places, columns = (_find_listed if layout.tables else _find_named)(release, layout)
-    return DescribedImages(manifest, factor_table(columns, layout), MemberImages(release, places), size)
+    try:
+        places, columns = (_find_listed if layout.tables else _find_named)(release, layout)
+        factors = factor_table(columns, layout)
+    except DamagedFile as error:
+        if own and "fetch" in error.hint:  # nothing of a user's own is fetched
+            raise DamagedFile(error.args[0], "correct the data or the manifest", file=error.file) from error
+        raise
+    return DescribedImages(manifest, factors, MemberImages(release, places), size)
 
 
 def _find_named(release: MemberIndex, layout: Layout) -> tuple[Places, Columns]:

@@ -179,11 +179,11 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
         if any(factor.name == above.factor.name for above in layout.sources[:place]):
             raise _factor_error(fields, place, "name", "another name than those of the factors above", factor.name)
         if factor.within is not None and factor.within not in known:
-            raise _factor_error(
-                fields, place, "within", f"another factor{did_you_mean(factor.within, known)}", factor.within
-            )
+            hint = did_you_mean(factor.within, known)
+            raise _factor_error(fields, place, "within", "another factor", factor.within, hint)
         if factor.kind == "continuous" and (source.rules or source.codes or source.column not in layout.types):
-            raise _factor_error(fields, place, "from", "a column that types makes a number", source.column)
+            key = "name" if source.column == factor.name else "from"
+            raise _factor_error(fields, place, key, "a column that types makes a number", source.column)
     conditions: list[tuple[str, str, int | None]] = [
         (f"checks[{place}]", check, None) for place, check in enumerate(layout.checks)
     ]
@@ -202,8 +202,8 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
             raise _factor_error(fields, at, key, said, condition) from None
 
 
-def _factor_error(fields: Fields, place: int, key: str, expected: str, value: object) -> Exception:
-    return Fields({}, fields.file, f"factors[{place}]").wrong(key, expected, value)
+def _factor_error(fields: Fields, place: int, key: str, expected: str, value: object, hint: str = "") -> Exception:
+    return Fields({}, fields.file, f"factors[{place}]").wrong(key, expected, value, hint)
 
 
 def _table(fields: Fields) -> Table:
@@ -242,7 +242,8 @@ def _source(fields: Fields, factor: ManifestFactor, columns: list[str]) -> Sourc
     if source.rules and (source.match or source.codes):
         raise fields.wrong("rules", "alone, without match and codes", list(source.rules))
     if not source.rules and source.column not in columns:
-        raise fields.wrong("from", f"one of the columns{did_you_mean(source.column, columns)}", source.column)
+        expected = "one of the columns, where from names none"
+        raise fields.wrong("name", expected, source.column, did_you_mean(source.column, columns))
     return source
 
 

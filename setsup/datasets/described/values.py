@@ -99,7 +99,7 @@ def template_reader(columns: list[str]) -> Callable[[Any], str]:
         fields = _FIELD.findall(text)
         plain = _FIELD.sub("x", text)
         if unknown := [name for name in fields if name not in columns]:
-            raise ValueError(f"a path with columns in braces{did_you_mean(unknown[0], columns)}")
+            raise ValueError("a path with columns in braces", did_you_mean(unknown[0], columns))
         if not fields or "{" in plain or "}" in plain:
             raise ValueError("a path with columns in braces, such as images/{path}")
         validators.relative(plain)
@@ -129,7 +129,7 @@ def column_reader(columns: list[str]) -> Callable[[Any], str]:
 
     def read(value: Any) -> str:
         if value not in columns:
-            raise ValueError(f"one of the columns{did_you_mean(value, columns)}")
+            raise ValueError("one of the columns", did_you_mean(value, columns))
         return str(value)
 
     return read
@@ -154,7 +154,7 @@ def types_reader(columns: list[str]) -> Callable[[Any], dict[str, Type]]:
         if not isinstance(value, dict) or any(each not in ("integer", "number") for each in value.values()):
             raise ValueError("columns, each with integer or number")
         if unknown := [name for name in value if name not in columns]:
-            raise ValueError(f"columns{did_you_mean(unknown[0], columns)}")
+            raise ValueError("columns", did_you_mean(unknown[0], columns))
         return value
 
     return read
@@ -182,7 +182,7 @@ def codes_reader(levels: tuple[Level, ...] | None) -> Callable[[Any], dict[str, 
             raise ValueError("texts, in quotes where they are no words, each with a level")
         for level in value.values():
             if level is not None and not _is_level(level, levels):
-                raise ValueError(f"levels of the factor{did_you_mean(level, levels)}")
+                raise ValueError("levels of the factor", did_you_mean(level, levels))
         return {str(key): level for key, level in value.items()}
 
     return read
@@ -198,7 +198,7 @@ def rules_reader(levels: tuple[Level, ...] | None) -> Callable[[Any], tuple[tupl
             raise ValueError("a list of [condition, level]")
         for _, level in value:
             if not _is_level(level, levels):
-                raise ValueError(f"levels of the factor{did_you_mean(level, levels)}")
+                raise ValueError("levels of the factor", did_you_mean(level, levels))
         return tuple((read_condition(condition), level) for condition, level in value)
 
     return read

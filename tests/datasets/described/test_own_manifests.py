@@ -194,19 +194,34 @@ def test_the_command_draws_and_replays(birds: Path, tmp_path: Path, monkeypatch:
         ("(?P<who>", "(?P<view>", 3, r"layout\.images must be .*two groups have one name"),
         ("(?P<who>", "(?P<who>(x?)", 3, r"layout\.images must be .*unnamed groups"),
         ("{view: integer}", "{view: int}", 4, r"layout\.types must be columns, each with integer or number"),
-        ("{view: integer}", "{vew: integer}", 4, r"layout\.types must be columns; did you mean 'view'"),
+        (
+            "{view: integer}",
+            "{vew: integer}",
+            4,
+            r"layout\.types must be columns, not \{'vew': 'integer'\}; did you mean 'view'\?$",
+        ),
         (
             "from: who, codes",
             "from: whom, codes",
             8,
-            r"factors\[2\]\.from must be one of the columns; did you mean 'who'",
+            r"factors\[2\]\.from must be one of the columns, not 'whom'; did you mean 'who'\?$",
         ),
-        ("ann: Ann, bob", "ann: An, bob", 8, r"factors\[2\]\.codes must be levels of the factor; did you mean 'Ann'"),
+        (
+            "ann: Ann, bob",
+            "ann: An, bob",
+            8,
+            r"factors\[2\]\.codes must be levels of the factor, not .*; did you mean 'Ann'\?$",
+        ),
         ("'^(.)'", "'^.'", 9, r"factors\[3\]\.match must be .* with a group in parentheses"),
         ("view <= 90", "vew <= 90", 10, r"factors\[4\]\.rules\[0\] must be a condition .*did you mean 'view'"),
         ("view <= 90", "view <= 'x'", 10, r"factors\[4\]\.rules\[0\] must be a condition on columns"),
         ("view <= 90", "__import__(1)", 10, r"factors\[4\]\.rules\[0\] must be a condition on columns"),
-        ("period: 360", "period: 360, within: speces", 7, r"factors\[1\]\.within must be another factor; did you mean"),
+        (
+            "period: 360",
+            "period: 360, within: speces",
+            7,
+            r"factors\[1\]\.within must be another factor, not 'speces'; did you mean 'species'\?$",
+        ),
         (
             "name: initial, kind: nominal",
             "name: initial, kind: continuous",
@@ -249,7 +264,7 @@ def test_what_is_wrong_is_named_with_file_line_and_key(birds: Path, old: str, ne
         (
             "[number, note]",
             "[number, nose]",
-            r"line 15: factors\[3\]\.from must be one of the columns; did you mean 'nose'",
+            r"line 15: factors\[3\]\.name must be one of the columns, .*, not 'note'; did you mean 'nose'\?$",
         ),
         ("weight: number", "weight: integer", r"labels\.csv: weight of row 0 is '\.5'; an integer was expected"),
     ],
@@ -309,6 +324,24 @@ def test_tables_that_contradict_each_other(listed: Path) -> None:
     images = listed.parent / "images.txt"
     images.write_text(images.read_text().replace("4 an image 4", "4 an image 3"))
     with pytest.raises(DataError, match="2 times"):
+        setsup.open(listed)
+
+
+def test_files_of_ones_own_are_corrected_and_not_fetched(listed: Path) -> None:
+    for name, damaged in (
+        ("labels.csv", "weight,number,kind\n"),
+        ("images.txt", "1 a.png\n2\n"),
+        ("images.txt", "1 a.png\n"),
+    ):
+        before = (listed.parent / name).read_text()
+        (listed.parent / name).write_text(damaged)
+        with pytest.raises(DataError, match=r"; correct the data or the manifest$"):
+            setsup.open(listed)
+        (listed.parent / name).write_text(before)
+    for number in range(1, 5):
+        (listed.parent / "pictures" / f"an image {number}.png").unlink()
+    image(listed.parent / "pictures" / "another.png", 1)
+    with pytest.raises(DataError, match=r"has none of the 4 listed images.*; correct the data or the manifest$"):
         setsup.open(listed)
 
 
