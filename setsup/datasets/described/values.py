@@ -22,6 +22,7 @@ __all__ = [
     "read_part",
     "rules_reader",
     "template_reader",
+    "times_reader",
     "types_reader",
 ]
 
@@ -30,6 +31,7 @@ _FIELD = re.compile(r"\{([^{}]+)\}")
 _GROUP = re.compile(r"\(\?P?<")
 
 Type = Literal["integer", "number"]
+TIME_PARTS = ("year", "month", "day", "hour")
 
 
 def named_groups(pattern: str | None) -> list[str]:
@@ -160,6 +162,25 @@ def types_reader(columns: list[str]) -> Callable[[Any], dict[str, Type]]:
     return read
 
 
+def times_reader(columns: list[str]) -> Callable[[Any], dict[str, tuple[str, ...]]]:
+    """Make a reader of columns of times, with the parts of them that are columns, too."""
+
+    def read(value: Any) -> dict[str, tuple[str, ...]]:
+        if not isinstance(value, dict):
+            raise ValueError(f"columns, each with some of {', '.join(TIME_PARTS)}")
+        if unknown := [name for name in value if name not in columns]:
+            raise ValueError("columns", did_you_mean(unknown[0], columns))
+        times = {name: validators.words(parts) for name, parts in value.items()}
+        named = [part for parts in times.values() for part in parts]
+        if wrong := [part for part in named if part not in TIME_PARTS]:
+            raise ValueError("columns with parts of times", did_you_mean(wrong[0], TIME_PARTS))
+        if len(set(named)) < len(named) or set(named) & set(columns):
+            raise ValueError("parts of times, each once and with other names than the columns")
+        return times
+
+    return read
+
+
 def read_condition(value: Any) -> str:
     """Read a condition, which is parsed when all columns are known."""
     text = validators.text(value)
@@ -175,7 +196,7 @@ def codes_reader(levels: tuple[Level, ...] | None) -> Callable[[Any], dict[str, 
         if levels is None:
             raise ValueError("left out where levels is no list")
         if isinstance(value, list):
-            value = {each: each for each in value if isinstance(each, str)} if len(value) else None
+            value = {each: each for each in value if isinstance(each, str | int)} if len(value) else None
         if not isinstance(value, dict) or not all(
             isinstance(key, str | int) and not isinstance(key, bool) for key in value
         ):

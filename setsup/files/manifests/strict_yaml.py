@@ -21,8 +21,8 @@ _MOST_ALIASES = 64
 class Fields:
     """A mapping out of a YAML file, whose keys are taken one by one; :meth:`done` refuses those that are left.
 
-    A reader is a function from a value to what is wanted of it, which raises ValueError with what it expected, and with a
-    hint such as that of ``did_you_mean`` where it has one.
+    A reader is a function from a value to what is wanted of it, which raises ValueError with what it expected, and
+    with a hint such as that of ``did_you_mean`` where it has one.
     """
 
     __slots__ = ("_file", "_left", "_seen", "_where")
