@@ -1,8 +1,8 @@
 """A test that takes more CPU time than CONTRIBUTING allows is marked long, or the run fails and names it.
 
-Only a test's own time counts, with that of the processes that it waits for: fixtures are shared, and the first test that
-imports a library pays for all that use it. A busy machine doubles the CPU time of the same work, where cores and caches
-are shared: the run fails at four times what the rule says.
+Only a test's own time counts, with that of the processes that it waits for: fixtures are shared, and the first test
+that imports a library pays for all that use it. A busy machine doubles the CPU time of the same work, where cores and
+caches are shared: the run fails at four times what the rule says.
 """
 
 import resource
