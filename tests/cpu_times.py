@@ -5,9 +5,8 @@ that imports a library pays for all that use it. A busy machine doubles the CPU 
 caches are shared: the run fails at four times what the rule says.
 """
 
-import resource
+import os
 import sys
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -35,8 +34,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 def _used() -> float:
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
+    return sum(os.times()[:4])  # of this process and of those that it waited for, by the user and in the system
 
 
 class Unmarked:

@@ -60,7 +60,7 @@ def test_an_unmarked_test_that_burns_fails_the_run(tmp_path: Path, slow: bool, w
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == slow, done.stdout
