@@ -46,7 +46,7 @@ __all__ = ["COUNT", "PER_SHARD", "Pictures", "pictures", "rows"]
 TOPIC = "shards"
 COUNT, PER_SHARD = sized(12_288, 2_048), 512
 LEAST = {"webdataset": 5.0, "datasets": 5.0, "litdata": 3.0, "pylance": 2.0, "mosaicml-streaming": 2.0}
-FOREIGN, LABELLED = sized(100_000, 2_000), sized(20_000, 1_000)
+EXTERNAL, LABELLED = sized(100_000, 2_000), sized(20_000, 1_000)
 FEW, WRITTEN = sized(8_192, 512), sized(4_096, 512)
 """Pictures that are encoded as PNG, where each takes a fifth of a millisecond; and those of a shard that is written."""
 
@@ -315,12 +315,12 @@ def _two_processes(images: Images, folder: Path) -> Iterator[Row]:
 def _indexing() -> Iterator[Row]:
     """CPU time of indexing a tar of others, against a pass of tarfile over the same."""
     with tempfile.TemporaryDirectory(prefix="setsup-bench-") as name:
-        for labelled, samples in ((False, FOREIGN), (True, LABELLED)):
-            folder = _made(Path(name) / f"foreign-{labelled}")
+        for labelled, samples in ((False, EXTERNAL), (True, LABELLED)):
+            folder = _made(Path(name) / f"external-{labelled}")
             path = folder / "000000.tar"
-            members = _foreign(path, samples, labelled)
+            members = _external(path, samples, labelled)
             how = "with json read" if labelled else "headers only"
-            what = f"a foreign tar of {samples:,} samples indexed, {how}"
+            what = f"an external tar of {samples:,} samples indexed, {how}"
             out = Path(name) / "index"
 
             def index(folder: Path = folder, out: Path = out) -> None:
@@ -331,19 +331,19 @@ def _indexing() -> Iterator[Row]:
                 for kept in cache_folder().iterdir():
                     shutil.rmtree(kept) if kept.is_dir() else kept.unlink()
 
-            def walk(path: Path = path, labelled: bool = labelled) -> None:
+            def scan(path: Path = path, labelled: bool = labelled) -> None:
                 with tarfile.open(path) as file:
                     for info in file:
                         if labelled and info.name.endswith(".json"):
                             json.load(file.extractfile(info))  # type: ignore[arg-type]
 
-            found = alternate({"ours": Side(index, members, before=forget), "other": Side(walk, members)}, blocks=7)
+            found = alternate({"ours": Side(index, members, before=forget), "other": Side(scan, members)}, blocks=7)
             said = rate(found["ours"], "members"), "tarfile, next() to the end", rate(found["other"], "members")
             bound = None if labelled else at_least(10)
             yield Row(TOPIC, what, *said, ratio(found["other"], found["ours"]), "×", bound)
 
 
-def _foreign(path: Path, samples: int, labelled: bool) -> int:
+def _external(path: Path, samples: int, labelled: bool) -> int:
     """Write a tar as others do; gives the number of its members."""
     random = np.random.default_rng(3)
     picture = io.BytesIO()

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from types import ModuleType
 
-from setsup.errors import SetsupError, did_you_mean
+from setsup.errors import SetsupError, advised_for_command, did_you_mean
 from setsup.packages import load_entry, other_entries, own_entries
 from setsup_cli.encoding import replace_unencodable
 from setsup_cli.failures import say_error
@@ -27,17 +27,17 @@ _GROUP = "setsup.commands"
 _LINES = {
     "datasets": "list the datasets: name, samples, factors, size, licence, whether the files are here",
     "info": "show a dataset: factors with levels and counts, splits, citation, a sample",
-    "fetch": "download a dataset, verify it, resume; or show how to get it where a licence must be signed",
-    "prepare": "convert slow files once, so that they are mapped into memory",
+    "fetch": "download a dataset, verify it, resume; or show how to get it if a licence must be signed",
+    "prepare": "convert slow files once into arrays that are mapped into memory",
     "sample": "draw sets; print what is fixed and what varies; write a contact sheet and replayable draws",
     "render": "render scenes to a folder: images, depth, normals, instances; resumes",
-    "pairs": "render pairs of views and plot pixel correspondences, occluded pixels apart",
+    "pairs": "render pairs of views and plot their pixel correspondences and occluded pixels",
     "shard": "write a dataset as WebDataset tars with a factor index; resumes",
     "index": "index existing WebDataset tars, so that they can be sampled by their factors",
     "train": "train one of the papers' methods, or your own; resumes",
     "embed": "compute embeddings of a dataset with a trained method, and save them with the factors",
     "eval": "run a paper's evaluations on trained methods",
-    "export": "write a trained method to a file that needs no setsup: a program of torch.export, or its weights",
+    "export": "write a trained method to a file that does not need setsup: a torch.export program, or weights",
     "report": "compare the results of your runs with the paper's",
     "explore": "look at datasets and draws on a page in the browser, or export the page as files",
     "bench": "measure throughput on this machine: draws and images per second",
@@ -103,13 +103,13 @@ def _line(entry: EntryPoint) -> str:
         spec = find_spec(entry.module)
     except Exception:  # its packages are imported, and one that is broken in any way must not end the help
         spec = None
-    found = synopsis(spec.origin) if spec is not None and spec.origin is not None else None
-    return f"{found[0].lower()}{found[1:].rstrip('.')}" if found else entry.value
+    synopsis_line = synopsis(spec.origin) if spec is not None and spec.origin is not None else None
+    return f"{synopsis_line[0].lower()}{synopsis_line[1:].rstrip('.')}" if synopsis_line else entry.value
 
 
 def run(words: list[str]) -> int:
     """Run the command to an exit code, with one sentence for what goes wrong."""
-    with replace_unencodable():
+    with replace_unencodable(), advised_for_command():
         try:
             code = _run(words)
             write("")  # flush
@@ -172,11 +172,11 @@ def _complete(words: list[str]) -> int:
     """Install shell completion, or complete words for an installed one."""
     from setsup_cli.parsing.parser import Subcommand, complete
 
-    found = []
+    offered = []
     for name, line in subcommands().items():
         with suppress(SetsupError):  # of a broken package
-            found.append(Subcommand(name, find_module(name).Options, line))
-    complete(found, words)
+            offered.append(Subcommand(name, find_module(name).Options, line))
+    complete(offered, words)
     return 0
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import griffe
 
+from setsup.reports import charts
 from setsup.samplers import Sampler
 from setsup.samplers.docstrings import complete
 
@@ -22,8 +23,11 @@ class Markdown(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Rewrite the docstring of anything that has one."""
         if obj.docstring is not None:
-            # griffe reads the source, in which samplers refer to the parameters that they share
-            obj.docstring.value = rewritten(complete(obj.docstring.value, Sampler.__doc__ or ""))
+            # griffe reads the source, in which samplers and charts leave out what they share
+            text = complete(obj.docstring.value, Sampler.__doc__ or "")
+            if isinstance(obj, griffe.Function) and any(str(mark.value) == "chart" for mark in obj.decorators):
+                text = charts.complete(text, {parameter.name for parameter in obj.parameters})
+            obj.docstring.value = rewritten(text)
 
 
 def rewritten(text: str) -> str:

@@ -120,9 +120,9 @@ class EmbreeRenderer:
         """Light that comes from each point to the camera, (n, 3)."""
         size = max(self._size, float(np.abs(camera.centre - self._middle).max()))
         fallen = light(self._loaded().lights, camera, seen, flat, shading, self._rays.blocked, size)
-        found = albedo(self._surfaces, seen)
-        found *= fallen
-        return found
+        colors = albedo(self._surfaces, seen)
+        colors *= fallen
+        return colors
 
     def _average(self, camera: Camera, rgb: npt.NDArray[np.uint8]) -> None:
         """Average the colours of more rays a pixel."""
@@ -164,9 +164,9 @@ def _rays(camera: Camera, top: int, bottom: int) -> Floats:
     corner, right, below = camera.rays([[0, top], [1, top], [0, top + 1]])
     across = np.arange(camera.width)[:, None] * (right - corner)
     down = corner + np.arange(bottom - top)[:, None] * (below - corner)
-    found = np.empty((bottom - top, camera.width, 3), np.float32)
-    np.add(down[:, None], across[None], out=found, casting="same_kind")
-    return found.reshape(-1, 3)
+    ways = np.empty((bottom - top, camera.width, 3), np.float32)
+    np.add(down[:, None], across[None], out=ways, casting="same_kind")
+    return ways.reshape(-1, 3)
 
 
 def _version(package: str) -> str:

@@ -81,11 +81,11 @@ class GLRenderer:
             return
         lights = _Lights(scene)
         middle, drawn = surfaces(scene)
-        place = context(self.device)
+        gpu = context(self.device)
         before, self._loaded = self._loaded, None
         textures = {} if before is None else before.textures
         del before
-        self._loaded = place.run(lambda: _Loaded(place, scene, lights, middle, drawn, textures))
+        self._loaded = gpu.run(lambda: _Loaded(gpu, scene, lights, middle, drawn, textures))
         if any(getattr(light, "shadow", False) for light in scene.lights):
             _warn_of_shadows()
 
@@ -98,7 +98,7 @@ class GLRenderer:
             raise SetsupError("this renderer has no scene yet: call load(scene) before render(camera)")
         context(self.device)  # says why not, after fork
         times = self.supersample
-        return loaded.place.run(lambda: loaded.frame(camera, times))
+        return loaded.gpu.run(lambda: loaded.frame(camera, times))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle as the call that makes it: another process loads the scene itself."""
@@ -111,11 +111,11 @@ class GLRenderer:
         if loaded is None:
             return
         try:
-            place = context(self.device)
+            gpu = context(self.device)
         except SetsupError:  # forked: nothing here is this process's
             return
         del loaded
-        place.run(lambda: None)  # after each task what nobody refers to is released
+        gpu.run(lambda: None)  # after each task what nobody refers to is released
 
     def _open(self) -> None:
         if self._closed:
@@ -146,18 +146,18 @@ class _Lights:
     def uniforms(self, camera: Camera) -> dict[str, bytes]:
         """Uniforms of the programs, in the camera's frame."""
         turn, move = camera.rotation, camera.translation
-        found = {"ambient": self.ambient}
+        arrays = {"ambient": self.ambient}
         if self.directionals:
             rows = [(-way if light.of_camera else -turn @ way, light.color) for light, way in self.directionals]
-            found["directional"] = np.array(rows)
+            arrays["directional"] = np.array(rows)
         lamps = [self._lamp(lamp, turn, move) for lamp in self.lamps]
         if lamps:
-            found["lamp"] = np.array(lamps)
+            arrays["lamp"] = np.array(lamps)
         if self.spots:
-            found["spot"] = np.array(
+            arrays["spot"] = np.array(
                 [[*self._lamp(lamp, turn, move), [*(turn @ axis), lamp.exponent]] for lamp, axis in self.spots]
             )
-        return {name: values.astype(np.float32).tobytes() for name, values in found.items()}
+        return {name: values.astype(np.float32).tobytes() for name, values in arrays.items()}
 
     @staticmethod
     def _lamp(lamp: Lamp, turn: Reals, move: Reals) -> list[list[float]]:
@@ -178,23 +178,23 @@ class _Part:
 
 
 class _Loaded:
-    """A scene on the device; all but ``scene`` and ``place`` is for the thread of the context."""
+    """A scene on the device; all but ``scene`` and ``gpu`` is for the thread of the context."""
 
     def __init__(
         self,
-        place: Context,
+        gpu: Context,
         scene: Scene,
         lights: _Lights,
         middle: Reals,
         drawn: list[Surface],
         textures: dict[int, tuple[Array, Any]],
     ) -> None:
-        self.place, self.scene, self.middle, self.lights = place, scene, middle, lights
+        self.gpu, self.scene, self.middle, self.lights = gpu, scene, middle, lights
         self.textures: dict[int, tuple[Array, Any]] = {}
         for surface in drawn:
-            for one in (surface.texture, surface.mask):
-                if one is not None:
-                    self.textures[id(one)] = textures.get(id(one)) or self._texture(one)
+            for image in (surface.texture, surface.mask):
+                if image is not None:
+                    self.textures[id(image)] = textures.get(id(image)) or self._texture(image)
         self.bounds = scene.bounds - middle
         self.parts = [self._part(surface) for surface in drawn]
         background = scene.background
@@ -202,15 +202,15 @@ class _Loaded:
         self.empty = np.zeros(4, np.uint32)
         self.empty[0] = sum(channel << 8 * number for number, channel in enumerate(channels))
         self.light = (0.0,) * 4 if background is None else (*LINEAR[list(background)].tolist(), 1.0)
-        place.check_error("hold this scene", "split it, or render it with embree")
+        gpu.check_error("hold this scene", "split it, or render it with embree")
 
     def frame(self, camera: Camera, times: int) -> Frame:
         """Draw a frame, in one pass, or in three where colours are averages."""
-        place, height, width = self.place, camera.height, camera.width
-        if times * max(height, width) > place.largest:
-            most = place.largest // times
+        gpu, height, width = self.gpu, camera.height, camera.width
+        if times * max(height, width) > gpu.largest:
+            most = gpu.largest // times
             raise SetsupError(
-                f"{place.device} draws at most {most:,} pixels a side{f' of {times} × {times} samples' * (times > 1)}, "
+                f"{gpu.device} draws at most {most:,} pixels a side{f' of {times} × {times} samples' * (times > 1)}, "
                 f"not {width:,} × {height:,}: render parts of the image with camera.windowed(…)"
             )
         target = self._target(height, width)
@@ -227,18 +227,18 @@ class _Loaded:
         return target.frame(3 if self.scene.background is not None else 4)
 
     def _target(self, height: int, width: int) -> Target:
-        place = self.place
+        gpu = self.gpu
         if height * width > LARGE:
-            return Target(place, height, width)
-        found: Target = place.shared(("target", height, width), lambda: Target(place, height, width), _SIZES)
-        return found
+            return Target(gpu, height, width)
+        target: Target = gpu.shared(("target", height, width), lambda: Target(gpu, height, width), _SIZES)
+        return target
 
     def _fine(self, height: int, width: int, times: int) -> Fine:
-        place = self.place
+        gpu = self.gpu
         if height * width * times**2 > LARGE:
-            return Fine(place, height, width, times)
-        found: Fine = place.shared(("fine", height, width, times), lambda: Fine(place, height, width, times), 1)
-        return found
+            return Fine(gpu, height, width, times)
+        fine: Fine = gpu.shared(("fine", height, width, times), lambda: Fine(gpu, height, width, times), 1)
+        return fine
 
     def _draw(self, camera: Camera, output: str) -> None:
         uniforms = self._uniforms(camera)
@@ -270,8 +270,8 @@ class _Loaded:
         clip[2, 3] = self._near(view)
         clip[3] = view[2]
         ray = np.linalg.inv(k) @ [[1, 0, -0.5], [0, 1, -0.5], [0, 0, 1]]
-        found = {"to_clip": clip, "to_camera": view, "to_ray": ray}
-        return {name: matrix.T.astype(np.float32).tobytes() for name, matrix in found.items()}
+        matrices = {"to_clip": clip, "to_camera": view, "to_ray": ray}
+        return {name: matrix.T.astype(np.float32).tobytes() for name, matrix in matrices.items()}
 
     def _near(self, view: Reals) -> float:
         """Depth before which nothing is drawn: that of the nearest corner of the scene's box, or a little.
@@ -303,36 +303,39 @@ class _Loaded:
             (surface.paint, "3f4", "paint"),
         ]
         buffers = tuple(
-            (self.place.gl.buffer(np.ascontiguousarray(one[0])), *one[1:]) for one in given if one[0] is not None
+            (self.gpu.gl.buffer(np.ascontiguousarray(array[0])), *array[1:]) for array in given if array[0] is not None
         )
-        texture, mask = (None if one is None else self.textures[id(one)][1] for one in (surface.texture, surface.mask))
+        texture, mask = (
+            None if image is None else self.textures[id(image)][1] for image in (surface.texture, surface.mask)
+        )
         return _Part(kind, buffers, texture, mask, 3 * len(surface.positions), {})
 
     def _array(self, part: _Part, output: str) -> tuple[Any, Any]:
         kind = replace(part.kind, output=output)
-        program = self.place.shared(("program", kind), lambda: self.place.program(*sources(kind)))
+        program = self.gpu.shared(("program", kind), lambda: self.gpu.program(*sources(kind)))
         if "mask" in program:
             program["mask"].value = _MASK
         content = []
         for buffer, layout, *names in part.buffers:
             used = [name for name in names if name in program]  # compilers leave out what makes no difference
             formats = [
-                one if name in used else f"{_bytes(one)}x" for one, name in zip(layout.split(), names, strict=True)
+                attribute if name in used else f"{_bytes(attribute)}x"
+                for attribute, name in zip(layout.split(), names, strict=True)
             ]
             if used:
                 content.append((buffer, " ".join(formats), *used))
-        return program, self.place.gl.vertex_array(program, content)
+        return program, self.gpu.gl.vertex_array(program, content)
 
     def _texture(self, texture: Array) -> tuple[Array, Any]:
         """Texture, or mask, on the device; the array is kept with it, so that its id stays its own."""
         height, width = texture.shape[:2]
-        if max(height, width) > self.place.largest:
-            raise SetsupError(f"a texture of {width} × {height} texels is larger than {self.place.device} can hold")
+        if max(height, width) > self.gpu.largest:
+            raise SetsupError(f"a texture of {width} × {height} texels is larger than {self.gpu.device} can hold")
         size = (width, height)
         if texture.dtype == bool:
-            return texture, self.place.gl.texture(size, 1, texture * np.uint8(255), alignment=1)
+            return texture, self.gpu.gl.texture(size, 1, texture * np.uint8(255), alignment=1)
         content = np.ascontiguousarray(texture)
-        return texture, self.place.gl.texture(size, 3, content, alignment=1, internal_format=_SRGB8)
+        return texture, self.gpu.gl.texture(size, 3, content, alignment=1, internal_format=_SRGB8)
 
 
 def _bytes(layout: str) -> int:
@@ -341,11 +344,11 @@ def _bytes(layout: str) -> int:
 
 
 def _unit(vector: tuple[float, float, float], what: str) -> Reals:
-    found = np.asarray(vector, dtype=np.float64)
-    length = np.linalg.norm(found)
+    way = np.asarray(vector, dtype=np.float64)
+    length = np.linalg.norm(way)
     if not (length > 0 and np.isfinite(length)):
         raise SetsupError(f"the {what} must be a vector with a length, not {vector!r}")
-    return np.asarray(found / length)
+    return np.asarray(way / length)
 
 
 @cache

@@ -14,6 +14,7 @@ from setsup.scenes.color import LINEAR
 from setsup.scenes.meshes.mesh import Mesh, Wrap
 from setsup.scenes.scene import Placement, Scene
 from setsup.scenes.surfaces.coincident import hidden_sides
+from setsup_renderers.shading import units
 
 __all__ = ["FLAT", "Surface", "surfaces"]
 
@@ -78,8 +79,8 @@ def surfaces(scene: Scene) -> tuple[Reals, list[Surface]]:
     table, which = _materials(scene)
     hidden = hidden_sides(scene) @ np.array([1, 2], np.uint8)
     drawn = np.array(table.group)[which] if len(table.groups) > 1 else None
-    firsts = np.cumsum([0, *(len(one.mesh.faces) for one in scene.placements)])
-    found = []
+    firsts = np.cumsum([0, *(len(placement.mesh.faces) for placement in scene.placements)])
+    made = []
     for (_, _, wrap, smooth, painted), group in table.groups.items():
         rows = np.flatnonzero(seen if drawn is None else seen & (drawn == group))
         if not len(rows):
@@ -89,24 +90,24 @@ def surfaces(scene: Scene) -> tuple[Reals, list[Surface]]:
         plain = texture is None and mask is None
         bounds = np.searchsorted(rows, firsts)
         parts = [
-            (one, one.mesh.faces[rows[low:high] - first])
-            for one, first, low, high in zip(scene.placements, firsts, bounds, bounds[1:], strict=False)
+            (placement, placement.mesh.faces[rows[low:high] - first])
+            for placement, first, low, high in zip(scene.placements, firsts, bounds, bounds[1:], strict=False)
             if high > low
         ]
-        found.append(
+        made.append(
             Surface(
                 corners[some].astype(np.float32),
                 _flat(normals[some], table.colors[which[some]], scene.triangles.instance[some], rows, hidden[some]),
                 texture,
                 mask,
                 wrap,
-                None if plain else np.concatenate([one.mesh.uv[faces] for one, faces in parts]),  # type: ignore[index]
-                np.concatenate([_corner_normals(one)[faces] for one, faces in parts]) if smooth else None,
-                np.concatenate([_LINEAR[one.mesh.colors[faces]] for one, faces in parts]) if painted else None,  # type: ignore[index]
+                None if plain else np.concatenate([own.mesh.uv[faces] for own, faces in parts]),  # type: ignore[index]
+                np.concatenate([_corner_normals(own)[faces] for own, faces in parts]) if smooth else None,
+                np.concatenate([_LINEAR[own.mesh.colors[faces]] for own, faces in parts]) if painted else None,  # type: ignore[index]
                 bool(hidden[some].any()),
             )
         )
-    return middle, found
+    return middle, made
 
 
 class _Table:
@@ -167,9 +168,9 @@ def _normals(corners: Reals) -> Floats:
     """Unit normals of triangles (n, 3, 3), NaN for those without area."""
     a, b, c = (corners[:, corner].T for corner in range(3))
     (ux, uy, uz), (vx, vy, vz) = b - a, c - a
-    found = np.stack([uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx], axis=1)
+    normals = np.stack([uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx], axis=1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        unit: Floats = (found / np.sqrt(np.einsum("ij,ij->i", found, found))[:, None]).astype(np.float32)
+        unit: Floats = (normals / np.sqrt(np.einsum("ij,ij->i", normals, normals))[:, None]).astype(np.float32)
     return unit
 
 
@@ -178,20 +179,15 @@ def _corner_normals(placement: Placement) -> Floats:
     normals = placement.mesh.normals
     if normals is None:
         return np.zeros((0, 3), np.float32)
-    turned: Reals = (_units(normals.astype(np.float64)) / placement.scale) @ placement.rotation.T
-    return np.asarray(_units(turned), np.float32)
-
-
-def _units(vectors: Reals) -> Reals:
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0))
+    turned: Reals = (units(normals.astype(np.float64)) / placement.scale) @ placement.rotation.T
+    return np.asarray(units(turned), np.float32)
 
 
 def _flat(normal: Floats, color: Array, instance: Array, number: Array, hidden: Array) -> Array:
-    found = np.empty(len(number), FLAT)
-    found["normal"] = normal
-    found["color"] = color
-    found["color"][:, 3] = hidden
-    found["number"][:, 0] = instance
-    found["number"][:, 1] = number
-    return np.repeat(found, 3).reshape(-1, 3)
+    corners = np.empty(len(number), FLAT)
+    corners["normal"] = normal
+    corners["color"] = color
+    corners["color"][:, 3] = hidden
+    corners["number"][:, 0] = instance
+    corners["number"][:, 1] = number
+    return np.repeat(corners, 3).reshape(-1, 3)

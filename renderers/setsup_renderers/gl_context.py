@@ -81,19 +81,19 @@ class Context:
         """Do something on the thread of the context, and wait for it: half the time of concurrent.futures."""
         answer: SimpleQueue[tuple[bool, Any]] = SimpleQueue()
         self._tasks.put((task, answer))
-        done, found = answer.get()
-        if isinstance(found, self._error):
-            raise DataError(f"{self.device} cannot do this: {found}") from found
+        done, outcome = answer.get()
+        if isinstance(outcome, self._error):
+            raise DataError(f"{self.device} cannot do this: {outcome}") from outcome
         if not done:
-            raise found
-        result: Result = found
+            raise outcome
+        result: Result = outcome
         return result
 
     def depth_buffer(self, height: int, width: int) -> Any:
         """Buffer of float32 depths, which moderngl has none of."""
-        found = self.gl.depth_renderbuffer((width, height))
-        self._depth_storage(found.glo, _DEPTH_COMPONENT32F, width, height)
-        return found
+        buffer = self.gl.depth_renderbuffer((width, height))
+        self._depth_storage(buffer.glo, _DEPTH_COMPONENT32F, width, height)
+        return buffer
 
     def clear(self, attachment: int, values: Any) -> None:
         """Fill an attachment of the framebuffer in use with four int32, which moderngl's ``clear`` cannot."""
@@ -171,14 +171,14 @@ _CONTEXT: OfProcess[Context] = OfProcess("gl")
 
 def context(device: int | None = None) -> Context:
     """Context of this process, made when it is first wanted."""
-    found = _CONTEXT.get(lambda: Context(device))
-    if device is not None and device != found.number:
+    current = _CONTEXT.get(lambda: Context(device))
+    if device is not None and device != current.number:
         _devices(device)
         raise DataError(
-            f"this process renders on GPU {found.number} ({found.device}) already, and has one context: render on GPU "
-            f"{device} in another process"
+            f"this process renders on GPU {current.number} ({current.device}) already, and has one context: render on "
+            f"GPU {device} in another process"
         )
-    return found
+    return current
 
 
 def describe_device() -> str:
@@ -223,7 +223,9 @@ def _devices(wanted: int | None) -> list[int]:
             raise DataError(f"there is no GPU {wanted}: for EGL there {there}")
         return [wanted]
     # CUDA's come first, in CUDA's order: the driver tells places in CUDA_VISIBLE_DEVICES, and none of what that hides
-    numbers = {one: (_is_software(egl, listed[one]), _cuda_number(egl, listed[one])) for one in range(count.value)}
+    numbers = {
+        number: (_is_software(egl, listed[number]), _cuda_number(egl, listed[number])) for number in range(count.value)
+    }
     return sorted(numbers, key=numbers.__getitem__)
 
 

@@ -33,8 +33,8 @@ def _answer(module: str, environment: tuple[str | None, ...]) -> tuple[str, str]
     except OSError as error:
         return "", f"a process to ask for OpenGL could not be started: {error}"
     try:
-        found = json.loads(done.stdout.splitlines()[-1])
-        return found["name"], found["error"]
+        answer = json.loads(done.stdout.splitlines()[-1])
+        return answer["name"], answer["error"]
     except (IndexError, ValueError, KeyError, TypeError):
         last = (done.stderr.splitlines() or ["nothing said"])[-1]
         return "", (
@@ -46,7 +46,7 @@ def _answer(module: str, environment: tuple[str | None, ...]) -> tuple[str, str]
 def _say() -> None:
     """Answer, in the other process."""
     try:
-        found = {"name": __import__(sys.argv[2], fromlist=["context"]).context().device, "error": ""}
+        answer = {"name": __import__(sys.argv[2], fromlist=["context"]).context().device, "error": ""}
     except SetsupError as error:
-        found = {"name": "", "error": str(error)}
-    sys.stdout.write(json.dumps(found) + "\n")
+        answer = {"name": "", "error": str(error)}
+    sys.stdout.write(json.dumps(answer) + "\n")

@@ -270,7 +270,7 @@ def sources(kind: Kind) -> tuple[str, str]:
     head = "#version 450 core\n"
     head += "".join(f"#define {name}\n" for name, wanted in defined.items() if wanted)
     counts = {"DIRECTIONALS": kind.directionals, "LAMPS": kind.lamps, "SPOTS": kind.spots}
-    counts |= {f"WRAP_{axis}": WRAPS.index(one) for axis, one in zip("XY", kind.wrap, strict=True)}
+    counts |= {f"WRAP_{axis}": WRAPS.index(own) for axis, own in zip("XY", kind.wrap, strict=True)}
     head += "".join(f"#define {name} {count}\n" for name, count in counts.items())
     return head + _VERTEX, head + _ENCODE + _FRAGMENT
 

@@ -27,18 +27,18 @@ _PARTS = "render parts of the image with camera.windowed(…)"
 class Target:
     """Buffers of one size of images, and how frames are read from them."""
 
-    def __init__(self, place: Context, height: int, width: int) -> None:
-        self.place, self.shape = place, (height, width)
-        texture = place.gl.texture
+    def __init__(self, gpu: Context, height: int, width: int) -> None:
+        self.gpu, self.shape = gpu, (height, width)
+        texture = gpu.gl.texture
         size = (width, height)
         self.color = texture(size, 1, dtype="u4")
         self.geometry = [texture(size, 4, dtype="f4"), texture(size, 2, dtype="i4")]
-        self.depth = place.depth_buffer(height, width)
+        self.depth = gpu.depth_buffer(height, width)
         # before a framebuffer holds what there is of it
-        place.check_error(f"render images of {width} × {height} pixels", _PARTS)
-        self.all = place.gl.framebuffer([self.color, *self.geometry], self.depth)
-        self.only = place.gl.framebuffer(self.geometry, self.depth)
-        self.flat = place.gl.framebuffer([self.color])
+        gpu.check_error(f"render images of {width} × {height} pixels", _PARTS)
+        self.all = gpu.gl.framebuffer([self.color, *self.geometry], self.depth)
+        self.only = gpu.gl.framebuffer(self.geometry, self.depth)
+        self.flat = gpu.gl.framebuffer([self.color])
         self.read = [np.empty((*self.shape, count), dtype) for count, dtype in ((4, "u1"), (4, "f4"), (2, "i4"))]
         self.given: list[Array] = []
 
@@ -48,8 +48,8 @@ class Target:
         buffers.use()
         buffers.clear(0.0, 0.0, 0.0, 0.0, depth=0.0)
         if color is not None:
-            self.place.clear(0, color.ctypes.data)
-        self.place.clear(1 if color is None else 2, _NOTHING.ctypes.data)
+            self.gpu.clear(0, color.ctypes.data)
+        self.gpu.clear(1 if color is None else 2, _NOTHING.ctypes.data)
 
     def frame(self, channels: int) -> Frame:
         """Read what was drawn."""
@@ -57,14 +57,14 @@ class Target:
         self.color.read_into(color)
         self.geometry[0].read_into(geometry)
         self.geometry[1].read_into(ids)
-        found = self._empty(channels)
+        result = self._empty(channels)
         if channels == 4:
-            found.rgb[:] = color
+            result.rgb[:] = color
         else:
-            _split(color, [found.rgb[..., channel] for channel in range(3)])
-        _split(geometry, [*(found.normal[..., axis] for axis in range(3)), found.depth])
-        _split(ids, [found.instance, found.triangle])
-        return found
+            _split(color, [result.rgb[..., channel] for channel in range(3)])
+        _split(geometry, [*(result.normal[..., axis] for axis in range(3)), result.depth])
+        _split(ids, [result.instance, result.triangle])
+        return result
 
     def _empty(self, channels: int) -> Frame:
         """Frame to be filled: in memory of an earlier one, where nobody refers to that any more.
@@ -82,7 +82,7 @@ class Target:
             if pixels <= LARGE:
                 self.given = [*self.given[1 - _GIVEN :], whole]
         ends = [0, *(pixels * size for size in (4, 16, 20, 24, 24 + channels))]
-        depth, normal, instance, triangle, rgb = (whole[one:two] for one, two in pairwise(ends))
+        depth, normal, instance, triangle, rgb = (whole[start:stop] for start, stop in pairwise(ends))
         return Frame(
             rgb.reshape(*self.shape, channels),
             depth.view(np.float32).reshape(self.shape),
@@ -95,15 +95,15 @@ class Target:
 class Fine:
     """Buffers of more samples than pixels, for colours."""
 
-    def __init__(self, place: Context, height: int, width: int, times: int) -> None:
-        self.place, self.times = place, times
-        self.samples = place.gl.texture((width * times, height * times), 4, dtype="f2")
+    def __init__(self, gpu: Context, height: int, width: int, times: int) -> None:
+        self.gpu, self.times = gpu, times
+        self.samples = gpu.gl.texture((width * times, height * times), 4, dtype="f2")
         self.samples.filter = (_NEAREST, _NEAREST)
-        depth = place.depth_buffer(height * times, width * times)
-        place.check_error(f"render {times} × {times} samples of {width} × {height} pixels", _PARTS)
-        self.buffers = place.gl.framebuffer([self.samples], depth)
-        self.program = place.shared(("program", "resolve"), lambda: place.program(*RESOLVE))
-        self.array = place.gl.vertex_array(self.program, [])
+        depth = gpu.depth_buffer(height * times, width * times)
+        gpu.check_error(f"render {times} × {times} samples of {width} × {height} pixels", _PARTS)
+        self.buffers = gpu.gl.framebuffer([self.samples], depth)
+        self.program = gpu.shared(("program", "resolve"), lambda: gpu.program(*RESOLVE))
+        self.array = gpu.gl.vertex_array(self.program, [])
 
     def clear(self, light: tuple[float, ...]) -> None:
         """Use the buffers, and fill them with light."""
@@ -125,7 +125,7 @@ def _split(values: Array, channels: list[Array]) -> None:
 
 
 def _references(arrays: list[Array]) -> list[int]:
-    return [getrefcount(one) for one in arrays]
+    return [getrefcount(array) for array in arrays]
 
 
 _UNUSED = _references([np.empty(0)])[0]

@@ -147,11 +147,11 @@ class PyrenderRenderer:
         """Colours of all passes together."""
         assert self._scene is not None
         shares = [
-            None if one.lamp is None else _share(one, camera, frame, arrived[number])
-            for number, one in enumerate(self._passes, len(arrived) - len(self._passes))
+            None if render_pass.lamp is None else _share(render_pass, camera, frame, arrived[number])
+            for number, render_pass in enumerate(self._passes, len(arrived) - len(self._passes))
         ]
         near, far = _depths(self._scene, camera, frame.depth)
-        images = context().run(lambda: [self._drawn(one, camera, near, far) for one in self._passes])
+        images = context().run(lambda: [self._drawn(render_pass, camera, near, far) for render_pass in self._passes])
         alpha = images[0][..., 3]
         if self._scene.background is None:
             images = [_undone(image, alpha) for image in images]
@@ -166,33 +166,33 @@ class PyrenderRenderer:
             return rgb
         return np.concatenate([rgb, ((alpha[..., None] * 255 + _MOST // 2) // _MOST).astype(np.uint8)], axis=-1)
 
-    def _drawn(self, one: Pass, camera: Camera, near: float, far: float) -> npt.NDArray[np.uint32]:
+    def _drawn(self, render_pass: Pass, camera: Camera, near: float, far: float) -> npt.NDArray[np.uint32]:
         """A pass as pyrender draws it, (H, W, 4); on the thread of the context."""
         assert self._scene is not None
         mirrored = camera.k[0, 0] * camera.k[1, 1] < 0
         origin = middle(self._scene)
-        for node, lamp in one.nodes:
+        for node, lamp in render_pass.nodes:
             if isinstance(lamp, Directional) and lamp.of_camera:
-                one.scene.set_pose(node, pose(lamp, origin, camera))
+                render_pass.scene.set_pose(node, pose(lamp, origin, camera))
         # or pyrender would take one side of a triangle for the other
         seen, stands = pinhole(library(), _mirrored(camera) if mirrored else camera, origin, near, far)
-        node = one.scene.add(seen, pose=stands)
+        node = render_pass.scene.add(seen, pose=stands)
         try:
-            found = context().draw(one.scene, camera.height, camera.width).astype(np.uint32)
+            image = context().draw(render_pass.scene, camera.height, camera.width).astype(np.uint32)
         finally:
-            one.scene.remove_node(node)
-        return found[:, ::-1] if mirrored else found
+            render_pass.scene.remove_node(node)
+        return image[:, ::-1] if mirrored else image
 
 
-def _share(one: Pass, camera: Camera, frame: Frame, arrived: Floats) -> Floats:
+def _share(render_pass: Pass, camera: Camera, frame: Frame, arrived: Floats) -> Floats:
     """By what the image of a lamp is multiplied, (H, W, 3); sets how bright the lamp is drawn."""
     share, met = arrived, frame.depth > 0
-    if isinstance(one.lamp, Lamp) and met.any():
+    if isinstance(render_pass.lamp, Lamp) and met.any():
         points = camera.centre + camera.rays() * frame.depth.reshape(-1, 1)
-        square = ((points - one.lamp.position) ** 2).sum(axis=1).reshape(met.shape)
+        square = ((points - render_pass.lamp.position) ** 2).sum(axis=1).reshape(met.shape)
         # full where anything stands nearest, so that nothing is cut to white; but not so near that the rest is dark
         full = max(square[met].min(), np.median(square[met]) / 1000)
-        dim(one, math.sqrt(full))
+        dim(render_pass, math.sqrt(full))
         share = arrived * (square / full).astype(np.float32)[..., None]
     return _spread(share, met)
 
@@ -220,9 +220,9 @@ def _spread(share: Floats, met: npt.NDArray[np.bool_]) -> Floats:
         for across in range(3):
             total += padded[y + down, x + across]
             count += known[y + down, x + across][:, None]
-    found = share.copy()
-    found[y, x] = total / np.maximum(count, 1)
-    return found
+    filled = share.copy()
+    filled[y, x] = total / np.maximum(count, 1)
+    return filled
 
 
 def _depths(scene: Scene, camera: Camera, depth: npt.NDArray[np.float32]) -> tuple[float, float]:

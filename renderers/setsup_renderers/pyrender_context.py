@@ -87,8 +87,8 @@ class Context:
                 f"images of {self.device} have at most {self._largest} pixels per side, not {width} × {height}"
             )
         self._renderer.viewport_height, self._renderer.viewport_width = height, width
-        found: npt.NDArray[np.uint16] = self._renderer.render(scene, library().RenderFlags.OFFSCREEN)
-        return found
+        image: npt.NDArray[np.uint16] = self._renderer.render(scene, library().RenderFlags.OFFSCREEN)
+        return image
 
     def release(self, scene: Any) -> None:
         """Give back the buffers of a scene, if they are there."""
@@ -186,10 +186,10 @@ def _renderer_class(pyrender: Any, gl: Any) -> Any:
 
     class Pierced(importlib.import_module("pyrender.shader_program").ShaderProgramCache):  # type: ignore[misc]
         def get_program(self, *files: Any, **defines: Any) -> Any:
-            found = super().get_program(*files, **defines)
-            load = type(found)._load
-            found._load = lambda file: load(found, file).replace(_TEXTURED, _PIERCED)
-            return found
+            program = super().get_program(*files, **defines)
+            load = type(program)._load
+            program._load = lambda file: load(program, file).replace(_TEXTURED, _PIERCED)
+            return program
 
     class Deep(pyrender.Renderer):  # type: ignore[misc]
         def __init__(self, width: int, height: int) -> None:

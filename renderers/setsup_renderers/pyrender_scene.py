@@ -63,7 +63,7 @@ def surfaces(pyrender: Any, scene: Scene) -> Any:
     if not scene.placements:
         return None
     textures: dict[str, Any] = {}
-    origin, counts = middle(scene), np.cumsum([len(one.mesh.faces) for one in scene.placements])
+    origin, counts = middle(scene), np.cumsum([len(placement.mesh.faces) for placement in scene.placements])
     primitives = [
         pyrender.Primitive(material=_material(pyrender, material, textures, "texcoord_0" in arrays), **arrays)
         for placement, hidden in zip(scene.placements, np.split(hidden_sides(scene), counts[:-1]), strict=True)
@@ -79,7 +79,9 @@ def middle(scene: Scene) -> Reals:
 
 def lamps(scene: Scene) -> list[Directional | Lamp]:
     """Lights that are drawn by themselves: those with a place, and those with shadows."""
-    return [one for one in scene.lights if isinstance(one, Lamp) or (isinstance(one, Directional) and one.shadow)]
+    return [
+        light for light in scene.lights if isinstance(light, Lamp) or (isinstance(light, Directional) and light.shadow)
+    ]
 
 
 def passes(pyrender: Any, scene: Scene) -> list[Pass]:
@@ -89,8 +91,9 @@ def passes(pyrender: Any, scene: Scene) -> list[Pass]:
     have no others; each lamp and each light with shadows has a pass of its own.
     """
     mesh = surfaces(pyrender, scene)
-    together = [one for one in scene.lights if isinstance(one, Directional) and not one.shadow]
-    ambient = np.array([(0, 0, 0), *(one.color for one in scene.lights if isinstance(one, Ambient))], float).sum(axis=0)
+    together = [light for light in scene.lights if isinstance(light, Directional) and not light.shadow]
+    ambient_colors = [light.color for light in scene.lights if isinstance(light, Ambient)]
+    ambient = np.array([(0, 0, 0), *ambient_colors], float).sum(axis=0)
     back = np.zeros(4) if scene.background is None else np.append(LINEAR[list(scene.background)] ** (1 / GAMMA), 1.0)
     made = [Pass(pyrender.Scene(bg_color=back, ambient_light=ambient), [])]
     if mesh is None:
@@ -99,29 +102,31 @@ def passes(pyrender: Any, scene: Scene) -> list[Pass]:
     made += [Pass(pyrender.Scene(**dark), []) for _ in range(_AT_ONCE, len(together), _AT_ONCE)]
     made += [Pass(pyrender.Scene(**dark), [], light) for light in lamps(scene)]
     origin = middle(scene)
-    for one in made:
-        one.scene.add(mesh)
-        if one.lamp is not None:
-            kind = pyrender.PointLight if isinstance(one.lamp, Lamp) else pyrender.DirectionalLight
+    for render_pass in made:
+        render_pass.scene.add(mesh)
+        if render_pass.lamp is not None:
+            kind = pyrender.PointLight if isinstance(render_pass.lamp, Lamp) else pyrender.DirectionalLight
             full = kind(color=np.ones(3), intensity=_FULL)
-            one.nodes.append((one.scene.add(full, pose=pose(one.lamp, origin)), one.lamp))
+            render_pass.nodes.append(
+                (render_pass.scene.add(full, pose=pose(render_pass.lamp, origin)), render_pass.lamp)
+            )
     for number, light in enumerate(together):
-        one = made[number // _AT_ONCE]
+        render_pass = made[number // _AT_ONCE]
         full = pyrender.DirectionalLight(color=np.array(light.color), intensity=_FULL)
-        one.nodes.append((one.scene.add(full, pose=pose(light, origin)), light))
+        render_pass.nodes.append((render_pass.scene.add(full, pose=pose(light, origin)), light))
     return made
 
 
-def dim(one: Pass, distance: float) -> None:
+def dim(render_pass: Pass, distance: float) -> None:
     """Set the lamp of a pass to its full strength at a distance, in metres."""
-    one.nodes[0][0].light.intensity = _FULL * distance**2
+    render_pass.nodes[0][0].light.intensity = _FULL * distance**2
 
 
 def pose(light: Light, origin: Reals, camera: Camera | None = None) -> Reals:
     """Where a light stands and shines, (4, 4) float64: pyrender's shine along their −z."""
-    found, way = np.eye(4), (0.0, 0.0, -1.0)
+    matrix, way = np.eye(4), (0.0, 0.0, -1.0)
     if isinstance(light, Lamp):
-        found[:3, 3] = light.position - origin
+        matrix[:3, 3] = light.position - origin
     elif isinstance(light, Directional):
         way = light.direction
         if light.of_camera and camera is not None:
@@ -129,8 +134,8 @@ def pose(light: Light, origin: Reals, camera: Camera | None = None) -> Reals:
     z = -np.asarray(way, np.float64) / np.linalg.norm(way)
     x = np.cross((0.0, 1.0, 0.0) if abs(z[1]) < 0.9 else (1.0, 0.0, 0.0), z)
     x /= np.linalg.norm(x)
-    found[:3, :3] = np.stack([x, np.cross(z, x), z], axis=1)
-    return found
+    matrix[:3, :3] = np.stack([x, np.cross(z, x), z], axis=1)
+    return matrix
 
 
 def pinhole(pyrender: Any, camera: Camera, origin: Reals, near: float, far: float) -> tuple[Any, Reals]:
@@ -205,7 +210,7 @@ def _material(pyrender: Any, material: Material, textures: dict[str, Any], textu
         texture = textures.get(material.digest)
         if texture is None:
             # of four channels: it hands over rows as if their bytes were a multiple of four
-            across, upwards = (_WRAPS[one] for one in material.wrap)
+            across, upwards = (_WRAPS[wrap] for wrap in material.wrap)
             sampler = pyrender.Sampler(wrapS=across, wrapT=upwards)
             texture = pyrender.Texture(sampler=sampler, source=_texels(material), source_channels="RGBA")
             textures[material.digest] = texture

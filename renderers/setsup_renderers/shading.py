@@ -23,10 +23,10 @@ from setsup.arrays import Floats, Numbers
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR
 from setsup.scenes.meshes.mesh import Material
-from setsup.scenes.meshes.wrapping import folded, wraps_of
-from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Scene
+from setsup.scenes.meshes.wrapping import folded, wrap_numbers
+from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Placement, Scene
 
-__all__ = ["Seen", "Surfaces", "albedo", "light", "normals"]
+__all__ = ["Seen", "Surfaces", "albedo", "light", "normals", "units"]
 
 Blocked = Callable[[npt.NDArray[np.float64], Floats, float], npt.NDArray[np.bool_]]
 
@@ -83,13 +83,11 @@ class Surfaces:
         triangles = scene.triangles
         self.instance = triangles.instance
         a, b, c = (triangles.corners[:, corner] for corner in range(3))
-        self.flat = _units(np.cross(b - a, c - a)).astype(np.float32)
-        meshes = [one.mesh for one in scene.placements]
+        self.flat = units(np.cross(b - a, c - a)).astype(np.float32)
+        meshes = [placement.mesh for placement in scene.placements]
         smooth = [
-            None
-            if one.mesh.normals is None
-            else (_units(_units(one.mesh.normals.astype(np.float64)) / one.scale) @ one.rotation.T)[one.mesh.faces]
-            for one in scene.placements
+            None if mesh.normals is None else _corner_normals(placement, mesh.normals)
+            for placement, mesh in zip(scene.placements, meshes, strict=True)
         ]
         counts = [len(mesh.faces) for mesh in meshes]
         self.smooth, self.normals = _gathered(smooth, counts, np.float32)
@@ -107,8 +105,8 @@ class Surfaces:
         self.material: Numbers = np.concatenate(
             [np.empty(0, np.int32), *(own + np.int32(first) for own, first in zip(which, before, strict=False))]
         )
-        materials = [one for mesh in meshes for one in mesh.materials]
-        self.colors: Floats = _LINEAR[np.array([one.color for one in materials], np.intp).reshape(-1, 3)]
+        materials = [material for mesh in meshes for material in mesh.materials]
+        self.colors: Floats = _LINEAR[np.array([material.color for material in materials], np.intp).reshape(-1, 3)]
         self.textures = _Textures(materials)
 
 
@@ -116,10 +114,10 @@ class _Textures:
     """Textures of materials, texel after texel in one array."""
 
     def __init__(self, materials: Sequence[Material]) -> None:
-        textures = [one.texture for one in materials]
-        self._wraps = wraps_of(materials)
+        textures = [material.texture for material in materials]
+        self._wraps = wrap_numbers(materials)
         self.any = any(texture is not None for texture in textures)
-        places: dict[int, int] = {}  # materials often share one
+        starts: dict[int, int] = {}  # materials often share one
         parts = [np.empty((0, 3), np.uint8)]
         first = [-1] * len(textures)
         self.height, self.width = np.ones(len(textures), np.int32), np.ones(len(textures), np.int32)
@@ -128,11 +126,11 @@ class _Textures:
             if texture is None:
                 continue
             self.height[row], self.width[row] = texture.shape[:2]
-            if id(texture) not in places:
-                places[id(texture)] = size
+            if id(texture) not in starts:
+                starts[id(texture)] = size
                 parts.append(texture.reshape(-1, 3))
                 size += len(parts[-1])
-            first[row] = places[id(texture)]
+            first[row] = starts[id(texture)]
         self.first: npt.NDArray[np.integer[Any]] = np.array(first, np.int32 if size < 1 << 31 else np.int64)
         texels = np.zeros((size, 4), np.uint8)
         np.concatenate(parts, out=texels[:, :3])
@@ -143,7 +141,7 @@ class _Textures:
         height, width, first = self.height.take(which), self.width.take(which), self.first.take(which)
         wraps = None if self._wraps is None else self._wraps[which].T
         if wraps is not None:
-            uv = np.stack([folded(place, wrap) for place, wrap in zip(uv.T, wraps, strict=True)], axis=1)
+            uv = np.stack([folded(coordinate, wrap) for coordinate, wrap in zip(uv.T, wraps, strict=True)], axis=1)
         across = (uv[:, 0] - np.floor(uv[:, 0])) * width - _HALF
         down = (np.ceil(uv[:, 1]) - uv[:, 1]) * height - _HALF
         left, top = np.floor(across), np.floor(down)
@@ -167,9 +165,9 @@ class _Textures:
         above, below = (_between(self._light(row + x), self._light(row + right), share) for row in (upper, lower))
         return _between(above, below, down[:, None])[:, :3]
 
-    def _light(self, places: npt.NDArray[np.integer[Any]]) -> Floats:
+    def _light(self, texels: npt.NDArray[np.integer[Any]]) -> Floats:
         """Linear light of texels, (n, 4), of which the last column has no meaning."""
-        return _LINEAR.take(self._texels.take(places).view(np.uint8)).reshape(-1, 4)
+        return _LINEAR.take(self._texels.take(texels).view(np.uint8)).reshape(-1, 4)
 
 
 def _between(before: Floats, after: Floats, share: Floats) -> Floats:
@@ -191,27 +189,27 @@ def normals(surfaces: Surfaces, seen: Seen) -> tuple[Floats, Floats]:
     rows = surfaces.smooth[seen.triangle]
     some = np.flatnonzero(rows >= 0)
     shading = flat.copy()
-    found = _mixed(surfaces.normals.take(rows[some], axis=0), seen, some)
-    length = np.sqrt(np.einsum("ij,ij->i", found, found))
-    side = np.copysign(length, np.einsum("ij,ij->i", found, flat[some]))
+    smooth = _mixed(surfaces.normals.take(rows[some], axis=0), seen, some)
+    length = np.sqrt(np.einsum("ij,ij->i", smooth, smooth))
+    side = np.copysign(length, np.einsum("ij,ij->i", smooth, flat[some]))
     usable = length > 1e-6
-    shading[some[usable]] = found[usable] / side[usable, None]
+    shading[some[usable]] = smooth[usable] / side[usable, None]
     return flat, shading
 
 
 def albedo(surfaces: Surfaces, seen: Seen) -> Floats:
     """Share of the light that comes back from each point, (n, 3) float32 in linear light."""
     which = surfaces.material[seen.triangle]
-    found = surfaces.colors.take(which, axis=0)
+    colors = surfaces.colors.take(which, axis=0)
     if surfaces.textures.any and surfaces.mapped is not None:
         rows = surfaces.mapped[seen.triangle]
         some = np.flatnonzero((rows >= 0) & (surfaces.textures.first[which] >= 0))
-        found[some] *= surfaces.textures.sample(which[some], _mixed(surfaces.uv.take(rows[some], axis=0), seen, some))
+        colors[some] *= surfaces.textures.sample(which[some], _mixed(surfaces.uv.take(rows[some], axis=0), seen, some))
     if surfaces.painted is not None:
         rows = surfaces.painted[seen.triangle]
         some = np.flatnonzero(rows >= 0)
-        found[some] *= _mixed(_LINEAR.take(surfaces.paint.take(rows[some], axis=0)), seen, some)
-    return found
+        colors[some] *= _mixed(_LINEAR.take(surfaces.paint.take(rows[some], axis=0)), seen, some)
+    return colors
 
 
 def light(
@@ -221,24 +219,24 @@ def light(
 
     `flat, shading` (n, 3) float32.
     """
-    found = np.zeros((1, 1), np.float32)  # one column while all lights are white or grey, which most are
+    total = np.zeros((1, 1), np.float32)  # one column while all lights are white or grey, which most are
     points = None
-    for one in lights:
-        color = np.asarray(one.color[:1] if len(set(one.color)) == 1 else one.color, dtype=np.float32)
-        if isinstance(one, Ambient):
-            found = found + color
+    for source in lights:
+        color = np.asarray(source.color[:1] if len(set(source.color)) == 1 else source.color, dtype=np.float32)
+        if isinstance(source, Ambient):
+            total = total + color
             continue
-        if isinstance(one, Directional):
-            way = -_unit(one.direction)
-            towards: Floats = (way @ camera.rotation if one.of_camera else way).astype(np.float32)
+        if isinstance(source, Directional):
+            way = -_unit(source.direction)
+            towards: Floats = (way @ camera.rotation if source.of_camera else way).astype(np.float32)
             share = np.maximum(shading @ towards, 0)
             reach = np.inf
         else:
             if points is None:
                 points = seen.ray * seen.distance[:, None]  # about the camera, where float32 is finest
-            towards, share = _of_lamp(one, camera, points, shading)
+            towards, share = _from_lamp(source, camera, points, shading)
             reach = 1.0
-        if one.shadow:
+        if source.shadow:
             lit = np.flatnonzero(share > 0)
             if points is None:
                 points = seen.ray * seen.distance[:, None]
@@ -246,11 +244,11 @@ def light(
             to = towards[lit] if towards.ndim == 2 else np.broadcast_to(towards, (len(lit), 3))
             hidden = blocked(start, to, reach) | (np.einsum("ij,ij->i", flat[lit], to) <= 0)
             share[lit[hidden]] = 0
-        found = found + share[:, None] * color
-    return np.broadcast_to(found, (len(flat), 3))
+        total = total + share[:, None] * color
+    return np.broadcast_to(total, (len(flat), 3))
 
 
-def _of_lamp(lamp: Lamp, camera: Camera, points: Floats, shading: Floats) -> tuple[Floats, Floats]:
+def _from_lamp(lamp: Lamp, camera: Camera, points: Floats, shading: Floats) -> tuple[Floats, Floats]:
     """Way to the lamp, (n, 3), and share of its light that arrives, (n,)."""
     towards = (np.asarray(lamp.position, dtype=np.float64) - camera.centre).astype(np.float32) - points
     square = np.maximum(np.einsum("ij,ij->i", towards, towards), np.float32(1e-30))
@@ -274,8 +272,14 @@ def _gathered(
     for part, count in zip(parts, counts, strict=True):
         rows.append(np.full(count, -1, np.int32) if part is None else np.arange(first, first + count, dtype=np.int32))
         first += 0 if part is None else count
-    found = np.concatenate([part for part in parts if part is not None])
-    return np.concatenate(rows), found.astype(dtype, copy=False)
+    values = np.concatenate([part for part in parts if part is not None])
+    return np.concatenate(rows), values.astype(dtype, copy=False)
+
+
+def _corner_normals(placement: Placement, normals: Floats) -> npt.NDArray[np.float64]:
+    """Unit normals of the corners of triangles in the world, (n, 3, 3), from those of the vertices of their mesh."""
+    turned = units(units(normals.astype(np.float64)) / placement.scale) @ placement.rotation.T
+    return np.asarray(turned[placement.mesh.faces])
 
 
 def _mixed(corners: npt.NDArray[Any], seen: Seen, some: npt.NDArray[np.intp]) -> Floats:
@@ -285,13 +289,13 @@ def _mixed(corners: npt.NDArray[Any], seen: Seen, some: npt.NDArray[np.intp]) ->
     return np.asarray(np.einsum("ij,ijk->ik", shares, corners))
 
 
-def _units(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def units(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Vectors (n, 3) of length 1; those without length stay so."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0))
 
 
 def _unit(vector: Sequence[float]) -> npt.NDArray[np.float64]:
-    found = np.asarray(vector, dtype=np.float64)
-    found = found / np.abs(found).max()  # so that no square is too small or too large
-    return np.asarray(found / np.linalg.norm(found))
+    way = np.asarray(vector, dtype=np.float64)
+    way = way / np.abs(way).max()  # so that no square is too small or too large
+    return np.asarray(way / np.linalg.norm(way))

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_number
 from setsup.correspondence import planar
-from setsup.correspondence.pixel_pairs import PixelPairs, Status, check_pixels
+from setsup.correspondence.pixel_pairs import NO_SURFACE, OCCLUDED, OUTSIDE, VISIBLE, PixelPairs, check_pixels
 from setsup.errors import DataError, SetsupError
 from setsup.scenes.camera import Camera
 
@@ -27,7 +27,6 @@ __all__ = ["from_depth", "recorded_camera"]
 
 
 _TURNED = 0.1  # how far the determinant of a recorded rotation may be from 1
-_VISIBLE, _OCCLUDED, _OUTSIDE, _NO_SURFACE = (np.uint8(one) for one in Status)
 
 
 def from_depth(
@@ -93,11 +92,12 @@ def from_depth(
 
     Examples
     --------
+    >>> from setsup.correspondence import Status
     >>> camera = Camera.look_at((0, 0, 0), (0, 1, 0), height=48, width=64, focal_length=60)
     >>> beside = Camera.look_at((0.5, 0, 0), (0.5, 1, 0), height=48, width=64, focal_length=60)
     >>> wall = np.full((48, 64), 2.0)  # seen straight on by both
     >>> pairs = from_depth(wall, wall, camera, beside, [[31, 23], [2, 23]])
-    >>> pairs.points2.round(9).tolist(), [Status(one).name for one in pairs.status]
+    >>> pairs.points2.round(9).tolist(), [Status(status).name for status in pairs.status]
     ([[16.0, 23.0], [-13.0, 23.0]], ['VISIBLE', 'OUTSIDE'])
 
     """
@@ -113,19 +113,19 @@ def from_depth(
         depth[~(depth > 0)] = np.nan
     xyz = camera1.centre + depth[:, None] * camera1.rays(at)
     points2, towards = camera2.project(xyz)
-    status = np.where(np.isfinite(depth), _OUTSIDE, _NO_SURFACE)
+    status = np.where(np.isfinite(depth), OUTSIDE, NO_SURFACE)
     there = np.flatnonzero(planar.inside(points2, camera2.height, camera2.width))
     measured = _sampled(map2, points2[there])
     with np.errstate(invalid="ignore"):
         apart = np.abs(measured - towards[there])
         same = (measured > 0) & (apart <= np.maximum(tolerance * towards[there], absolute))
-    status[there] = np.where(same, _VISIBLE, _OCCLUDED)
+    status[there] = np.where(same, VISIBLE, OCCLUDED)
     instance = np.full(len(at), -1, np.int32)
     if instances1 is not None:
         numbers = np.asarray(instances1)
         if numbers.shape != map1.shape or numbers.dtype.kind not in "iu":
             raise SetsupError(f"instances1 must be {map1.shape} integers, not {numbers.dtype} {numbers.shape}")
-        known = seen[status[seen] != _NO_SURFACE]
+        known = seen[status[seen] != NO_SURFACE]
         instance[known] = _sampled(numbers, at[known])
     return PixelPairs(at, points2, xyz, instance, status)
 

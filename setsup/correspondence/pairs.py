@@ -131,8 +131,8 @@ def affine_pairs(keys: Words, image: Size, size: Size, *, shift: int | None = No
     words = random.fold(np.asarray(keys, dtype=np.uint64)[:, None], np.arange(_PIXELS + 1, dtype=np.uint64))
     source = _source(image, size, most)
     middle = np.array([size[1] // 2, size[0] // 2])
-    places = np.array([source[1] - size[1], source[0] - size[0]]) - 2 * most + 1
-    centre = most + middle + random.randint_below(words[:, _CENTRE], places)
+    room = np.array([source[1] - size[1], source[0] - size[0]]) - 2 * most + 1
+    centre = most + middle + random.randint_below(words[:, _CENTRE], room)
     moved = random.randint_below(words[:, _SHIFT], 2 * most + 1) - most
     warp = _warps(words)
     (x, y), (cx, cy), (dx, dy) = centre.T, middle, moved.T

@@ -134,8 +134,8 @@ def open_photographs(folder: Path | str, size: tuple[int, int] | None = None) ->
     ...     Image.new("RGB", (8, 6)).save(folder / f"{view}.png")
     >>> _ = (folder / "H_1_2").write_text("1 0 3\n0 1 0\n0 0 1\n")
     >>> photographs = open_photographs(folder)
-    >>> found = photographs.pixel_pairs([0, 1], [[1, 2], [6, 2]])
-    >>> found.points2.tolist(), found.visible.tolist()
+    >>> pairs = photographs.pixel_pairs([0, 1], [[1, 2], [6, 2]])
+    >>> pairs.points2.tolist(), pairs.visible.tolist()
     ([[4.0, 2.0], [9.0, 2.0]], [True, False])
 
     """

@@ -5,7 +5,7 @@ elsewhere: :func:`setsup.correspondence.spatial` traces them in a scene, :func:`
 them from recorded depth.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
@@ -21,6 +21,10 @@ from setsup.errors import DataError, SetsupError, abbreviate
 from setsup.html import block, counted, never_raises, table
 
 __all__ = [
+    "NO_SURFACE",
+    "OCCLUDED",
+    "OUTSIDE",
+    "VISIBLE",
     "Partners",
     "PixelPairs",
     "Status",
@@ -47,6 +51,10 @@ class Status(IntEnum):
     """The point is out of view 2's image, or behind camera 2."""
     NO_SURFACE = 3
     """View 1 shows nothing there."""
+
+
+VISIBLE, OCCLUDED, OUTSIDE, NO_SURFACE = (np.uint8(status) for status in Status)
+"""Statuses as arrays of them have them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,10 +181,8 @@ class PixelPairs:
         ([[5.0, 7.0], [4.0, 7.0]], [[-3.0, 3.5], [5.0, 3.0]], [2, 0])
 
         """
-        (height1, width1), (height2, width2) = (
-            check_image_size(size1, "size1", SetsupError),
-            check_image_size(size2, "size2", SetsupError),
-        )
+        height1, width1 = check_image_size(size1, "size1", SetsupError)
+        height2, width2 = check_image_size(size2, "size2", SetsupError)
         first = planar.carried(self.points1, matrix1)
         second = planar.carried(self.points2, matrix2)
         left = (self.status <= Status.OCCLUDED) & ~planar.inside(second, height2, width2)
@@ -203,6 +209,11 @@ class Partners:
     partner: Rows
     positive: Bools
     valid: Bools
+
+    @classmethod
+    def stack(cls, pairs: Iterable["Partners"]) -> "Partners":
+        """Partners of several pairs of views, (pairs, h·w) each."""
+        return cls(*map(np.stack, zip(*((own.partner, own.positive, own.valid) for own in pairs), strict=True)))
 
 
 def partners(
@@ -241,23 +252,21 @@ def partners(
     Examples
     --------
     >>> pairs = PixelPairs([[1, 0], [2, 1]], [[0.4, 1], [0, 0]], [[0, 0, 1], [1, 0, 1]], [3, 3], [0, 1])
-    >>> found = partners(pairs, (2, 3), (2, 2), key=7)
-    >>> found.positive.tolist(), found.partner[1].item()
+    >>> drawn = partners(pairs, (2, 3), (2, 2), key=7)
+    >>> drawn.positive.tolist(), drawn.partner[1].item()
     ([False, True, False, False, False, False], 2)
 
     """
     check_arguments(partners, locals(), DataError)
-    (height1, width1), (height2, width2) = (
-        check_image_size(size1, "size1", SetsupError),
-        check_image_size(size2, "size2", SetsupError),
-    )
+    height1, width1 = check_image_size(size1, "size1", SetsupError)
+    height2, width2 = check_image_size(size2, "size2", SetsupError)
     pixels, others = height1 * width1, height2 * width2
     valid = _shown(shown, "shown", height1, width1)
-    places = np.flatnonzero(_shown(shown2, "shown2", height2, width2))
-    if not len(places):
-        places = np.arange(others)
+    shown_pixels = np.flatnonzero(_shown(shown2, "shown2", height2, width2))
+    if not len(shown_pixels):
+        shown_pixels = np.arange(others)
     words = random.mix(check_key(key), random.spread(np.arange(pixels, dtype=np.uint64)))
-    partner = places[((words & _LOWER) * np.uint64(len(places)) >> _HALF).astype(np.int64)]
+    partner = shown_pixels[((words & _LOWER) * np.uint64(len(shown_pixels)) >> _HALF).astype(np.int64)]
     both = planar.inside(pairs.points1, height1, width1) & planar.inside(pairs.points2, height2, width2)
     rows = np.flatnonzero(pairs.visible & both)
     rows = rows[one_per_pixel(pairs.points1[rows], width1)]

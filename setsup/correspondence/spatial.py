@@ -22,7 +22,15 @@ from setsup import random
 from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_number
 from setsup.correspondence import planar
-from setsup.correspondence.pixel_pairs import PixelPairs, Status, check_key, check_pixels
+from setsup.correspondence.pixel_pairs import (
+    NO_SURFACE,
+    OCCLUDED,
+    OUTSIDE,
+    VISIBLE,
+    PixelPairs,
+    check_key,
+    check_pixels,
+)
 from setsup.correspondence.spatial_rays import exact_rays
 from setsup.errors import DataError, SetsupError
 from setsup.scenes.camera import Camera
@@ -30,9 +38,6 @@ from setsup.scenes.rays import Rays
 from setsup.scenes.scene import Scene
 
 __all__ = ["drawn_pixels", "spatial"]
-
-
-_VISIBLE, _OCCLUDED, _OUTSIDE, _NO_SURFACE = (np.uint8(one) for one in Status)
 
 
 def spatial(
@@ -84,12 +89,13 @@ def spatial(
 
     Examples
     --------
+    >>> from setsup.correspondence import Status
     >>> from setsup.scenes import Camera, Mesh, Placement, Scene
     >>> wall = Mesh([[-9, 4, -9], [9, 4, -9], [0, 4, 9]], [[0, 1, 2]])
     >>> camera = Camera.look_at((0, 0, 0), (0, 4, 0), height=48, width=64, focal_length=60)
     >>> beside = Camera.look_at((1, 0, 0), (1, 4, 0), height=48, width=64, focal_length=60)
     >>> pairs = spatial(Scene((Placement(wall),)), camera, beside, [[31.5, 23.5], [2, 23.5]])
-    >>> pairs.points2.tolist(), [Status(one).name for one in pairs.status]
+    >>> pairs.points2.tolist(), [Status(status).name for status in pairs.status]
     ([[16.5, 23.5], [-13.0, 23.5]], ['VISIBLE', 'OUTSIDE'])
 
     """
@@ -103,7 +109,7 @@ def spatial(
         np.multiply(ways[:, axis], surfaces.reach, out=xyz[:, axis])
         xyz[:, axis] += camera1.centre[axis]
     points2, _ = camera2.project(xyz)
-    status = np.where(surfaces.triangle >= 0, _OUTSIDE, _NO_SURFACE)
+    status = np.where(surfaces.triangle >= 0, OUTSIDE, NO_SURFACE)
     there = np.flatnonzero(planar.inside(points2, camera2.height, camera2.width))
     back = xyz.take(there, axis=0)
     for axis in range(3):
@@ -112,7 +118,7 @@ def spatial(
     free = rays.free(camera2.centre, back, planes)
     if not both_sides:
         free &= rays.same_side(camera1.centre, camera2.centre, back, planes)
-    status[there] = np.where(free, _VISIBLE, _OCCLUDED)
+    status[there] = np.where(free, VISIBLE, OCCLUDED)
     instance = rays.instance.take(surfaces.triangle, mode="wrap")
     return PixelPairs(at, points2, xyz, instance, status)
 

@@ -87,20 +87,20 @@ def view_pairs(
     check_arguments(view_pairs, locals())
     index, words = _checked(rows, keys)
     corners = _checked_windows(windows, size, len(index))
-    found = []
+    drawn = []
     for pair, (row1, row2) in enumerate(index.tolist()):
         wholes = [Window(0, 0, *view_size(dataset, row)) for row in (row1, row2)]
-        one, two = wholes
+        view1, view2 = wholes
         if corners is not None and size is not None:
-            one, two = (
+            view1, view2 = (
                 _window(whole, left, top, size)
                 for whole, (left, top) in zip(wholes, corners[pair].tolist(), strict=True)
             )
-        sizes = [(window.height, window.width) for window in (one, two)]
+        sizes = [(window.height, window.width) for window in (view1, view2)]
         pixel_key, partner_key = (int(random.fold(words[pair], word)) for word in (_PIXELS, _PARTNERS))
-        pairs = match(dataset, row1, row2, one, two, fraction, pixel_key)
-        found.append(partners(pairs, sizes[0], sizes[1], partner_key))
-    return Partners(*(np.stack([getattr(one, name) for one in found]) for name in ("partner", "positive", "valid")))
+        pairs = match(dataset, row1, row2, view1, view2, fraction, pixel_key)
+        drawn.append(partners(pairs, sizes[0], sizes[1], partner_key))
+    return Partners.stack(drawn)
 
 
 def _window(whole: Window, left: int, top: int, size: Sequence[int]) -> Window:
@@ -197,9 +197,9 @@ def descriptor_pairs(
     --------
     >>> points = [[0, 0], [1, 0], [2, 0]]
     >>> pairs = PixelPairs(points, points, np.zeros((3, 3)), [7, 7, 9], [0, 0, 0])
-    >>> found = descriptor_pairs(pairs, [[7, 7, 9, -1]], (1, 4), 3, key=0)
-    >>> order = np.argsort(found.first)
-    >>> [getattr(found, name)[order].tolist() for name in ("match", "same", "background")]
+    >>> drawn = descriptor_pairs(pairs, [[7, 7, 9, -1]], (1, 4), 3, key=0)
+    >>> order = np.argsort(drawn.first)
+    >>> [getattr(drawn, name)[order].tolist() for name in ("match", "same", "background")]
     [[0, 1, 2], [1, 0, -1], [3, 3, 3]]
 
     """
@@ -211,8 +211,8 @@ def descriptor_pairs(
     seen = seen.astype(np.int64)
     ground = [-1, *background]
     on_object = pairs.visible & (pairs.instance >= 0) & ~np.isin(pairs.instance, ground)
-    one = check_image_size(size1, "size1", SetsupError)
-    on_object &= inside(pairs.points1, *one) & inside(pairs.points2, *seen.shape)
+    bounds1 = check_image_size(size1, "size1", SetsupError)
+    on_object &= inside(pairs.points1, *bounds1) & inside(pairs.points2, *seen.shape)
     rows, word = np.flatnonzero(on_object), int(check_key(key))
     rows = rows[one_per_pixel(pairs.points1[rows], size1[1])]
     most = min(int(count), len(rows))
@@ -233,9 +233,9 @@ def descriptor_pairs(
     same = _drawn(order, words[0], start, end, itself)
     # objects are order[objects:], of which order[start:end] is the own one: what lies beyond it is moved up
     others = len(order) - objects - (end - start)
-    place = objects + random.randint_below(words[1], np.maximum(others, 1))
+    position = objects + random.randint_below(words[1], np.maximum(others, 1))
     other = np.where(
-        others > 0, order[np.minimum(place + np.where(place >= start, end - start, 0), len(order) - 1)], -1
+        others > 0, order[np.minimum(position + np.where(position >= start, end - start, 0), len(order) - 1)], -1
     )
     on_ground = objects - ground_from
     behind = (
@@ -248,6 +248,6 @@ def descriptor_pairs(
 def _drawn(order: Rows, words: Words, start: Rows, end: Rows, without: Rows) -> Rows:
     """Uniform over ``order[start:end]``, one place of it left out where ``without`` is not −1."""
     left = end - start - (without >= 0)
-    place = start + random.randint_below(words, np.maximum(left, 1))
-    place += (without >= 0) & (place >= without)
-    return np.where(left > 0, order[np.minimum(place, len(order) - 1)], -1)
+    position = start + random.randint_below(words, np.maximum(left, 1))
+    position += (without >= 0) & (position >= without)
+    return np.where(left > 0, order[np.minimum(position, len(order) - 1)], -1)

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_BYTES",
     "Header",
-    "channels_of",
     "check_size",
+    "common_channels",
     "corner",
     "decode",
     "header",
@@ -127,7 +127,7 @@ def decode(
     return np.require(resize(_with_channels(pixels, channels), size), requirements=["C", "W"])
 
 
-def channels_of(headers: Sequence[Header]) -> int:
+def common_channels(headers: Sequence[Header]) -> int:
     """Channels in which images can be told together: 1 where all are grey, 4 where all have alpha, else 3."""
     numbers = {header.channels for header in headers}
     return numbers.pop() if len(numbers) == 1 else 3

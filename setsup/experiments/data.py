@@ -30,16 +30,16 @@ class Data:
     name : str
         As for :func:`setsup.open`.
     split : str, optional
-        Its rows are trained on.
+        Split to train on; by default the whole dataset.
     substitute : str, optional
         Dataset with the same factors, for users without the published files; it is never used silently.
     where : str, optional
-        Expression over the factors: other rows are left out, and the remaining ones are renumbered.
+        Expression over the factors that selects rows; they are renumbered.
     options : tuple of (str, value)
         Options of what opens the dataset, such as ``(("size", (64, 64)),)``, and for a table ``("kinds", (("age",
         "continuous"),))``; not for the substitute, nor for rendered datasets and shards, which were written with them.
     modalities : tuple of str, optional
-        Names of the arrays that batches have, such as ``("image", "depth")``; all of the dataset by default.
+        Modalities in a batch, such as ``("image", "depth")``; by default all of the dataset.
 
     """
 
@@ -71,7 +71,7 @@ class Data:
 
         """
         from setsup import opening
-        from setsup.datasets.dataset import fetch_request
+        from setsup.datasets.dataset import check_modalities
 
         if substitute and self.substitute is None:
             raise SetsupError(f"{self.name} has no substitute: omit --substitute and fetch the published files")
@@ -86,7 +86,7 @@ class Data:
         if self.where is not None and not len(dataset):
             raise DataError(f"no row of {dataset.name} satisfies {self.where!r}: give another --data.where")
         if self.modalities is not None:
-            fetch_request(dataset, [], self.modalities)  # checks the names
+            check_modalities(dataset, self.modalities)  # checks the names
         return dataset
 
 

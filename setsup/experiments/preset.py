@@ -113,7 +113,7 @@ class Preset:
     clip_norm : float, optional
         Largest norm of the gradient of each optimiser's parameters together; a longer one is scaled down.
     clip_value : float, optional
-        Largest absolute value of each number of the gradient; larger ones are clipped. Not with `clip_norm`.
+        Largest absolute value of each element of the gradient; larger ones are clipped. Not with `clip_norm`.
     validation : Validation
         What is measured on held-out data during training; nothing by default.
     evaluations : mapping of str to Evaluation

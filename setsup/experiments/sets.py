@@ -36,7 +36,7 @@ class Sets:
     where : str, optional
         Expression over the factors that drawn rows satisfy.
     pool : int, optional
-        Restricts each group of rows with equal inactive factors to so many, the same in all runs; 1,031 in ABC's
+        Restricts each group of rows with equal inactive factors to this many rows, the same in all runs; 1,031 in ABC's
         published code. Unconstrained sets draw from all pools.
 
     """

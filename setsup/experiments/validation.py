@@ -15,7 +15,7 @@ _SMOKE = {"every": 2, "draws": 2, "rows": 256}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """What is measured on held-out data every so many steps of a training.
+    """Measurements on held-out data at regular steps of a training.
 
     Validation does not change the weights: it has random numbers of its own, and afterwards torch's random state, the
     modes of the method's modules and its buffers are as before. So it is no part of what identifies a run, and may
@@ -34,7 +34,7 @@ class Validation:
     where : str, optional
         Expression over the factors that replaces that of the preset's data.
     dataset : str, optional
-        Name in the preset's further ``datasets``, to measure on in place of the data that are trained on.
+        Name in the preset's further ``datasets``, to measure on instead of the training data.
     draws : int
         Draws, by the preset's sampler and augmentation, whose mean ``loss(batch)`` is measured; 0 for none.
     knn : tuple of str
@@ -42,14 +42,14 @@ class Validation:
     probe : tuple of str
         Factors with levels, for the accuracy of a linear classifier fitted to training rows.
     embedding : str, optional
-        Which embedding neighbours and probes are of, if the method gives several by name; by default ``all``, if that
-        is one of them.
+        Embedding for neighbours and probes, if the method returns several by name; by default ``all``, if it is one of
+        them.
     rows : int
         Number of training rows for neighbours and fits, and of other rows that these are tested on, at most.
     k : int
         Neighbours that vote.
     metric : {"l2sq", "cosine"}
-        Of neighbours, see :func:`~setsup.evaluation.nearest`.
+        Distance of neighbours, see :func:`~setsup.evaluation.nearest`.
 
     Examples
     --------

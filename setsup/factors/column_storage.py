@@ -34,13 +34,10 @@ def check_rows(rows: npt.ArrayLike, length: int) -> Rows:
             fix = "; the rows of a draw are draw.indices" if hasattr(rows, "indices") else fix
             raise RowError(f"row numbers must be integers, not {_dtype_or_type(rows, index)}{fix}")
         index = index.astype(np.int64)
-    if index.dtype == np.uint64 and index.size and index.max() >= 2**63:  # which int64 would make negative
-        raise RowError(f"row {index.max()} is out of range: there are {length:,} rows, 0 to {length - 1}")
-    index = index.astype(np.int64, copy=False)
     if index.size and (index.min() < 0 or index.max() >= length):
         wrong = int(index[(index < 0) | (index >= length)].flat[0])
         raise RowError(f"row {wrong} is out of range: there are {length:,} rows, 0 to {length - 1}")
-    return index
+    return index.astype(np.int64, copy=False)
 
 
 def as_array(values: Any, what: str) -> Array:

@@ -116,10 +116,9 @@ def shallow(expression: Expression) -> Iterator[None]:
     """Report an expression that is nested too deeply, or needs too much memory, as an error of its own."""
     try:
         yield
-    except RecursionError:
-        raise FactorError(f"the expression is nested too deeply: {clip(expression.text)}") from None
-    except MemoryError as error:
-        if type(error) is MemoryError and not error.args:  # of the parser; numpy's says how much
+    except (RecursionError, MemoryError) as error:
+        # numpy's MemoryError says how much; the parser's does not
+        if isinstance(error, RecursionError) or (type(error) is MemoryError and not error.args):
             raise FactorError(f"the expression is nested too deeply: {clip(expression.text)}") from None
         raise FactorError(
             f"memory ran out for the expression ({error}): {clip(expression.text)}; reduce the rows or levels"

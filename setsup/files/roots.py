@@ -46,14 +46,14 @@ def data_places(name: str, root: Path | str | None = None) -> list[Path]:
             folders = manifest.folders
     if root is not None:
         folder = expanded(root)
-        return [folder, *(folder / each for each in names), *_of_tools([folder], folders)]
+        return [folder, *(folder / each for each in names), *_tool_folders([folder], folders)]
     around = [cache_folder()]
     if shared := os.environ.get("SETSUP_DATA"):
         around.insert(0, expanded(shared))
-    return [*(folder / each for each in names for folder in around), *_of_tools(around, folders)]
+    return [*(folder / each for each in names for folder in around), *_tool_folders(around, folders)]
 
 
-def _of_tools(around: Sequence[Path], folders: Sequence[str]) -> list[Path]:
+def _tool_folders(around: Sequence[Path], folders: Sequence[str]) -> list[Path]:
     """Folders of other tools that are there: below each of some places, or below one that is their first folder."""
     paths = []
     for folder in around:

@@ -100,19 +100,19 @@ def load(number: int) -> Any:
     """Read what :func:`store` wrote, by its file descriptor; large arrays are copy-on-write."""
     memory = memoryview(mmap.mmap(number, 0, access=mmap.ACCESS_COPY))
     (count,) = _LENGTH.unpack_from(memory)
-    place, parts = _LENGTH.size * (1 + count), []
+    start, parts = _LENGTH.size * (1 + count), []
     for size in struct.unpack_from(f"<{count}Q", memory, _LENGTH.size):
-        place += -place % _ALIGNED
-        parts.append(memory[place : place + size])
-        place += size
+        start += -start % _ALIGNED
+        parts.append(memory[start : start + size])
+        start += size
     return pickle.loads(parts[0], buffers=parts[1:])  # noqa: S301 - written by our own process
 
 
-def _filled(end: socket.socket, place: memoryview) -> memoryview:
+def _filled(end: socket.socket, part: memoryview) -> memoryview:
     filled = 0
-    while filled < len(place):
-        received = end.recv_into(place[filled:], 0, socket.MSG_WAITALL)
+    while filled < len(part):
+        received = end.recv_into(part[filled:], 0, socket.MSG_WAITALL)
         if received == 0:
             raise EOFError
         filled += received
-    return place
+    return part

@@ -36,13 +36,13 @@ def _check_positions(batch: Batch, modalities: Sequence[str], shape: tuple[int, 
     if not isinstance(batch, dict):
         raise SetsupError(f"the transform returned {type(batch).__name__}, not the batch: let it return a dict")
     for name, value, axes in _with_axes(batch, modalities):
-        found = getattr(value, "shape", None)
-        if found is None and name in modalities:
+        own_shape = getattr(value, "shape", None)
+        if own_shape is None and name in modalities:
             raise SetsupError(f"the transform made {name!r} a {type(value).__name__}: keep one array per position")
-        if found is not None and tuple(found[:axes]) != shape[:axes]:
+        if own_shape is not None and tuple(own_shape[:axes]) != shape[:axes]:
             sets, thing = (f"{shape[0]} sets of {shape[1]}", "position") if axes == 2 else (f"{shape[0]} sets", "set")
             raise SetsupError(
-                f"the transform changed {name!r} from {sets} to {tuple(found[:axes])}: keep one array per {thing}; "
+                f"the transform changed {name!r} from {sets} to {tuple(own_shape[:axes])}: keep one array per {thing}; "
                 f"put further copies on an axis after the {thing}s, or under names of their own"
             )
     return batch

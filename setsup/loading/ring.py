@@ -19,8 +19,8 @@ Allocate = Callable[[tuple[int, ...], np.dtype[Any]], Array]
 _KEPT = 32  # arrays per ring; consumers that hold more batches get fresh memory
 
 
-def _holders(things: list[Any], place: int) -> int:
-    return sys.getrefcount(things[place])
+def _holders(things: list[Any], index: int) -> int:
+    return sys.getrefcount(things[index])
 
 
 _FREE = _holders([object()], 0)  # with the list alone; differs between versions of Python
@@ -39,9 +39,9 @@ class Ring:
 
     def take(self) -> Array:
         """Return an array that nothing else refers to; a fresh one if all are in use."""
-        for place in range(len(self._arrays)):
-            if _holders(self._arrays, place) == _FREE:
-                return self._arrays[place]
+        for index in range(len(self._arrays)):
+            if _holders(self._arrays, index) == _FREE:
+                return self._arrays[index]
         array = self._allocate(self._shape, self._dtype)
         if len(self._arrays) < _KEPT:
             self._arrays.append(array)

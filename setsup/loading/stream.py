@@ -69,14 +69,14 @@ class BatchBuilder:
         """Buffers for the modalities, where the dataset copies rows and all have one shape."""
         if not self.copies:
             return None
-        found = {}
+        rings = {}
         for name in self.modalities:
             modality = self.dataset.modalities[name]
             sizes = [size for size in modality.shape if size is not None]
             if len(sizes) < len(modality.shape):
                 return None
-            found[name] = Ring((*leading, *sizes), modality.dtype, allocate)
-        return found
+            rings[name] = Ring((*leading, *sizes), modality.dtype, allocate)
+        return rings
 
 
 def inline(jobs: Generator[Job, None, None], make: Callable[[Job], Batch]) -> Stream:
@@ -118,7 +118,7 @@ def prefetch(
     quick = False
     owner = os.getpid()
 
-    def one() -> tuple[int, Any]:
+    def make_next() -> tuple[int, Any]:
         """The next number with its batch, the end, or the error to raise once earlier batches are delivered."""
         nonlocal quick
         with taking:
@@ -141,7 +141,7 @@ def prefetch(
         try:
             _share_no_cores()
             while room.get() and not stopped.is_set():
-                ready.put(one()[1])  # keeps no reference, as above
+                ready.put(make_next()[1])  # keeps no reference, as above
         except BaseException as error:  # raised in the consumer
             ready.put(error)
         finally:
@@ -166,7 +166,7 @@ def prefetch(
     try:
         for number in itertools.count():
             if consumer_helps and quick and own is None and ready.empty():
-                own = one()
+                own = make_next()
             if own is not None and own[0] == number:
                 item, own = own[1], None
             else:

@@ -102,7 +102,7 @@ class TorchRows:
         fetched["index"] = index
         fetched["factors"] = self.dataset.factors.all_codes(index)
         tensors = TensorConverter("torch").deliver(fetched, self.dataset.modalities, names)
-        return [_item(tensors, place) for place in range(len(index))]
+        return [_item(tensors, row) for row in range(len(index))]
 
 
 @explains_foreign("give it to the DataLoader that takes what this returns")
@@ -134,8 +134,8 @@ def as_torch(dataset: Dataset) -> TorchRows:
     return TorchRows(dataset)
 
 
-def _item(batch: Batch, place: int) -> Batch:
-    return {k: _item(v, place) if isinstance(v, dict) else v[place] for k, v in batch.items()}
+def _item(batch: Batch, row: int) -> Batch:
+    return {k: _item(v, row) if isinstance(v, dict) else v[row] for k, v in batch.items()}
 
 
 class SetBatches:
@@ -181,13 +181,13 @@ class SetBatches:
                 draws = self.source.draws(steps)
             except SamplerError:  # a step that cannot be drawn is an error once it is reached
                 draws = None
-            for place in range(len(steps)):
-                if until_told == first + place:
+            for offset in range(len(steps)):
+                if until_told == first + offset:
                     log_pass(self.source)
                     self._tells = False
-                draw = self.source[int(steps[place])] if draws is None else draws.at(place)
+                draw = self.source[int(steps[offset])] if draws is None else draws.at(offset)
                 if end is None:
-                    self._next = begin + (first + place + 1) * self.world
+                    self._next = begin + (first + offset + 1) * self.world
                 yield list(draw)
 
     def __len__(self) -> int:

@@ -29,14 +29,14 @@ def settle_layout(folder: Path, dataset: Rendering, names: tuple[str, ...] | Non
 
     Without names, the folder is a cache: it may hold fewer modalities, and a new one holds all.
     """
-    found = _found(folder)
+    present = _present_layout(folder)
     # "auto" resumes with the renderer of the start
-    name = found.renderer if found is not None and dataset.renderer == "auto" else dataset.renderer_name
+    name = present.renderer if present is not None and dataset.renderer == "auto" else dataset.renderer_name
     layout = Layout.of(dataset, name, dataset.modalities if names is None else names)
-    if found is None:
+    if present is None:
         _begin(folder, layout)
     else:
-        layout = _check_same(folder, layout, found, names is None)
+        layout = _check_same(folder, layout, present, names is None)
     unfinished = (folder / PROGRESS).exists()
     if unfinished and not layout.left_out:
         _make_files(folder, layout, dataset)
@@ -46,7 +46,7 @@ def settle_layout(folder: Path, dataset: Rendering, names: tuple[str, ...] | Non
     return layout
 
 
-def _found(folder: Path) -> Layout | None:
+def _present_layout(folder: Path) -> Layout | None:
     """Layout of a folder; None if it is empty or has no layout yet."""
     if (folder / ABOUT).exists():
         return read_layout(folder)
@@ -69,26 +69,26 @@ def _begin(folder: Path, layout: Layout) -> None:
         part.write_text(layout.to_json(), "utf-8")
 
 
-def _check_same(folder: Path, layout: Layout, found: Layout, cache: bool) -> Layout:
+def _check_same(folder: Path, layout: Layout, present: Layout, cache: bool) -> Layout:
     """Return the layout of the folder, after a check that it equals the requested one."""
-    present = found
-    if found.asked is not None and not cache and (layout.rows, layout.factors) != (found.rows, found.factors):
-        rows, factors = found.asked  # including those left out
-        present = replace(found, rows=rows, factors=factors)
+    compared = present
+    if present.asked is not None and not cache and (layout.rows, layout.factors) != (present.rows, present.factors):
+        rows, factors = present.asked  # including those left out
+        compared = replace(present, rows=rows, factors=factors)
     for name, what in _COMPARED.items():
-        wanted, there = getattr(layout, name), getattr(present, name)
+        wanted, there = getattr(layout, name), getattr(compared, name)
         if wanted != there:
             said = f" ({there} there, {wanted} here)" if name not in ("key", "factors") else ""
             raise DataError(
                 f"{folder} was started with {what}{said}; use the same, choose another folder, or remove this one"
             )
-    ours, theirs = dict(layout.modalities), dict(found.modalities)
+    ours, theirs = dict(layout.modalities), dict(present.modalities)
     if theirs != ours and not (cache and theirs.items() <= ours.items()):
         raise DataError(
             f"{folder} was started with the modalities {', '.join(theirs)}, not {', '.join(ours)}; "
             "use the same, choose another folder, or remove this one"
         )
-    return found
+    return present
 
 
 _COMPARED = {

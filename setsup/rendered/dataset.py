@@ -145,8 +145,8 @@ class RenderedDataset(BaseDataset):
         """Scene of a row."""
         values, pool = self.values(row), self._here()
         with pool.lock, RowErrors(self.name, [row]):
-            found = pool.scene(values)
-        return found
+            built = pool.scene(values)
+        return built
 
     def _first(self) -> Scene:
         values = self.values(0)
@@ -163,15 +163,15 @@ class RenderedDataset(BaseDataset):
         """Camera of a row."""
         scene = self.scene(row)
         with RowErrors(self.name, [row]):
-            found = self._camera(self.values(row), scene)
-        return found
+            placed = self._camera(self.values(row), scene)
+        return placed
 
     @of_row
     def frame(self, row: int) -> Frame:
         """All outputs of a row at once; ignores the cache."""
-        found: list[Frame] = []
-        self.render([one_row(row, len(self))], lambda row, scene, camera, frame: found.append(frame))
-        return found[0]
+        frames: list[Frame] = []
+        self.render([one_row(row, len(self))], lambda row, scene, camera, frame: frames.append(frame))
+        return frames[0]
 
     @of_row
     def names(self, row: int) -> dict[int, str]:
@@ -247,19 +247,19 @@ class RenderedDataset(BaseDataset):
                 take(row, scene, camera, frame)
 
     def _read_all(self, rows: Rows, out: Mapping[str, Array]) -> Mapping[str, Array]:
-        places: dict[int, list[int]] = {}
-        for place, row in enumerate(rows.tolist()):
-            places.setdefault(row, []).append(place)
-        if not places or not out:
+        indices: dict[int, list[int]] = {}
+        for index, row in enumerate(rows.tolist()):
+            indices.setdefault(row, []).append(index)
+        if not indices or not out:
             return out
 
         def put(row: int, arrays: Mapping[str, Array]) -> None:
             for name, array in out.items():
-                for place in places[row]:
-                    array[place] = arrays[name]
+                for index in indices[row]:
+                    array[index] = arrays[name]
 
         kept = self._kept()
-        missing = list(places) if kept is None else kept.read(list(places), tuple(out), put)
+        missing = list(indices) if kept is None else kept.read(list(indices), tuple(out), put)
 
         def take(row: int, scene: Scene, camera: Camera, frame: Frame) -> None:
             arrays = self.outputs(row, scene, camera, frame, tuple(out))
@@ -289,7 +289,7 @@ class RenderedDataset(BaseDataset):
             codes = self.factors.codes(factor.name, index)
             levels = factor.levels
             missing = np.isnan(codes) if levels is None else codes < 0
-            if missing.any() and factor.name in {one.name for one in self.recipe.factors}:
+            if missing.any() and factor.name in {own.name for own in self.recipe.factors}:
                 raise DataError(
                     f"{self.name}: row {index[missing][0]} has no value of {factor.name!r}, which the recipe needs"
                 )

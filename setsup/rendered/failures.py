@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from setsup.arrays import Rows
-from setsup.errors import DamagedFile, DataError, SetsupError
+from setsup.errors import DamagedFile, DataError
 from setsup.factors.table import FactorTable
-from setsup.files import need_readable, need_space, written
-from setsup.rendered.layout import ABOUT, FAILED, FIX, TABLE, Layout, Rendering, RowArray
+from setsup.files import need_space, written
+from setsup.rendered.layout import ABOUT, FAILED, FIX, TABLE, Layout, Rendering, RowArray, reading
 
 __all__ = ["Failure", "compact", "failure_report", "leave_out", "write_failures"]
 
@@ -39,12 +39,12 @@ class Failure(NamedTuple):
 def write_failures(folder: Path, dataset: Rendering, failures: Iterable[Failure]) -> list[dict[str, Any]]:
     """Write ``failed.json`` and return its content, grouped by scene and error."""
     table, scene = dataset.factors, dataset.recipe.scene_factors
-    found: dict[tuple[str, tuple[Any, ...]], list[int]] = {}
+    rows_by_failure: dict[tuple[str, tuple[Any, ...]], list[int]] = {}
     for row, error in sorted(failures):
-        found.setdefault((error, tuple(table.row(row)[name] for name in scene)), []).append(row)
+        rows_by_failure.setdefault((error, tuple(table.row(row)[name] for name in scene)), []).append(row)
     content = [
         {"error": error, "scene": dict(zip(scene, values, strict=True)), "rows": rows}
-        for (error, values), rows in found.items()
+        for (error, values), rows in rows_by_failure.items()
     ]
     with written(folder / FAILED) as part:
         part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -53,8 +53,8 @@ def write_failures(folder: Path, dataset: Rendering, failures: Iterable[Failure]
 
 def failure_report(folder: Path, layout: Layout, content: Sequence[dict[str, Any]]) -> DataError:
     """Error that names rows which could not be rendered, and what to do."""
-    count = sum(len(one["rows"]) for one in content)
-    some = [_line(one) for one in content[:_SHOWN]]
+    count = sum(len(failure["rows"]) for failure in content)
+    some = [_line(failure) for failure in content[:_SHOWN]]
     more = f"; and {len(content) - _SHOWN:,} more" if len(content) > _SHOWN else ""
     return DataError(
         f"{count:,} of {layout.rows:,} rows of {layout.recipe} cannot be rendered, all others are in {folder}: "
@@ -84,10 +84,10 @@ def leave_out(folder: Path, dataset: Rendering, layout: Layout, failures: Sequen
         raise failure_report(folder, layout, content)
     table = dataset.factors.select(np.setdiff1d(np.arange(layout.rows), gone))
     asked = (layout.rows, layout.factors)
-    found = replace(layout, rows=len(table), factors=table.fingerprint, asked=asked)
+    left = replace(layout, rows=len(table), factors=table.fingerprint, asked=asked)
     with written(folder / ABOUT) as part:
-        part.write_text(found.to_json(), "utf-8")
-    return found
+        part.write_text(left.to_json(), "utf-8")
+    return left
 
 
 def compact(folder: Path, dataset: Rendering, layout: Layout) -> None:
@@ -127,13 +127,8 @@ def _copy(path: Path, before: RowArray, after: RowArray, kept: Rows) -> None:
 
 
 def _failed_rows(path: Path) -> Rows:
-    need_readable(path, "the list of rows that could not be rendered")
-    try:
+    with reading(path, "the list of rows that could not be rendered"):
         if path.stat().st_size > _LARGEST:
             raise ValueError("it is too large")
-        rows = [row for one in json.loads(path.read_bytes()) for row in one["rows"]]
-        return np.array(rows, np.int64)
-    except OSError as error:
-        raise DamagedFile.unreadable(path, error) from error
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, SetsupError) as error:
-        raise DamagedFile(f"{path} is damaged: {error}", FIX) from None
+        rows = np.array([row for failure in json.loads(path.read_bytes()) for row in failure["rows"]], np.int64)
+    return rows

@@ -15,8 +15,9 @@ folder has one where these were left out, and says in ``rendered.json`` which ro
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -26,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Modality
-from setsup.errors import DamagedFile, DataError, RowError
+from setsup.errors import DamagedFile, DataError, RowError, SetsupError
 from setsup.factors.column_storage import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files import need_readable
@@ -53,6 +54,7 @@ __all__ = [
     "RowArray",
     "one_row",
     "read_layout",
+    "reading",
 ]
 
 ABOUT, TABLE, NAMES, PROGRESS, PARTS, FAILED = (
@@ -72,10 +74,11 @@ LABELS = "labels"
 KEPT = (*OUTPUTS, "partners", "status", LABELS)
 """All modalities that a folder may hold, in their order; partners and status of pairs of views."""
 
-BITS = {name: 1 << place for place, name in enumerate(KEPT)}
+BITS = {name: 1 << bit for bit, name in enumerate(KEPT)}
 """Bits of modalities in the progress file."""
 
 CAMERA: Mapping[str, tuple[int, ...]] = {"k": (3, 3), "rotation": (3, 3), "translation": (3,)}
+"""Shapes of a camera's arrays."""
 
 FIX = "remove the folder and render it again, or copy it again"
 """What to do where a file is damaged: a folder that looks finished is not rendered again."""
@@ -196,12 +199,12 @@ class Layout:
     @cached_property
     def arrays(self) -> dict[str, RowArray]:
         """Arrays by the names of their files, without ``.npy``."""
-        found = {
-            name: RowArray(self.rows, tuple(side or 0 for side in one.shape), one.dtype)
-            for name, one in self.modalities.items()
+        kept = {
+            name: RowArray(self.rows, tuple(side or 0 for side in modality.shape), modality.dtype)
+            for name, modality in self.modalities.items()
         }
         cameras = {f"camera_{name}": RowArray(self.rows, shape, "float64") for name, shape in CAMERA.items()}
-        return {**found, **cameras, "names": RowArray(self.rows, (), "uint64")}
+        return {**kept, **cameras, "names": RowArray(self.rows, (), "uint64")}
 
     @property
     def size_on_disk(self) -> int:
@@ -231,10 +234,7 @@ class Layout:
             "factors": self.factors,
             **({} if self.asked is None else {"asked": list(self.asked)}),
             "pair_factors": list(self.pair_factors),
-            "modalities": {
-                name: {"shape": list(one.shape), "dtype": one.dtype, "unit": one.unit, "color": one.color}
-                for name, one in self.modalities.items()
-            },
+            "modalities": {name: asdict(modality) for name, modality in self.modalities.items()},
             **({"classes": list(self.classes)} if self.classes else {}),
             "convention": dict(CONVENTION),
             "files": describe_files(self.arrays),
@@ -250,24 +250,29 @@ def one_row(row: npt.ArrayLike, rows: int) -> int:
     return int(index)
 
 
+@contextmanager
+def reading(path: Path, what: str) -> Iterator[None]:
+    """Say what is wrong with a file of JSON that cannot be read, or does not hold what is expected there."""
+    need_readable(path, what)
+    try:
+        yield
+    except OSError as error:
+        raise DamagedFile.unreadable(path, error) from error
+    except (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError, SetsupError) as error:
+        raise DamagedFile(f"{path} is damaged: {error}", FIX) from None
+
+
 def read_layout(folder: Path) -> Layout:
     """Read ``rendered.json``."""
     path = folder / ABOUT
-    need_readable(path, "a folder that `setsup render` wrote")
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
-        content = json.loads(data[:_LARGEST])
-    except OSError as error:
-        raise DamagedFile.unreadable(path, error) from error
-    except (ValueError, RecursionError) as error:
-        raise DamagedFile(f"{path} is damaged: {error}", FIX) from None
+    with reading(path, "a folder that `setsup render` wrote"), path.open("rb") as file:
+        content = json.loads(file.read(_LARGEST))
     fields = Fields(content, path)
     made, kind = fields.need("setsup", text), fields.need("format", whole)
     if kind != _FORMAT:
         raise DataError(f"{path} has the format {kind}, written by setsup {made}; this one reads format {_FORMAT}")
     size = fields.need("size", _size)
-    found = {name: _modality(part, size) for name, part in fields.named("modalities").items()}
+    modalities = {name: _modality(part, size) for name, part in fields.named("modalities").items()}
     layout = Layout(
         recipe=fields.need("recipe", text),
         key=fields.need("key", digest(64)),
@@ -276,7 +281,7 @@ def read_layout(folder: Path) -> Layout:
         rows=fields.need("rows", _rows),
         factors=fields.need("factors", digest(32)),
         pair_factors=fields.need("pair_factors", _names),
-        modalities=found,
+        modalities=modalities,
         setsup=made,
         asked=fields.get("asked", _asked),
         classes=fields.get("classes", _classes) or (),
@@ -286,9 +291,9 @@ def read_layout(folder: Path) -> Layout:
     fields.done()
     if layout.asked is not None and layout.left_out < 1:
         raise fields.wrong("asked", f"more rows than the {layout.rows:,} that are here", layout.asked[0])
-    if not found or list(found) != [name for name in KEPT if name in found]:
-        raise fields.wrong("modalities", f"some of {', '.join(KEPT)}, in this order", list(found))
-    if bool(layout.classes) != (LABELS in found):
+    if not modalities or list(modalities) != [name for name in KEPT if name in modalities]:
+        raise fields.wrong("modalities", f"some of {', '.join(KEPT)}, in this order", list(modalities))
+    if bool(layout.classes) != (LABELS in modalities):
         raise fields.wrong("classes", f"names of classes if there are {LABELS}, and only then", list(layout.classes))
     return layout
 
@@ -310,10 +315,10 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 def _classes(value: Any) -> tuple[str, ...]:
-    found = _names(value)
-    if not 2 <= len(found) <= 256:
+    names = _names(value)
+    if not 2 <= len(names) <= 256:
         raise ValueError("a list of 2 to 256 names")
-    return found
+    return names
 
 
 def _rows(value: Any) -> int:

@@ -16,6 +16,7 @@ from setsup.reports.charts import (
     LABEL,
     TICK,
     canvas,
+    chart,
     drawn,
     is_finite,
     legend,
@@ -72,18 +73,18 @@ class _Layout:
         """Inches from one group to the next, so that their labels have room side by side."""
         return max(0.17 / self.pitch, 0.085 * max(len(shorten(label)) for label in self.labels) + 0.15)
 
-    def shift(self, place: int, beside: float = 0.0) -> float:
+    def shift(self, number: int, beside: float = 0.0) -> float:
         """From the middle of a group to the bar of a series, or to a part of its width beside that."""
-        return (place - (self.series - 1) / 2 + beside) * self.pitch
+        return (number - (self.series - 1) / 2 + beside) * self.pitch
 
     def at(self, labels: Iterable[str], shift: float = 0.0) -> Reals:
         """Places of labels."""
         return np.array([self.labels.index(label) for label in labels], dtype=np.float64) + shift
 
-    def draw_bars(self, axes: "Axes", labels: Iterable[str], heights: Iterable[float], place: int) -> Any:
+    def draw_bars(self, axes: "Axes", labels: Iterable[str], heights: Iterable[float], number: int) -> Any:
         """Draw the bars of a series in its color."""
-        color = DISTINCT[place % len(DISTINCT)]
-        return axes.bar(self.at(labels, self.shift(place)), list(heights), 0.94 * self.pitch, color=color, linewidth=0)
+        color = DISTINCT[number % len(DISTINCT)]
+        return axes.bar(self.at(labels, self.shift(number)), list(heights), 0.94 * self.pitch, color=color, linewidth=0)
 
     def draw_lines(self, axes: "Axes", labels: Iterable[str], heights: Iterable[float], **style: Any) -> Any:
         """Draw lines across the groups of labels."""
@@ -101,6 +102,7 @@ class _Layout:
         axes.tick_params(axis="x", length=0, labelcolor=INK, labelsize=LABEL, labelrotation=35 if slanted else 0)
 
 
+@chart
 def bars(
     groups: Mapping[str, Mapping[str, Bar]],
     *,
@@ -127,25 +129,17 @@ def bars(
         Numbers to compare bars with, such as those that ``"the paper"`` published: a mark a source on the right part
         of the bar, with an error bar where there is a spread, or in the bar's place where there is none. What is the
         same for all series, such as chance, is a dashed line across them.
-    title : str
-        May be empty.
-
-    Returns
-    -------
-    RGB image
 
     Raises
     ------
     DataError
         When there is no bar, a number is not finite, a spread is negative, a ceiling belongs to no label, or a
         reference to no series or label.
-    SetsupError
-        When matplotlib is not installed.
 
     Examples
     --------
-    >>> found = {"one set": {"hue": (0.1, 0.02), "shape": (1.2, None)}, "two sets": {"shape": (1.3, 0.1)}}
-    >>> bars(found, unit="nats", ceilings={"hue": 2.303, "shape": 1.386}).mode
+    >>> scores = {"one set": {"hue": (0.1, 0.02), "shape": (1.2, None)}, "two sets": {"shape": (1.3, 0.1)}}
+    >>> bars(scores, unit="nats", ceilings={"hue": 2.303, "shape": 1.386}).mode
     'RGB'
 
     """
@@ -262,6 +256,7 @@ def _check_bars(groups: Mapping[str, Mapping[str, Bar]], labels: list[str], ceil
             )
 
 
+@chart
 def bar_panels(
     panels: Mapping[str, Panel],
     *,
@@ -279,24 +274,16 @@ def bar_panels(
         A line across the label's bars.
     reference : str
         What these lines are, for the legend.
-    title : str
-        May be empty.
-
-    Returns
-    -------
-    RGB image
 
     Raises
     ------
     DataError
         When there is no bar, a number is not finite, or a reference belongs to no measure or label.
-    SetsupError
-        When matplotlib is not installed.
 
     Examples
     --------
-    >>> found = {"pixels": {"hue": 0.9, "shape": 0.3}, "network": {"hue": 0.4, "shape": 0.8}}
-    >>> bar_panels({"probe": found, "neighbours": found}, references={"probe": {"hue": 0.1, "shape": 0.25}}).mode
+    >>> scores = {"pixels": {"hue": 0.9, "shape": 0.3}, "network": {"hue": 0.4, "shape": 0.8}}
+    >>> bar_panels({"probe": scores, "neighbours": scores}, references={"probe": {"hue": 0.1, "shape": 0.25}}).mode
     'RGB'
 
     """

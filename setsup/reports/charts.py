@@ -4,12 +4,13 @@ Matplotlib is used through its objects, and every property that shows is given: 
 the user's own style has a say in how a chart looks.
 """
 
+import inspect
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from PIL import Image
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "canvas",
+    "chart",
+    "complete",
     "drawn",
     "families",
     "few_ticks",
@@ -43,6 +46,31 @@ EDGE = "#9aa5b1"
 _GRID = "#e6eaee"
 _LONGEST = 32  # letters of a name in a legend
 _ENTRIES = 24  # below each other
+
+Drawing = TypeVar("Drawing", bound=Callable[..., Image.Image])
+
+_PARAMETERS = {
+    "title": "title : str\n    Above the chart; may be empty.\n",
+    "x_label": "x_label, y_label : str\n    At the axes, with the unit; may be empty.\n",
+}
+
+
+def chart(function: Drawing) -> Drawing:
+    """Complete the docstring of a function that draws a chart."""
+    if function.__doc__:  # python -OO leaves none
+        function.__doc__ = complete(function.__doc__, inspect.signature(function).parameters)
+    return function
+
+
+def complete(docstring: str, parameters: Container[str]) -> str:
+    """Say what holds for all charts: what titles and labels are, that an image is returned, and what is needed."""
+    described, _, rest = inspect.cleandoc(docstring).partition("\nRaises\n------\n")
+    errors, _, examples = rest.partition("\nExamples\n")
+    shared = "".join(paragraph for name, paragraph in _PARAMETERS.items() if name in parameters)
+    return (
+        f"{described}{shared}\nReturns\n-------\nRGB image\n\n"
+        f"Raises\n------\n{errors}SetsupError\n    When matplotlib is not installed.\n\nExamples\n{examples}"
+    )
 
 
 @cache

@@ -231,8 +231,8 @@ def _numbered_points(numbers: Reals, period: float | None, name: str) -> PointCo
     if low == high:
         low, high = low - 0.5, high + 0.5
     colors = sequential_colors(_RAMP)
-    places = np.clip((shown - low) / (high - low) * _RAMP, 0, _RAMP - 1).astype(np.int64)
-    return PointColors(colors[places], known, Ramp(colors, low, high, None), name)
+    steps = np.clip((shown - low) / (high - low) * _RAMP, 0, _RAMP - 1).astype(np.int64)
+    return PointColors(colors[steps], known, Ramp(colors, low, high, None), name)
 
 
 def _named_points(codes: Codes, levels: tuple[Level, ...], name: str) -> PointColors:
@@ -313,8 +313,8 @@ def _named_rows(codes: Codes, levels: tuple[Level, ...]) -> RowColors:
 def _ordered_rows(codes: Codes, levels: tuple[Level, ...], cyclic: bool) -> RowColors:
     known = codes >= 0
     if len(levels) > _LISTED:
-        places = np.where(known, codes.astype(np.float64), np.nan)
-        return _numbered_rows(places, float(len(levels)) if cyclic else None, (0.0, len(levels) - 1.0))
+        ranks = np.where(known, codes.astype(np.float64), np.nan)
+        return _numbered_rows(ranks, float(len(levels)) if cyclic else None, (0.0, len(levels) - 1.0))
     counts = np.bincount(codes[known], minlength=len(levels))
     steps = np.arange(len(levels))
     colors = accessible_cycle(steps / len(levels)) if cyclic else accessible_ramp(steps / max(1, len(levels) - 1))

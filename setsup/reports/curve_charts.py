@@ -10,7 +10,7 @@ from PIL import Image
 from setsup.arrays import Reals
 from setsup.checks import check_arguments
 from setsup.errors import DataError, did_you_mean
-from setsup.reports.charts import canvas, drawn, is_finite, legend, letters, shorten, style_axes
+from setsup.reports.charts import canvas, chart, drawn, is_finite, legend, letters, shorten, style_axes
 from setsup.reports.colors import DISTINCT
 from setsup.reports.page import SOFT
 
@@ -25,6 +25,7 @@ _SHORT = 6  # letters of a number that stands at such a point
 _NOISY = 500  # and so many that they are drawn finely
 
 
+@chart
 def curves(
     series: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]],
     *,
@@ -46,26 +47,16 @@ def curves(
         Joined in the order in which they stand; those of up to 12 points are marked.
     log_x : bool
         Whether the axis is logarithmic. It has its ticks at the points where these are few and round.
-    x_label, y_label : str
-        May be empty.
     bands : mapping of name to (low, high), each (n,) numbers, optional
         Spread around the curve of that name.
     references : mapping of name to float, optional
         Horizontal lines. One named as a series has its colour.
-    title : str
-        May be empty.
-
-    Returns
-    -------
-    RGB image
 
     Raises
     ------
     DataError
         When shapes disagree, a number is not finite, a band belongs to no series, or x is not positive on a
         logarithmic axis.
-    SetsupError
-        When matplotlib is not installed.
 
     Examples
     --------
@@ -95,12 +86,12 @@ def curves(
         style: dict[str, Any] = {"linestyle": "-", "linewidth": 1.6 if len(x) < _NOISY else 0.9, "markersize": 4.5}
         style["marker"] = "o" if len(x) <= _MARKED else ""
         handles += axes.plot(x, y, color=colors[name], label=_label(name), **style)
-    foreign = 0
+    unmatched = 0
     for name, height in (references or {}).items():
-        dash = _DASHES[0 if name in lines else foreign % len(_DASHES)]
+        dash = _DASHES[0 if name in lines else unmatched % len(_DASHES)]
         line = axes.axhline(height, color=colors.get(name, SOFT), linewidth=1.2, linestyle=dash)
         if name not in lines:
-            foreign += 1
+            unmatched += 1
             line.set_label(_label(name))
             handles.append(line)
     axes.margins(x=0.03, y=0.06)
@@ -115,23 +106,23 @@ def _label(name: str) -> str:
     return letters(shorten(name)) or " "  # an empty one would be replaced
 
 
-def _log_ticks(axes: "Axes", places: Reals) -> None:
+def _log_ticks(axes: "Axes", xs: Reals) -> None:
     from matplotlib.ticker import FixedLocator, LogLocator
 
-    few = len(places) <= _MARKED and (np.diff(np.log(places)) > np.log(places[-1] / places[0]) / 16).all()
-    few = few and all(len(f"{tick:g}") <= _SHORT for tick in places)  # 0.00316228 would run into its neighbour
-    axes.xaxis.set_major_locator(FixedLocator(places.tolist()) if few else LogLocator(numticks=9))
+    few = len(xs) <= _MARKED and (np.diff(np.log(xs)) > np.log(xs[-1] / xs[0]) / 16).all()
+    few = few and all(len(f"{tick:g}") <= _SHORT for tick in xs)  # 0.00316228 would run into its neighbour
+    axes.xaxis.set_major_locator(FixedLocator(xs.tolist()) if few else LogLocator(numticks=9))
 
 
 def _check_curve(name: str, x: npt.ArrayLike, y: npt.ArrayLike, log_x: bool) -> tuple[Reals, Reals]:
-    places, heights = _check_line(name, x), _check_line(name, y)
-    if len(places) != len(heights):
-        raise DataError(f"the curve {name!r} has {len(places):,} x and {len(heights):,} y; give as many of both")
-    if log_x and places.min() <= 0:
+    xs, heights = _check_line(name, x), _check_line(name, y)
+    if len(xs) != len(heights):
+        raise DataError(f"the curve {name!r} has {len(xs):,} x and {len(heights):,} y; give as many of both")
+    if log_x and xs.min() <= 0:
         raise DataError(
-            f"the curve {name!r} has x={places.min():g}, which has no place on a logarithmic axis; leave it out"
+            f"the curve {name!r} has x={xs.min():g}, which has no place on a logarithmic axis; leave it out"
         )
-    return places, heights
+    return xs, heights
 
 
 def _check_band(

@@ -129,8 +129,8 @@ def describe(table: FactorTable, draw: Draw, most: int | None = None, without: S
     >>> from setsup.factors import Factor, FactorTable, Kind
     >>> grid = FactorTable([Factor("hue", Kind.CYCLIC, (0.0, 0.5), unit="turn", period=1.0),
     ...                     Factor("size", Kind.ORDINAL, (1, 2, 3))])
-    >>> found = describe(grid, Draw(np.array([[3, 5]]), {"hue": np.array([1])}))[0]
-    >>> found.fixed_words(grid), found.varying_words(grid)
+    >>> described = describe(grid, Draw(np.array([[3, 5]]), {"hue": np.array([1])}))[0]
+    >>> described.fixed_words(grid), described.varying_words(grid)
     ('hue = 0.5 turn', 'size 2 of 3')
 
     """
@@ -203,8 +203,8 @@ def describe_pairs(
     --------
     >>> import setsup
     >>> table = setsup.load("shapes3d-procedural").factors
-    >>> found = describe_pairs(table, setsup.FactorPairSampler(table, 3, k=1)[0])
-    >>> [list(pair.changed) for pair in found], found[0].changed_words(table)
+    >>> described = describe_pairs(table, setsup.FactorPairSampler(table, 3, k=1)[0])
+    >>> [list(pair.changed) for pair in described], described[0].changed_words(table)
     ([['orientation'], ['orientation'], ['floor_hue']], 'orientation 4.286 → 25.71 deg')
 
     """

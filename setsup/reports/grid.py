@@ -76,8 +76,8 @@ def image_grid(
     Examples
     --------
     >>> import numpy as np
-    >>> found = np.zeros((2, 10, 28, 28, 1), np.uint8)
-    >>> image_grid(found, ["first", "second"], [str(digit) for digit in range(10)], queries=found[:, 0]).mode
+    >>> digits = np.zeros((2, 10, 28, 28, 1), np.uint8)
+    >>> image_grid(digits, ["first", "second"], [str(digit) for digit in range(10)], queries=digits[:, 0]).mode
     'RGB'
 
     """

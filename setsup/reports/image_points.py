@@ -10,7 +10,7 @@ from PIL import Image
 from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_array
 from setsup.errors import DataError, abbreviate
-from setsup.reports.charts import canvas, drawn, few_ticks, style_axes
+from setsup.reports.charts import canvas, chart, drawn, few_ticks, style_axes
 from setsup.reports.colors import OTHERS
 from setsup.reports.grid import check_picture
 from setsup.reports.points import check_points
@@ -24,6 +24,7 @@ __all__ = ["image_scatter"]
 _INSET = 8  # dots between an image and the edge, which new ticks may move a little
 
 
+@chart
 def image_scatter(
     points: npt.ArrayLike,
     images: Sequence[npt.NDArray[Any]] | npt.NDArray[Any],
@@ -46,19 +47,11 @@ def image_scatter(
         Middles of the images.
     images : (n, height, width, channels) uint8, or a sequence of (height, width, channels) uint8
         Grey, sRGB or sRGB with alpha; images may differ in size.
-    title, x_label, y_label : str
-        May be empty.
-
-    Returns
-    -------
-    RGB image
 
     Raises
     ------
     DataError
         When there are not as many images as points, an array is no image, or a point is not finite.
-    SetsupError
-        When matplotlib is not installed.
 
     Examples
     --------

@@ -125,9 +125,9 @@ def match_sheet(
     >>> import numpy as np
     >>> from setsup.correspondence import PixelPairs
     >>> corners = np.array([[2.0, 3.0], [40.0, 20.0]])
-    >>> found = PixelPairs(corners, corners + 4, np.zeros((2, 3)), np.zeros(2, int), np.array([0, 1]))
+    >>> pairs = PixelPairs(corners, corners + 4, np.zeros((2, 3)), np.zeros(2, int), np.array([0, 1]))
     >>> view = np.zeros((48, 64, 3), np.uint8)
-    >>> match_sheet([(view, view)], [found], ["one pair"], tile=128).mode
+    >>> match_sheet([(view, view)], [pairs], ["one pair"], tile=128).mode
     'RGB'
 
     """
@@ -201,12 +201,12 @@ def _draw_lines(page: Image.Image, starts: Reals, ends: Reals, colors: Reals, oc
     layer = Image.new("RGBA", (page.width * fine, page.height * fine))
     draw = ImageDraw.Draw(layer)
     inks = [tuple(round(255 * (0.85 * float(part) + 0.15)) for part in color) for color in colors]
-    places = [((*start, *end), ink) for start, end, ink in zip(starts * fine, ends * fine, inks, strict=True)]
-    for line, ink in places:
+    lines = [((*start, *end), ink) for start, end, ink in zip(starts * fine, ends * fine, inks, strict=True)]
+    for line, ink in lines:
         draw.line(line, fill=(*_DARK, opaque), width=round((wide + 2 * dark) * fine))
         draw.line(line, fill=(*ink, opaque), width=max(1, round(wide * fine)))
     edge = max(dark, 0.5 * size) * fine
-    for (x1, y1, x2, y2), ink in places:
+    for (x1, y1, x2, y2), ink in lines:
         for x, y, crossed in ((x1, y1, False), (x2, y2, occluded)):
             if crossed:
                 reach = 1.2 * dot * fine

@@ -17,6 +17,7 @@ from setsup.reports.charts import (
     LABEL,
     TICK,
     canvas,
+    chart,
     drawn,
     few_ticks,
     legend,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["check_points", "scatter", "scatter_panels"]
 
 
+@chart
 def scatter(
     points: npt.ArrayLike,
     values: npt.ArrayLike,
@@ -62,19 +64,11 @@ def scatter(
         and truth values are names, and other numbers continuous.
     factor : Factor, optional
         Says of which kind the values are.
-    title, x_label, y_label : str
-        May be empty.
-
-    Returns
-    -------
-    RGB image
 
     Raises
     ------
     DataError
         When shapes disagree, a point is not finite, or a code is of no level.
-    SetsupError
-        When matplotlib is not installed.
 
     Examples
     --------
@@ -98,6 +92,7 @@ def scatter(
     return drawn(figure)
 
 
+@chart
 def scatter_panels(
     points: npt.ArrayLike,
     factors: Sequence[Factor],
@@ -118,19 +113,11 @@ def scatter_panels(
     values : mapping of str to (n,) array
         Codes or numbers of each factor by its name, as :meth:`setsup.factors.FactorTable.all_codes` or the
         ``factors`` of a batch give them; it may have more.
-    title, x_label, y_label : str
-        May be empty.
-
-    Returns
-    -------
-    RGB image
 
     Raises
     ------
     DataError
         When shapes disagree, a point is not finite, a code is of no level, or there are no values of a factor.
-    SetsupError
-        When matplotlib is not installed.
 
     Examples
     --------

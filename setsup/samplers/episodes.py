@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from setsup.arrays import Array, Rows, Steps, Words
+from setsup.arrays import Rows, Steps, Words
 from setsup.errors import SamplerError
 from setsup.factors.counting import with_outer
 from setsup.factors.table import FactorTable
@@ -25,7 +25,7 @@ from setsup.html import counted
 from setsup.random import fold
 from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets, check_size
 from setsup.samplers.coverage import Reach, Reason, SetReach
-from setsup.samplers.draw import Draw
+from setsup.samplers.draw import Draw, by_factor
 from setsup.samplers.groups.across import DomainPairs
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
@@ -60,12 +60,12 @@ class EpisodeSampler(Sampler):
     queries : int
         Query rows of each class, Q.
     across : str or list of str, optional
-        Factors whose combinations are domains: the support is of one, the query of another. The pair is uniform over
-        the ordered pairs of domains that share N classes or more, of which the first domain has K rows and the second
-        Q. A step then costs O(rows drawn + classes).
+        Factors whose combinations are domains: the support is from one, the query from another. The pair is uniform
+        over the ordered pairs of domains that share N classes or more, of which the first domain has K rows and the
+        second Q. A step then costs O(rows drawn + classes).
     within : str or list of str, optional
-        Factors whose combinations are domains: a whole episode is of one, uniform over those with N classes or more
-        that have K + Q rows.
+        Factors whose combinations are domains: an episode is from one, uniform over those with N classes or more that
+        have K + Q rows.
     on_small_group : str
         Classes (of a domain) with fewer rows than an episode takes: ``error`` refuses, ``drop`` leaves them out.
     weights : str or (rows,) float, optional
@@ -185,9 +185,8 @@ class EpisodeSampler(Sampler):
             groups, others = self._pairs.draw(fold(key, _CLASSES))
             support = self._rows(fold(key, _ROWS), groups, self.shots)
             rows = np.concatenate([support, self._rows(fold(key, _QUERY), others, self.queries)], axis=-1)
-        names, keys = self._classes.groups.names, self._classes.groups.keys(groups)
-        fixed: dict[str, Array] = {name: keys[..., n] for n, name in enumerate(names) if name not in self._hidden}
-        return Draw(rows, fixed)
+        codes = by_factor(self._classes.names, self._classes.groups.keys(groups))
+        return Draw(rows, {name: code for name, code in codes.items() if name not in self._hidden})
 
     def _rows(self, key: Words, groups: Rows, size: int) -> Rows:
         """Rows (steps, ways, size) of groups (steps, ways), without repeats."""

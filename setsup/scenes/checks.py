@@ -12,10 +12,10 @@ __all__ = ["check_color", "check_numbers", "check_rotation"]
 
 def check_color(values: npt.ArrayLike, what: str) -> tuple[int, int, int]:
     """Three bytes of sRGB."""
-    found = _array(values)
-    if found.shape != (3,) or found.dtype.kind not in "iu" or found.min() < 0 or found.max() > 255:
+    color = _array(values)
+    if color.shape != (3,) or color.dtype.kind not in "iu" or color.min() < 0 or color.max() > 255:
         raise SetsupError(f"{what} is three bytes of sRGB, 0 … 255, not {_one_line(values)}")
-    red, green, blue = found.tolist()
+    red, green, blue = color.tolist()
     return red, green, blue
 
 
@@ -24,21 +24,21 @@ def check_numbers(values: npt.ArrayLike, shape: tuple[int, ...], what: str) -> R
 
     `values` array of float.
     """
-    found: Reals = _array(values, np.float64) + 0.0
-    if found.shape != shape or not np.isfinite(found).all():
+    numbers: Reals = _array(values, np.float64) + 0.0
+    if numbers.shape != shape or not np.isfinite(numbers).all():
         raise SetsupError(f"{what} must be {' × '.join(map(str, shape))} finite numbers, not {_one_line(values)}")
-    found.setflags(write=False)
-    return found
+    numbers.setflags(write=False)
+    return numbers
 
 
 def check_rotation(values: npt.ArrayLike, what: str) -> Reals:
     """Matrix of a rotation, (3, 3), as a read-only copy; otherwise as :func:`check_numbers`."""
-    found = check_numbers(values, (3, 3), what)
+    rotation = check_numbers(values, (3, 3), what)
     with np.errstate(over="ignore", invalid="ignore"):
-        square = found @ found.T
-    if not np.allclose(square, np.eye(3), atol=1e-6) or np.linalg.det(found) < 0:
-        raise SetsupError(f"{what} must be one, not {found.tolist()}")
-    return found
+        square = rotation @ rotation.T
+    if not np.allclose(square, np.eye(3), atol=1e-6) or np.linalg.det(rotation) < 0:
+        raise SetsupError(f"{what} must be one, not {rotation.tolist()}")
+    return rotation
 
 
 def _one_line(values: object) -> str:

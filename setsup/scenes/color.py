@@ -59,9 +59,9 @@ def to_bytes(light: npt.ArrayLike) -> npt.NDArray[np.uint8]:
     first, step = _cells()
     value = np.clip(value, np.float32(0), np.float32(1))
     cell = (value * np.float32(_CELLS)).astype(np.int32)  # exact: the number of cells is a power of two
-    found: npt.NDArray[np.uint8] = first.take(cell, mode="clip")
-    found += value >= step.take(cell, mode="clip")
-    return found
+    levels: npt.NDArray[np.uint8] = first.take(cell, mode="clip")
+    levels += value >= step.take(cell, mode="clip")
+    return levels
 
 
 LINEAR: npt.NDArray[np.float64] = linear(np.arange(256) / 255)

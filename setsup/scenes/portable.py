@@ -42,8 +42,8 @@ def sin_cos(angle: npt.ArrayLike) -> tuple[Reals, Reals]:
     x = (given - quarter * _HALF_TURN_HIGH) - quarter * _HALF_TURN_LOW
     square = x * x
     sine, cosine = np.zeros_like(x), np.zeros_like(x)
-    for one, other in zip(_SIN, _COS, strict=True):
-        sine, cosine = sine * square + one, cosine * square + other
+    for sin_factor, cos_factor in zip(_SIN, _COS, strict=True):
+        sine, cosine = sine * square + sin_factor, cosine * square + cos_factor
     sine, cosine = x + x * square * sine, 1 - (0.5 * square - square * square * cosine)
     which = quarter.astype(np.int64) % 4
     odd, negative = which % 2 == 1, which >= 2
@@ -54,14 +54,14 @@ def sin_cos(angle: npt.ArrayLike) -> tuple[Reals, Reals]:
 def product(rows: npt.ArrayLike, matrix: npt.ArrayLike) -> Reals:
     """Product of rows (..., n) and a matrix (n, m), or a vector (n,): ``rows @ matrix``, for small n."""
     left, right = np.asarray(rows, np.float64), np.asarray(matrix, np.float64)
-    found = np.empty((*left.shape[:-1], *right.shape[1:]))
+    result = np.empty((*left.shape[:-1], *right.shape[1:]))
     for column in np.ndindex(right.shape[1:]):
         # one after the other, and never −0
         total = 0.0 + left[..., 0] * right[(0, *column)]
         for row in range(1, left.shape[-1]):
             total = total + left[..., row] * right[(row, *column)]
-        found[(..., *column)] = total
-    return found
+        result[(..., *column)] = total
+    return result
 
 
 def length(vectors: npt.ArrayLike) -> Any:

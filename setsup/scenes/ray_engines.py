@@ -69,10 +69,10 @@ class _Embree:
         self.first(np.zeros((1, 3), np.float32), np.zeros((1, 3), np.float32))  # builds; two threads must not
 
     def first(self, start: Floats, way: Floats) -> Hits:
-        found = self._scene.run(start, way, output=True)
-        triangle, distance = found["primID"], found["tfar"]
+        hits = self._scene.run(start, way, output=True)
+        triangle, distance = hits["primID"], hits["tfar"]
         distance[triangle < 0] = np.inf
-        return Hits(triangle, distance, found["u"], found["v"])
+        return Hits(triangle, distance, hits["u"], hits["v"])
 
     def blocked(self, start: Floats, way: Floats, reach: Floats) -> npt.NDArray[np.bool_]:
         # a copy: Embree writes into what it is given
@@ -118,19 +118,19 @@ class _Trimesh:
     def first(self, start: Floats, way: Floats) -> Hits:
         distance, u, v = np.zeros((3, len(way)), np.float32)
         distance[:] = np.inf
-        found = Hits(np.full(len(way), -1, np.int32), distance, u, v)
+        hits = Hits(np.full(len(way), -1, np.int32), distance, u, v)
         for ray, *values in self._met(start, way):
             order = np.lexsort((values[0], values[1], ray))
             which, first = np.unique(ray[order], return_index=True)
-            for column, value in zip(found, values, strict=True):
+            for column, value in zip(hits, values, strict=True):
                 column[which] = value[order[first]]
-        return found
+        return hits
 
     def blocked(self, start: Floats, way: Floats, reach: Floats) -> npt.NDArray[np.bool_]:
-        found = np.zeros(len(way), bool)
+        hidden = np.zeros(len(way), bool)
         for ray, _, distance, _, _ in self._met(start, way):
-            found[ray[distance <= reach[ray]]] = True
-        return found
+            hidden[ray[distance <= reach[ray]]] = True
+        return hidden
 
     def _met(self, start: Floats, way: Floats) -> Iterator[tuple[Any, ...]]:
         """All that is met, some rays at a time: number of the ray, triangle, distance, u, v."""
@@ -159,12 +159,12 @@ def make_engine(vertices: Reals, faces: Numbers) -> Engine:
         return _Embree(vertices, faces)
     except ImportError as error:
         try:
-            found = _Trimesh(vertices, faces)
+            engine = _Trimesh(vertices, faces)
         except DataError:
             imported("embreex", "render")  # raises: it is what should be installed, not what it stands in for
             raise
         _say_slow(str(error))
-        return found
+        return engine
 
 
 @cache

@@ -88,8 +88,8 @@ class Rays:
             When a shape is wrong.
 
         """
-        found = self.trace(origins, directions)
-        return found.triangle, found.distance
+        hits = self.trace(origins, directions)
+        return hits.triangle, hits.distance
 
     def trace(self, origins: npt.ArrayLike, directions: npt.ArrayLike, *, coplanar: bool = True) -> Hits:
         """First triangle that each ray meets, and where on it; otherwise as :meth:`hit`.
@@ -111,8 +111,8 @@ class Rays:
             return Hits(np.full(len(way), -1, np.int32), np.full(len(way), np.inf, np.float32), nothing, nothing)
         tree = _tree(self.scene)
         start = tree.start(origins, len(way))
-        found = tree.engine.first(start, way)
-        missed = np.flatnonzero(found.triangle < 0)
+        hits = tree.engine.first(start, way)
+        missed = np.flatnonzero(hits.triangle < 0)
         for aside in _ASIDE:
             missed = missed[tree.within(start[missed])] if len(missed) else missed
             if not len(missed):
@@ -121,13 +121,13 @@ class Rays:
             with np.errstate(invalid="ignore"):  # a direction may be infinite
                 nearby += np.abs(nearby).max(axis=1, keepdims=True) * aside
             again = tree.engine.first(start[missed], nearby)
-            for old, new in zip(found, again, strict=True):
+            for old, new in zip(hits, again, strict=True):
                 old[missed] = new
             missed = missed[again.triangle < 0]
-        tree.choose(found, way)
+        tree.choose(hits, way)
         if coplanar:
-            self._choose(found, np.subtract(origins, tree.middle), np.asarray(directions, np.float64))
-        return found
+            self._choose(hits, np.subtract(origins, tree.middle), np.asarray(directions, np.float64))
+        return hits
 
     def _choose(self, hits: Hits, start: Reals, way: Reals) -> None:
         """Of triangles that overlap in one plane, put the one that is seen into the hits."""
@@ -244,10 +244,10 @@ class _Tree:
     def planes(self) -> Reals:
         """Normal, of any length, and its product with the points of the plane, (n + 1, 4); the last row is NaN."""
         a, b, c = (self._corners[:, corner] - self.middle for corner in range(3))
-        found = np.full((len(a) + 1, 4), np.nan)
-        found[:-1, :3] = np.cross(b - a, c - a)
-        found[:-1, 3] = np.einsum("ij,ij->i", found[:-1, :3], a)
-        return found
+        rows = np.full((len(a) + 1, 4), np.nan)
+        rows[:-1, :3] = np.cross(b - a, c - a)
+        rows[:-1, 3] = np.einsum("ij,ij->i", rows[:-1, :3], a)
+        return rows
 
 
 def _directions(directions: npt.ArrayLike) -> Floats:

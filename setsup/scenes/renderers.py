@@ -184,7 +184,7 @@ def renderer_states() -> list[RendererState]:
 
 def _why(state: RendererState, failed: list[RendererState]) -> str:
     if failed:
-        return f"{' and '.join(one.name for one in failed)} cannot render here"
+        return f"{' and '.join(renderer.name for renderer in failed)} cannot render here"
     return "no GPU renderer found; using Embree on the CPU" if state.name == "embree" else "the first that works"
 
 
@@ -206,23 +206,23 @@ def _state(entry: EntryPoint) -> RendererState:
 def _made(entry: EntryPoint, options: Mapping[str, int]) -> Renderer:
     made: Any = _class(entry)
     try:
-        found = made(**options)
+        renderer = made(**options)
     except TypeError as error:
         how = f"with {' and '.join(options)}; leave it out, or name embree or gl" if options else "without arguments"
         raise DataError(f"{_said(entry)} cannot be made {how}: {error}") from error
-    if not isinstance(found, Renderer):
+    if not isinstance(renderer, Renderer):
         raise DataError(f"{_said(entry)} is {entry.value}, which is not a class like setsup.scenes.Renderer")
-    return found
+    return renderer
 
 
 def _class(entry: EntryPoint) -> type[Renderer]:
     try:
-        found = entry.load()
+        loaded = entry.load()
     except Exception as error:  # importing another package may fail in any way
         raise DataError(f"{_said(entry)} cannot be loaded: {type(error).__name__}: {error}") from error
-    if not isinstance(found, type) or not hasattr(found, "check"):
+    if not isinstance(loaded, type) or not hasattr(loaded, "check"):
         raise DataError(f"{_said(entry)} is {entry.value}, which is not a class like setsup.scenes.Renderer")
-    return found
+    return loaded
 
 
 def _said(entry: EntryPoint) -> str:

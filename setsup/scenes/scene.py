@@ -138,17 +138,17 @@ def _vector(values: npt.ArrayLike, what: str) -> Vector:
 
 
 def _way(values: npt.ArrayLike, what: str) -> Vector:
-    found = _vector(values, what)
-    if not any(found):
+    way = _vector(values, what)
+    if not any(way):
         raise SetsupError(f"{what} must not be zero")
-    return found
+    return way
 
 
 def _light_color(values: npt.ArrayLike) -> Vector:
-    found = _vector(values, "the colour of a light")
-    if min(found) < 0:
-        raise SetsupError(f"the colour of a light is three factors from 0 on, not {list(found)}")
-    return found
+    color = _vector(values, "the colour of a light")
+    if min(color) < 0:
+        raise SetsupError(f"the colour of a light is three factors from 0 on, not {list(color)}")
+    return color
 
 
 Light = Ambient | Directional | Lamp
@@ -215,15 +215,15 @@ class Placement:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the fields; whoever unpickles them gets read-only arrays again."""
-        return Placement, tuple(getattr(self, one.name) for one in fields(self))
+        return Placement, tuple(getattr(self, field.name) for field in fields(self))
 
     @property
     def matrix(self) -> Reals:
         """From the mesh's frame to the world, (4, 4) float64."""
-        found = np.eye(4)
-        found[:3, :3] = self.rotation * self.scale
-        found[:3, 3] = self.translation
-        return found
+        result = np.eye(4)
+        result[:3, :3] = self.rotation * self.scale
+        result[:3, 3] = self.translation
+        return result
 
     def placed(self, points: npt.ArrayLike) -> Reals:
         """Points (..., 3) of the mesh's frame in the world."""
@@ -283,9 +283,9 @@ class Scene:
             if not isinstance(given, Sequence) or isinstance(given, str | bytes):
                 raise SetsupError(f"{name} of a scene is a list, not a {type(given).__name__}")
             object.__setattr__(self, name, tuple(given))
-        for one in self.placements:
-            if not isinstance(one, Placement):
-                raise SetsupError(f"placements of a scene are of the class Placement, not {type(one).__name__}")
+        for placement in self.placements:
+            if not isinstance(placement, Placement):
+                raise SetsupError(f"placements of a scene are of the class Placement, not {type(placement).__name__}")
         for light in self.lights:
             if not isinstance(light, Light):
                 raise SetsupError(f"lights of a scene are Ambient, Directional or Lamp, not {type(light).__name__}")
@@ -299,48 +299,49 @@ class Scene:
     @cached_property
     def triangles(self) -> Triangles:
         """All triangles, numbered as in images of triangles."""
-        counts = np.array([len(one.mesh.faces) for one in self.placements], dtype=np.int64)
+        counts = np.array([len(placement.mesh.faces) for placement in self.placements], dtype=np.int64)
         owners = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-        corners = [one.placed(one.mesh.vertices)[one.mesh.faces] for one in self.placements]
+        corners = [placement.placed(placement.mesh.vertices)[placement.mesh.faces] for placement in self.placements]
         faces = [np.arange(count, dtype=np.int32) for count in counts.tolist()]
         instances = np.array([self._instance(number) for number in range(len(counts))], dtype=np.int32)
-        found = Triangles(
+        made = Triangles(
             np.concatenate([np.empty((0, 3, 3)), *corners]),
             owners,
             np.concatenate([np.empty(0, np.int32), *faces]),
             instances[owners],
         )
-        for array in (found.corners, found.placement, found.face, found.instance):
+        for array in (made.corners, made.placement, made.face, made.instance):
             array.setflags(write=False)
-        return found
+        return made
 
     @cached_property
     def bounds(self) -> Reals:
         """Lowest and highest coordinates, (2, 3) float64, metres, read-only; zeros for an empty scene."""
-        found = np.zeros((2, 3))
+        corners = np.zeros((2, 3))
         if self.placements:
             columns = self.triangles.corners.reshape(-1, 3).T  # numpy takes 15 times as long over all three at once
-            found[:] = [column.min() for column in columns], [column.max() for column in columns]
-        found.setflags(write=False)
-        return found
+            corners[:] = [column.min() for column in columns], [column.max() for column in columns]
+        corners.setflags(write=False)
+        return corners
 
     @property
     def names(self) -> dict[int, str]:
         """What each instance is; the first placement's name where several share a number."""
-        found: dict[int, str] = {}
+        named: dict[int, str] = {}
         for number, placement in enumerate(self.placements):
-            found.setdefault(self._instance(number), placement.name)
-        return found
+            named.setdefault(self._instance(number), placement.name)
+        return named
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that the scene is, in hexadecimal: equal digests, equal images."""
-        found = hashlib.sha256(repr((self.lights, self.background)).encode())
-        for number, one in enumerate(self.placements):
-            found.update(one.mesh.digest.encode())
-            found.update(b"".join(array.tobytes() for array in (one.rotation, one.translation, one.scale)))
-            found.update(repr((self._instance(number), one.name)).encode())
-        return found.hexdigest()
+        content = hashlib.sha256(repr((self.lights, self.background)).encode())
+        for number, placement in enumerate(self.placements):
+            content.update(placement.mesh.digest.encode())
+            for array in (placement.rotation, placement.translation, placement.scale):
+                content.update(array.tobytes())
+            content.update(repr((self._instance(number), placement.name)).encode())
+        return content.hexdigest()
 
     def _instance(self, number: int) -> int:
         own = self.placements[number].instance

@@ -78,8 +78,8 @@ def _thing(scale: int, shape: int, empty: Room) -> _Thing:
 
 def _span(seen: NDArray[np.bool_], others: tuple[int, ...]) -> slice:
     """From the first to the last place of an axis at which some sample sees the object."""
-    places = np.flatnonzero(np.any(seen, axis=others))
-    return slice(int(places[0]), int(places[-1]) + 1)
+    positions = np.flatnonzero(np.any(seen, axis=others))
+    return slice(int(positions[0]), int(positions[-1]) + 1)
 
 
 def _inner(whole: slice, part: slice) -> slice:
@@ -128,19 +128,19 @@ def planes(scale: int, shape: int, orientation: int) -> NDArray[np.uint8]:
     hidden.reshape(3, 3, SIDE, SIDE)[:, :, *thing.window] = thing.seen
     dark.reshape(3, 3, SIDE, SIDE)[:, :, *shadow.window] = shadow.seen
     covered = hidden.all(axis=0)
-    found = empty.planes.reshape(21, -1) * ~covered
+    added = empty.planes.reshape(21, -1) * ~covered
     changed = (hidden | dark).any(axis=0) & ~covered
     surfaces, lights = empty.surface.reshape(9, -1), empty.light.reshape(9, -1)
-    for surface, (places, colors) in PLANES.items():
+    for surface, (rows, colors) in PLANES.items():
         pixels = np.flatnonzero(changed & empty.shown[surface].ravel())
         if len(pixels):
             light = np.where(dark[:, pixels], FRAMING.ambient_light, lights[:, pixels])
             light[(surfaces[:, pixels] != surface) | hidden[:, pixels]] = 0.0
-            found[places, pixels] = levels(light, colors)
-    found = found.reshape(21, SIDE, SIDE)
+            added[rows, pixels] = levels(light, colors)
+    added = added.reshape(21, SIDE, SIDE)
     shown = levels(thing.light.reshape(9, -1), PLANES[FLOOR][1], thing.gloss.reshape(9, -1))
-    found[12:18, *thing.window] = shown.reshape(6, *thing.light.shape[2:])
-    return found
+    added[12:18, *thing.window] = shown.reshape(6, *thing.light.shape[2:])
+    return added
 
 
 def compose(state: NDArray[np.uint8], floor: int, wall: int, thing: int) -> NDArray[np.uint8]:

@@ -64,9 +64,9 @@ def meet(shape: str, scale: float, framing: Framing, origin: Vector, direction: 
 def _slab(low: float, high: float, start: Array, step: Array) -> tuple[Array, Array]:
     """Where rays enter and leave the space between two parallel planes."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        one, two = (low - start) / step, (high - start) / step
+        first, second = (low - start) / step, (high - start) / step
     # A ray inside the slab and along it divides by zero twice: -inf and inf, as it should be.
-    return np.fmin(one, two), np.fmax(one, two)
+    return np.fmin(first, second), np.fmax(first, second)
 
 
 def _box(half: float, origin: Vector, direction: Vector) -> Hit:

@@ -61,14 +61,14 @@ def room(orientation: int) -> Room:
     inward = np.where(by_side, -np.sign(x), 0.0), np.where(by_side, 0.0, -np.sign(y)), np.zeros(1)
     for number, at, normal in ((FLOOR, ground, vector(0.0, 0.0, 1.0)), (WALL, wall, inward)):
         rows = _rows(surface, number)
-        found, _ = lit(seen, (x, y, z[:, :, rows]), at[:, :, rows] if number == FLOOR else at, normal)
-        np.copyto(light[:, :, rows], found, where=surface[:, :, rows] == number)
+        share, _ = lit(seen, (x, y, z[:, :, rows]), at[:, :, rows] if number == FLOOR else at, normal)
+        np.copyto(light[:, :, rows], share, where=surface[:, :, rows] == number)
     shown = np.stack([(surface == number).any(axis=(0, 1)) for number in (SKY, FLOOR, WALL)])
     empty = Room(seen, ground, wall, surface, light, shown, np.zeros((21, SIDE, SIDE), np.uint8))
-    for number, (places, colors) in PLANES.items():
+    for number, (planes, colors) in PLANES.items():
         rows = _rows(surface, number)
         bright = np.where(surface[:, :, rows] == number, light[:, :, rows], 0.0)
-        empty.planes[places, rows] = levels(bright.reshape(9, -1), colors).reshape(len(colors), -1, SIDE)
+        empty.planes[planes, rows] = levels(bright.reshape(9, -1), colors).reshape(len(colors), -1, SIDE)
     return empty
 
 

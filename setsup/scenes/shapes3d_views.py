@@ -105,6 +105,6 @@ def _window(corners: Array, seen: View) -> Window:
 
 def _pixels(steps: Array) -> slice:
     """Pixels between the outermost of some places along one axis of the image, and the next."""
-    places = steps * FRAMING.focal_length + (SIDE - 1) / 2
-    first, last = int(np.floor(places.min())), int(np.ceil(places.max()))
+    positions = steps * FRAMING.focal_length + (SIDE - 1) / 2
+    first, last = int(np.floor(positions.min())), int(np.ceil(positions.max()))
     return slice(min(max(first, 0), SIDE), min(max(last + 1, 0), SIDE))

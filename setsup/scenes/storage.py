@@ -76,34 +76,36 @@ def save_scene(scene: Scene, path: Path | str) -> None:
         key = f"{plain.dtype.str}{plain.shape}{hashlib.sha256(plain.data).hexdigest()}"
         return arrays.setdefault(key, (len(arrays), plain))[0]
 
-    meshes = {one.mesh.digest: one.mesh for one in scene.placements}
-    materials = {one.digest: one for mesh in meshes.values() for one in mesh.materials}
+    meshes = {placement.mesh.digest: placement.mesh for placement in scene.placements}
+    materials = {material.digest: material for mesh in meshes.values() for material in mesh.materials}
     mesh_numbers = {digest: number for number, digest in enumerate(meshes)}
     material_numbers = {digest: number for number, digest in enumerate(materials)}
     content = {
         "background": scene.background,
         "digest": scene.digest,
         "lights": [
-            [type(light).__name__, [getattr(light, one.name) for one in fields(light)]] for light in scene.lights
+            [type(light).__name__, [getattr(light, field.name) for field in fields(light)]] for light in scene.lights
         ],
-        "materials": [[one.color, stored(one.texture), *_told_more(one, stored)] for one in materials.values()],
+        "materials": [
+            [material.color, stored(material.texture), *_told_more(material, stored)] for material in materials.values()
+        ],
         "meshes": [
             {
                 **{name: stored(getattr(mesh, name)) for name in _ARRAYS},
-                "materials": [material_numbers[one.digest] for one in mesh.materials],
+                "materials": [material_numbers[material.digest] for material in mesh.materials],
             }
             for mesh in meshes.values()
         ],
         "placements": [
             {
-                "instance": one.instance,
-                "mesh": mesh_numbers[one.mesh.digest],
-                "name": one.name,
-                "rotation": one.rotation.tolist(),
-                "scale": one.scale.tolist(),
-                "translation": one.translation.tolist(),
+                "instance": placement.instance,
+                "mesh": mesh_numbers[placement.mesh.digest],
+                "name": placement.name,
+                "rotation": placement.rotation.tolist(),
+                "scale": placement.scale.tolist(),
+                "translation": placement.translation.tolist(),
             }
-            for one in scene.placements
+            for placement in scene.placements
         ],
     }
     content["arrays"] = [[array.dtype.str, array.shape] for _, array in arrays.values()]
@@ -171,21 +173,21 @@ def load_scene(path: Path | str) -> Scene:
 
 def _arrays(content: bytes, start: int, told: list[Any]) -> list[Array]:
     """Arrays of a file, which they map; none is larger than what there is."""
-    found: list[Array] = []
+    arrays: list[Array] = []
     for dtype, shape in told:
         start += -start % _STEP
         if dtype not in _DTYPES or not all(isinstance(side, int) and side >= 0 for side in shape):
             raise DataError(f"an array of {dtype!r:.20} {shape!r:.40}")
         count = math.prod(shape)
         if count * np.dtype(dtype).itemsize > len(content) - start:
-            raise DataError(f"it ends inside array {len(found)}")
+            raise DataError(f"it ends inside array {len(arrays)}")
         # of no element numpy makes no array of a buffer
         array = np.frombuffer(content, dtype, count, start) if count else np.empty(0, dtype)
-        found.append(array.reshape(shape))
+        arrays.append(array.reshape(shape))
         start += array.nbytes
     if start != len(content):
         raise DataError(f"{len(content) - start:,} bytes follow its arrays")
-    return found
+    return arrays
 
 
 def _scene(told: dict[str, Any], arrays: list[Array]) -> Scene:
@@ -209,6 +211,9 @@ def _scene(told: dict[str, Any], arrays: list[Array]) -> Scene:
         for mesh in told["meshes"]
     ]
     names = ("rotation", "translation", "scale", "instance", "name")
-    placements = [Placement(meshes[one["mesh"]], **{name: one[name] for name in names}) for one in told["placements"]]
+    placements = [
+        Placement(meshes[placement["mesh"]], **{name: placement[name] for name in names})
+        for placement in told["placements"]
+    ]
     lights = [_LIGHTS[kind](*values) for kind, values in told["lights"]]
     return Scene(tuple(placements), tuple(lights), told["background"])

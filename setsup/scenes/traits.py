@@ -15,5 +15,5 @@ _STEPS = np.sqrt(np.array(_PRIMES))
 def spread_traits(seed: int, stream: str, number: int) -> npt.NDArray[np.float64]:
     """Traits of object `number`, (26,) float64 in 0 … 1, whichever other objects there are."""
     start = uniform(fold(stream_key(seed, stream), np.arange(len(_STEPS), dtype=np.uint64)))
-    found: npt.NDArray[np.float64] = (start + number * _STEPS) % 1.0
-    return found
+    traits: npt.NDArray[np.float64] = (start + number * _STEPS) % 1.0
+    return traits

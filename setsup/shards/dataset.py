@@ -104,7 +104,8 @@ class ShardedDataset(BaseDataset):
         self.previews = isinstance(store, LocalStore)
         self._store, self._about, self._reader, self._size = store, about, reader, size
         self._heads = {
-            name: plain_head(one.modality) if one.format == "npy" else b"" for name, one in catalogue.members.items()
+            name: plain_head(member.modality) if member.format == "npy" else b""
+            for name, member in catalogue.members.items()
         }
         self._states: dict[str, npt.NDArray[np.uint8]] = {}
 
@@ -168,27 +169,28 @@ class ShardedDataset(BaseDataset):
         starts = np.array([span.offset[rows] for span in spans], np.int64)
         sizes = np.array([span.size[rows] for span in spans], np.int64)
         if starts.size and starts.min() < 0:
-            place, column = np.argwhere(starts < 0)[0].tolist()
-            raise self._absent(names[place], int(rows[column]))
+            index, column = np.argwhere(starts < 0)[0].tolist()
+            raise self._absent(names[index], int(rows[column]))
         # tars by other programs are checked by the headers right before the contents
         before = BLOCK if self.catalogue.check == HEADER else 0
         shards = np.tile(self._places.shard[rows], len(names))
-        found = self._reader.read(shards, (starts - before).reshape(-1), (sizes + before).reshape(-1))
+        read = self._reader.read(shards, (starts - before).reshape(-1), (sizes + before).reshape(-1))
         contents = {}
-        for place, name in enumerate(names):
-            part = found[place * len(rows) : (place + 1) * len(rows)]
+        for index, name in enumerate(names):
+            part = read[index * len(rows) : (index + 1) * len(rows)]
             fresh = np.flatnonzero(self._state(name)[rows] == 0)
             if fresh.size:
                 self._check(name, rows, fresh, part, before)
-            contents[name] = [one[before:] for one in part] if before else part
+            contents[name] = [content[before:] for content in part] if before else part
         return contents
 
-    def _check(self, name: str, rows: Rows, fresh: Rows, found: list[memoryview], before: int) -> None:
+    def _check(self, name: str, rows: Rows, fresh: Rows, contents: list[memoryview], before: int) -> None:
         """Compare members that this process reads for the first time with their checksums."""
         span, check = self._places.spans[name], self.catalogue.check
-        places, seen = fresh.tolist(), rows[fresh]
+        indices, seen = fresh.tolist(), rows[fresh]
         expected = span.check[seen]
-        differ = np.flatnonzero(np.array(checksums([found[place] for place in places], check), np.uint32) != expected)
+        fresh_contents = [contents[index] for index in indices]
+        differ = np.flatnonzero(np.array(checksums(fresh_contents, check), np.uint32) != expected)
         shards = self._places.shard[seen[differ]]
         for shard in np.unique(shards).tolist():  # perhaps only the local copy is wrong
             self._reader.drop(shard)
@@ -198,13 +200,16 @@ class ShardedDataset(BaseDataset):
             if value != expected[turn]:
                 label = self._label(name, int(seen[turn]))
                 raise DataError(f"{label} has changed since it was indexed; {remedy(check)}")
-            found[places[turn]] = content
+            contents[indices[turn]] = content
         modality, head = self.catalogue.members[name].modality, self._heads[name]
         whole = (
             before + len(head) + math.prod(length or 0 for length in modality.shape) * np.dtype(modality.dtype).itemsize
         )
         stop = before + len(head)
-        plain = [head and len(one) == whole and bytes(one[before:stop]) == head for one in (found[at] for at in places)]
+        plain = [
+            head and len(content) == whole and bytes(content[before:stop]) == head
+            for content in (contents[index] for index in indices)
+        ]
         self._state(name)[seen] = np.where(plain, _PLAIN, _SEEN)
 
     def _state(self, name: str) -> npt.NDArray[np.uint8]:
@@ -252,15 +257,15 @@ class ShardedDataset(BaseDataset):
         if out is None:
             shape = arrays[0].shape if arrays else tuple(length or 0 for length in wanted.shape)
             out = np.empty((rows.size, *shape), wanted.dtype)
-        for place, array in enumerate(arrays):
-            out[place] = array
+        for index, array in enumerate(arrays):
+            out[index] = array
         return out
 
     def _arrays(self, name: str, rows: Rows, contents: list[memoryview], size: tuple[int, int] | None) -> list[Array]:
         """Arrays of members that are not plain, all of one shape."""
         modality = self.catalogue.members[name].modality
         decode = deep_array if is_deep(self.catalogue.members[name]) else npy_array
-        found: list[Array] = []
+        arrays: list[Array] = []
         for row, content in zip(rows.tolist(), contents, strict=True):
             array = decode(content, self._named(name, row))
             fits = len(array.shape) == len(modality.shape) and all(
@@ -271,13 +276,13 @@ class ShardedDataset(BaseDataset):
                     f"{self._label(name, row)} is {array.dtype} {array.shape}, not {modality.dtype} {modality.shape} "
                     f"as the catalogue says; {remedy(self.catalogue.check)}"
                 )
-            found.append(array if size is None else resize_image(array, size))
-            if found[-1].shape != found[0].shape:
+            arrays.append(array if size is None else resize_image(array, size))
+            if arrays[-1].shape != arrays[0].shape:
                 raise DataError(
-                    f"{self._label(name, row)} has the shape {found[-1].shape}, that of row {rows[0]} "
-                    f"{found[0].shape}; fetch rows of different shapes one by one"
+                    f"{self._label(name, row)} has the shape {arrays[-1].shape}, that of row {rows[0]} "
+                    f"{arrays[0].shape}; fetch rows of different shapes one by one"
                 )
-        return found
+        return arrays
 
     def _named(self, name: str, row: int) -> str:
         """Name a member in messages, without reading the index."""

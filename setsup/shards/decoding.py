@@ -100,10 +100,10 @@ def deep_array(content: memoryview, label: str) -> Array:
 def sideways_members(members: Mapping[str, Member]) -> dict[str, Member]:
     """Members whose JPEG are not turned upright: the sides in the catalogue are those of upright ones."""
     return {
-        name: replace(one, modality=replace(one.modality, shape=(None, None, one.modality.shape[2])))
-        if one.format in ("jpg", "jpeg") and one.modality.shape[0] != one.modality.shape[1]
-        else one
-        for name, one in members.items()
+        name: replace(member, modality=replace(member.modality, shape=(None, None, member.modality.shape[2])))
+        if member.format in ("jpg", "jpeg") and member.modality.shape[0] != member.modality.shape[1]
+        else member
+        for name, member in members.items()
     }
 
 
@@ -112,16 +112,20 @@ def resized_modalities(members: Mapping[str, Member], size: tuple[int, int] | No
 
     `size` (height, width) or None, pixels.
     """
-    found = {name: member.modality for name, member in members.items()}
+    modalities = {name: member.modality for name, member in members.items()}
     if size is None:
-        return found
-    names = [name for name, one in found.items() if one.color and one.dtype == "uint8" and len(one.shape) == 3]
+        return modalities
+    names = [
+        name
+        for name, modality in modalities.items()
+        if modality.color and modality.dtype == "uint8" and len(modality.shape) == 3
+    ]
     if not names:
-        raise DataError(f"size= resizes images, and there are only {', '.join(found) or 'factors'}; leave it out")
+        raise DataError(f"size= resizes images, and there are only {', '.join(modalities) or 'factors'}; leave it out")
     for name in names:
-        one = found[name]
-        found[name] = Modality((*size, one.shape[2]), one.dtype, one.unit, one.color)
-    return found
+        modality = modalities[name]
+        modalities[name] = Modality((*size, modality.shape[2]), modality.dtype, modality.unit, modality.color)
+    return modalities
 
 
 def resize_image(image: Array, size: tuple[int, int]) -> Array:
@@ -196,12 +200,12 @@ def npy_array(content: memoryview, label: str) -> Array:
     Returns array of the shape, the order and the byte order that it was written in, read-only; a view of `content`.
     """
     start = _start(content)
-    found = _described(bytes(content[:start])) if 0 < start <= len(content) else None
-    if found is None:
+    header = _described(bytes(content[:start])) if 0 < start <= len(content) else None
+    if header is None:
         raise DataError(
             f"{label} is not a .npy file of numbers, or its header is damaged; save it again with numpy.save"
         )
-    dtype, fortran, shape = found
+    dtype, fortran, shape = header
     size = math.prod(shape) * dtype.itemsize
     if len(content) != start + size:
         raise DataError(
@@ -237,5 +241,5 @@ def _described(head: bytes) -> tuple[np.dtype[Any], bool, tuple[int, ...]] | Non
         dtype = np.dtype(f"{order}{kind}{size}")
     except TypeError:  # no such number of bytes
         return None
-    shape = tuple(int(one) for one in sizes.split(",") if one.strip())
+    shape = tuple(int(length) for length in sizes.split(",") if length.strip())
     return (dtype, fortran == "True", shape) if len(shape) <= 32 else None

@@ -71,6 +71,16 @@ class Spans(NamedTuple):
     size: npt.NDArray[np.int64]
     check: npt.NDArray[np.uint32]
 
+    @classmethod
+    def absent(cls, rows: int) -> "Spans":
+        """Spans of samples without members."""
+        return cls(np.full(rows, -1, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.uint32))
+
+    @classmethod
+    def join(cls, parts: Iterable["Spans"]) -> "Spans":
+        """Spans of parts, one after the other."""
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
+
 
 @dataclass(frozen=True)
 class Places:
@@ -112,8 +122,8 @@ class Places:
 
         """
         index = check_rows(rows, len(self.shard))
-        found = _column(self.path, SOURCE_ROW, index.reshape(-1), ("int64",))
-        return np.array(found, np.int64).reshape(index.shape)
+        values = _column(self.path, SOURCE_ROW, index.reshape(-1), ("int64",))
+        return np.array(values, np.int64).reshape(index.shape)
 
 
 def part(
@@ -153,9 +163,9 @@ def part(
     }
     if source_rows is not None:
         columns[SOURCE_ROW] = pa.array(np.asarray(source_rows, np.int64))
-    for name, found in spans.items():
+    for name, span in spans.items():
         for column, dtype in _COLUMNS.items():
-            columns[f"{name}.{column}"] = pa.array(np.asarray(getattr(found, column), dtype))
+            columns[f"{name}.{column}"] = pa.array(np.asarray(getattr(span, column), dtype))
     for name, column in columns.items():
         if name in factors:
             raise FactorError(f"the index of shards has a column {name!r} of its own; rename that factor")
@@ -187,10 +197,10 @@ def write_index(path: Path, parts: Iterable[Any]) -> int:
     waiting = 0  # rows of these
     with written(path) as fresh:
         try:
-            for one in parts:
-                writer = writer or pq.ParquetWriter(fresh, one.schema, compression="zstd", **_encodings(one.schema))
-                held.append(one)
-                rows, waiting = rows + len(one), waiting + len(one)
+            for piece in parts:
+                writer = writer or pq.ParquetWriter(fresh, piece.schema, compression="zstd", **_encodings(piece.schema))
+                held.append(piece)
+                rows, waiting = rows + len(piece), waiting + len(piece)
                 if waiting >= GROUP:  # joined once: there may be as many parts as rows
                     table = pa.concat_tables(held)
                     for start in range(0, waiting - GROUP + 1, GROUP):
@@ -260,21 +270,23 @@ def open_index(path: Path, catalogue: Catalogue) -> tuple[FactorTable, Places]:
         return cached_array("column", (state, name), wanted[name], rows, lambda: _read(path, name, wanted[name]))
 
     shard = column(SHARD)
-    spans = {name: Spans(*(column(f"{name}.{one}") for one in _COLUMNS)) for name in catalogue.members}
+    spans = {name: Spans(*(column(f"{name}.{end}") for end in _COLUMNS)) for name in catalogue.members}
     # once for each index and these shards: a look at a thousand million rows takes most of a minute
-    sizes = np.array([one.size for one in catalogue.shards], np.int64)
-    found = (state, tuple(catalogue.members), hashlib.sha256(sizes.astype("<i8").tobytes()).hexdigest())
-    cached_array("inside", found, np.dtype(np.bool_), 1, lambda: _check(path, shard, spans, catalogue, sizes))
+    sizes = np.array([shard.size for shard in catalogue.shards], np.int64)
+    key = (state, tuple(catalogue.members), hashlib.sha256(sizes.astype("<i8").tobytes()).hexdigest())
+    cached_array("inside", key, np.dtype(np.bool_), 1, lambda: _check(path, shard, spans, catalogue, sizes))
     return factors, Places(path, shard, spans)
 
 
 def _factors(path: Path, catalogue: Catalogue) -> FactorTable:
     """Read the factor table; one that takes a while is kept, and mapped then by all processes."""
-    described = [one.to_dict() for one in catalogue.factors]
+    described = [factor.to_dict() for factor in catalogue.factors]
 
     def read() -> FactorTable:
         with _readable(path):
-            return FactorTable.from_parquet(path, catalogue.factors, columns=[one.name for one in catalogue.factors])
+            return FactorTable.from_parquet(
+                path, catalogue.factors, columns=[factor.name for factor in catalogue.factors]
+            )
 
     if catalogue.rows < GROUP or path.stat().st_size >= LARGE:  # of a large file it is kept anyway
         return read()
@@ -358,8 +370,8 @@ def _column(path: Path, name: str, rows: npt.NDArray[np.int64], kinds: Sequence[
             raise DamagedFile(f"{path}: the column {name!r} is not of {kinds[0]}, or has gaps", _FIX)
         starts = (ends[groups] - [len(block) for block in blocks])[inverse]
         return [
-            blocks[place][row - start].as_py()
-            for row, start, place in zip(rows.tolist(), starts.tolist(), inverse.tolist(), strict=True)
+            blocks[block][row - start].as_py()
+            for row, start, block in zip(rows.tolist(), starts.tolist(), inverse.tolist(), strict=True)
         ]
 
 

@@ -25,7 +25,7 @@ Shards that others wrote have no ``shards.json``; :func:`setsup.shards.index_sha
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from setsup.datasets.dataset import Modality
@@ -186,8 +186,11 @@ class Catalogue:
             "plan": self.plan,
             "check": self.check,
             "about": dict(self.about),
-            "factors": [one.to_dict() for one in self.factors],
-            "members": {name: _member_dict(member) for name, member in self.members.items()},
+            "factors": [factor.to_dict() for factor in self.factors],
+            "members": {
+                name: {"extension": member.extension, **asdict(member.modality)}
+                for name, member in self.members.items()
+            },
             **({"pair_factors": list(self.pair_factors)} if self.pair_factors else {}),
             "index": _shard_list(self.index),
         }
@@ -213,10 +216,10 @@ def parse_catalogue(content: bytes, source: str) -> Catalogue:
 
     """
     try:
-        found = json.loads(content)
+        document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise DamagedFile(f"{source} is damaged: {error}", _FIX) from None
-    fields = Fields(found, source)
+    fields = Fields(document, source)
     made, kind = fields.need("setsup", text), fields.need("format", whole)
     if kind != FORMAT:
         raise DataError(
@@ -238,9 +241,9 @@ def parse_catalogue(content: bytes, source: str) -> Catalogue:
         pair_factors=fields.each("pair_factors", text),
     )
     fields.done()
-    if len({one.name for one in catalogue.factors}) < len(catalogue.factors):
-        raise fields.wrong("factors", "factors of different names", [one.name for one in catalogue.factors])
-    if not {one.name for one in catalogue.factors}.issuperset(catalogue.pair_factors):
+    if len({factor.name for factor in catalogue.factors}) < len(catalogue.factors):
+        raise fields.wrong("factors", "factors of different names", [factor.name for factor in catalogue.factors])
+    if not {factor.name for factor in catalogue.factors}.issuperset(catalogue.pair_factors):
         raise fields.wrong("pair_factors", "names of factors", list(catalogue.pair_factors))
     if len({shard.name for shard in catalogue.shards}) < len(catalogue.shards):
         raise fields.wrong("shards", "shards of different names", "one name twice")
@@ -273,17 +276,6 @@ def split_name(name: str) -> tuple[str, str]:
     folder, slash, file = name.rpartition("/")
     key, _, extension = file.partition(".")
     return f"{folder}{slash}{key}", extension.lower()
-
-
-def _member_dict(member: Member) -> dict[str, Any]:
-    one = member.modality
-    return {
-        "extension": member.extension,
-        "shape": list(one.shape),
-        "dtype": one.dtype,
-        "unit": one.unit,
-        "color": one.color,
-    }
 
 
 def _member(fields: Fields) -> Member:
@@ -324,7 +316,7 @@ def _factor(value: Any) -> Factor:
 
 def _shape(value: Any) -> tuple[int | None, ...]:
     listed = value if isinstance(value, list) and len(value) <= 8 else [0]
-    if not all(one is None or 0 < whole(one) < 1 << 31 for one in listed):
+    if not all(length is None or 0 < whole(length) < 1 << 31 for length in listed):
         raise ValueError("a list of at most 8 positive integers, or null for any")
     return tuple(value)
 

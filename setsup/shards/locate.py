@@ -132,10 +132,10 @@ def is_whole(store: Store, shard: Shard, check: str, advance: Advance = _unseen)
 
 def _headers(store: Store, name: str) -> str:
     """Digest of the headers of a tar; none where it is damaged."""
-    from setsup.shards.tar_scan import listing_digest, walk_tar
+    from setsup.shards.tar_scan import listing_digest, scan_tar
 
     try:
-        with walk_tar(store, name) as found:
-            return listing_digest(found.listing)
+        with scan_tar(store, name) as scan:
+            return listing_digest(scan.listing)
     except DataError:
         return ""

@@ -163,9 +163,9 @@ def _map(folder: Path, catalogue: Catalogue, opened: "WeakSet[_Tar]", number: in
     return tar
 
 
-def _changed(path: Path, found: int, size: int, advice: str) -> DataError:
+def _changed(path: Path, length: int, size: int, advice: str) -> DataError:
     refuse_pointer(path)
-    return DataError(f"{path} has changed since it was indexed: it has {found:,} bytes, not {size:,}; {advice}")
+    return DataError(f"{path} has changed since it was indexed: it has {length:,} bytes, not {size:,}; {advice}")
 
 
 def checksums(contents: Sequence[memoryview], check: str) -> list[int]:

@@ -1,9 +1,9 @@
-"""The members of tars that others wrote, found by a walk over the headers: of a file on a disk, or in a store.
+"""The members of tars that others wrote, found by a scan of the headers: of a file on a disk, or in a store.
 
 A tar has no table of contents; where a header lies follows from the one before it. On a disk that is mapped into
-memory this costs little. In a store each request takes some 20 to 100 ms, so the walk reads ahead: as long as headers
+memory this costs little. In a store each request takes some 20 to 100 ms, so the scan reads ahead: as long as headers
 lie near each other, twice as much each time, up to 8 MiB; where contents are larger than that is worth, they are passed
-over. Several tars are walked at once.
+over. Several tars are scanned at once.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from setsup.files.archives.tar_headers import BLOCK
 from setsup.files.archives.tars import Read, Stretch, join_listings, walk
 from setsup.shards.stores.store import Range, Store
 
-__all__ = ["Walked", "in_order", "listing_digest", "text_bytes", "walk_tar"]
+__all__ = ["TarScan", "in_order", "listing_digest", "scan_tar", "text_bytes"]
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
@@ -35,13 +35,13 @@ SMALL, LARGE, NEAR = 64 << 10, 8 << 20, 1 << 20
 """Bytes of a read where contents are passed over; at most; and that may lie between two that are read through."""
 
 AT_ONCE = 16
-"""Tars of a store that are walked at once."""
+"""Tars of a store that are scanned at once."""
 
 _GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class TarScan:
     """A tar, and some of what its members hold.
 
     Attributes
@@ -51,7 +51,7 @@ class Walked:
     size : int, bytes
         Of the tar.
     contents : function
-        Gives the contents of members by their places in the listing.
+        Gives the contents of members by their rows of the listing.
 
     """
 
@@ -61,11 +61,11 @@ class Walked:
 
 
 @contextmanager
-def walk_tar(store: Store, name: str, endings: tuple[bytes, ...] = ()) -> Iterator[Walked]:
-    """Walk over the headers of a tar."""
+def scan_tar(store: Store, name: str, endings: tuple[bytes, ...] = ()) -> Iterator[TarScan]:
+    """Scan the headers of a tar."""
     if store.folder is not None:
-        with _mapped(store, name) as found:
-            yield found
+        with _mapped(store, name) as scan:
+            yield scan
         return
     source = f"{store.url.rstrip('/')}/{name}"
     size = store.size(name)
@@ -76,14 +76,14 @@ def walk_tar(store: Store, name: str, endings: tuple[bytes, ...] = ()) -> Iterat
     kept: dict[int, bytes] = {}
     listing = _listed(ahead, source, size, endings, kept)
 
-    def contents(places: Sequence[int]) -> list[bytes]:
-        starts, lengths = (numbers[list(places)].tolist() for numbers in (listing.offsets, listing.stored))
+    def contents(rows: Sequence[int]) -> list[bytes]:
+        starts, lengths = (numbers[list(rows)].tolist() for numbers in (listing.offsets, listing.stored))
         missing = [(start, length) for start, length in zip(starts, lengths, strict=True) if start not in kept]
         wanted = [Range(name, start, start + length, size) for start, length in missing]
         read = iter(store.ranges(wanted) if wanted else ())
         return [kept[start] if start in kept else next(read) for start in starts]
 
-    yield Walked(listing, size, contents)
+    yield TarScan(listing, size, contents)
 
 
 def listing_digest(listing: Listing) -> str:
@@ -123,8 +123,8 @@ def in_order(function: Callable[[Given], Result], items: Iterable[Given], at_onc
 
 
 @contextmanager
-def _mapped(store: Store, name: str) -> Iterator[Walked]:
-    """Walk over a tar on the disk."""
+def _mapped(store: Store, name: str) -> Iterator[TarScan]:
+    """Scan a tar on the disk."""
     path = store.folder / name  # type: ignore[operator]
     try:
         with open_file(path) as (file, size):
@@ -135,13 +135,12 @@ def _mapped(store: Store, name: str) -> Iterator[Walked]:
         _refuse_packed(bytes(mapped[:2]), path)
         listing = _listed(lambda at, count: mapped[at : at + count], path, size)
 
-        def contents(places: Sequence[int]) -> list[bytes]:
-            rows = list(places)
-            starts = listing.offsets[rows]
-            stretches = zip(starts.tolist(), (starts + listing.stored[rows]).tolist(), strict=True)
+        def contents(rows: Sequence[int]) -> list[bytes]:
+            starts = listing.offsets[list(rows)]
+            stretches = zip(starts.tolist(), (starts + listing.stored[list(rows)]).tolist(), strict=True)
             return [mapped[start:stop] for start, stop in stretches]
 
-        yield Walked(listing, size, contents)
+        yield TarScan(listing, size, contents)
     finally:
         if isinstance(mapped, mmap.mmap):
             mapped.close()
@@ -151,13 +150,13 @@ def _listed(
     read: Read, source: Any, size: int, endings: tuple[bytes, ...] = (), kept: dict[int, bytes] | None = None
 ) -> Listing:
     """Files of a tar; contents of some of them are kept while they are near."""
-    found = [Stretch().listing(source)]
+    listings = [Stretch().listing(source)]
     if kept is None:
-        found += [stretch.listing(source) for stretch in walk(read, source, size, open_end=True)]
+        listings += [stretch.listing(source) for stretch in walk(read, source, size, open_end=True)]
     else:
         for stretch in _gathered(walk(read, source, size, 1, open_end=True), read, endings, kept):
-            found.append(stretch.listing(source))
-    return join_listings(found)
+            listings.append(stretch.listing(source))
+    return join_listings(listings)
 
 
 def _gathered(
@@ -165,21 +164,21 @@ def _gathered(
 ) -> Iterator[Stretch]:
     """Put single headers together, for they are verified thousands at a time."""
     whole = Stretch()
-    for one in single:
-        block, start, stored = bytes(one.blocks[0]), one.starts.get(0, one.at[0] + BLOCK), one.stored[0]
-        name = one.names.get(0) or block[:100].rstrip(b"\0")
+    for stretch in single:
+        block, start, stored = bytes(stretch.blocks[0]), stretch.starts.get(0, stretch.at[0] + BLOCK), stretch.stored[0]
+        name = stretch.names.get(0) or block[:100].rstrip(b"\0")
         if stored <= NEAR and name.lower().endswith(endings):
             kept[start] = read(start, stored)
         row = len(whole.blocks)
         whole.blocks.append(block)
-        whole.at.append(one.at[0])
+        whole.at.append(stretch.at[0])
         whole.stored.append(stored)
-        if one.names:
-            whole.names[row] = one.names[0]
-        if one.starts:
-            whole.starts[row] = one.starts[0]
-        if one.sizes:
-            whole.sizes[row] = one.sizes[0]
+        if stretch.names:
+            whole.names[row] = stretch.names[0]
+        if stretch.starts:
+            whole.starts[row] = stretch.starts[0]
+        if stretch.sizes:
+            whole.sizes[row] = stretch.sizes[0]
         if len(whole.blocks) == 8192:
             yield whole
             whole = Stretch()

@@ -25,8 +25,6 @@ from setsup.shards.reading import remedy
 
 __all__ = ["ShardedViews", "encode_views", "has_views", "parse_view"]
 
-_MATRICES = ("k", "rotation", "translation")
-
 
 class ShardedViews(ShardedDataset):
     """Shards of views of scenes, such as a rendering; made by :func:`setsup.open_shards`.
@@ -115,10 +113,10 @@ def encode_views(dataset: Any, rows: npt.NDArray[np.integer[Any]]) -> list[bytes
     # rows of one scene one after the other, for a dataset that draws would build it again else
     columns: Sequence[Any] = [dataset.factors.codes(name, rows) for name in getattr(dataset, "pair_factors", ())]
     order = np.lexsort(columns[::-1]) if columns else np.arange(len(rows))
-    found = [b""] * len(rows)
-    for place in order.tolist():
-        found[place] = _text(dataset, int(rows[place]))
-    return found
+    contents = [b""] * len(rows)
+    for index in order.tolist():
+        contents[index] = _text(dataset, int(rows[index]))
+    return contents
 
 
 def _text(dataset: Any, row: int) -> bytes:
@@ -126,9 +124,7 @@ def _text(dataset: Any, row: int) -> bytes:
     names: dict[int, str] = dataset.names(row) if hasattr(dataset, "names") else {}
     numbers = sorted(names)
     content: dict[str, Any] = {
-        "height": camera.height,
-        "width": camera.width,
-        **{name: getattr(camera, name).tolist() for name in _MATRICES},
+        **camera.to_dict(),
         "instances": numbers,
         "names": [names[number] for number in numbers],
     }
@@ -152,10 +148,10 @@ def parse_view(content: bytes, label: str, advice: str) -> tuple[Camera, dict[in
 
     """
     try:
-        found = json.loads(content)
-        camera = Camera(found["height"], found["width"], *(np.array(found[name], np.float64) for name in _MATRICES))
-        instances, names = found["instances"], found["names"]
-        if not all(isinstance(one, int) for one in instances) or not all(isinstance(one, str) for one in names):
+        view = json.loads(content)
+        camera = Camera.from_dict(view)
+        instances, names = view["instances"], view["names"]
+        if not all(isinstance(number, int) for number in instances) or not all(isinstance(name, str) for name in names):
             raise ValueError("instances must be integers, with strings as names")
         return camera, dict(zip(instances, names, strict=True))
     except (ValueError, TypeError, KeyError, IndexError, RecursionError, OverflowError, SetsupError) as error:

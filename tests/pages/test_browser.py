@@ -318,6 +318,33 @@ def test_two_factors_are_a_heat_map(opened: Any, transport: str) -> None:
         np.testing.assert_allclose(pixels[28 * down + 10, 28 * across + 10], expected, atol=1)
 
 
+def test_axes_of_the_map_have_their_levels_and_a_chart_is_one_tab_stop(opened: Any) -> None:
+    page = opened("shapes", "live")
+    page.locator(".map .levels").first.wait_for()
+    (across, down) = (page.locator(f".map .levels{kind}") for kind in (".across", ":not(.across)"))
+    levels = list(map(str, SHAPES.factors["floor_hue"].levels))
+    assert down.locator("span").all_inner_texts() == levels
+    assert set(across.locator("span").all_inner_texts()) <= set(map(str, SHAPES.factors["wall_hue"].levels))
+    assert across.locator("span").first.inner_text() == "0.0"
+    heat = page.locator("canvas.heat").bounding_box()
+    for place, label in enumerate(down.locator("span").all()):
+        box = label.bounding_box()
+        middle = heat["y"] + (place + 0.5) / len(levels) * heat["height"]
+        assert abs(box["y"] + box["height"] / 2 - middle) < 2
+    bars = page.get_by_role("group", name="Rows by wall_hue", exact=True).get_by_role("button")
+    bars.first.focus()
+    focused = "() => document.activeElement.getAttribute('aria-label')"
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(focused).startswith("wall_hue 0.1:")
+    page.keyboard.press("End")
+    assert page.evaluate(focused).startswith("wall_hue 0.9:")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate(focused).startswith("wall_hue 0.9:")  # where the keys left it
+    page.keyboard.press("Enter")
+    page.get_by_text("48,000 of 480,000 rows satisfy the filter").wait_for()
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_rows_in_either_order_and_one_in_full(opened: Any, transport: str) -> None:
     page, source = opened("shapes", transport), DatasetSource(SHAPES)
@@ -674,6 +701,17 @@ def test_it_takes_few_clicks_to_the_batch_at_a_spike(opened: Any, trained: Any, 
     page.mouse.click(box["x"] + box["width"] - 2, box["y"] + 1 + height)
     page.get_by_text("step 12, draw 11 of the sampler").wait_for()
     assert shown(page, trained_on(run, 12).draw)
+    curve = """() => document.querySelector('.plot polyline').getAttribute('points').split(' ')
+      .map(point => +point.split(',')[1])"""
+    tick = """() => [...document.querySelectorAll('.ticks.up span')]
+      .map(label => [+label.textContent, parseFloat(label.style.top) * 3])"""
+    for logarithmic, put in ((False, lambda value: value), (True, np.log)):
+        page.get_by_label("Logarithmic").set_checked(logarithmic)
+        page.wait_for_function("() => document.querySelectorAll('.ticks.up span').length > 1")
+        heights = 300 * (1 - (put(loss) - put(loss.min())) / np.ptp(put(loss)))
+        np.testing.assert_allclose(page.evaluate(curve), heights, atol=0.06)
+        for value, top in page.evaluate(tick):  # a label stands where its value is
+            assert top == pytest.approx(300 * (1 - (put(value) - put(loss.min())) / np.ptp(put(loss))), abs=0.2)
     # of an exported page, the step before is one that it has
     there = page.evaluate("async () => (await setsup.get({})).sources.r0.shown") or list(range(1, 13))
     page.get_by_role("button", name="Previous step").click()

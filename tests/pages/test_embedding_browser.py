@@ -304,3 +304,28 @@ def test_a_million_points_without_a_gpu(started: Any) -> None:
         assert name == "Canvas 2D"
         assert np.median(seconds) <= most, (count, seconds)
     page.close()
+
+
+def test_two_embeddings_side_by_side_share_the_picked_row(started: Any, folder: Path, tmp_path: Path) -> None:
+    (first,) = open_embeddings(folder, [DATA], name="first")
+    (second,) = open_embeddings(folder, [DATA], name="second")
+    second.embeddings = second.embeddings[::-1].copy()
+    address = export(page_of({"awkward": DATA}, embeddings=[first, second]), tmp_path / "two.html", rows=24).as_uri()
+    page = started.new_page(viewport={"width": 1200, "height": 900})
+    page.goto(address)
+    page.get_by_role("tab", name="Embeddings").click()
+    page.get_by_label("Beside it").select_option(label="second")
+    page.wait_for_function("() => document.querySelectorAll('canvas[data-by]').length === 2")
+    left, right = page.locator("canvas[data-by]").all()
+    assert left.bounding_box()["y"] == right.bounding_box()["y"]
+    left.focus()
+    left.press("Enter")
+    headings = page.get_by_role("heading", name=re.compile("^Row .* and its nearest neighbours"))
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('h3')].filter(one => /nearest neigh/.test(one.textContent)).length === 2"
+    )
+    one, other = headings.all_inner_texts()
+    assert one == other
+    page.get_by_label("Beside it").select_option(label="none")
+    page.wait_for_function("() => document.querySelectorAll('canvas[data-by]').length === 1")
+    page.close()

@@ -6,7 +6,7 @@ import yaml
 
 import setsup
 from setsup.datasets import Modality
-from setsup.datasets.own.huggingface.card import manifests_of
+from setsup.datasets.own.huggingface.card import find_manifests
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.shards.writing.card import about, shards_card
 from setsup.shards.writing.encoding import stored
@@ -17,7 +17,7 @@ from tests.sharded import MODALITIES, Varied
 def made(dataset, names=None, order="keep"):
     members = {name: stored(name, dataset.modalities[name], "png") for name in names or dataset.modalities}
     plan = ShardPlan(dataset.name, "f" * 32, "c" * 64, members, order, 0, (0, len(dataset)), "0.1")
-    return shards_card(dataset, plan, manifests_of(dataset))
+    return shards_card(dataset, plan, find_manifests(dataset))
 
 
 def head(text):
@@ -93,7 +93,7 @@ def test_licence_and_citation_are_the_manifests():
     shapes = setsup.load("shapes3d-procedural").select([0, 1])
     text = made(shapes)
     assert head(text)["license"] == "apache-2.0"
-    known = about(manifests_of(shapes), "shuffle")
+    known = about(find_manifests(shapes), "shuffle")
     manifest = yaml.safe_load((setsup.files.manifest_folder() / "shapes3d-procedural.yaml").read_text())
     assert known["citation"] == manifest["citation"].strip()
     assert known["citation"] in text
@@ -115,4 +115,4 @@ def test_shards_of_a_benchmark_keep_its_licence(tmp_path):
 
 def test_a_dataset_without_a_manifest_states_no_licence():
     assert head(made(Varied()))["license"] == "unknown"
-    assert about(manifests_of(Varied()), "keep") == {"order": "keep"}
+    assert about(find_manifests(Varied()), "keep") == {"order": "keep"}

@@ -18,7 +18,7 @@ from setsup.datasets import Modality
 from setsup.errors import DataError
 from setsup.factors import Factor, Kind
 from setsup.shards import tar_scan
-from setsup.shards.external.indexing import index_shards, write_foreign_index
+from setsup.shards.external.indexing import index_shards, write_external_index
 from setsup.shards.external.samples import group_samples
 from setsup.shards.opening import open_shards
 from setsup.shards.stores.opening import open_store
@@ -130,7 +130,7 @@ def test_samples_are_those_of_webdataset(tmp_path_factory, samples, form):
         (f"{path}{key}.{ending}", f"{path}{key}{ending}".encode()) for path, key, found in samples for ending in found
     ]
     path = pack(folder / "a.tar", members, form)
-    with tar_scan.walk_tar(open_store(folder), "a.tar") as tar:
+    with tar_scan.scan_tar(open_store(folder), "a.tar") as tar:
         found = group_samples(tar.listing, "a.tar")
         contents = tar.contents(range(len(tar.listing.names)))
     names = [
@@ -197,7 +197,7 @@ def test_names_of_modalities(tmp_path):
             }.items()
         ],
     )
-    found = write_foreign_index(tmp_path)
+    found = write_external_index(tmp_path)
     dataset = open_shards(tmp_path)
     assert dataset.modalities == {
         "image": Modality((12, 16, 3), "uint8", color="srgb"),
@@ -320,7 +320,7 @@ def test_ctrl_c_and_kills_leave_the_old_index_or_the_new_one(written):
         "import os, signal, sys; import setsup.shards.external.indexing as f; real = f.%s\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background job has it ignored
         "def die(*a, **k):\n    os.kill(os.getpid(), signal.%s); return real(*a, **k)\n"
-        "f.%s = die; f.write_foreign_index(sys.argv[1])"
+        "f.%s = die; f.write_external_index(sys.argv[1])"
     )
     for place in ("write_index", "content_digest"):
         for sign in ("SIGKILL", "SIGINT"):

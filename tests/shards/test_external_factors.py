@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from setsup.factors import Factor, Kind
-from setsup.shards.external import factors as foreign_factors
+from setsup.shards.external import factors as external_factors
 from setsup.shards.external import spill_buffer
-from setsup.shards.external.indexing import index_shards, write_foreign_index
+from setsup.shards.external.indexing import index_shards, write_external_index
 from setsup.shards.opening import open_shards
 from tests.shards.external_tars import documents, pack, png, refused
 
@@ -22,7 +22,7 @@ def test_values_of_json(tmp_path):
             ("c.json", b'{"t": null, "g": 0.25, "h": 123456789012345678901, "u": "\\ud800", "i": -1e999}'),
         ],
     )
-    found = write_foreign_index(tmp_path / "set")
+    found = write_external_index(tmp_path / "set")
     table = open_shards(tmp_path / "set").factors
     assert {name: table.values(name).tolist() for name in ("t", "w", "s")} == {
         "t": [True, False, None, None],
@@ -52,7 +52,7 @@ def test_mixed_types_name_tar_key_and_field(tmp_path, values, said, apart):
             pack(tmp_path / f"{row}.tar", documents({**value, "good": row}, first=row))
     else:
         pack(tmp_path / "0.tar", documents(*({**value, "good": row} for row, value in enumerate(values))))
-    found = write_foreign_index(tmp_path)
+    found = write_external_index(tmp_path)
     assert said in found.left_out["a"]
     assert f"{1 if apart and 'of 1' in said else 0}.tar" in found.left_out["a"]
     assert "good" in open_shards(tmp_path).factors
@@ -77,7 +77,7 @@ def test_bad_json(tmp_path, content, said):
 
 def test_json_that_never_is_an_object_is_left_out(tmp_path):
     pack(tmp_path / "a.tar", [(f"{row}.boxes.json", b"[[0, 1, 2, 3]]") for row in range(2)])
-    found = write_foreign_index(tmp_path)
+    found = write_external_index(tmp_path)
     assert "no objects" in found.left_out[".boxes.json"]
     assert open_shards(tmp_path).factors["shard"] == Factor("shard", Kind.NOMINAL, ("a.tar",), role="part")
 
@@ -120,7 +120,7 @@ def test_classes(tmp_path):
             )
         ],
     )
-    found = write_foreign_index(tmp_path)
+    found = write_external_index(tmp_path)
     table = open_shards(tmp_path).factors
     assert table["cls"] == Factor("cls", Kind.NOMINAL, (7, 12))
     assert table.values("cls").tolist() == [7, 12, 7, None]
@@ -129,14 +129,14 @@ def test_classes(tmp_path):
 
 
 def test_texts_that_name_samples(tmp_path, monkeypatch):
-    monkeypatch.setattr(foreign_factors, "FEW", 50)
+    monkeypatch.setattr(external_factors, "FEW", 50)
     values = [
         {"caption": f"caption {row}", "hash": row * 7, "url": f"u{row // 2}", "who": f"w{row % 40}"}
         for row in range(90)
     ]
     pack(tmp_path / "a.tar", documents(*values[:45]))
     pack(tmp_path / "b.tar", documents(*values[45:]))
-    found = write_foreign_index(tmp_path)
+    found = write_external_index(tmp_path)
     table = open_shards(tmp_path).factors
     assert found.left_out.keys() == {"caption", "hash"}
     assert "names samples" in found.left_out["caption"]
@@ -151,16 +151,16 @@ def test_few_texts_that_name_samples_are_a_key(tmp_path):
 
 
 def test_texts_that_are_too_long_for_a_catalogue(tmp_path, monkeypatch):
-    monkeypatch.setattr(foreign_factors, "_LEVELS", 10_000)
+    monkeypatch.setattr(external_factors, "_LEVELS", 10_000)
     pack(tmp_path / "a.tar", documents(*({"page": f"{row % 3}" * 4000, "size": row} for row in range(9))))
-    found = write_foreign_index(tmp_path)
+    found = write_external_index(tmp_path)
     assert "3 values take 12.0 kB" in found.left_out["page"]
     assert open_shards(tmp_path).factors.names == ("size",)
 
 
 def test_the_empty_text_is_unknown_whatever_else_there_is(tmp_path):
     pack(tmp_path / "a.tar", documents({"width": 640, "error": ""}, {"width": "", "error": None}))
-    found = write_foreign_index(tmp_path)
+    found = write_external_index(tmp_path)
     table = open_shards(tmp_path).factors
     assert table["width"] == Factor("width", Kind.ORDINAL, (640,))
     assert table.values("width").tolist() == [640, None]
@@ -172,7 +172,7 @@ def test_names_that_the_index_uses(tmp_path):
         tmp_path / "a.tar",
         [("0.png", png(0)), ("0.json", b'{"__key__": "0", "image.size": 5, "": 1, "a\\n": 2, "b": 3}')],
     )
-    found = write_foreign_index(tmp_path)
+    found = write_external_index(tmp_path)
     assert open_shards(tmp_path).factors.names == ("b",)
     assert {"__key__", "image.size"} < found.left_out.keys()
 
@@ -181,7 +181,7 @@ def test_too_many_fields(tmp_path):
     pack(tmp_path / "a.tar", documents(*({f"field{row}_{n}": 1 for n in range(300)} for row in range(4))))
     refused(tmp_path, "1,200 different names")
     pack(tmp_path / "a.tar", documents({"boxes": {f"box{n}": 1 for n in range(200)}, "size": 3}))
-    found = write_foreign_index(tmp_path)
+    found = write_external_index(tmp_path)
     assert "200 different names" in found.left_out["boxes"]
     assert open_shards(tmp_path).factors.names == ("size",)
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 import setsup
 from setsup.errors import DataError
-from setsup.shards.external.indexing import index_shards, write_foreign_index
+from setsup.shards.external.indexing import index_shards, write_external_index
 from setsup.shards.opening import open_shards
 from tests.shards.external_tars import pack, png
 
@@ -60,7 +60,7 @@ def test_depth_and_images_under_one_name_are_left_out_with_a_word(tmp_path):
     with pytest.raises(DataError):
         index_shards(tmp_path)  # keys do not lie together
     pack(tmp_path / "a.tar", [("0.a.png", png(0)), ("0.b.png", png(0)), ("1.a.png", deep_png(1)), ("1.b.png", png(1))])
-    found = write_foreign_index(tmp_path)
+    found = write_external_index(tmp_path)
     assert "uint16 of 2 axes and uint8 of 3 axes" in found.left_out[".a.png"]
     assert list(found.catalogue.modalities) == ["b"]
 

@@ -13,7 +13,7 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.shards.external import spill_buffer
-from setsup.shards.external.indexing import index_shards, write_foreign_index
+from setsup.shards.external.indexing import index_shards, write_external_index
 from setsup.shards.layout import parse_catalogue
 from setsup.shards.opening import open_shards
 from tests.fuzzing import survives
@@ -83,7 +83,7 @@ def test_packed_tars(tmp_path):
 
 def test_a_packed_tar_among_others_is_named(tmp_path, written):
     (written / "more.tar.gz").write_bytes(b"\x1f\x8b")
-    assert write_foreign_index(written).left_out.keys() == {"more.tar.gz"}
+    assert write_external_index(written).left_out.keys() == {"more.tar.gz"}
 
 
 def test_places_that_cannot_be_written(tmp_path, written):
@@ -152,7 +152,7 @@ def test_mutated_tars(tmp_path):
         shutil.rmtree(folder)
         folder.mkdir()
         (folder / "a.tar").write_bytes(content)
-        found = write_foreign_index(folder)
+        found = write_external_index(folder)
         catalogue = parse_catalogue((folder / "shards.json").read_bytes(), "shards.json")
         assert catalogue == found.catalogue
         open_shards(folder)
@@ -167,7 +167,7 @@ def test_mutated_json(tmp_path):
     def read(content):
         pack(folder / "a.tar", [("0.json", content), ("1.json", b'{"size": 1, "shape": "a"}')])
         (folder / "shards.json").unlink(missing_ok=True)
-        write_foreign_index(folder)
+        write_external_index(folder)
 
     healthy = b'{"size": 12, "shape": "ball", "at": {"x": 0.5, "y": -1e3}, "seen": true, "of": [1, 2], "no": null}'
     assert survives(healthy, read, 100, times=4000) > 25

@@ -36,7 +36,7 @@ class Counted:
 
 
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_a_walk_from_afar_is_the_walk_here(tmp_path, form):
+def test_a_scan_from_afar_is_the_scan_here(tmp_path, form):
     dice = np.random.default_rng(0)
     members = [
         (f"{'x/' * (60 if row % 7 == 0 else 1)}{row:04}.{name}", dice.bytes(int(size)))
@@ -44,9 +44,9 @@ def test_a_walk_from_afar_is_the_walk_here(tmp_path, form):
         for name, size in (("png", dice.integers(0, 60_000)), ("json", dice.integers(0, 900)))
     ]
     pack(tmp_path / "a.tar", members, form)
-    with tar_scan.walk_tar(open_store(tmp_path), "a.tar") as here:
+    with tar_scan.scan_tar(open_store(tmp_path), "a.tar") as here:
         there = Counted(tmp_path)
-        with tar_scan.walk_tar(there, "a.tar", (b".json",)) as far:
+        with tar_scan.scan_tar(there, "a.tar", (b".json",)) as far:
             assert tar_scan.listing_digest(far.listing) == tar_scan.listing_digest(here.listing)
             assert far.listing.names.equals(here.listing.names)
             before = len(there.asked)
@@ -55,7 +55,7 @@ def test_a_walk_from_afar_is_the_walk_here(tmp_path, form):
                 == here.contents(range(1, 600, 2))
                 == [content for _, content in members[1::2]]
             )
-            assert len(there.asked) == before  # they were kept while the walk passed them
+            assert len(there.asked) == before  # they were kept while the scan passed them
             assert far.contents([0, 4]) == [members[0][1], members[4][1]]
     size = (tmp_path / "a.tar").stat().st_size
     read = sum(stop - start for asked in there.asked[:before] for start, stop in asked)
@@ -69,7 +69,7 @@ def test_large_contents_are_passed_over(tmp_path):
     ]
     pack(tmp_path / "a.tar", members)
     there = Counted(tmp_path)
-    with tar_scan.walk_tar(there, "a.tar", (b".json",)) as far:
+    with tar_scan.scan_tar(there, "a.tar", (b".json",)) as far:
         assert len(far.listing.names) == 24
     read = sum(stop - start for asked in there.asked for start, stop in asked)
     assert read < 12 * 3 * tar_scan.SMALL

@@ -101,9 +101,9 @@ def test_a_tar_of_another_size(reader: LocalReader, tmp_path: Path) -> None:
     said = r"2\.tar has changed since it was indexed: it has 5,001 bytes, not 5,000; "
     with pytest.raises(DataError, match=f"{said}fetch the tar again, or remove it and start the same `setsup shard` "):
         take(reader, [(0, 0, 10), (2, 0, 10)])
-    foreign = LocalReader(tmp_path, catalogue({"2.tar": 5000}, HEADER))
+    external = LocalReader(tmp_path, catalogue({"2.tar": 5000}, HEADER))
     with pytest.raises(DataError, match=f"{said}index it again with `setsup index`, or fetch it again"):
-        take(foreign, [(0, 0, 10)])
+        take(external, [(0, 0, 10)])
     (tmp_path / "3.tar").write_bytes(b"")
     with pytest.raises(DataError, match=r"3\.tar has changed .* it has 0 bytes, not 1,536"):
         take(reader, [(3, 0, 10)])
@@ -147,9 +147,9 @@ def test_a_missing_tar_and_what_is_none(reader: LocalReader, tmp_path: Path) -> 
         DataError, match=r"0\.tar is missing, a shard .* fetch it again, or start the same `setsup shard`"
     ):
         take(reader, [(0, 0, 1)])
-    foreign = LocalReader(tmp_path, catalogue({"0.tar": 1024}, HEADER))
+    external = LocalReader(tmp_path, catalogue({"0.tar": 1024}, HEADER))
     with pytest.raises(DataError, match=r"0\.tar is missing, .*, or index the others again with `setsup index`"):
-        take(foreign, [(0, 0, 1)])
+        take(external, [(0, 0, 1)])
     for number in (1, 2):
         with pytest.raises(DataError, match=rf"{number}\.tar is not a file; a shard was expected"):
             take(reader, [(number, 0, 1)])

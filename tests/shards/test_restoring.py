@@ -15,7 +15,7 @@ from setsup.datasets import Dataset
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.shards.backup import read_backup
-from setsup.shards.external.indexing import index_shards, write_foreign_index
+from setsup.shards.external.indexing import index_shards, write_external_index
 from setsup.shards.external.restoring import LOST
 from setsup.shards.writing.writer import write_shards
 from tests.sharded import Varied, contents
@@ -40,7 +40,7 @@ def test_a_damaged_file_is_restored_byte_for_byte(folder, whole, name, damage):
     DAMAGES[damage](folder / name)
     with pytest.raises(DataError, match="setsup index"):
         setsup.open_shards(folder)
-    found = write_foreign_index(folder)
+    found = write_external_index(folder)
     assert found.restored == (name,)
     assert found.notes == ()
     assert contents(folder) == contents(whole)
@@ -48,7 +48,7 @@ def test_a_damaged_file_is_restored_byte_for_byte(folder, whole, name, damage):
 
 def test_a_set_that_is_whole_stays_as_it_is(folder, whole, caplog):
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    found = write_foreign_index(folder)
+    found = write_external_index(folder)
     assert (found.restored, found.left_out) == ((), {})
     assert found.notes == ("nothing to do: shards.json and index.parquet are whole, and so are their tars",)
     assert contents(folder) == contents(whole)
@@ -85,7 +85,7 @@ def test_a_tar_that_does_not_belong_to_a_whole_index_is_named(folder, change):
 def test_from_the_second_copy_all_others_are_restored(folder, whole, names):
     for name in names:
         (folder / name).unlink()
-    assert set(write_foreign_index(folder).restored) == set(names)
+    assert set(write_external_index(folder).restored) == set(names)
     assert contents(folder) == contents(whole)
 
 

@@ -15,7 +15,7 @@ from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.folder import open_rendered
 from setsup.rendered.writing import render
 from setsup.scenes import Camera
-from setsup.shards.external.indexing import write_foreign_index
+from setsup.shards.external.indexing import write_external_index
 from setsup.shards.views import ShardedViews, parse_view
 from setsup.shards.writing.writer import write_shards
 from tests.fuzzing import survives
@@ -278,7 +278,7 @@ def test_catalogues_that_tell_otherwise(drawn, tmp_path, change, said):
 @pytest.mark.long("large or genuine files")
 def test_an_index_of_the_tars_knows_the_cameras_by_the_catalogue(drawn, tmp_path):
     write_shards(drawn, tmp_path / "set", per_shard=50)
-    write_foreign_index(tmp_path / "set", tmp_path / "beside")
+    write_external_index(tmp_path / "set", tmp_path / "beside")
     beside = setsup.open_shards(tmp_path / "set", index=tmp_path / "beside")
     (tmp_path / "set" / "index.parquet").write_bytes(b"PAR1")
     again = setsup.index_shards(tmp_path / "set")

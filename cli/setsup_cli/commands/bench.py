@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Takes about five seconds, longer where images are slow to open for the first time. One process, two sets of 32, one
-fixed factor (the first one unless --inactive is given). All rates but that of the first time are medians after a
-warm-up; they vary with the load of the machine."""
+Takes about five seconds, longer if images are slow to open for the first time. One process, two sets of 32, one fixed
+factor (by default the first). All rates except that of the first time are medians after a warm-up; they vary with the
+load of the machine."""
 
 _FIRST = "images, first time"
 _NOTE = """\
@@ -86,10 +86,10 @@ def _measured(dataset: "Dataset", sampler: "SetSampler") -> dict[str, tuple[str,
 
 
 def _first(dataset: "Dataset") -> list[str]:
-    found = [factor.name for factor in dataset.factors.factors if factor.role == "variation" and not factor.continuous]
-    if not found:
+    names = [factor.name for factor in dataset.factors.factors if factor.role == "variation" and not factor.continuous]
+    if not names:
         raise SamplerError(f"{dataset.name} has no factor with levels that sets could fix; name one with --inactive")
-    return found[:1]
+    return names[:1]
 
 
 def _seconds(work: Callable[[], object]) -> float:

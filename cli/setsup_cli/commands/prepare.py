@@ -14,7 +14,7 @@ from setsup_cli.suggestions import advise_command
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Converted and unpacked files are written to the folder of the published files, or to the cache where that folder is
+Converted and unpacked files are written to the folder of the published files, or to the cache if that folder is
 read-only; rendered previews are written to the cache. An interrupted run resumes. The paths of the prepared files are
 printed. A dataset that needs no preparation is left as it is."""
 

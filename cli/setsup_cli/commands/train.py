@@ -59,7 +59,7 @@ class Options(Common):
     ] = None
     config: Annotated[
         Path | None,
-        declared("FILE", "YAML file of settings, as --print-config prints and a run keeps; other options win over it."),
+        declared("FILE", "YAML file of settings, from --print-config or a run; other options override it."),
     ] = None
     print_config: Annotated[bool, flag("Print all settings as such a file, and train nothing.")] = False
     dry_run: Annotated[bool, flag("Check everything, print what would be trained, and write nothing.")] = False
@@ -92,7 +92,7 @@ class Options(Common):
         Literal["auto", "ddp", "ddp-unused"],
         declared("auto|ddp|ddp-unused", "How devices train together; ddp-unused allows parameters without a gradient."),
     ] = "auto"
-    sync_batchnorm: Annotated[bool, flag("Normalise batches over all GPUs together.")] = False
+    sync_batchnorm: Annotated[bool, flag("Compute batch normalization over all GPUs.")] = False
     compile: Annotated[bool, flag("Compile the networks with torch.compile.")] = False
     workers: Annotated[
         int | Literal["auto", "thread"],
@@ -117,8 +117,8 @@ class Options(Common):
         str | None,
         declared(
             "METRIC|METRIC:max",
-            "Keep the checkpoint with the least value of a metric, or the greatest, as best.ckpt; a metric of every "
-            "step is averaged since the checkpoint before.",
+            "Keep the checkpoint with the lowest value of a metric, or the highest, as best.ckpt; a metric of every "
+            "step is averaged since the previous checkpoint.",
         ),
     ] = None
     option: DatasetOptions = None
@@ -174,8 +174,8 @@ def _is_without_data(preset: "Preset") -> bool:
 
 def short_options(preset: "Preset") -> list["Setting"]:
     """Options for the short names of a preset's settings; SetsupError for one that another option has."""
-    names = [one.name for one in (*fields(Options), *fields(preset))]
-    declared = [note for one in fields(Options) for note in get_args(one.type) if isinstance(note, Parameter)]
+    names = [member.name for member in (*fields(Options), *fields(preset))]
+    declared = [note for member in fields(Options) for note in get_args(member.type) if isinstance(note, Parameter)]
     words = [word for note in declared for word in (*(note.name or ()), *(note.alias or ()))]
     words += _ALIASES.values()
     taken = {*names, "help", *(word.lstrip("-").replace("-", "_") for word in words)}
@@ -184,9 +184,13 @@ def short_options(preset: "Preset") -> list["Setting"]:
 
 def _defaults(file: "TrainingFile", config: "RunConfig") -> list[tuple[str, Any, Any]]:
     """Options with the values of a file as defaults, as :func:`dataclasses.make_dataclass` takes them."""
-    values = {one.name: getattr(config, one.name) for one in fields(config)}
+    values = {member.name: getattr(config, member.name) for member in fields(config)}
     values |= {"seeds": file.seeds, "root": file.root, "substitute": file.substitute, "smoke": file.smoke}
-    return [(one.name, one.type, field(default=values[one.name])) for one in fields(Options) if values.get(one.name)]
+    return [
+        (member.name, member.type, field(default=values[member.name]))
+        for member in fields(Options)
+        if values.get(member.name)
+    ]
 
 
 def run(options: Any) -> int:

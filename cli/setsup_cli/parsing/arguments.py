@@ -93,15 +93,15 @@ Index = Annotated[
 ]
 DatasetOptions = Annotated[
     tuple[str, ...] | None,
-    option("NAME=VALUE ...", "Dataset options, as `setsup info` lists them: size=64,64 margin=0.1.", group=SOURCE),
+    option("NAME=VALUE ...", "Dataset options, such as size=64,64 margin=0.1; `setsup info` lists them.", group=SOURCE),
 ]
 Image = Annotated[str | None, option("COLUMN", "The table's column of image paths or image bytes.", group=SOURCE)]
 Kinds = Annotated[
     tuple[str, ...] | None,
     option(
         "NAME=KIND ...",
-        "Kinds of the factors of a table or of images, in place of inferred ones: nominal, ordinal, cyclic, "
-        "continuous; ordinal:low,mid,high gives the order of levels.",
+        "Override inferred kinds of factors: nominal, ordinal, cyclic, continuous; ordinal:low,mid,high gives the "
+        "order of levels.",
         group=SOURCE,
     ),
 ]
@@ -115,7 +115,7 @@ Pattern = Annotated[
 ]
 Relist = Annotated[
     bool,
-    flag("List a folder or archive of images again, where the times of its folders do not show changes.", group=SOURCE),
+    flag("List a folder or archive of images again, if file times do not show that it changed.", group=SOURCE),
 ]
 Device = Annotated[str | None, option("cpu|cuda|cuda:N", "Device of the networks.", "a GPU if any")]
 
@@ -154,7 +154,7 @@ class Source(Named):
         Path | None,
         option(
             "FILE",
-            "CSV, Parquet or JSON lines file in place of a name: a column of image paths, and columns of factors.",
+            "CSV, Parquet or JSON lines file with a column of image paths, and columns of factors.",
             group=SOURCE,
         ),
     ] = None

@@ -21,7 +21,7 @@ class ABCObjective:
     Attributes
     ----------
     similarity : {"l2sq", "l2", "l1", "linf", "cosine"}
-        Of embeddings.
+        Similarity of embeddings.
     temperature : float
         τ > 0, in the unit of the similarity.
     objective : {"correspondence", "double", "augmentation"}
@@ -32,7 +32,7 @@ class ABCObjective:
     rate : float
         Learning rate of Adam.
     halve_every : int, optional
-        Steps after which it is halved, repeatedly; constant by default.
+        Steps after which the rate is halved, repeatedly; constant by default.
 
     """
 

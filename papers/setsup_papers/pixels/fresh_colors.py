@@ -9,7 +9,7 @@ from setsup.arrays import Codes
 from setsup.datasets.benchmarks.colored_mnist import LABEL_NOISE, NOISE, zeroed
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import images_of, keyed_slots
+from setsup.loading.transforms.modalities import get_images, keyed_slots
 from setsup.loading.transforms.operations.arguments import check_probability
 from setsup.random import stream_key
 
@@ -86,7 +86,7 @@ class FreshColors:
 
     def __call__(self, batch: Batch) -> Batch:
         """Draw labels and colours, and colour the images."""
-        images = images_of(batch, self.image)
+        images = get_images(batch, self.image)
         channels = images.shape[-3]
         if channels not in (2, 3):
             raise DataError(f"{self.image!r} must have the 2 or 3 channels of Colored MNIST, not {channels}")

@@ -76,10 +76,6 @@ class CameraFrames(ReleaseDataset):
             **{name: Modality(shape, each.dtype, unit=each.unit) for name, each in self._maps.items()},
         }
 
-    def __repr__(self) -> str:
-        """Show where the files are and the number of rows."""
-        return f"{type(self).__name__}({self.name!r}, {str(self._images.source)!r}, {len(self):,} rows)"
-
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         if name == "image":
             return fetch_images(self._images, rows, self.modalities[name].shape, self._size, out)

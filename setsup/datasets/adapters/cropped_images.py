@@ -89,7 +89,7 @@ class BoxedDataset(ReleaseDataset):
 
     def __init__(self, name: str, factors: FactorTable, boxed: BoxedImages) -> None:
         self.name, self.factors = name, factors
-        self._boxed, self._images, self._source = boxed, boxed.images, boxed.images.source
+        self._boxed, self._images = boxed, boxed.images
         self.modalities = {
             "image": Modality((*boxed.size, 3), "uint8", color="srgb"),
             "box": Modality((4,), "float32", unit="px"),

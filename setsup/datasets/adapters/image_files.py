@@ -32,6 +32,10 @@ class ReleaseDataset(BaseDataset):
         rows, _ = fetch_request(self, indices, ())
         return self._images.paths(rows.reshape(-1))
 
+    def __repr__(self) -> str:
+        """Show where the files are and the number of rows."""
+        return f"{type(self).__name__}({self.name!r}, {str(self._images.source)!r}, {len(self):,} rows)"
+
 
 class ImageFilesDataset(ReleaseDataset):
     """Rows that are image files of a release, with no other modality.
@@ -56,10 +60,6 @@ class ImageFilesDataset(ReleaseDataset):
         self._images, self._size, self._crop, self._lenient = images, size, crop, lenient
         shape = size or crop or common_size(sample_headers(images, _LOOKED_AT))
         self.modalities = {"image": Modality((*shape, 3), "uint8", color="srgb")}
-
-    def __repr__(self) -> str:
-        """Show where the files are and the number of rows."""
-        return f"{type(self).__name__}({self.name!r}, {str(self._images.source)!r}, {len(self):,} rows)"
 
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         shape = self.modalities[name].shape

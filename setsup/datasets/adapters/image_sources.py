@@ -181,14 +181,14 @@ class MemberImages:
         """
         read = _read if self._upright else as_stored
         sources: list[tuple[Source, str]] = []
-        for part, place, row in zip(self._parts_of(rows), self._places[rows].tolist(), rows.tolist(), strict=True):
+        for part, place, row in zip(self._part_numbers(rows), self._places[rows].tolist(), rows.tolist(), strict=True):
             members = self._members[part]
             sources.append((partial(read, members, place), f"{members.label(place)} (row {row})"))
         return sources
 
     def paths(self, rows: npt.NDArray[np.int64]) -> list[str]:
         """Name of each row's file in its folder or archive."""
-        parts, names = self._parts_of(rows), np.empty(len(rows), dtype=object)
+        parts, names = self._part_numbers(rows), np.empty(len(rows), dtype=object)
         for part in np.unique(parts).tolist():
             chosen = parts == part
             names[chosen] = self._members[part].names.take(self._places[rows[chosen]]).to_pylist()
@@ -199,7 +199,7 @@ class MemberImages:
         """The first folder or archive."""
         return self._members[0].source
 
-    def _parts_of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint16]:
+    def _part_numbers(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint16]:
         return np.zeros(len(rows), np.uint16) if self._parts is None else self._parts[rows]
 
 
@@ -273,7 +273,7 @@ def _encodable(name: str, encoding: str) -> bool:
     return True
 
 
-def _column_of(file: Any, column: str, most: int) -> Any:
+def _read_column(file: Any, column: str, most: int) -> Any:
     """Read a column that takes so many bytes at most: where few images repeat, a small file may hold any number."""
     import pyarrow as pa
 
@@ -295,7 +295,7 @@ def _read_packed(table: Path, column: str) -> tuple[Any, Any]:
 
     try:
         with arrow_source(table) as source:
-            whole = _column_of(pq.ParquetFile(source), column, _RATIO * table.stat().st_size + _MOST)
+            whole = _read_column(pq.ParquetFile(source), column, _RATIO * table.stat().st_size + _MOST)
         whole.validate(full=True)
         data, names = whole, pa.nulls(len(whole), pa.string())
         if pa.types.is_struct(whole.type):

@@ -37,7 +37,7 @@ def find_missing(folder: str, names: Iterable[str]) -> list[str]:
     for below, those in inside.items():
         known: set[str] | None = set()
         if len(those) >= _LISTED:
-            known = _files_of(os.path.join(folder, below), _MORE * len(those))
+            known = _list_files(os.path.join(folder, below), _MORE * len(those))
         (missing if known is None else left).update(below + last for last in those if not known or last not in known)
     # what a list does not have may be a link, or a name that the disk takes for another
     missing |= _absent(folder, list(left))
@@ -106,7 +106,7 @@ def _has_file(archive: str, last: str) -> bool:
     return any(name.rpartition("/")[2] == last for name in names)
 
 
-def _files_of(folder: str, most: int) -> set[str] | None:
+def _list_files(folder: str, most: int) -> set[str] | None:
     """Names of the files in a folder, among its first entries, without links; None where there is no such folder."""
     names: set[str] = set()
     try:

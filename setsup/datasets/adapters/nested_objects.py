@@ -127,10 +127,6 @@ class ObjectImages(ReleaseDataset):
         """The table of all objects, image after image."""
         return self._objects.table
 
-    def __repr__(self) -> str:
-        """Show where the files are and the number of rows."""
-        return f"{type(self).__name__}({self.name!r}, {str(self._images.source)!r}, {len(self):,} rows)"
-
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         if name == "image":
             return fetch_images(self._images, rows, self.modalities[name].shape, self._size, out)

@@ -66,7 +66,7 @@ def _split_parts(dataset: Dataset, split: ManifestSplit) -> Dataset:
     """Rows of all parts of a split, with the parts as the factor ``split``."""
     if split.where is not None:
         dataset = _subset(dataset, split.name, split.where)
-    table, names = dataset.factors, _parts_of(split)
+    table, names = dataset.factors, _part_names(split)
     if split.factor is not None:
         if split.factor not in table:
             raise DataError(f"{dataset.name} has no split {split.name!r} here: its files lack what tells the parts")
@@ -99,7 +99,7 @@ def _draw_beside(table: FactorTable, split: ManifestSplit, test: str) -> npt.NDA
         others = _draw(table.select(np.flatnonzero(~chosen)), split)
         codes[~chosen] = np.where(others < last, others, -1)  # where the shares leave some in no part
     if split.disjoint:
-        parts = Factor(_REST, Kind.NOMINAL, tuple(_parts_of(split)), role="split")
+        parts = Factor(_REST, Kind.NOMINAL, tuple(_part_names(split)), role="split")
         check_disjoint(table.with_factor(parts, codes), _REST, split.disjoint)
     return codes
 
@@ -135,7 +135,7 @@ def _warn(dataset: Dataset, codes: npt.NDArray[Any], split: ManifestSplit) -> No
     if not split.leaks:
         return
     group = dataset.factors.group_by(split.leaks).of_rows()
-    known = (group >= 0) & (codes >= 0) & (codes < len(_parts_of(split)))
+    known = (group >= 0) & (codes >= 0) & (codes < len(_part_names(split)))
     pairs = np.unique(np.stack([group[known], codes[known]], axis=1), axis=0)
     counts = np.unique(pairs[:, 0], return_counts=True)[1]
     _log.warning(
@@ -144,7 +144,7 @@ def _warn(dataset: Dataset, codes: npt.NDArray[Any], split: ManifestSplit) -> No
     )
 
 
-def _parts_of(split: ManifestSplit) -> list[str]:
+def _part_names(split: ManifestSplit) -> list[str]:
     """Names of the parts that are not the levels of a factor."""
     return [name for name, _ in split.drawn] + (["test"] if split.test else [])
 
@@ -153,7 +153,7 @@ def _names(table: FactorTable, declared: Sequence[ManifestSplit]) -> list[str]:
     """Names under which splits and their parts are opened."""
     names = []
     for split in declared:
-        parts = _parts_of(split)
+        parts = _part_names(split)
         if split.factor in table:
             parts = [str(level) for level in table[str(split.factor)].levels or ()]
         names += [split.name, *(f"{split.name}-{part}" for part in parts)]

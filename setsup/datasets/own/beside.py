@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from setsup.arrays import Places
-from setsup.datasets.own.path_factors import folders_of
+from setsup.datasets.own.path_factors import parent_folders
 from setsup.errors import PATH_LETTERS, DataError, listed
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.members import MemberIndex
@@ -41,7 +41,7 @@ def without_outputs(members: MemberIndex, places: Places, hint: str = "") -> Pla
         import pyarrow.compute as pc
 
         names = members.names.take(candidates)
-        codes = as_numpy(folders_of(names).dictionary_encode().indices)
+        codes = as_numpy(parent_folders(names).dictionary_encode().indices)
         usual = as_numpy(pc.match_substring_regex(names, f"^{_USUAL}{_PNG}$").cast("uint8")) == 1
         alike = np.where(usual, 0, np.bincount(codes)[codes])
         candidates = candidates[np.argsort(alike, kind="stable")[: min(_LOOKED_AT, int((alike <= _FEW).sum()))]]

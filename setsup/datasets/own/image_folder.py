@@ -12,7 +12,7 @@ from setsup.datasets.formats.image_formats import ending_pattern, image_endings,
 from setsup.datasets.images import check_size
 from setsup.datasets.own.beside import list_tables, name_some, without_outputs
 from setsup.datasets.own.image_archive import check_image_archive, one_tar
-from setsup.datasets.own.path_factors import folders_of, read_fields
+from setsup.datasets.own.path_factors import parent_folders, read_fields
 from setsup.datasets.own.path_pattern import PathPattern, suggest_pattern
 from setsup.datasets.own.table import ImageTable
 from setsup.errors import DataError
@@ -127,7 +127,7 @@ def open_images(
     names = members.names if len(places) == len(members) else members.names.take(places)
     columns: dict[str, Any]
     if parsed is None:
-        columns = {"folder": folders_of(names)}
+        columns = {"folder": parent_folders(names)}
         if len(columns["folder"].unique()) < 2:
             if is_pointer(members.read(int(places[0]))):
                 raise pointer_error(members.label(int(places[0])))

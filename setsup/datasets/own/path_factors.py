@@ -11,14 +11,14 @@ from setsup.errors import DataError, short
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.names import shown
 
-__all__ = ["folders_of", "read_fields"]
+__all__ = ["parent_folders", "read_fields"]
 
 _SHOWN = 3
 _LARGEST_32 = 3.4e38
 _log = logging.getLogger("setsup")
 
 
-def folders_of(names: Any) -> Any:
+def parent_folders(names: Any) -> Any:
     """Path of the folder that holds each file, ``"."`` for the first one.
 
     `names` pyarrow large_string array of paths; returns one of as many.
@@ -26,7 +26,7 @@ def folders_of(names: Any) -> Any:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> folders_of(pa.array(["cats/1.png", "top.png"], pa.large_string())).to_pylist()
+    >>> parent_folders(pa.array(["cats/1.png", "top.png"], pa.large_string())).to_pylist()
     ['cats', '.']
 
     """

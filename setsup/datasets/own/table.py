@@ -12,7 +12,7 @@ from setsup.datasets.adapters.fetching import Images, common_size, fetch_images,
 from setsup.datasets.adapters.image_sources import ImageFiles, PackedImages
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality
-from setsup.datasets.images import channels_of, check_size
+from setsup.datasets.images import check_size, common_channels
 from setsup.errors import DataError, did_you_mean, listed, short
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.io.text_file import PARQUET, arrow_source
@@ -55,7 +55,7 @@ class ImageTable(BaseDataset):
             self.modalities = {"image": self._deep.modality}
             return
         headers = sample_headers(images, _LOOKED_AT)
-        channels = channels_of(headers)
+        channels = common_channels(headers)
         color = "grey" if channels == 1 else "srgb"
         self.modalities = {"image": Modality((*(size or common_size(headers)), channels), "uint8", color=color)}
 

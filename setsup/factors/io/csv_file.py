@@ -11,7 +11,7 @@ from typing import Any
 
 from setsup.errors import DataError, abbreviate
 from setsup.factors.io.delimiters import find_delimiter, read_header
-from setsup.factors.io.fields import Commas
+from setsup.factors.io.encoding import Commas
 from setsup.factors.io.text_file import LINE, TextFile, arrow_source, explain_errors, not_utf8
 
 __all__ = ["CsvFile"]

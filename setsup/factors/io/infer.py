@@ -26,7 +26,8 @@ from setsup.factors.column_storage import as_array, freeze
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import PLURAL, Factor, Kind, check_factors, level_sort
 from setsup.factors.io.distinct import is_usable
-from setsup.factors.io.fields import ROLE_OF, Commas, Field, refuse_mixture
+from setsup.factors.io.encoding import ColumnEncoder, Commas
+from setsup.factors.io.fields import ROLE_OF, Field, refuse_mixture
 
 __all__ = ["Blocks", "Store", "arrow_array", "from_blocks", "from_values"]
 
@@ -74,8 +75,9 @@ def from_blocks(
     try:
         _see(blocks, [field for field in fields if not field.given])
         _see(blocks, [field for field in fields if field.incomplete()])
-        settled = [field.settle() for field in fields]
-        return FactorColumns(settled, _encode(blocks, fields, store or _in_memory))
+        encoders = [field.encoder() for field in fields]
+        columns = _encode(blocks, encoders, store or _in_memory)
+        return FactorColumns([encoder.factor for encoder in encoders], columns)
     except pa.ArrowException as error:
         raise FactorError(f"the columns {list(names)} cannot be read as factors: {error}") from error
 
@@ -131,13 +133,13 @@ def _see(blocks: Blocks, fields: Sequence[Field]) -> None:
         raise FactorError("there are no rows, so kinds and levels cannot be inferred")
 
 
-def _encode(blocks: Blocks, fields: Sequence[Field], store: Store) -> dict[str, Array]:
-    places = {field.name: store(field.name, field.dtype) for field in fields}
+def _encode(blocks: Blocks, encoders: Sequence[ColumnEncoder], store: Store) -> dict[str, Array]:
+    stores = {encoder.factor.name: store(encoder.factor.name, encoder.dtype) for encoder in encoders}
     for block in blocks():
-        for field in fields:
-            add, _ = places[field.name]
-            add(field.codes(block.column(field.name)))
-    return {name: whole() for name, (_, whole) in places.items()}
+        for encoder in encoders:
+            add, _ = stores[encoder.factor.name]
+            add(encoder.codes(block.column(encoder.factor.name)))
+    return {name: whole() for name, (_, whole) in stores.items()}
 
 
 def _in_memory(name: str, dtype: np.dtype[Any]) -> tuple[Callable[[Array], object], Callable[[], Array]]:

@@ -42,10 +42,10 @@ def join_parts(
     paths = [path for path in map(whole.path, packed) if path is not None]
     paths += [folder / each for each in archives if os.path.isfile(folder / each)]
     paths = list(dict.fromkeys(paths))
-    members = _parts_of(whole, holds)
+    members = _find_parts(whole, holds)
     for path in paths:
         try:
-            members += _parts_of(look(path), holds)
+            members += _find_parts(look(path), holds)
         except DataError as error:
             if not members or members[0].source != folder:
                 raise
@@ -77,8 +77,8 @@ def warn_of_others(
             members = look(path)
         except DataError:
             continue  # whatever is wrong with it, it is not what was opened
-        parts = _parts_of(members, holds)
-        if not named and 2 * sum(len(_files_of(part, holds)) for part in parts) < len(members):
+        parts = _find_parts(members, holds)
+        if not named and 2 * sum(len(_release_files(part, holds)) for part in parts) < len(members):
             # a few names, such as that of a list, are those of other releases as well
             parts = _tops_in(members, holds, range(_DEEPEST))
         left[path] = parts
@@ -102,12 +102,12 @@ def _tops_in(members: MemberIndex, holds: Sequence[str], depths: Iterable[int]) 
     return [members.under(top) for top in find_tops(members.names, holds, depths)]
 
 
-def _parts_of(members: MemberIndex, holds: Sequence[str]) -> list[MemberIndex]:
+def _find_parts(members: MemberIndex, holds: Sequence[str]) -> list[MemberIndex]:
     """Folders in which any of the files of a release lie."""
     return _tops_in(members, [_either(holds)], range(_DEEPEST))
 
 
-def _files_of(part: MemberIndex, holds: Sequence[str]) -> Places:
+def _release_files(part: MemberIndex, holds: Sequence[str]) -> Places:
     return find_matches(part.names, f"^(?:{_either(holds)})")
 
 
@@ -120,7 +120,7 @@ def _more(part: MemberIndex, release: MemberIndex, holds: Sequence[str]) -> list
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    names = part.names.take(pa.array(_files_of(part, holds)))
+    names = part.names.take(pa.array(_release_files(part, holds)))
     mine, theirs, new = release.names, names, np.ones(len(names), bool)
     for _ in range(_DEEPEST):
         # the same file may lie in more folders in one than in the other

@@ -33,7 +33,7 @@ def find_top(names: Any, holds: Sequence[str]) -> str | None:
         return ""
     deepest = pc.max(pc.count_substring(names, "/")).as_py()
     for depth in range(1, deepest + 1):
-        if tops := _tops_of_all(names, depth, holds):
+        if tops := _common_tops(names, depth, holds):
             return min(tops)
     return None
 
@@ -53,7 +53,7 @@ def find_tops(names: Any, holds: Sequence[str], depths: Iterable[int]) -> list[s
     if not len(names):
         return []
     deepest = pc.max(pc.count_substring(names, "/")).as_py()
-    return [top for depth in depths if depth <= deepest for top in sorted(_tops_of_all(names, depth, holds))]
+    return [top for depth in depths if depth <= deepest for top in sorted(_common_tops(names, depth, holds))]
 
 
 def wanting(names: Any, holds: Sequence[str]) -> list[str]:
@@ -68,12 +68,12 @@ def readable(pattern: str) -> str:
     plain = _SOME.sub("*", plain.removeprefix("^").removesuffix("$"))
     inner = None
     while inner != plain:
-        inner, plain = plain, _GROUP.sub(_of_group, plain)
+        inner, plain = plain, _GROUP.sub(_readable_group, plain)
     plain = re.sub(r"\*+", "*", plain).replace("|", " or ")
     return "".join(chr(ord(each) - _ITSELF) if ord(each) >= _ITSELF else each for each in plain)
 
 
-def _of_group(match: re.Match[str]) -> str:
+def _readable_group(match: re.Match[str]) -> str:
     """Text for a group without groups: none where it is optional, ``*`` where it has a choice."""
     if match[2] in ("?", "*"):
         return ""
@@ -88,7 +88,7 @@ def _anywhere(names: Any, pattern: str) -> bool:
     return any(pc.any(pc.match_substring_regex(stretch, pattern)).as_py() for stretch in stretches)
 
 
-def _tops_of_all(names: Any, depth: int, holds: Sequence[str]) -> set[str]:
+def _common_tops(names: Any, depth: int, holds: Sequence[str]) -> set[str]:
     """Folders so deep below which each expression matches the beginning of some name."""
     tops: set[str] | None = None
     for pattern in holds:

@@ -19,11 +19,11 @@ __all__ = [
     "BadHeader",
     "Headers",
     "decimal",
+    "file_names",
     "find_files",
     "from_digits",
     "header_check",
     "is_header",
-    "names_of",
     "number",
     "octal",
     "parse_extra",
@@ -190,7 +190,7 @@ def find_files(headers: Headers) -> list[int]:
     return np.flatnonzero(_IS_FILE[kinds]).tolist()
 
 
-def names_of(headers: Headers, told: Mapping[int, bytes]) -> list[bytes]:
+def file_names(headers: Headers, told: Mapping[int, bytes]) -> list[bytes]:
     """Names of files, from their headers or from what was told before them."""
     content = headers.view(np.uint8).reshape(len(headers), BLOCK)
     field = headers["name"]

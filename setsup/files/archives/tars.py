@@ -28,10 +28,10 @@ from setsup.files.archives.tar_headers import (
     FILES,
     BadHeader,
     decimal,
+    file_names,
     find_files,
     header_check,
     is_header,
-    names_of,
     number,
     octal,
     parse_extra,
@@ -98,7 +98,7 @@ class Stretch:
     def listing(self, source: Path | str) -> Listing:
         """Verify the headers, and give the files."""
         headers = verify_headers(self.blocks, self.at, source)
-        names = names_of(headers, self.names)
+        names = file_names(headers, self.names)
         rows = find_files(headers)
         if b"/\0" in b"\0".join([*names, b""]):
             # the oldest format marks folders by their names only

@@ -10,12 +10,12 @@ from setsup.files.downloads.check import file_problem
 from setsup.files.downloads.transfer import MirrorError, drop_part, part_address, transfer
 from setsup.files.manifests.manifest import ManifestFile
 
-__all__ = ["download", "part_of"]
+__all__ = ["download", "partial_path"]
 
 _log = logging.getLogger("setsup")
 
 
-def part_of(target: Path) -> Path:
+def partial_path(target: Path) -> Path:
     """Name the file that holds what was received of `target` so far."""
     return target.with_name(target.name + ".part")
 
@@ -26,7 +26,7 @@ def download(file: ManifestFile, target: Path) -> None:
     Data is received into ``<target>.part`` until it is complete and correct, also after Ctrl-C or a lost connection;
     the next call resumes there.
     """
-    part = part_of(target)
+    part = partial_path(target)
     begun = part_address(part)
     failures = []
     for url in sorted(file.urls, key=lambda url: url != begun):  # stable: the mirror of the part, then as they stand

@@ -14,7 +14,7 @@ from setsup.errors import DamagedFile, DataError, did_you_mean
 from setsup.files.disk import make_folder, need_space
 from setsup.files.downloads.check import State, file_state, release_folder
 from setsup.files.downloads.copies import list_copies, take_copy
-from setsup.files.downloads.download import download, part_of
+from setsup.files.downloads.download import download, partial_path
 from setsup.files.downloads.transfer import drop_part, part_size
 from setsup.files.locks import clear_lock, locked
 from setsup.files.manifests.manifest import Manifest, ManifestFile
@@ -171,7 +171,7 @@ def _tidy(files: Iterable[ManifestFile], folder: Path) -> None:
     for file in files:
         if (folder / file.path).is_file():
             with suppress(DataError):  # of a disk that is read-only
-                drop_part(part_of(folder / file.path))
+                drop_part(partial_path(folder / file.path))
 
 
 def _refuse_unfetchable(manifest: Manifest, missing: list[ManifestFile], folder: Path, check: str) -> None:
@@ -198,7 +198,7 @@ def _or_others(file: ManifestFile) -> str:
 
 def _to_come(file: ManifestFile, folder: Path) -> int:
     """Count the bytes that are still to be received."""
-    return max((file.size or 0) - part_size(part_of(folder / file.path)), 0)
+    return max((file.size or 0) - part_size(partial_path(folder / file.path)), 0)
 
 
 def _fetch_file(manifest: Manifest, file: ManifestFile, folder: Path, again: str) -> None:

@@ -81,7 +81,7 @@ def load_manifest(name: str) -> Manifest:
     if name not in names:
         raise DataError(f"there is no dataset {name!r}{did_you_mean(name, names)} (`setsup datasets` lists them)")
     file = next(file for folder in _folders() if (file := folder / f"{name}.yaml").is_file())
-    return _as_of(file, file.stat().st_mtime_ns)
+    return _read_manifest(file, file.stat().st_mtime_ns)
 
 
 def _folders() -> tuple[Path, ...]:
@@ -96,7 +96,7 @@ def _paper_folders() -> tuple[Path, ...]:
 
 
 @lru_cache(maxsize=256)  # a command loads some several times
-def _as_of(file: Path, _changed: int) -> Manifest:
+def _read_manifest(file: Path, _changed: int) -> Manifest:
     return read_manifest(file)
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from setsup.arrays import Rows
 from setsup.errors import SetsupError
-from setsup.loading.transforms.by_image import Kernel, blocks, by_array, interleaved, levels_of, put, run, spread
+from setsup.loading.transforms.by_image import Kernel, blocks, by_array, interleaved, put, run, spread, to_levels
 from setsup.loading.transforms.choices import Move, Paint, Steps
 from setsup.loading.transforms.resampling.images import finish, floats, kernels
 from setsup.loading.transforms.resampling.warp import warp
@@ -70,7 +70,7 @@ def _by_image(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: floa
                 last = source[number]
                 begun = interleaved(arrays[last])
                 for kernel in head:
-                    begun = kernel(levels_of(begun) if eight_bit else begun)
+                    begun = kernel(to_levels(begun) if eight_bit else begun)
             put(run(begun, chains[rows[number]][len(head) :], eight_bit), list(planes[number]))
 
     spread(some, blocks(len(rows), max(math.prod(size), math.prod(images.shape[2:]))))
@@ -106,20 +106,20 @@ def _chunks(values: Tensor, count: int, numbers: int) -> Iterator[slice]:
 
 
 def _some(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: float, eight_bit: bool) -> Tensor:
-    found = finish(images.index_select(0, torch.from_numpy(source).to(images.device)), eight_bit)
+    results = finish(images.index_select(0, torch.from_numpy(source).to(images.device)), eight_bit)
     for step in steps:
         if isinstance(step, Move):
-            found = warp(found, step.matrices[rows], step.size, "color", fill, eight_bit)
+            results = warp(results, step.matrices[rows], step.size, "color", fill, eight_bit)
         elif step.chosen is None or step.chosen[rows].all():
-            found = finish(_called(step.operation, floats(found), step.slots.take(rows)), eight_bit)
+            results = finish(_called(step.operation, floats(results), step.slots.take(rows)), eight_bit)
         elif step.chosen[rows].any():
             some = np.flatnonzero(step.chosen[rows])
-            which = torch.from_numpy(some).to(found.device)
-            part = _called(step.operation, floats(found[which]), step.slots.take(rows[some]))
-            if part.shape[1] != found.shape[1]:
-                raise _other_channels(found.shape[1], part.shape[1])
-            found = found.index_copy(0, which, finish(part, eight_bit))
-    return found
+            which = torch.from_numpy(some).to(results.device)
+            part = _called(step.operation, floats(results[which]), step.slots.take(rows[some]))
+            if part.shape[1] != results.shape[1]:
+                raise _other_channels(results.shape[1], part.shape[1])
+            results = results.index_copy(0, which, finish(part, eight_bit))
+    return results
 
 
 def _other_channels(before: int, after: int) -> SetsupError:
@@ -139,12 +139,12 @@ def mapped(values: Tensor, move: Move, kind: str, copies: int, fill: float) -> T
 
 
 def _called(operation: Any, images: Tensor, slots: Slots) -> Tensor:
-    found = operation(images, slots)
-    if not isinstance(found, Tensor) or found.dtype != torch.float32 or found.ndim != 4:
+    result = operation(images, slots)
+    if not isinstance(result, Tensor) or result.dtype != torch.float32 or result.ndim != 4:
         raise SetsupError(f"{operation!r} must return float32 images (n, channels, height, width)")
-    if (found.shape[0], *found.shape[2:]) != (images.shape[0], *images.shape[2:]):
+    if (result.shape[0], *result.shape[2:]) != (images.shape[0], *images.shape[2:]):
         raise SetsupError(
-            f"{operation!r} made {tuple(found.shape)} of {tuple(images.shape)}: an operation keeps the number and the "
+            f"{operation!r} made {tuple(result.shape)} of {tuple(images.shape)}: an operation keeps the number and the "
             "size of images; what changes sizes is geometric, and has a homography"
         )
-    return found
+    return result

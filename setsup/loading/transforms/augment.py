@@ -15,8 +15,8 @@ from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.apply import apply_steps, mapped
-from setsup.loading.transforms.choices import Move, Steps, check_operations, factors_of, moves, steps_of
-from setsup.loading.transforms.modalities import KINDS, keyed_slots, leads_of
+from setsup.loading.transforms.choices import Move, Steps, build_steps, check_operations, factor_names, moves
+from setsup.loading.transforms.modalities import KINDS, keyed_slots, possible_leads
 from setsup.loading.transforms.resampling.warp import carried
 from setsup.loading.transforms.slots import Slots
 from setsup.random import stream_key
@@ -127,26 +127,26 @@ class Augment:
         copies = self.copies or 1
         axes = lead if self.copies is None else (*lead, copies)
         own, shared = self._slots(batch, lead, copies)
-        steps = steps_of(self.operations, own, shared, size)
+        steps = build_steps(self.operations, own, shared, size)
         moved = [Move(np.tile(np.eye(3), (len(own), 1, 1)), size), *(step for step in steps if isinstance(step, Move))]
         total = Move(planar.compose(*(step.matrices for step in moved)), moved[-1].size)
-        found: Batch = {}
+        added: Batch = {}
         for name, kind in self.modalities.items():
             flat, target = values[name].flatten(0, len(lead) - 1), self._target(name)
             if kind == "points":
                 points = flat[:, None].expand(-1, copies, -1, -1).flatten(0, 1)
-                found[target], found[f"{target}_inside"] = carried(points, total.matrices, total.size)
+                added[target], added[f"{target}_inside"] = carried(points, total.matrices, total.size)
             else:
-                found[target] = self._changed(flat, kind, steps, total, self._fill(name))
+                added[target] = self._changed(flat, kind, steps, total, self._fill(name))
         if any(moving):
             device = next(iter(values.values())).device
-            found[self._target("homography")] = torch.from_numpy(total.matrices).to(device)
-        taken = [name for name in found if self.into is not None and name in batch]
+            added[self._target("homography")] = torch.from_numpy(total.matrices).to(device)
+        taken = [name for name in added if self.into is not None and name in batch]
         if taken:
             raise DataError(f"the batch has {taken[0]!r} already: give into= a string other than {self.into!r}")
-        found = {name: value.unflatten(0, axes) for name, value in found.items()}
-        matrices = found.get(self._target("homography"))
-        return {**batch, **found, **self._homographies(batch, axes, matrices)}
+        added = {name: value.unflatten(0, axes) for name, value in added.items()}
+        matrices = added.get(self._target("homography"))
+        return {**batch, **added, **self._homographies(batch, axes, matrices)}
 
     def _changed(self, flat: Tensor, kind: str, steps: Steps, total: Move, fill: float) -> Tensor:
         """A modality (n, …) after all steps, (n · copies, …)."""
@@ -190,7 +190,7 @@ class Augment:
         """Keys of all results, flat, and those from which their geometry is drawn."""
         axes = (*lead, copies)
         own = keyed_slots(batch, self.seed, self.stream, lead, copies)
-        own = replace(own, eight_bit=self.eight_bit, factors=_codes(batch, factors_of(self.operations), axes))
+        own = replace(own, eight_bit=self.eight_bit, factors=_codes(batch, factor_names(self.operations), axes))
         if self.geometry == "independent":
             return own, own
         alone = 1 if self.geometry == "sets" else len(lead)  # axes along which geometry is not shared
@@ -225,11 +225,17 @@ class Compose:
     transforms: Sequence[Callable[[Batch], Batch]]
 
     def __post_init__(self) -> None:
-        found = tuple(self.transforms) if isinstance(self.transforms, Iterable) else None
-        if found is None or any(isinstance(one, type) or not callable(one) for one in found):
+        transforms = tuple(self.transforms) if isinstance(self.transforms, Iterable) else None
+        if transforms is None or any(
+            isinstance(transform, type) or not callable(transform) for transform in transforms
+        ):
             raise SetsupError(f"Compose takes a list of callables of a batch, not {self.transforms!r}")
-        object.__setattr__(self, "transforms", found)
-        keys = [(one.seed, one.stream) for one in _flat(found) if hasattr(one, "seed") and hasattr(one, "stream")]
+        object.__setattr__(self, "transforms", transforms)
+        keys = [
+            (transform.seed, transform.stream)
+            for transform in _flat(transforms)
+            if hasattr(transform, "seed") and hasattr(transform, "stream")
+        ]
         for key in keys:
             if keys.count(key) > 1:
                 raise SetsupError(
@@ -246,8 +252,8 @@ class Compose:
 
 def _flat(transforms: Iterable[Any]) -> Iterator[Any]:
     """All transforms, those of a Compose in place of it."""
-    for one in transforms:
-        yield from _flat(one.transforms) if isinstance(one, Compose) else (one,)
+    for transform in transforms:
+        yield from _flat(transform.transforms) if isinstance(transform, Compose) else (transform,)
 
 
 def _check_modalities(modalities: Any) -> None:
@@ -272,7 +278,7 @@ def _check_fill(fill: Any, modalities: Mapping[str, str]) -> None:
 
 def _lead(batch: Batch, modalities: Mapping[str, str]) -> tuple[int, ...]:
     """Sets and slots of all modalities; sets alone where they have one image a set."""
-    possible = {name: leads_of(batch, name, kind) for name, kind in modalities.items()}
+    possible = {name: possible_leads(batch, name, kind) for name, kind in modalities.items()}
     common = set.intersection(*possible.values())
     axes = max(common) if common else 0
     leads = {name: tuple(batch[name].shape[: axes or max(possible[name])]) for name in possible}
@@ -293,25 +299,25 @@ def _lead(batch: Batch, modalities: Mapping[str, str]) -> tuple[int, ...]:
 
 def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
     """A modality of a batch, if its dtype is one of its kind, and it can hold what it is filled with."""
-    found: Tensor = batch[name]
-    if kind in _IMAGES and found.dtype not in (torch.uint8, torch.float32):
-        raise DataError(f"{name!r} must be uint8 or float32 to be {kind}, not {found.dtype}")
-    if kind in _IMAGES and found.shape[-3] > 4 >= found.shape[-1]:
-        raise DataError(f"{name!r} has its channels last, {tuple(found.shape)}: movedim(-1, -3) puts them first")
-    if kind in ("depth", "normal", "flow") and not found.dtype.is_floating_point:
-        raise DataError(f"{name!r} must be floating to be {kind}, not {found.dtype}: what must not be mixed is label")
-    if kind == "label" and not found.dtype.is_floating_point and found.dtype != torch.bool:
-        limits = torch.iinfo(found.dtype)
+    values: Tensor = batch[name]
+    if kind in _IMAGES and values.dtype not in (torch.uint8, torch.float32):
+        raise DataError(f"{name!r} must be uint8 or float32 to be {kind}, not {values.dtype}")
+    if kind in _IMAGES and values.shape[-3] > 4 >= values.shape[-1]:
+        raise DataError(f"{name!r} has its channels last, {tuple(values.shape)}: movedim(-1, -3) puts them first")
+    if kind in ("depth", "normal", "flow") and not values.dtype.is_floating_point:
+        raise DataError(f"{name!r} must be floating to be {kind}, not {values.dtype}: what must not be mixed is label")
+    if kind == "label" and not values.dtype.is_floating_point and values.dtype != torch.bool:
+        limits = torch.iinfo(values.dtype)
         if not fill.is_integer() or not limits.min <= fill <= limits.max:
-            raise DataError(f"{name!r} is {found.dtype} and cannot be filled with {fill:g}")
-    return found
+            raise DataError(f"{name!r} is {values.dtype} and cannot be filled with {fill:g}")
+    return values
 
 
-def _check_range(name: str, found: Tensor) -> None:
+def _check_range(name: str, images: Tensor) -> None:
     """A look at one image shows what was meant and costs nothing, but on a device, which would have to wait."""
-    if found.dtype != torch.float32 or found.device.type != "cpu" or not found.numel():
+    if images.dtype != torch.float32 or images.device.type != "cpu" or not images.numel():
         return
-    low, high = (float(end) for end in found[(0,) * (found.ndim - 3)].aminmax())
+    low, high = (float(end) for end in images[(0,) * (images.ndim - 3)].aminmax())
     if low < -0.01 or high > 1.01:
         raise DataError(f"{name!r} is float32 from {low:g} to {high:g}, and colours are 0 … 1: scale it, or pass uint8")
 
@@ -332,7 +338,7 @@ def _size(values: Mapping[str, Tensor], modalities: Mapping[str, str], lead: int
 
 def _codes(batch: Batch, names: Iterable[str], axes: tuple[int, ...]) -> dict[str, npt.NDArray[Any]]:
     """Codes of factors, one for each result."""
-    found = {}
+    codes_by_name = {}
     for name in names:
         factors = batch.get("factors", {})
         if name not in factors:
@@ -343,5 +349,5 @@ def _codes(batch: Batch, names: Iterable[str], axes: tuple[int, ...]) -> dict[st
                 f"codes of {name!r} have positions, {codes.shape}, and the images here have none, {axes[:-1]}: apply "
                 "ForLevels to images with positions"
             )
-        found[name] = np.broadcast_to(codes[..., None], axes).reshape(-1)
-    return found
+        codes_by_name[name] = np.broadcast_to(codes[..., None], axes).reshape(-1)
+    return codes_by_name

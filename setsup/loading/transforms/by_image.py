@@ -33,13 +33,13 @@ __all__ = [
     "by_array",
     "cv2",
     "interleaved",
-    "levels_of",
     "own",
     "put",
     "real",
     "room",
     "run",
     "spread",
+    "to_levels",
 ]
 
 try:
@@ -84,14 +84,14 @@ class OnLevels:
 
     def __call__(self, image: Image) -> Image:
         """The image changed, uint8."""
-        return self.change(levels_of(image))
+        return self.change(to_levels(image))
 
 
 def run(image: Image, kernels: Iterable[Kernel], eight_bit: bool) -> Image:
     """An image after all kernels, uint8 with ``eight_bit`` and float32 otherwise; the image given stays as it is."""
     plain = LEVELS if eight_bit else UNIT
     if image.dtype != np.uint8:
-        image = levels_of(np.ascontiguousarray(image)) if eight_bit else np.array(image, order="C")
+        image = to_levels(np.ascontiguousarray(image)) if eight_bit else np.array(image, order="C")
     table = None
     for kernel in kernels:
         if isinstance(kernel, Pointwise) and image.dtype == np.uint8:
@@ -132,7 +132,7 @@ def put(image: Image, planes: Sequence[Image]) -> None:
         cv2.split(image, planes)
 
 
-def levels_of(image: Image) -> Image:
+def to_levels(image: Image) -> Image:
     """An image as uint8: float32 in 0 … 1 is rounded."""
     if image.dtype == np.uint8:
         return image
@@ -163,12 +163,12 @@ def by_array(images: torch.Tensor) -> bool:
 def spread(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
     """Results of parts, which are worked on by as many threads as torch has here; OpenCV itself has one meanwhile."""
     threads, user = min(torch.get_num_threads(), len(parts)), object()
-    found: dict[int, Result] = {}
+    results: dict[int, Result] = {}
     left = iter(range(len(parts)))
 
     def some() -> None:
         for number in left:
-            found[number] = work(parts[number])
+            results[number] = work(parts[number])
 
     _enter(user)
     try:
@@ -179,7 +179,7 @@ def spread(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result
                 other.result()
     finally:
         _leave(user)
-    return [found[number] for number in range(len(parts))]
+    return [results[number] for number in range(len(parts))]
 
 
 @cache

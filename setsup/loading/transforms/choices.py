@@ -18,7 +18,7 @@ from setsup.loading.transforms.operations.arguments import check_probability
 from setsup.loading.transforms.operations.geometry import Geometric, where
 from setsup.loading.transforms.slots import Slots
 
-__all__ = ["ForLevels", "Move", "OneOf", "Paint", "RandomApply", "factors_of", "moves", "steps_of"]
+__all__ = ["ForLevels", "Move", "OneOf", "Paint", "RandomApply", "build_steps", "factor_names", "moves"]
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ def check_operations(operations: Any, of: str) -> tuple[Any, ...]:
     """Operations as a tuple; SetsupError when one is none."""
     if isinstance(operations, str) or not isinstance(operations, Iterable):
         raise SetsupError(f"{of} takes a list of operations, not {operations!r}")
-    found = tuple(operations)
-    for operation in found:
+    checked = tuple(operations)
+    for operation in checked:
         known = isinstance(operation, OneOf | RandomApply | ForLevels | Geometric)
         if isinstance(operation, type) or not (known or callable(operation)):
             raise SetsupError(f"{of} takes operations such as Flip() or Crop(64), and {operation!r} is none")
@@ -146,7 +146,7 @@ def check_operations(operations: Any, of: str) -> tuple[Any, ...]:
                 f"{of} takes operations, callables of (images, slots), and {operation!r:.80} is none: transforms of "
                 "batches, such as recipes, belong in a Compose"
             )
-    return found
+    return checked
 
 
 def _takes_two(operation: Any) -> bool:
@@ -172,15 +172,15 @@ def moves(operation: Any) -> bool:
     return hasattr(operation, "homography") or any(moves(inner) for inner in _inner(operation))
 
 
-def factors_of(operations: Iterable[Any]) -> set[str]:
+def factor_names(operations: Iterable[Any]) -> set[str]:
     """Names of the factors that operations read."""
-    found: set[str] = set()
+    names: set[str] = set()
     for operation in operations:
-        found |= factors_of(_inner(operation)) | ({operation.factor} if isinstance(operation, ForLevels) else set())
-    return found
+        names |= factor_names(_inner(operation)) | ({operation.factor} if isinstance(operation, ForLevels) else set())
+    return names
 
 
-def steps_of(operations: Iterable[Any], own: Slots, shared: Slots, size: Size) -> Steps:
+def build_steps(operations: Iterable[Any], own: Slots, shared: Slots, size: Size) -> Steps:
     """What operations do to each image.
 
     `size` (height, width).
@@ -213,7 +213,7 @@ def _steps(operation: Any, own: Slots, shared: Slots, size: Size) -> Steps:
     else:
         which = np.isin(own.factors[operation.factor], operation.levels)
     # an operation inside draws from keys of its own, apart from the choice, which is parameter 0
-    branches = [_steps(one, own.at(number), shared.at(number), size) for number, one in enumerate(inner, 1)]
+    branches = [_steps(choice, own.at(number), shared.at(number), size) for number, choice in enumerate(inner, 1)]
     moved = [branch[0] for branch in branches if len(branch) == 1 and isinstance(branch[0], Move)]
     all_moved = isinstance(operation, OneOf) and len(moved) == len(branches)
     sizes = [step.size for branch in branches for step in branch if isinstance(step, Move)]

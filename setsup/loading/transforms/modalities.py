@@ -13,7 +13,7 @@ from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.slots import Slots
 
-__all__ = ["KINDS", "has_slots", "images_of", "keyed_slots", "leads_of", "tensor_of"]
+__all__ = ["KINDS", "get_images", "get_tensor", "has_slots", "keyed_slots", "possible_leads"]
 
 _PLANE = ((2, 3), "(sets, size, height, width) or (sets, size, height, width, k)")
 KINDS: Mapping[str, tuple[tuple[int, ...], str]] = MappingProxyType(
@@ -35,17 +35,17 @@ _NO_SLOT = np.array([2**64 - 1], dtype=np.uint64)  # the number of what stands f
 _CANONICAL = "canonical_"  # what names of modalities of canonical rows begin with, one row a set
 
 
-def tensor_of(batch: Batch, name: str) -> torch.Tensor:
+def get_tensor(batch: Batch, name: str) -> torch.Tensor:
     """A modality of a batch."""
     if name not in batch:
         raise SetsupError(f"the batch has no modality {name!r}{did_you_mean(name, batch)}")
-    found = batch[name]
-    if not isinstance(found, torch.Tensor):
-        raise DataError(f"{name!r} must be a tensor, not {type(found).__name__}: make batches with to='torch'")
-    return found
+    values = batch[name]
+    if not isinstance(values, torch.Tensor):
+        raise DataError(f"{name!r} must be a tensor, not {type(values).__name__}: make batches with to='torch'")
+    return values
 
 
-def has_slots(batch: Batch, name: str, kind: str, found: torch.Tensor) -> bool | None:
+def has_slots(batch: Batch, name: str, kind: str, values: torch.Tensor) -> bool | None:
     """Whether a modality has an axis of slots after that of sets; None where its number of axes must tell.
 
     Those of canonical rows have none, and all have one in a batch without ``indices``. What begins as ``indices`` do
@@ -56,24 +56,24 @@ def has_slots(batch: Batch, name: str, kind: str, found: torch.Tensor) -> bool |
     rows = batch.get("indices")
     if rows is None:
         return True
-    if found.shape[:2] != tuple(rows.shape) or kind in _LAST or (kind == "color" and found.shape[1] <= _CHANNELS):
+    if values.shape[:2] != tuple(rows.shape) or kind in _LAST or (kind == "color" and values.shape[1] <= _CHANNELS):
         return None
     return True
 
 
-def leads_of(batch: Batch, name: str, kind: str) -> set[int]:
+def possible_leads(batch: Batch, name: str, kind: str) -> set[int]:
     """How many axes of a modality may be those of sets and slots: 2; 1 where there is one image a set."""
-    found = tensor_of(batch, name)
+    values = get_tensor(batch, name)
     numbers, axes = KINDS[kind]
-    possible = {None: {1, 2}, True: {2}, False: {1}}[has_slots(batch, name, kind, found)]
-    leads = possible & {found.ndim - number for number in numbers}
+    possible = {None: {1, 2}, True: {2}, False: {1}}[has_slots(batch, name, kind, values)]
+    leads = possible & {values.ndim - number for number in numbers}
     if kind == "flow":
-        leads = {lead for lead in leads if _flows(found.shape[lead:])}
-    if not leads or found.shape[-1] != _LAST.get(kind, found.shape[-1]):
+        leads = {lead for lead in leads if _flows(values.shape[lead:])}
+    if not leads or values.shape[-1] != _LAST.get(kind, values.shape[-1]):
         frames = "; frames are a clip, and what follows copies= goes into the same Augment"
-        more = frames if kind == "color" and found.ndim == 6 else ""
+        more = frames if kind == "color" and values.ndim == 6 else ""
         raise DataError(
-            f"{name!r} must be {axes}, or the same without size, to be {kind}, not {tuple(found.shape)}{more}"
+            f"{name!r} must be {axes}, or the same without size, to be {kind}, not {tuple(values.shape)}{more}"
         )
     return leads
 
@@ -83,18 +83,18 @@ def _flows(shape: tuple[int, ...]) -> bool:
     return shape[-3] == 2 if len(shape) == 4 else shape[-3] > 0 and shape[-3] % 2 == 0
 
 
-def images_of(batch: Batch, name: str) -> torch.Tensor:
+def get_images(batch: Batch, name: str) -> torch.Tensor:
     """A modality that holds images, (sets, size, channels, height, width).
 
     Copies may stand before the channels; what has one image a set, such as ``canonical_image``, has no slots.
     """
-    found = tensor_of(batch, name)
-    if found.ndim not in (4, 5, 6) or (found.ndim == 4 and has_slots(batch, name, "color", found)):
+    images = get_tensor(batch, name)
+    if images.ndim not in (4, 5, 6) or (images.ndim == 4 and has_slots(batch, name, "color", images)):
         raise DataError(
             f"{name!r} must be (sets, size, channels, height, width), with copies before the channels where there are "
-            f"any, or (sets, channels, height, width), not {tuple(found.shape)}"
+            f"any, or (sets, channels, height, width), not {tuple(images.shape)}"
         )
-    return found
+    return images
 
 
 def keyed_slots(batch: Batch, seed: int, stream: str, lead: Sequence[int], copies: int = 1) -> Slots:

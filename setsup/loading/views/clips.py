@@ -20,7 +20,7 @@ import torch
 from setsup.checks import check_integer
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import keyed_slots, tensor_of
+from setsup.loading.transforms.modalities import get_tensor, keyed_slots
 from setsup.loading.views.names import add_views, check_names
 from setsup.random import stream_key
 
@@ -107,7 +107,7 @@ class FrameTriples:
         return add_views(batch, self.names, triple, lead)
 
     def _clips(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        video, fields = tensor_of(batch, self.video), tensor_of(batch, self.fields)
+        video, fields = get_tensor(batch, self.video), get_tensor(batch, self.fields)
         if video.ndim != 6:
             raise DataError(
                 f"{self.video!r} must be (sets, size, frames, channels, height, width), not {tuple(video.shape)}"

@@ -14,7 +14,7 @@ import torch
 from setsup.errors import DataError
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.by_image import Image, blocks, by_array, interleaved, put, spread
-from setsup.loading.transforms.modalities import images_of
+from setsup.loading.transforms.modalities import get_images
 from setsup.loading.views.colors import array_in_color_space, color_space, in_color_space
 from setsup.loading.views.names import add_views, check_names
 
@@ -77,7 +77,7 @@ class ColorViews:
 
     def __call__(self, batch: Batch) -> Batch:
         """Add the two views."""
-        images = images_of(batch, self.image)
+        images = get_images(batch, self.image)
         *lead, channels, height, width = images.shape
         flat = images.flatten(0, -4)
         both = [images.new_empty((len(flat), count, height, width), dtype=torch.float32) for count in (1, 2)]
@@ -86,10 +86,10 @@ class ColorViews:
         else:
             values = max(1, math.prod(images.shape[-3:]))
             count = max(1, _CHUNK // values if images.device.type == "cpu" else len(flat))
-            for some, one, two in zip(*(torch.split(stack, count) for stack in (flat, *both)), strict=True):
+            for some, first, others in zip(*(torch.split(stack, count) for stack in (flat, *both)), strict=True):
                 converted = self._converted(some)
-                one.copy_(converted[:, :1])
-                two.copy_(converted[:, 1:])
+                first.copy_(converted[:, :1])
+                others.copy_(converted[:, 1:])
         return add_views(batch, self.names or color_space(self.space).views, both, lead)
 
     def _by_array(self, images: Image, first: Image, others: Image) -> None:

@@ -76,7 +76,7 @@ def in_color_space(images: torch.Tensor, space: str, *, normalize: bool = False)
 
     `images` (..., 3, height, width) uint8, or float in 0 … 1; returns (..., 3, height, width) float32.
     """
-    found = color_space(space)
+    target = color_space(space)
     if images.ndim < 3 or images.shape[-3] != 3:
         raise DataError(
             f"a colour space needs images (…, 3, height, width) of red, green and blue, not {tuple(images.shape)}: "
@@ -86,10 +86,10 @@ def in_color_space(images: torch.Tensor, space: str, *, normalize: bool = False)
         raise DataError(f"images must be uint8, or float in 0 … 1, not {images.dtype}")
     # in planes, where arithmetic is several times faster than on interleaved channels
     rgb = images.to(torch.float32, memory_format=torch.contiguous_format)
-    values = found.convert(rgb / 255 if images.dtype == torch.uint8 else rgb)
+    values = target.convert(rgb / 255 if images.dtype == torch.uint8 else rgb)
     if not normalize:
         return values
-    mean, std = (values.new_tensor(three).reshape(3, 1, 1) for three in (found.mean, found.std))
+    mean, std = (values.new_tensor(three).reshape(3, 1, 1) for three in (target.mean, target.std))
     return (values - mean) / std
 
 
@@ -98,11 +98,11 @@ def array_in_color_space(image: Image, space: str, *, normalize: bool = False) -
 
     Returns float32.
     """
-    found = color_space(space)
-    values = found.convert_array(image)
+    target = color_space(space)
+    values = target.convert_array(image)
     if not normalize:
         return values
-    mean, std = np.array(found.mean), np.array(found.std)
+    mean, std = np.array(target.mean), np.array(target.std)
     return cv2.transform(values, np.column_stack([np.diag(1 / std), -mean / std]))
 
 
@@ -134,9 +134,9 @@ def _mixed(planes: torch.Tensor, matrix: Matrices, offset: Three = (0.0, 0.0, 0.
 
     Sums of planes, not a matrix product or a convolution: those may round their factors to 10 bits on a GPU.
     """
-    one, two, three = planes.unbind(-3)
+    first, second, third = planes.unbind(-3)
     rows = zip(matrix.tolist(), offset, strict=True)
-    return torch.stack([one * a + two * b + three * c + shift for (a, b, c), shift in rows], dim=-3)
+    return torch.stack([first * a + second * b + third * c + shift for (a, b, c), shift in rows], dim=-3)
 
 
 def _array_mixed(image: Image, matrix: Matrices, offset: Three = (0.0, 0.0, 0.0)) -> Image:

@@ -15,7 +15,7 @@ import torch
 from setsup.checks import check_integer
 from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import KINDS, has_slots, images_of, keyed_slots, tensor_of
+from setsup.loading.transforms.modalities import KINDS, get_images, get_tensor, has_slots, keyed_slots
 from setsup.loading.views.names import add_views, check_names
 from setsup.random import stream_key
 
@@ -78,7 +78,7 @@ class Patches:
 
     def __call__(self, batch: Batch) -> Batch:
         """Add the patches."""
-        planes, lead, restored = planes_of(batch, self.image, self.kind)
+        planes, lead, restored = get_planes(batch, self.image, self.kind)
         _check_room(planes, self.image, self.size, f"patches of {self.size} pixels")
         # (images, channels, rows, columns, size, size)
         grid = planes.unfold(-2, self.size, self.stride).unfold(-2, self.size, self.stride)
@@ -145,7 +145,7 @@ class PatchPairs:
 
     def __call__(self, batch: Batch) -> Batch:
         """Add the two patches."""
-        flat, lead, restored = planes_of(batch, self.image, self.kind)
+        flat, lead, restored = get_planes(batch, self.image, self.kind)
         what = f"two patches of {self.size} pixels with an offset of {self.offset}"
         _check_room(flat, self.image, self.size + self.offset, what)
         height, width = flat.shape[-2:]
@@ -154,8 +154,8 @@ class PatchPairs:
         y = torch.from_numpy(slots.below(height - self.size - self.offset + 1, 1)).to(flat.device)
         number = torch.arange(len(flat), device=flat.device)
         # every place a patch may have, as a view: (images, channels, places in y, places in x, size, size)
-        places = flat.unfold(-2, self.size, 1).unfold(-2, self.size, 1)
-        pair = [restored(places[number, :, y + shift, x + shift]) for shift in (0, self.offset)]
+        windows = flat.unfold(-2, self.size, 1).unfold(-2, self.size, 1)
+        pair = [restored(windows[number, :, y + shift, x + shift]) for shift in (0, self.offset)]
         return add_views(batch, self.names, pair, lead)
 
 
@@ -173,33 +173,33 @@ def _check_room(images: torch.Tensor, name: str, needed: int, what: str) -> None
         )
 
 
-def planes_of(
+def get_planes(
     batch: Batch, name: str, kind: str
 ) -> tuple[torch.Tensor, tuple[int, ...], Callable[[torch.Tensor], torch.Tensor]]:
     """A modality as planes of pixels, which are cut in one way whatever its kind.
 
     Returns `planes` (n, channels, height, width).
 
-    `kind`: ``color`` as in :func:`images_of`; ``label`` and ``depth``, (sets, size, height, width); ``normal``,
+    `kind`: ``color`` as in :func:`get_images`; ``label`` and ``depth``, (sets, size, height, width); ``normal``,
     (sets, size, height, width, 3): with copies after the slots, or without slots, as images may be. A label or
     depth (…, height, width, k) is refused; what has copies is told from it by images, or ``homographies``, of
     as many.
     """
-    found = images_of(batch, name) if kind == "color" else tensor_of(batch, name)
+    values = get_images(batch, name) if kind == "color" else get_tensor(batch, name)
     after = 3 if kind in ("color", "normal") else 2
-    if found.ndim - after not in (1, 2, 3) or (kind == "normal" and found.shape[-1] != 3):
+    if values.ndim - after not in (1, 2, 3) or (kind == "normal" and values.shape[-1] != 3):
         axes = KINDS[kind][1].split(" or ")[0]
         raise DataError(
-            f"{name!r} must be {axes} to be {kind}, with copies after size or without size, not {tuple(found.shape)}"
+            f"{name!r} must be {axes} to be {kind}, with copies after size or without size, not {tuple(values.shape)}"
         )
-    lead = tuple(found.shape[:-after])
-    axes_of_sets = 2 if has_slots(batch, name, kind, found) else 1
-    if after == 2 and len(lead) > axes_of_sets and not _copied(batch, name, lead, found):
+    lead = tuple(values.shape[:-after])
+    axes_of_sets = 2 if has_slots(batch, name, kind, values) else 1
+    if after == 2 and len(lead) > axes_of_sets and not _copied(batch, name, lead, values):
         raise DataError(
-            f"{name!r}, {tuple(found.shape)}, has an axis more than images of {kind}, and nothing in the batch was "
+            f"{name!r}, {tuple(values.shape)}, has an axis more than images of {kind}, and nothing in the batch was "
             "copied so: cut each of its k planes (…, height, width) alone, under a name of its own"
         )
-    flat = found.flatten(0, len(lead) - 1)
+    flat = values.flatten(0, len(lead) - 1)
     if kind == "color":
         return flat, lead, lambda planes: planes
     if kind == "normal":
@@ -207,11 +207,11 @@ def planes_of(
     return flat[:, None], lead, lambda planes: planes.squeeze(-3)
 
 
-def _copied(batch: Batch, name: str, lead: tuple[int, ...], found: torch.Tensor) -> bool:
+def _copied(batch: Batch, name: str, lead: tuple[int, ...], values: torch.Tensor) -> bool:
     """Whether the last axis of a lead is that of copies: those of matrices, or of images of the same size."""
     matrices = batch.get("homographies", {}).get(name)
     if matrices is not None and tuple(matrices.shape[:-2]) == lead:
         return True
-    size = tuple(found.shape[-2:])
-    tensors = (one for one in batch.values() if isinstance(one, torch.Tensor) and one.ndim == len(lead) + 3)
-    return any(tuple(one.shape[: len(lead)]) == lead and tuple(one.shape[-2:]) == size for one in tensors)
+    size = tuple(values.shape[-2:])
+    tensors = (value for value in batch.values() if isinstance(value, torch.Tensor) and value.ndim == len(lead) + 3)
+    return any(tuple(tensor.shape[: len(lead)]) == lead and tuple(tensor.shape[-2:]) == size for tensor in tensors)

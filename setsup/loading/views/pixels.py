@@ -14,7 +14,7 @@ from setsup.loading.batch import Batch
 from setsup.loading.transforms.apply import apply_steps
 from setsup.loading.transforms.by_image import blocks, spread
 from setsup.loading.transforms.choices import Move, Steps
-from setsup.loading.transforms.modalities import images_of, keyed_slots
+from setsup.loading.transforms.modalities import get_images, keyed_slots
 from setsup.loading.transforms.operations.arguments import check_box, check_probability, pair
 from setsup.loading.views.names import add_views, check_names
 from setsup.random import stream_key
@@ -105,7 +105,7 @@ class PlanarPairs:
 
     def __call__(self, batch: Batch) -> Batch:
         """Add the views and what belongs to their pixels."""
-        images, size = images_of(batch, self.image), pair(self.size)
+        images, size = get_images(batch, self.image), pair(self.size)
         if images.dtype not in (torch.uint8, torch.float32):
             raise DataError(f"{self.image!r} must be uint8 or float32 in 0 … 1, not {images.dtype}")
         *lead, _, height, width = images.shape
@@ -119,7 +119,7 @@ class PlanarPairs:
         rows = np.arange(len(matrices))
         both = apply_steps(images.flatten(0, -4), steps, rows % max(1, len(keys)), rows, 0.0, eight_bit=False)
         views = both[: len(keys)], both[len(keys) :]
-        maps = [torch.from_numpy(one).to(images.device) for one in (drawn.partner, drawn.positive, drawn.valid)]
+        maps = [torch.from_numpy(array).to(images.device) for array in (drawn.partner, drawn.positive, drawn.valid)]
         return add_views(batch, self.names, (*views, *maps), lead)
 
 
@@ -127,6 +127,6 @@ def _drawn(keys: Words, image: Size, size: Size, shift: int | None, keep: float)
     """What :func:`affine_pairs` draws for all keys, in several threads."""
     parts = [numbers.start for numbers in blocks(len(keys), size[0] * size[1])][1:]
     drawn = spread(lambda some: affine_pairs(some, image, size, shift=shift, keep=keep), np.split(keys, parts))
-    names = [one.name for one in fields(AffinePairs) if one.name != "source"]
-    joined = {name: np.concatenate([getattr(one, name) for one in drawn]) for name in names}
+    names = [field.name for field in fields(AffinePairs) if field.name != "source"]
+    joined = {name: np.concatenate([getattr(pairs, name) for pairs in drawn]) for name in names}
     return AffinePairs(source=drawn[0].source, **joined)

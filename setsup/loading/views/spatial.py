@@ -10,11 +10,11 @@ from setsup.arrays import Reals, Rows, Size
 from setsup.checks import check_integer
 from setsup.correspondence import planar
 from setsup.correspondence.matching import Match, followed, matched, view_size
-from setsup.correspondence.pixel_pairs import partners
+from setsup.correspondence.pixel_pairs import Partners, partners
 from setsup.correspondence.view_pairs import descriptor_pairs
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import images_of, keyed_slots
+from setsup.loading.transforms.modalities import get_images, keyed_slots
 from setsup.loading.transforms.operations.arguments import check_box, check_probability, pair
 from setsup.loading.transforms.slots import Slots
 from setsup.loading.views.names import add_views, check_names
@@ -115,7 +115,7 @@ class SpatialPairs:
 
     def __call__(self, batch: Batch) -> Batch:
         """Add the views and what belongs to their pixels."""
-        images, rows = _pairs_of(batch, self.dataset, self.image)
+        images, rows = _get_pairs(batch, self.dataset, self.image)
         matrices = _matrices(batch, self.dataset, self.image, rows)
         slots = keyed_slots(batch, self.seed, self.stream, (len(rows), 1))
         size = (int(images.shape[-2]), int(images.shape[-1]))
@@ -124,13 +124,13 @@ class SpatialPairs:
             size = pair(self.size)
             images = _cut(images, windows, size)
             matrices = planar.compose(matrices, planar.crop(windows[..., 0], windows[..., 1]))
-        found = []
+        drawn = []
         keys = (slots.at(word).keys.tolist() for word in (_PIXELS, _PARTNERS))
         for views, by, pixel_key, partner_key in zip(rows.tolist(), matrices, *keys, strict=True):
             pairs, shown = followed(self.dataset, views, by, size, self.match, self.keep, pixel_key)
-            one = partners(pairs, size, size, partner_key, shown=shown[0], shown2=shown[1])
-            found.append([one.partner, one.positive, one.valid])
-        maps = [torch.from_numpy(np.stack(part)).to(images.device) for part in zip(*found, strict=True)]
+            drawn.append(partners(pairs, size, size, partner_key, shown=shown[0], shown2=shown[1]))
+        stack = Partners.stack(drawn)
+        maps = [torch.from_numpy(part).to(images.device) for part in (stack.partner, stack.positive, stack.valid)]
         return add_views(batch, self.names, (images[:, 0], images[:, 1], *maps), (len(rows),))
 
 
@@ -191,14 +191,14 @@ class SpatialDescriptors:
 
     def __call__(self, batch: Batch) -> Batch:
         """Add the pixels."""
-        instances, rows = _pairs_of(batch, self.dataset, "instances", axes=4)
+        instances, rows = _get_pairs(batch, self.dataset, "instances", axes=4)
         matrices = _matrices(batch, self.dataset, "instances", rows)
         if "image" in batch and not np.array_equal(_matrices(batch, self.dataset, "image", rows), matrices):
             raise SetsupError(
                 "'image' and 'instances' were moved apart: name both in modalities= of one Augment, as color and label"
             )
         size = (int(instances.shape[-2]), int(instances.shape[-1]))
-        found = []
+        per_pair = []
         for views, by, seen, key in zip(
             rows.tolist(),
             matrices,
@@ -210,14 +210,14 @@ class SpatialDescriptors:
             pairs, shown = followed(self.dataset, views, by, size, self.match, 1.0, 0)
             visible = np.where(shown[1], seen.astype(np.int64), -2)  # nothing, whatever an Augment filled it with
             drawn = descriptor_pairs(pairs, visible, size, self.count, int(key), background=ground)
-            found.append([drawn.first, drawn.match, drawn.same, drawn.other, drawn.background])
-        maps = [torch.from_numpy(np.stack(part)).to(instances.device) for part in zip(*found, strict=True)]
+            per_pair.append([drawn.first, drawn.match, drawn.same, drawn.other, drawn.background])
+        maps = [torch.from_numpy(np.stack(part)).to(instances.device) for part in zip(*per_pair, strict=True)]
         return add_views(batch, self.names, maps, (len(rows),))
 
 
-def _pairs_of(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[torch.Tensor, Rows]:
+def _get_pairs(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[torch.Tensor, Rows]:
     """A modality of pairs of views, and their rows (pairs, 2) of the dataset, whose factors are the batch's."""
-    images = images_of(batch, name) if axes == 5 else batch.get(name)
+    images = get_images(batch, name) if axes == 5 else batch.get(name)
     rows = torch.as_tensor(batch.get("indices", ())).cpu().numpy()
     if not isinstance(images, torch.Tensor) or images.ndim != axes or rows.ndim != 2 or rows.shape[1] != 2:
         raise SetsupError(
@@ -226,8 +226,8 @@ def _pairs_of(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[tor
         )
     for factor, codes in batch.get("factors", {}).items():
         known = dataset.factors.codes(factor, rows) if factor in dataset.factors else None
-        found = torch.as_tensor(codes).cpu().numpy()
-        if known is None or not np.array_equal(found, known, equal_nan=found.dtype.kind == "f"):
+        given = torch.as_tensor(codes).cpu().numpy()
+        if known is None or not np.array_equal(given, known, equal_nan=given.dtype.kind == "f"):
             raise SetsupError(f"rows of the batch are not those of {dataset.name}: give the dataset of the loader")
     return images, rows
 

@@ -99,16 +99,22 @@ function Histogram({factor, sample, all, some, clicked, onPick}) {
   const ends = each || bars.length < 2 ? bars : [bars[0], bars[bars.length - 1]];
   const unknown = (some || all).unknown, about = sample ? "about " : "";
   return html`<figure class="histogram"><figcaption>${factor.name}${unit} <small>${kind}, ${factor.literals ? plural(factor.size, "level") : "numbers"}${unknown ? `, ${count(unknown)} unknown` : ""}</small></figcaption>
-    <div class="bars ${bars.length > 24 ? "dense" : ""}" role="group" aria-label=${`Rows by ${factor.name}`}>${bars.map((item, at) => html`<button key=${at} type="button"
-      class="bar" aria-label=${`${factor.name} ${item.label}: ${about}${plural(counts[places[at]], "row")}`} title=${`${item.label}: ${about}${count(counts[places[at]])}`}
-      aria-pressed=${item.expression === clicked} disabled=${!setsup.isLive && !item.exported} onClick=${() => onPick(item.expression)}>
-        <span class="whole" style=${{height: `${100 * (own ? 0 : all.counts[places[at]]) / top}%`}}></span>
-        <span class="part" style=${{height: `${100 * counts[places[at]] / top}%`}}></span></button>`)}</div>
+    <${Bars} factor=${factor} bars=${bars} clicked=${clicked} onPick=${onPick} about=${about}
+      parts=${places.map(place => counts[place])} wholes=${places.map(place => (own ? 0 : all.counts[place]))} top=${top} />
     <div class=${each ? "ends each" : "ends"}>${ends.map((item, at) => html`<span key=${at} title=${item.short}>${item.short}</span>`)}</div>
     ${listed.length > BARS && html`<small>bars: ${kept.length > BARS ? `the first ${BARS} of the ` : "the "}${plural(kept.length, "level")} with rows</small>`}
     <details><summary>as a table</summary><${Scroll} label=${`Rows by ${factor.name}, as a table`}><table><thead><tr><th scope="col">${factor.name}</th><th scope="col">rows</th>${some && !own && html`<th scope="col">of</th>`}</tr></thead>
       <tbody>${listed.map((item, place) => html`<tr key=${place}><th scope="row">${item.label}</th><td>${about}${count(counts[place])}</td>${some && !own && html`<td>${count(all.counts[place])}</td>`}</tr>`)}
       ${unknown > 0 && html`<tr><th scope="row">unknown</th><td>${count(unknown)}</td></tr>`}</tbody></table><//></details></figure>`;
+}
+
+function Bars({factor, bars, parts, wholes, top, clicked, about, onPick}) {
+  const [group, button] = useOneTabStop(bars.length);
+  return html`<div class="bars ${bars.length > 24 ? "dense" : ""}" role="group" aria-label=${`Rows by ${factor.name}`} ...${group}>${bars.map((item, at) => html`<button key=${at} type="button" ...${button(at)}
+    class="bar" aria-label=${`${factor.name} ${item.label}: ${about}${plural(parts[at], "row")}`} title=${`${item.label}: ${about}${count(parts[at])}`}
+    aria-pressed=${item.expression === clicked} disabled=${!setsup.isLive && !item.exported} onClick=${() => onPick(item.expression)}>
+      <span class="whole" style=${{height: `${100 * wholes[at] / top}%`}}></span>
+      <span class="part" style=${{height: `${100 * parts[at] / top}%`}}></span></button>`)}</div>`;
 }
 
 function levels(factor, found) {
@@ -142,8 +148,7 @@ function Joint({source, where}) {
   const [x, y] = pair.map(name => source.about.factors.find(one => one.name === name));
   useEffect(() => {
     if (!answer || !canvas.current) return;
-    const rows = answer.counts, columns = rows[0].length, top = most(rows);
-    const side = Math.max(1, Math.min(28, Math.floor(480 / Math.max(columns, rows.length)))), gap = side > 5 ? 1 : 0;
+    const rows = answer.counts, columns = rows[0].length, top = most(rows), side = sideOf(rows), gap = side > 5 ? 1 : 0;
     const context = canvas.current.getContext("2d");
     canvas.current.width = columns * side; canvas.current.height = rows.length * side;
     rows.forEach((line, down) => line.forEach((number, across) => {
@@ -156,8 +161,9 @@ function Joint({source, where}) {
   const cells = answer ? answer.counts.length * answer.counts[0].length : 0;
   return html`<section aria-labelledby="joint-heading"><h2 id="joint-heading">Two factors</h2>
     <p class="choice">${choose(0)}${choose(1)}</p><${Problem} error=${error} />
-    ${answer && html`<canvas ref=${canvas} class="heat" role="img" aria-label=${`Rows by ${pair[0]} (lines) and ${pair[1]} (columns), as in the table below`}></canvas>
-      <p class="note">Lines, from top to bottom: ${ends(x)}. Columns, from left to right: ${ends(y)}. <span class="key" style=${{background: shade(0, dark)}}></span> no row
+    ${answer && html`<div class="map"><div class="axis">${y.name}</div><${Levels} names=${y.levels} side=${sideOf(answer.counts)} across=${true} /><div class="axis up">${x.name}</div><${Levels} names=${x.levels} side=${sideOf(answer.counts)} />
+      <canvas ref=${canvas} class="heat" role="img" aria-label=${`Rows by ${pair[0]} (lines) and ${pair[1]} (columns), as in the table below`}></canvas></div>
+      <p class="note"><span class="key" style=${{background: shade(0, dark)}}></span> no row
         to <span class="key" style=${{background: shade(1, dark)}}></span> ${plural(most(answer.counts), "row")}.</p>
       ${cells <= 2500 ? html`<details open=${cells <= 200}><summary>as a table</summary><${Scroll} label=${`Rows by ${x.name} and ${y.name}, as a table`}><table><thead><tr><th scope="col">${x.name} \\ ${y.name}</th>${y.levels.map(level => html`<th scope="col" key=${level}>${level}</th>`)}</tr></thead>
       <tbody>${answer.counts.map((line, at) => html`<tr key=${at}><th scope="row">${x.levels[at]}</th>${line.map((number, place) => html`<td key=${place}>${count(number)}</td>`)}</tr>`)}</tbody></table><//></details>`
@@ -167,7 +173,16 @@ function Joint({source, where}) {
 
 const most = rows => Math.max(1, ...rows.map(row => Math.max(...row)));
 
-const ends = factor => `${factor.name}, ${factor.levels[0]} to ${factor.levels[factor.levels.length - 1]}`;
+// pixels of a cell of the map
+const sideOf = counts => Math.max(1, Math.min(28, Math.floor(480 / Math.max(counts[0].length, counts.length))));
+
+// levels along an axis of the map: as many as have room, the first among them
+function Levels({names, side, across = false}) {
+  const longest = Math.min(12, Math.max(...names.map(name => [...name].length))), room = across ? 8 * longest + 6 : 18;
+  const every = Math.max(1, Math.ceil(room / side));
+  const shown = names.map((name, at) => [name, at]).filter(([, at]) => at % every === 0);
+  return html`<div class=${across ? "levels across" : "levels"} aria-hidden="true" style=${across ? {} : {width: `${longest + 1}ch`}}>${shown.map(([name, at]) => html`<span key=${at} title=${name} style=${{[across ? "left" : "top"]: `${(at + 0.5) / names.length * 100}%`}}>${name}</span>`)}</div>`;
+}
 
 // the colour of a share of the largest count, from that of the ground; no row is much nearer to it than one
 function shade(part, dark) {

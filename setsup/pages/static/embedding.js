@@ -1,20 +1,30 @@
 // Embeddings: points coloured by a factor, their images and their nearest neighbours.
 "use strict";
 function EmbeddingsView({sources}) {
-  const [chosen, setChosen] = useState(sources[0]);
+  const [first, setFirst] = useState(sources[0]), [second, setSecond] = useState(null), [picked, setPicked] = useState(null);
+  const find = id => sources.find(one => one.id === id) || null, options = sources.map(one => [one.id, one.about.name]);
+  const choose = set => id => { setPicked(null); set(find(id)); if (set === setFirst && second && second.id === id) setSecond(null); };
+  const sameRows = second && first.about.data === second.about.data;
   return html`<div class="view"><section aria-label="Embeddings"><h2>Embeddings</h2>
-    ${sources.length > 1 && html`<p class="choice"><${Choice} label="Embeddings" value=${chosen.id} options=${sources.map(one => [one.id, one.about.name])} onChange=${to => setChosen(sources.find(one => one.id === to))} /></p>`}
-    <${Embedding} key=${chosen.id} source=${chosen} /></section></div>`;
+    ${sources.length > 1 && html`<p class="choice"><${Choice} label="Embeddings" value=${first.id} options=${options} onChange=${choose(setFirst)} />
+      <${Choice} label="Beside it" value=${second ? second.id : ""} options=${[["", "none"], ...options.filter(([id]) => id !== first.id)]} onChange=${choose(setSecond)} />
+      ${second && html`<small>${sameRows ? "A row that is picked in one is picked in the other." : "They are of different datasets: rows are picked in each."}</small>`}</p>`}
+    <div class=${second ? "beside" : ""}>${[first, second].map((source, place) => source && html`<div class="panel" key=${`${place}${source.id}`}>
+      <${Embedding} source=${source} linked=${sameRows ? picked : null} onLink=${sameRows ? setPicked : null} /></div>`)}</div></section></div>`;
 }
 
-function Embedding({source}) {
+// one embedding; linked is the row that is picked in both of two, and onLink picks it there
+function Embedding({source, linked, onLink}) {
   const {about} = source, [factor, setFactor] = useState(about.first), [only, setOnly] = useState([]);
-  const [picked, setPicked] = useState(null), [hovered, setHovered] = useState(null);
+  const [own, setOwn] = useState(null), [hovered, setHovered] = useState(null);
   const {answer, error, busy} = useAnswer({s: source.id, q: "points"});
   const colours = useAnswer(factor === null ? null : {s: source.id, q: "colours", factor}, true), dark = useDark();
   const palette = colours.answer && (dark ? colours.answer.dark : colours.answer.colours);
   const points = useRef({});
   if (answer && points.current.of !== answer) points.current = {of: answer, places: numbersOf(answer.points), rows: numbersOf(answer.rows)};
+  const shared = onLink && linked !== null && points.current.rows ? points.current.rows.indexOf(linked) : -1;
+  const picked = onLink ? (shared < 0 ? null : shared) : own;
+  const setPicked = point => (onLink ? onLink(point === null ? null : points.current.rows[point]) : setOwn(point));
   const near = useAnswer(picked === null ? null : {s: source.id, q: "near", start: startOf(source, picked)});
   const place = picked === null ? 0 : picked - startOf(source, picked);
   const nearest = near.answer ? near.answer.places[place].map((one, at) => [one, near.answer.distances[place][at]]).filter(([one]) => one >= 0) : [];
@@ -93,13 +103,13 @@ function Plot({source, places, rows, colours, palette, only, picked, near, hover
     onHover(null);
     acts[event.key]();
   };
-  return html`<div class="scatter"><div class="points"><canvas ref=${canvas} tabindex="0" role="application" aria-label=${`Plot of ${plural(rows.length, "embedding")}${factor === null ? "" : `, coloured by ${factor}`}`} aria-describedby="plot-keys" data-by=${drawn}
+  return html`<div class="scatter"><div class="points"><canvas ref=${canvas} tabindex="0" role="application" aria-label=${`Plot of ${plural(rows.length, "embedding")}${factor === null ? "" : `, coloured by ${factor}`}`} aria-describedby=${"plot-keys-" + source.id} data-by=${drawn}
       onPointerDown=${down} onPointerMove=${move} onPointerUp=${up} onPointerCancel=${up} onPointerLeave=${() => { clearTimeout(held.current.timer); onHover(null); }} onKeyDown=${press}
       onFocus=${event => setFocused(event.currentTarget.matches(":focus-visible"))} onBlur=${() => setFocused(false)}></canvas><canvas ref=${marks} class="marks" aria-hidden="true"></canvas>
       ${hovered !== null && at && html`<${Tip} source=${source} rows=${rows} point=${hovered} at=${at} width=${canvas.current.clientWidth} factor=${factor} />`}</div>
     <p class="choice"><button type="button" aria-label="Zoom in" onClick=${() => plot.current.zoomBy(1.5)}>+</button><button type="button" aria-label="Zoom out" onClick=${() => plot.current.zoomBy(1 / 1.5)}>−</button>
       <button type="button" onClick=${() => plot.current.fit()}>Show all</button></p>
-    <p class="note" id="plot-keys">Wheel or + and − zoom, dragging or the arrow keys move, 0 shows all. A click, or Enter for the point nearest to the middle, shows a row and its nearest neighbours.</p></div>`;
+    <p class="note" id=${"plot-keys-" + source.id}>Wheel or + and − zoom, dragging or the arrow keys move, 0 shows all. A click, or Enter for the point nearest to the middle, shows a row and its nearest neighbours.</p></div>`;
 }
 
 // rings around what is pointed at, and lines from the picked point to its neighbours
@@ -153,10 +163,11 @@ function PointImage({source, rows, point}) {
 }
 
 function ColourLegend({factor, found, palette, only, onTurn, onAll}) {
+  const [group, button] = useOneTabStop(Math.max(1, found.legend.length));
   const unit = factor.unit ? ` ${factor.unit}` : "";
   return html`<div class="legend" role="group" aria-label=${`Colours of ${factor.name}`}><h3>${factor.name}${factor.unit ? ` (${factor.unit})` : ""}</h3>
     ${found.scale && html`<${Scale} found=${found} palette=${palette} unit=${unit} />`}
-    ${found.legend.length > 0 && html`<ul>${found.legend.map(one => html`<li key=${one.colour}><button type="button" aria-pressed=${only.includes(one.colour)} onClick=${() => onTurn(one.colour)}>
+    ${found.legend.length > 0 && html`<ul ...${group}>${found.legend.map((one, at) => html`<li key=${one.colour}><button type="button" ...${button(at)} aria-pressed=${only.includes(one.colour)} onClick=${() => onTurn(one.colour)}>
       <span class="key" style=${{background: palette[one.colour]}}></span> <span class="level">${one.name}</span> <small>${count(one.count)}</small></button></li>`)}</ul>
       <p class="note">${only.length ? html`<button type="button" class="link" onClick=${onAll}>Show all levels</button>` : "Click a level to see it alone."}</p>`}</div>`;
 }

@@ -89,6 +89,32 @@ function ThumbPiece({source, rows, mask, labels, onPick, wrap}) {
   return [...thumbs, all.error && !all.error.missing && html`<${Problem} key="problem" error=${all.error} />`];
 }
 
+// buttons that are one tab stop: the arrow keys, Home and End go through them. Attributes of the group, and of the button at a place
+function useOneTabStop(buttons) {
+  const [held, setHeld] = useState(0), at = Math.min(held, buttons - 1);
+  const press = event => {
+    const by = {ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity}[event.key];
+    if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    const all = [...event.currentTarget.querySelectorAll("button[tabindex]")];
+    all[Math.min(buttons - 1, Math.max(0, at + by))].focus();
+  };
+  return [{onKeyDown: press}, place => ({tabindex: place === at ? 0 : -1, onFocus: () => setHeld(place)})];
+}
+
+// round numbers from low to high, about as many as are wanted, by which an axis is labelled; log: 1, 2 and 5 times powers of ten
+function ticks(low, high, wanted, log = false) {
+  if (log) {
+    const decades = Math.log10(high / low), factors = decades > wanted ? [1] : decades > wanted / 2 ? [1, 3] : [1, 2, 5], apart = Math.ceil(decades / wanted);
+    const powers = Array.from({length: Math.floor(Math.log10(high)) - Math.floor(Math.log10(low)) + 1}, (_, at) => Math.floor(Math.log10(low)) + at);
+    const marks = powers.filter(power => factors.length > 1 || power % apart === 0).flatMap(power => factors.map(factor => Number(`${factor}e${power}`))).filter(value => value >= low && value <= high);
+    if (marks.length > 1) return marks;
+  }
+  const raw = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].find(one => one * power >= raw * 0.999) * power;
+  const first = Math.ceil(low / step - 1e-9), last = Math.floor(high / step + 1e-9);
+  return Array.from({length: last - first + 1}, (_, at) => Number(((first + at) * step).toPrecision(12)));
+}
+
 // what may be larger than its place: a reader without a mouse scrolls it with the arrow keys
 function Scroll({label, tall = false, children}) {
   return html`<div class=${tall ? "scroll tall" : "scroll"} role="group" aria-label=${label} tabindex="0">${children}</div>`;

@@ -23,7 +23,7 @@ function RunsView({runs, results}) {
 }
 
 function Curves({runs, metric, chosen, onPick}) {
-  const [found, setFound] = useState({metric: null, curves: []});
+  const [found, setFound] = useState({metric: null, curves: []}), [log, setLog] = useState(false);
   useEffect(() => {
     let current = true;
     const curveOf = async run => {
@@ -38,8 +38,11 @@ function Curves({runs, metric, chosen, onPick}) {
   const problem = found.curves.find(one => one.error);
   const steps = found.curves.flatMap(one => one.steps), values = found.curves.flatMap(one => one.values);
   if (!steps.length) return html`<p>No finite value of it is logged.</p><${Problem} error=${problem && problem.error} />`;
-  const left = Math.min(...steps), right = Math.max(...steps, left + 1), low = Math.min(...values), high = Math.max(...values, low + 1e-12);
-  const WIDTH = 1000, HEIGHT = 300, x = step => (step - left) / (right - left) * WIDTH, y = value => HEIGHT - (value - low) / (high - low) * HEIGHT;
+  const least = Math.min(...values), most = Math.max(...values), logged = log && least > 0;
+  const low = least, high = most > low ? most : low + (Math.abs(low) || 1) * 0.01; // of one value only
+  const left = Math.min(...steps), right = Math.max(...steps, left + 1), put = value => (logged ? Math.log(value) : value);
+  const WIDTH = 1000, HEIGHT = 300, x = step => (step - left) / (right - left) * WIDTH, y = value => HEIGHT - (put(value) - put(low)) / (put(high) - put(low)) * HEIGHT;
+  const across = ticks(left, right, 5).filter(Number.isInteger), up = ticks(low, high, 5, logged);
   const click = event => {
     const box = event.currentTarget.getBoundingClientRect();
     const at = [(event.clientX - box.left) / box.width * WIDTH, (event.clientY - box.top) / box.height * HEIGHT];
@@ -50,18 +53,29 @@ function Curves({runs, metric, chosen, onPick}) {
     }));
     onPick(best[1], best[2]);
   };
+  const number = Math.max(0, runs.indexOf(chosen.run)), {shown} = runs[number].about, own = shown.length ? shown : found.curves[number].steps, held = own.findIndex(step => step >= chosen.step);
+  const press = event => { // from one step of the run to the next: of those that are logged, or that an exported page has
+    const to = {ArrowLeft: held - 1, ArrowRight: chosen.step === null ? 0 : own[held] === chosen.step ? held + 1 : held, Home: 0, End: own.length - 1}[event.key];
+    if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    if (own[to] !== undefined) onPick(runs[number], own[to]);
+  };
   const mark = chosen.step === null ? null : found.curves[runs.indexOf(chosen.run)];
   const index = mark ? mark.steps.indexOf(chosen.step) : -1;
   const top = runs.map((run, place) => ({run, curve: found.curves[place]})).filter(one => one.curve.steps.length)
     .map(({run, curve}) => { const at = curve.values.indexOf(Math.max(...curve.values)); return {run, step: curve.steps[at], value: curve.values[at], spikes: (curve.spikes || []).filter(one => one !== curve.steps[at])}; });
-  return html`<div class="plot"><div class="scale">largest ${high.toPrecision(4)}</div>
-    <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${`${metric} over steps ${count(left)} to ${count(right)}, from ${low.toPrecision(4)} to ${high.toPrecision(4)}`} onClick=${click}>
+  return html`<p class="choice"><label><input type="checkbox" checked=${logged} disabled=${least <= 0} onChange=${event => setLog(event.target.checked)} /> Logarithmic</label>${least <= 0 && html` <small>no logarithm: the least value is ${least.toPrecision(4)}</small>`}</p>
+  <div class="plot"><div class="ticks up">${up.map(value => html`<span key=${value} style=${{top: `${y(value) / HEIGHT * 100}%`}}>${tickText(value)}</span>`)}</div>
+    <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="application" tabindex="0" aria-label=${`${metric} over steps ${count(left)} to ${count(right)}, from ${least.toPrecision(4)} to ${most.toPrecision(4)}; the arrow keys go from step to step`} onClick=${click} onKeyDown=${press}>
+      ${up.map(value => html`<path key=${`y${value}`} class="grid" d=${`M0 ${y(value).toFixed(1)}H${WIDTH}`} vector-effect="non-scaling-stroke" />`)}${across.map(step => html`<path key=${`x${step}`} class="grid" d=${`M${x(step).toFixed(1)} 0V${HEIGHT}`} vector-effect="non-scaling-stroke" />`)}
       ${found.curves.map((curve, place) => html`<polyline key=${place} fill="none" stroke=${COLOURS[place % 6]} stroke-dasharray=${DASHES[place % 6]} stroke-width="2" vector-effect="non-scaling-stroke" points=${curve.steps.map((step, at) => `${x(step).toFixed(1)},${y(curve.values[at]).toFixed(1)}`).join(" ")} />`)}
       ${chosen.step !== null && html`<path d=${`M${x(chosen.step)} 0V${HEIGHT}`} stroke="var(--soft)" vector-effect="non-scaling-stroke" />`}
       ${index >= 0 && html`<ellipse cx=${x(chosen.step)} cy=${y(mark.values[index])} rx="5" ry="5" fill="var(--mark)" />`}</svg>
-    <div class="scale">least ${low.toPrecision(4)}</div><div class="ends"><span>step ${count(left)}</span><span>step ${count(right)}</span></div></div>
+    <div class="ticks across">${across.map(step => html`<span key=${step} style=${{left: `${x(step) / WIDTH * 100}%`}}>${count(step)}</span>`)}</div><div class="axis">step</div></div>
   <ul>${top.map(one => html`<li key=${one.run.id}>${one.run.about.name}: largest at <button type="button" class="link" onClick=${() => onPick(one.run, one.step)}>step ${count(one.step)}</button>, ${one.value.toPrecision(4)}${one.spikes.length > 0 && html`; spikes at ${one.spikes.map((step, at) => html`${at ? ", " : ""}<button key=${step} type="button" class="link" onClick=${() => onPick(one.run, step)}>step ${count(step)}</button>`)}`}</li>`)}</ul><${Problem} error=${problem && problem.error} />`;
 }
+
+const tickText = value => (value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e6) ? value.toExponential() : String(value));
 
 function Batch({runs, chosen, onPick}) {
   const {run, step} = chosen;

@@ -59,7 +59,7 @@ def _body(car: Car) -> Mesh:
 
 def _cabin(car: Car) -> Mesh:
     """Cabin: windows on all sides, the roof painted."""
-    rear, roof_rear, roof_front, front = (car.length * place for place in car.cabin)
+    rear, roof_rear, roof_front, front = (car.length * share for share in car.cabin)
     foot, top = 0.92 * car.width / 2, car.narrowing * 0.92 * car.width / 2
     low, high = min(car.shoulder, car.trunk) - 0.04, car.roof
     stations = [
@@ -92,7 +92,7 @@ def _lamps(car: Car) -> Iterator[Mesh]:
 
 def _extras(car: Car) -> Iterator[Mesh]:
     half = car.length / 2
-    _, roof_rear, roof_front, front = (car.length * place for place in car.cabin)
+    _, roof_rear, roof_front, front = (car.length * share for share in car.cabin)
     if car.kind == "pickup":  # the open bed
         end = car.length * car.cabin[0] - 0.12
         yield _middle((end + half - 0.14, 0.76 * car.width, 0.04), ((end - half + 0.14) / 2, car.trunk + 0.012), _DARK)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from setsup.scenes.traits import spread_traits
 
-__all__ = ["KINDS", "Car", "car_of"]
+__all__ = ["KINDS", "Car", "make_car"]
 
 Color = tuple[int, int, int]
 
@@ -50,7 +50,7 @@ class Car:
     lamps: float
 
 
-def car_of(seed: int, number: int) -> Car:
+def make_car(seed: int, number: int) -> Car:
     """Car number `number` of a seed, whichever others there are."""
     take = iter(spread_traits(seed, "cars3d-procedural", number).tolist())
 

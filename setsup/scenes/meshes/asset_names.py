@@ -23,8 +23,8 @@ def asset_names(path: Path, kind: str) -> list[str]:
         if kind == "mtl":
             return _maps(file.read().decode("utf-8", "replace"))
         if kind == "ply":
-            found = _TEXTURE.findall(file.read(_BLOCK).partition(b"end_header")[0])
-            return [_text(found[-1])] if found else []
+            names = _TEXTURE.findall(file.read(_BLOCK).partition(b"end_header")[0])
+            return [_text(names[-1])] if names else []
         if kind == "gltf":
             return _addresses(file.read())
         if kind == "glb":
@@ -45,8 +45,8 @@ def _libraries(file: BinaryIO) -> list[str]:
         lines += _LIBRARY.findall(window[: max(cut, 0)])
         window = window[max(cut, 0) :][-_LONGEST_LINE:]
     lines += _LIBRARY.findall(window)
-    found = [_text(re.sub(rb"\\\r?\n", b" ", line)) for line in lines]
-    return list(dict.fromkeys(name for line in found for name in (line, *line.split())))
+    joined = [_text(re.sub(rb"\\\r?\n", b" ", line)) for line in lines]
+    return list(dict.fromkeys(name for line in joined for name in (line, *line.split())))
 
 
 def _line_end(window: bytes, before: int) -> int:
@@ -63,10 +63,10 @@ def _addresses(content: bytes) -> list[str]:
     """Names of the buffers and images of a glTF file that do not lie within it."""
     try:
         tree: Any = json.loads(content.decode("utf-8", "replace"))
-        found = [one.get("uri") for kind in ("buffers", "images") for one in tree.get(kind, [])]
+        addresses = [entry.get("uri") for kind in ("buffers", "images") for entry in tree.get(kind, [])]
     except (ValueError, AttributeError, TypeError, RecursionError):  # damaged, so that it cannot be loaded either
         return []
-    return [one for one in found if isinstance(one, str) and not one.lower().startswith("data:")]
+    return [address for address in addresses if isinstance(address, str) and not address.lower().startswith("data:")]
 
 
 def _text(name: bytes) -> str:

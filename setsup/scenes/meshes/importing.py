@@ -107,10 +107,10 @@ def load_mesh(path: Path | str, *, scale: float = 1.0, top: Path | str | None = 
 
 def _read(content: bytes, kind: str, label: str, assets: Assets, scale: float) -> Mesh:
     reader = _READERS.get(kind)
-    found = read_mesh(content, kind, label, assets) if reader is None else None
+    scene = read_mesh(content, kind, label, assets) if reader is None else None
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused at the end
-            parts = list(_parts(found, assets.missing)) if reader is None else reader(content, kind, label, assets)
+            parts = list(_parts(scene, assets.missing)) if reader is None else reader(content, kind, label, assets)
             return join(parts, scale)
     except DataError:
         raise
@@ -158,16 +158,16 @@ def mesh_from_trimesh(found: Any) -> Mesh:
     return mesh
 
 
-def _parts(found: Any, missing: list[str]) -> Iterator[Part]:
+def _parts(scene: Any, missing: list[str]) -> Iterator[Part]:
     """Geometries with triangles, in the order of the graph, where they stand."""
     trimesh = imported("trimesh", "meshes")
-    if isinstance(found, trimesh.Trimesh):
-        placed = [(np.eye(4), found)]
-    elif isinstance(found, trimesh.Scene):
-        at = [found.graph[node] for node in found.graph.nodes_geometry]
-        placed = [(np.asarray(matrix, np.float64), found.geometry[name]) for matrix, name in at]
+    if isinstance(scene, trimesh.Trimesh):
+        placed = [(np.eye(4), scene)]
+    elif isinstance(scene, trimesh.Scene):
+        at = [scene.graph[node] for node in scene.graph.nodes_geometry]
+        placed = [(np.asarray(matrix, np.float64), scene.geometry[name]) for matrix, name in at]
     else:
-        raise SetsupError(f"a mesh is made of a trimesh.Scene or trimesh.Trimesh, not of {type(found).__name__}")
+        raise SetsupError(f"a mesh is made of a trimesh.Scene or trimesh.Trimesh, not of {type(scene).__name__}")
     textures = Textures(missing)
     for matrix, geometry in placed:
         if isinstance(geometry, trimesh.Trimesh) and len(geometry.faces):

@@ -74,7 +74,7 @@ class Material:
         if self.mask is not None:
             object.__setattr__(self, "mask", self._checked_mask(np.asarray(self.mask)))
         wrap = tuple(self.wrap) if isinstance(self.wrap, tuple | list) else ()
-        if len(wrap) != 2 or not all(isinstance(one, str) and one in get_args(Wrap) for one in wrap):
+        if len(wrap) != 2 or not all(isinstance(mode, str) and mode in get_args(Wrap) for mode in wrap):
             raise SetsupError(f"the wrap of a material is two of {', '.join(get_args(Wrap))}, not {self.wrap!r:.60}")
         object.__setattr__(self, "wrap", wrap)
 
@@ -156,7 +156,7 @@ class Mesh:
             if len(void):
                 raise SetsupError(f"normals of a mesh, row {void[0]}: zero ({len(void)} such); must have a direction")
         object.__setattr__(self, "materials", tuple(self.materials) if isinstance(self.materials, Sequence) else ())
-        if not self.materials or not all(isinstance(one, Material) for one in self.materials):
+        if not self.materials or not all(isinstance(material, Material) for material in self.materials):
             raise SetsupError("materials of a mesh is a list of at least one Material")
         if self.material is not None:
             which = check_array(self.material, "material of a mesh", SetsupError)
@@ -169,7 +169,7 @@ class Mesh:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the fields; whoever unpickles them gets read-only arrays again."""
-        return Mesh, tuple(getattr(self, one.name) for one in fields(self))
+        return Mesh, tuple(getattr(self, field.name) for field in fields(self))
 
     @property
     def corners(self) -> Reals:
@@ -180,43 +180,43 @@ class Mesh:
     def bounds(self) -> Reals:
         """Lowest and highest coordinates of the corners, (2, 3) float64, metres, read-only."""
         used = self.vertices[np.unique(self.faces)]
-        found = np.stack([used.min(axis=0), used.max(axis=0)])
-        found.setflags(write=False)
-        return found
+        corners = np.stack([used.min(axis=0), used.max(axis=0)])
+        corners.setflags(write=False)
+        return corners
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that the mesh is, in hexadecimal."""
         arrays = (self.vertices, self.faces, self.normals, self.uv, self.colors, self.material)
-        return _digest(*arrays, *(one.digest for one in self.materials))
+        return _digest(*arrays, *(material.digest for material in self.materials))
 
 
 def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int | None = None) -> Array:
     """Check finite rows of numbers."""
-    found = _kept(values, dtype, f"{name} of a mesh")
-    if found.ndim != 2 or found.shape[1] != columns or (rows is not None and len(found) != rows):
+    rows_given = _kept(values, dtype, f"{name} of a mesh")
+    if rows_given.ndim != 2 or rows_given.shape[1] != columns or (rows is not None and len(rows_given) != rows):
         wanted = f"({'v' if rows is None else rows}, {columns})"
-        raise SetsupError(f"{name} of a mesh must be {wanted} numbers, not {found.shape}")
+        raise SetsupError(f"{name} of a mesh must be {wanted} numbers, not {rows_given.shape}")
     most = FARTHEST if name == "vertices" else np.inf
-    bad = np.flatnonzero(~(np.isfinite(found) & (np.abs(found) <= most)).all(axis=1))
+    bad = np.flatnonzero(~(np.isfinite(rows_given) & (np.abs(rows_given) <= most)).all(axis=1))
     if len(bad):
         far = f", and positions within {FARTHEST:,.0f} m" if name == "vertices" else ""
         raise SetsupError(
-            f"{name} of a mesh, row {bad[0]}: {found[bad[0]].tolist()} ({len(bad)} such); must be finite{far}"
+            f"{name} of a mesh, row {bad[0]}: {rows_given[bad[0]].tolist()} ({len(bad)} such); must be finite{far}"
         )
-    return found
+    return rows_given
 
 
 def _indices(values: npt.ArrayLike, vertices: int) -> Array:
-    found = check_array(values, "faces of a mesh", SetsupError)
-    if found.ndim != 2 or found.shape[1] != 3 or not len(found):
-        raise SetsupError(f"faces of a mesh must be (f, 3) integers, f at least 1, not {found.shape}")
-    if found.dtype.kind not in "iu":
-        raise SetsupError(f"faces of a mesh must be integers, not {found.dtype}")
-    bad = np.flatnonzero(((found < 0) | (found >= vertices)).any(axis=1))
+    faces = check_array(values, "faces of a mesh", SetsupError)
+    if faces.ndim != 2 or faces.shape[1] != 3 or not len(faces):
+        raise SetsupError(f"faces of a mesh must be (f, 3) integers, f at least 1, not {faces.shape}")
+    if faces.dtype.kind not in "iu":
+        raise SetsupError(f"faces of a mesh must be integers, not {faces.dtype}")
+    bad = np.flatnonzero(((faces < 0) | (faces >= vertices)).any(axis=1))
     if len(bad):
-        raise SetsupError(f"faces of a mesh: triangle {bad[0]} is {found[bad[0]].tolist()} of {vertices} vertices")
-    return _kept(found, np.int32, "faces of a mesh")
+        raise SetsupError(f"faces of a mesh: triangle {bad[0]} is {faces[bad[0]].tolist()} of {vertices} vertices")
+    return _kept(faces, np.int32, "faces of a mesh")
 
 
 def _kept(values: npt.ArrayLike, dtype: type, what: str) -> Array:
@@ -228,23 +228,23 @@ def _kept(values: npt.ArrayLike, dtype: type, what: str) -> Array:
         raise SetsupError(f"{what} must be numbers, not {given.dtype}")
     try:
         with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite, and is refused as such
-            found: Array = np.ascontiguousarray(given, dtype=dtype)
+            kept: Array = np.ascontiguousarray(given, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise SetsupError(f"{what} must be numbers, not {given.dtype}") from error
-    if found is given and found.flags.writeable:
-        found = found.copy()
-    found.setflags(write=False)
-    return found
+    if kept is given and kept.flags.writeable:
+        kept = kept.copy()
+    kept.setflags(write=False)
+    return kept
 
 
 def _digest(*parts: Array | str | None) -> str:
     """SHA-256 of arrays with their shapes and dtypes, and of texts."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in parts:
         if part is None or isinstance(part, str):
-            found.update(repr(part).encode())
+            digest.update(repr(part).encode())
         else:
-            found.update(f"{part.dtype.str}{part.shape}".encode())
-            found.update(np.ascontiguousarray(part).data)
-        found.update(b"\0")
-    return found.hexdigest()
+            digest.update(f"{part.dtype.str}{part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).data)
+        digest.update(b"\0")
+    return digest.hexdigest()

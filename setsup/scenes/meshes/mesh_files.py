@@ -83,15 +83,15 @@ class Assets:
     def libraries(self, line: str) -> list[bytes]:
         """Give the lists of materials that a line names: one, whose name may have spaces, or several."""
         names = line.split()
-        if self._found(line) is not None or all(self._found(one) is None for one in names):
+        if self._try_read(line) is not None or all(self._try_read(name) is None for name in names):
             names = [line]
-        found = []
+        contents = []
         for name in names:
             with suppress(FileNotFoundError):  # noted
-                found.append(self._content(name))
-        return found
+                contents.append(self._content(name))
+        return contents
 
-    def _found(self, name: str) -> bytes | None:
+    def _try_read(self, name: str) -> bytes | None:
         try:
             return next(filter(None, (self._read(path, _LARGEST_ASSET) for path in self._paths(name))), None)
         except DataError:
@@ -102,9 +102,9 @@ class Assets:
         if not paths:
             hint = self._hint if name.replace("\\", "/").startswith("../") else ""
             raise self._miss(f"the path {name!r} leads out of the model's folder and was not followed{hint}")
-        for found in paths:
+        for path in paths:
             try:
-                content = self._read(found, _LARGEST_ASSET)
+                content = self._read(path, _LARGEST_ASSET)
             except DataError as error:
                 raise self._miss(str(error)) from error
             if content is not None:
@@ -116,8 +116,8 @@ class Assets:
         if inside(self._folder, name, self._top) is None:
             return []
         # glTF writes a space as %20
-        both = (inside(self._folder, one, self._top) for one in (name, unquote(name)))
-        return list(dict.fromkeys(one for one in both if one is not None))
+        both = (inside(self._folder, path, self._top) for path in (name, unquote(name)))
+        return list(dict.fromkeys(path for path in both if path is not None))
 
     def _miss(self, what: str) -> FileNotFoundError:
         if what not in self.missing:
@@ -130,8 +130,8 @@ def inside(folder: str, name: str, top: str) -> str | None:
     path = map_options(name).name.replace("\\", "/")
     if not path or path.startswith(("/", "~")) or re.match("[A-Za-z]:", path) or "\0" in path:
         return None
-    found = posixpath.normpath(posixpath.join(folder, path))
-    return found if found.startswith(top.rstrip("/") + "/") else None
+    target = posixpath.normpath(posixpath.join(folder, path))
+    return target if target.startswith(top.rstrip("/") + "/") else None
 
 
 class FileAssets(Assets):
@@ -156,8 +156,8 @@ class FileAssets(Assets):
     def find(self, name: str) -> Path | None:
         """Find the file that is read under a name; None where none is, and nothing is noted."""
         try:
-            found = next(filter(None, map(self._located, self._paths(name))), None)
-            return found if found is None or found.stat().st_size <= _LARGEST_ASSET else None
+            file = next(filter(None, map(self._located, self._paths(name))), None)
+            return file if file is None or file.stat().st_size <= _LARGEST_ASSET else None
         except (DataError, OSError):
             return None
 
@@ -173,13 +173,13 @@ class FileAssets(Assets):
                 return None
         except OSError:  # a name that is too long
             return None
-        found = Path(os.path.realpath(file))
-        if not any(found.is_relative_to(end) for end in self._ends):
+        target = Path(os.path.realpath(file))
+        if not any(target.is_relative_to(end) for end in self._ends):
             raise DataError(
                 f"the link {shown(str(file))} leads out of the model's folder and was not followed; "
                 "give a folder that holds both as top"
             )
-        return found
+        return target
 
 
 def read_mesh(content: bytes, kind: str, label: str, assets: Assets) -> Any:
@@ -196,12 +196,12 @@ def read_mesh(content: bytes, kind: str, label: str, assets: Assets) -> Any:
         log.addHandler(logging.NullHandler())
     try:
         scene = trimesh.load_scene(io.BytesIO(content), file_type=kind, resolver=assets, process=False)
-        found = sum(len(getattr(geometry, "faces", ())) for geometry in scene.geometry.values())
+        count = sum(len(getattr(geometry, "faces", ())) for geometry in scene.geometry.values())
     except Exception as error:
         # the library raises whatever it stumbles over
         raise unread(label, error) from error
-    if found < least:
-        raise DamagedFile(f"{label} is damaged: it has {least:,} triangles or more, but {found:,} were read")
+    if count < least:
+        raise DamagedFile(f"{label} is damaged: it has {least:,} triangles or more, but {count:,} were read")
     return scene
 
 
@@ -221,8 +221,8 @@ def _faces_told(content: bytes, kind: str) -> int:
     trimesh takes what there is of a text that was cut off.
     """
     if kind == "ply":
-        found = re.search(rb"^element[ \t]+face[ \t]+(\d{1,18})[ \t]*\r?$", content[:_LONGEST_HEAD], re.MULTILINE)
-        return int(found[1]) if found else 0
+        match = re.search(rb"^element[ \t]+face[ \t]+(\d{1,18})[ \t]*\r?$", content[:_LONGEST_HEAD], re.MULTILINE)
+        return int(match[1]) if match else 0
     if kind == "off":
         words = re.sub(rb"#[^\n]*", b"", content[:_LONGEST_HEAD]).split(None, 3)
         return int(words[2]) if len(words) > 2 and re.fullmatch(rb"\d{1,18}", words[2]) else 0

@@ -29,23 +29,23 @@ def obj_parts(content: bytes, kind: str, label: str, assets: Assets) -> list[Par
             textures.load(name, entry.map)
     order = np.argsort(obj.material, kind="stable")
     sorted_numbers = obj.material[order]
-    found = []
+    parts = []
     for number in dict.fromkeys(obj.material.tolist()):
         rows = order[slice(*np.searchsorted(sorted_numbers, [number, number + 1]))]
         name = obj.names[number] if number >= 0 else ""
         if name and entries and name not in entries:
             assets.missing.append(f"the material {name!r} is in none of its lists")
-        found += _parts(obj, rows, name, entries.get(name), textures.of.get(name))
-    return found
+        parts += _parts(obj, rows, name, entries.get(name), textures.of.get(name))
+    return parts
 
 
 def _entries(libraries: list[str], assets: Assets) -> dict[str, Entry]:
     """Materials of all lists; of two of one name that of the first list."""
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for line in dict.fromkeys(libraries):
         for content in assets.libraries(line):
-            found = read_mtl(content) | found
-    return found
+            entries = read_mtl(content) | entries
+    return entries
 
 
 class _Maps:
@@ -70,7 +70,11 @@ class _Maps:
         if pixels is None:
             return
         self.of[name] = pixels, options
-        left = [one for one, usual in _NEUTRAL.items() if one in options.words and options.pair(one, usual[1]) != usual]
+        left = [
+            option
+            for option, usual in _NEUTRAL.items()
+            if option in options.words and options.pair(option, usual[1]) != usual
+        ]
         if left:
             self._assets.missing.append(f"options of map_Kd that are not rendered: {', '.join(left)}")
 
@@ -85,7 +89,7 @@ def _parts(
     if entry is not None and entry.dissolved:
         warn_once(_DISSOLVED)
     kinds = np.asarray(2 * mapped + smooth, np.int64)
-    found = []
+    parts = []
     for key in dict.fromkeys(kinds.tolist()):
         own = corners[kinds == key]
         which, faces = _shared(own, [0, *([1] if key & 2 else []), *([2] if key & 1 else [])])
@@ -98,8 +102,8 @@ def _parts(
             (wide, high), (right, up) = options.pair("-s", 1.0), options.pair("-o", 0.0)
             uv = bounded_uv(obj.uv[which[:, 1]] * [wide, high] + [right, up])
         normals = obj.normals[which[:, 2]] if key & 1 else None
-        found.append(Part(obj.vertices[which[:, 0]], faces, material, normals, uv, colors, name))
-    return found
+        parts.append(Part(obj.vertices[which[:, 0]], faces, material, normals, uv, colors, name))
+    return parts
 
 
 def _is_on(options: MapOptions, option: str) -> bool:
@@ -110,7 +114,7 @@ def _plain(entry: Entry | None, painted: bool) -> Material:
     """Material without its texture."""
     if entry is None or entry.color is None:
         return Material(WHITE) if painted else Material()
-    red, green, blue = (int(one) for one in color_bytes(np.array([entry.color]), light=False)[0])
+    red, green, blue = (int(channel) for channel in color_bytes(np.array([entry.color]), light=False)[0])
     return Material((red, green, blue))
 
 

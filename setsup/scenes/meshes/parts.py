@@ -114,7 +114,7 @@ def _around(part: Part, which: Array) -> Reals:
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     total = np.zeros_like(part.vertices)
     np.add.at(total, part.faces.reshape(-1), np.repeat(normal, 3, axis=0))
-    found = total[which]
-    length = np.linalg.norm(found, axis=1)
-    found[~(length > 0)] = (0, 0, 1)
-    return found / np.where(length > 0, length, 1.0)[:, None]
+    normals = total[which]
+    length = np.linalg.norm(normals, axis=1)
+    normals[~(length > 0)] = (0, 0, 1)
+    return normals / np.where(length > 0, length, 1.0)[:, None]

@@ -45,11 +45,11 @@ def triangulate(points: Reals, corners: Integers, lengths: Integers) -> tuple[In
     ends = np.cumsum(lengths - 2)
     starts = ends - (lengths - 2)
     total = int(ends[-1]) if len(ends) else 0
-    places = np.empty((total, 3), np.int64)
+    chosen = np.empty((total, 3), np.int64)
     for length in np.unique(lengths).tolist():
         which = np.flatnonzero(lengths == length)
         rows = starts[which][:, None] + np.arange(length - 2)
-        places[rows] = firsts[which][:, None, None] + _fan(length)
+        chosen[rows] = firsts[which][:, None, None] + _fan(length)
         if length == 3:
             continue
         for some in np.array_split(which, max(1, len(which) * length // (1 << 20))):
@@ -57,15 +57,15 @@ def triangulate(points: Reals, corners: Integers, lengths: Integers) -> tuple[In
             normals, reflex = _reflex(at)
             again = _repeats(at)
             # a corner that is there twice turns at neither place
-            for one in np.flatnonzero(again.any(axis=1)).tolist():
-                kept = ~again[one]
-                reflex[one] = False
+            for row in np.flatnonzero(again.any(axis=1)).tolist():
+                kept = ~again[row]
+                reflex[row] = False
                 if kept.sum() > 3:
-                    reflex[one, kept] = _reflex(at[one, kept][None])[1][0]
-            for one in np.flatnonzero(reflex.any(axis=1)).tolist():
-                cut = _ears(_plane(at[one], normals[one]), reflex[one], again[one])
-                places[starts[some[one]] : ends[some[one]]] = firsts[some[one]] + cut
-    return places, np.repeat(np.arange(len(lengths)), lengths - 2)
+                    reflex[row, kept] = _reflex(at[row, kept][None])[1][0]
+            for row in np.flatnonzero(reflex.any(axis=1)).tolist():
+                cut = _ears(_plane(at[row], normals[row]), reflex[row], again[row])
+                chosen[starts[some[row]] : ends[some[row]]] = firsts[some[row]] + cut
+    return chosen, np.repeat(np.arange(len(lengths)), lengths - 2)
 
 
 def _fan(length: int) -> Integers:
@@ -118,15 +118,15 @@ def _ears(flat: Reals, reflex: Bools, again: Bools) -> npt.NDArray[np.int64]:
     before[0], after[-1] = len(flat) - 1, 0
     hollow = reflex.copy()
     slack = 0.0
-    found, at, misses, left = list[tuple[int, int, int]](), 0, 0, len(flat)
+    ears, at, misses, left = list[tuple[int, int, int]](), 0, 0, len(flat)
     if len(flat) == 4:
         at = int(after[int(np.argmax(reflex))])  # beside the notch
-    for one in np.flatnonzero(again).tolist():
-        last, following = before[one], after[one]
-        found.append((last, one, following))
+    for corner in np.flatnonzero(again).tolist():
+        last, following = before[corner], after[corner]
+        ears.append((last, corner, following))
         after[last], before[following] = following, last
         left -= 1
-        if one == at:
+        if corner == at:
             at = following
     while left > 3:
         last, following = before[at], after[at]
@@ -134,7 +134,7 @@ def _ears(flat: Reals, reflex: Bools, again: Bools) -> npt.NDArray[np.int64]:
             extent = max(max(axis) - min(axis) for axis in zip(*points, strict=True))
             slack, misses = max(_ROUNDED * extent, sys.float_info.min), 0
         if misses > left or _is_ear(flat, points, hollow, last, at, following, slack):
-            found.append((last, at, following))
+            ears.append((last, at, following))
             after[last], before[following] = following, last
             hollow[at] = False
             for own in (last, following):
@@ -146,8 +146,8 @@ def _ears(flat: Reals, reflex: Bools, again: Bools) -> npt.NDArray[np.int64]:
         else:
             misses += 1
             at = following
-    found.append((before[at], at, after[at]))
-    return np.array(found)
+    ears.append((before[at], at, after[at]))
+    return np.array(ears)
 
 
 def _is_ear(

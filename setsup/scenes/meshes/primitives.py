@@ -196,28 +196,28 @@ def _revolved(profile: Reals, normals: Reals, segments: int, lid: bool = False) 
 
 def _joined(surfaces: list[Surface], material: Material | None) -> Mesh:
     """One mesh of surfaces: vertices, faces, normals and texture coordinates."""
-    starts = np.cumsum([0, *(len(one[0]) for one in surfaces[:-1])], dtype=np.int32)
+    starts = np.cumsum([0, *(len(surface[0]) for surface in surfaces[:-1])], dtype=np.int32)
     return Mesh(
-        np.concatenate([one[0] for one in surfaces]),
-        np.concatenate([one[1] + start for one, start in zip(surfaces, starts, strict=True)]),
-        np.concatenate([one[2] for one in surfaces]),
-        np.concatenate([one[3] for one in surfaces]),
+        np.concatenate([surface[0] for surface in surfaces]),
+        np.concatenate([surface[1] + start for surface, start in zip(surfaces, starts, strict=True)]),
+        np.concatenate([surface[2] for surface in surfaces]),
+        np.concatenate([surface[3] for surface in surfaces]),
         materials=(material or Material(),),
     )
 
 
 def _unit(angle: Reals) -> Reals:
     """(cos, sin) of angles from −π/2 to 2π, exactly 0 where quarters of a turn should be."""
-    found = np.stack(sin_cos(angle)[::-1], axis=1)
-    found[np.abs(found) < 1e-15] = 0.0
-    return found
+    circle = np.stack(sin_cos(angle)[::-1], axis=1)
+    circle[np.abs(circle) < 1e-15] = 0.0
+    return circle
 
 
 def _positive(values: Sequence[float], count: int, what: str) -> list[float]:
     try:
-        found = np.asarray(values, np.float64)
+        numbers = np.asarray(values, np.float64)
     except (TypeError, ValueError):
-        found = np.empty(0)
-    if found.shape != (count,) or not ((found > 0) & (found < np.inf)).all():
+        numbers = np.empty(0)
+    if numbers.shape != (count,) or not ((numbers > 0) & (numbers < np.inf)).all():
         raise SetsupError(f"{what} must be {count} positive lengths in metres, not {values!r}")
-    return [float(value) for value in found]
+    return [float(value) for value in numbers]

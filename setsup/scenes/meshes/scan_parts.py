@@ -23,7 +23,9 @@ def off_parts(content: bytes, kind: str, label: str, assets: Assets) -> list[Par
     off = read_off(content, label)
     if not len(off.faces):
         return []
-    colors, painted = (None if one is None else color_bytes(one, light=False) for one in (off.colors, off.face_colors))
+    colors, painted = (
+        None if given is None else color_bytes(given, light=False) for given in (off.colors, off.face_colors)
+    )
     return [_part(off.vertices, off.faces, off.normals, colors, painted)]
 
 
@@ -52,7 +54,7 @@ def _corner_uv(ply: Ply) -> Array | None:
     """Texture coordinates of the corners of triangles, (m, 3, 2)."""
     if ply.corner_uv is not None:
         return ply.corner_uv
-    of_vertices = next((one for one in (ply.table(*names) for names in _UV) if one is not None), None)
+    of_vertices = next((table for table in (ply.table(*names) for names in _UV) if table is not None), None)
     return None if of_vertices is None else of_vertices[ply.faces]
 
 

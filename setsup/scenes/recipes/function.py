@@ -100,7 +100,7 @@ class FunctionRecipe:
         """Build the scene of a row; see :meth:`setsup.scenes.Recipe.scene`."""
         known = {name: values[name] for name in self.scene_factors or () if name in values}
         try:
-            found: Any = self.build(known)
+            built: Any = self.build(known)
         except KeyError as error:
             if error.args and error.args[0] in {factor.name for factor in self.factors} - known.keys():
                 raise SetsupError(
@@ -108,32 +108,32 @@ class FunctionRecipe:
                     "do not depend as scene_factors has it: add it there"
                 ) from error
             raise
-        if not isinstance(found, Scene):
-            raise SetsupError(f"the function that builds scenes of recipe {self.name!r} gave {found!r:.100}, no Scene")
-        return found
+        if not isinstance(built, Scene):
+            raise SetsupError(f"the function that builds scenes of recipe {self.name!r} gave {built!r:.100}, no Scene")
+        return built
 
     def camera(self, values: Mapping[str, Any], scene: Scene) -> Camera:
         """Place the camera of a row; see :meth:`setsup.scenes.Recipe.camera`."""
-        found: Any = self.look(values, scene)
-        if not isinstance(found, Camera):
+        placed: Any = self.look(values, scene)
+        if not isinstance(placed, Camera):
             raise SetsupError(
-                f"the function that places cameras of recipe {self.name!r} gave {found!r:.100}, no Camera"
+                f"the function that places cameras of recipe {self.name!r} gave {placed!r:.100}, no Camera"
             )
-        if (found.height, found.width) != self.size:
+        if (placed.height, placed.width) != self.size:
             raise SetsupError(
                 f"recipe {self.name!r} says its images are {self.size} pixels (height, width), "
-                f"but its camera has {(found.height, found.width)}"
+                f"but its camera has {(placed.height, placed.width)}"
             )
-        return found
+        return placed
 
 
 def _source_digest(name: str, *functions: Any) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for function in functions:
         try:
-            found.update(inspect.getsource(function).encode() + b"\0")
+            digest.update(inspect.getsource(function).encode() + b"\0")
         except (OSError, TypeError) as error:
             raise SetsupError(
                 f"recipe {name!r}: the source of {function!r:.100} cannot be found; give the recipe a version"
             ) from error
-    return found.hexdigest()[:16]
+    return digest.hexdigest()[:16]

@@ -58,8 +58,8 @@ def loaded(model: Model) -> Mesh:
         return model
     if isinstance(model, str | Path):
         return load_mesh(model)
-    found = model()
-    return found if isinstance(found, Mesh) else mesh_from_trimesh(found)
+    mesh = model()
+    return mesh if isinstance(mesh, Mesh) else mesh_from_trimesh(mesh)
 
 
 def identities(models: Mapping[str, Model]) -> bytes:
@@ -81,11 +81,11 @@ def identity(model: Model, top: Path | str | None = None) -> str:
 
 def _files_digest(path: Path, top: Path | str | None) -> str:
     """SHA-256 of a mesh file and of the files that it names, and these in turn."""
-    assets, found = FileAssets(path, top), hashlib.sha256()
+    assets, digest = FileAssets(path, top), hashlib.sha256()
     waiting, seen = [(path, path.suffix[1:].lower())], {Path(os.path.realpath(path))}
     while waiting:
         file, kind = waiting.pop()
-        _add(found, file)
+        _add(digest, file)
         try:
             names = asset_names(file, kind)
         except OSError as error:
@@ -95,7 +95,7 @@ def _files_digest(path: Path, top: Path | str | None) -> str:
             if other is not None and other not in seen:
                 seen.add(other)
                 waiting.append((other, "mtl" if kind == "obj" else ""))
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 def _add(digest: Any, path: Path) -> None:

@@ -56,7 +56,7 @@ _KEPT = 8  # scenes of models that were drawn last
 
 @dataclass(frozen=True, eq=False)
 class ObjectView:
-    """Views of single models from around them, as KeypointNet's; see the module for what is published.
+    """Views around single models, as in KeypointNet; see the module for what is published.
 
     By itself it stands for the grid model × azimuth × elevation; :meth:`sampled` gives random views instead, and
     whatever numbers a table has are drawn.

@@ -17,25 +17,25 @@ def number(
     values: Mapping[str, Any], name: str, low: float = -math.inf, high: float = math.inf, unit: str = ""
 ) -> float:
     """Read a number of a row."""
-    value = _found(values, name)
+    value = _need(values, name)
     real = isinstance(value, Real) and not isinstance(value, bool)
-    found = float(value) if real else math.nan
-    if not math.isfinite(found) or not low <= found <= high:
+    checked = float(value) if real else math.nan
+    if not math.isfinite(checked) or not low <= checked <= high:
         bounded = math.isfinite(low) and math.isfinite(high)
         wanted = f"from {low:g} to {high:g}" if bounded else "a finite number" + " of" * bool(unit)
         raise FactorError(f"{name} must be {f'{wanted} {unit}'.strip()}, not {value!r}")
-    return found + 0.0
+    return checked + 0.0
 
 
 def level(values: Mapping[str, Any], name: str, levels: Collection[str]) -> str:
     """Read a name out of a list."""
-    value = _found(values, name)
+    value = _need(values, name)
     if not isinstance(value, str) or value not in levels:
         raise FactorError(f"{name} has no level {value!r}{did_you_mean(value, levels)}")
     return value
 
 
-def _found(values: Mapping[str, Any], name: str) -> Any:
+def _need(values: Mapping[str, Any], name: str) -> Any:
     if name not in values:
         raise FactorError(f"the recipe needs the factor {name!r}, which the row lacks{did_you_mean(name, values)}")
     return values[name]

@@ -35,9 +35,9 @@ def shown_sides(
     sides = some[_sides(vertices[faces[some]], words[some])]
     if (sides == some[:, None]).all():  # words were alike by chance
         return None
-    found = np.repeat(np.arange(len(faces), dtype=np.int32)[:, None], 2, axis=1)
-    found[some] = sides
-    return found
+    shown = np.repeat(np.arange(len(faces), dtype=np.int32)[:, None], 2, axis=1)
+    shown[some] = sides
+    return shown
 
 
 def joined(scene: Scene) -> tuple[Reals, Numbers]:
@@ -45,9 +45,9 @@ def joined(scene: Scene) -> tuple[Reals, Numbers]:
 
     The scene has at least one placement.
     """
-    firsts = np.cumsum([0, *(len(one.mesh.vertices) for one in scene.placements)]).tolist()
-    vertices = [one.placed(one.mesh.vertices) for one in scene.placements]
-    faces = [one.mesh.faces + first for one, first in zip(scene.placements, firsts, strict=False)]
+    firsts = np.cumsum([0, *(len(placement.mesh.vertices) for placement in scene.placements)]).tolist()
+    vertices = [placement.placed(placement.mesh.vertices) for placement in scene.placements]
+    faces = [placement.mesh.faces + first for placement, first in zip(scene.placements, firsts, strict=False)]
     return np.concatenate(vertices), np.concatenate(faces).astype(np.int32, copy=False)
 
 
@@ -97,8 +97,8 @@ def _sides(corners: Reals, words: npt.NDArray[np.uint64]) -> npt.NDArray[np.int6
     # a triangle is turned against its sorted corners when their order is an odd permutation
     odd = np.isin(ranks @ [9, 3, 1], [0 * 9 + 2 * 3 + 1, 1 * 9 + 0 * 3 + 2, 2 * 9 + 1 * 3 + 0]).astype(np.int64)
     _, first, group = np.unique(words.sum(axis=1, dtype=np.uint64), return_index=True, return_inverse=True)
-    places = np.take_along_axis(corners, ranks[..., None], axis=1) + 0.0
-    alone = (places != places[first[group]]).any(axis=(1, 2))  # words may be alike by chance
+    ordered = np.take_along_axis(corners, ranks[..., None], axis=1) + 0.0
+    alone = (ordered != ordered[first[group]]).any(axis=(1, 2))  # words may be alike by chance
     group[alone] = len(first) + np.arange(np.count_nonzero(alone))
     lowest = np.full((int(group.max()) + 1, 2), count, np.int64)  # of each group: lowest number of each turn
     np.minimum.at(lowest, (group, odd), np.arange(count))
@@ -114,12 +114,12 @@ def seen(shown: Numbers | None, corners: Reals, triangle: Numbers, directions: A
     """
     if shown is None:
         return triangle
-    found = triangle.copy()
+    shown_triangle = triangle.copy()
     twice = np.flatnonzero((triangle >= 0) & (shown[triangle] != triangle[:, None]).any(axis=1))
     if len(twice):
         hit = triangle[twice]
         at = corners[hit]
         normal = np.cross(at[:, 1] - at[:, 0], at[:, 2] - at[:, 0])
         away = (normal * np.asarray(directions)[twice]).sum(axis=1) > 0
-        found[twice] = shown[hit, away.astype(np.int64)]
-    return found
+        shown_triangle[twice] = shown[hit, away.astype(np.int64)]
+    return shown_triangle

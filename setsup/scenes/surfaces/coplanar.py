@@ -73,8 +73,8 @@ class Coplanar:
         ray = np.repeat(np.arange(len(rows)), counts)
         other = self._others[np.arange(len(ray)) - np.repeat(np.cumsum(counts) - counts - self._starts[rows], counts)]
         for low, high, along in zip(self._low, self._high, points.T, strict=True):  # of many, few are near the point
-            place = along[ray]
-            near = ((low[other] <= place) & (place <= high[other])) | (other == rows[ray])
+            at = along[ray]
+            near = ((low[other] <= at) & (at <= high[other])) | (other == rows[ray])
             ray, other = ray[near], other[near]
         shares = barycentric(self.corners[other], points[ray])
         within = (shares >= -_ALIKE).all(axis=1) | (other == rows[ray])
@@ -146,28 +146,28 @@ def _overlaps(corners: Reals) -> Rows:
     ends = np.searchsorted(along + low[:, 0], along + high[:, 0] - _ALIKE)
     counts = np.maximum(ends - np.arange(len(ends)) - 1, 0)
     counts[np.bincount(group, counts)[group] > _MOST] = 0
-    one = np.repeat(np.arange(len(counts)), counts)
-    two = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(counts) - counts, counts)
-    beside = (low[one, 1] < high[two, 1] - _ALIKE) & (low[two, 1] < high[one, 1] - _ALIKE)
-    one, two = one[beside], two[beside]
-    apart = _apart(flat[one], flat[two]) | _apart(flat[two], flat[one])
-    found = np.stack([order[one], order[two]], axis=1)[~apart]
+    first = np.repeat(np.arange(len(counts)), counts)
+    second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
+    beside = (low[first, 1] < high[second, 1] - _ALIKE) & (low[second, 1] < high[first, 1] - _ALIKE)
+    first, second = first[beside], second[beside]
+    apart = _apart(flat[first], flat[second]) | _apart(flat[second], flat[first])
+    pairs = np.stack([order[first], order[second]], axis=1)[~apart]
     # planes were compared along one direction only
-    height = np.einsum("ikj,ij->ik", corners[found[:, 1]] - a[found[:, 0], None], normal[found[:, 0]])
-    return np.asarray(found[(np.abs(height) <= 4 * _ALIKE * size).all(axis=1)])
+    height = np.einsum("ikj,ij->ik", corners[pairs[:, 1]] - a[pairs[:, 0], None], normal[pairs[:, 0]])
+    return np.asarray(pairs[(np.abs(height) <= 4 * _ALIKE * size).all(axis=1)])
 
 
-def _apart(one: Reals, two: Reals) -> npt.NDArray[np.bool_]:
+def _apart(first: Reals, second: Reals) -> npt.NDArray[np.bool_]:
     """Whether a side of triangles ``one`` (m, 3, 2) has ``two`` on its outer side."""
-    found = np.zeros(len(one), bool)
+    apart = np.zeros(len(first), bool)
     for side in range(3):
-        p, q, inner = (one[:, (side + step) % 3] for step in range(3))
+        p, q, inner = (first[:, (side + step) % 3] for step in range(3))
         along = q - p
         length = np.sqrt(np.einsum("ij,ij->i", along, along))[:, None]
         across = np.stack([-along[:, 1], along[:, 0]], axis=1) / length
         across *= np.sign(np.einsum("ij,ij->i", across, inner - p))[:, None]
-        found |= (np.einsum("ikj,ij->ik", two - p[:, None], across) <= _ALIKE).all(axis=1)
-    return found
+        apart |= (np.einsum("ikj,ij->ik", second - p[:, None], across) <= _ALIKE).all(axis=1)
+    return apart
 
 
 coplanar_of: PerScene[Coplanar | None] = PerScene(_coplanar)

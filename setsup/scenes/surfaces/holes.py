@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Bools, Floats
 from setsup.scenes.meshes.mesh import Material
-from setsup.scenes.meshes.wrapping import folded, wraps_of
+from setsup.scenes.meshes.wrapping import folded, wrap_numbers
 from setsup.scenes.scene import Scene
 from setsup.scenes.surfaces.per_scene import PerScene
 
@@ -40,12 +40,13 @@ class Holes:
         masks, uv, owners = [], [], list[Material]()
         for placement in scene.placements:
             mesh = placement.mesh
-            for one in mesh.materials:
-                if one.mask is not None and (id(one.mask), *one.wrap) not in numbers:
-                    owners.append(one)
-                    numbers[id(one.mask), *one.wrap] = len(owners)
+            for material in mesh.materials:
+                if material.mask is not None and (id(material.mask), *material.wrap) not in numbers:
+                    owners.append(material)
+                    numbers[id(material.mask), *material.wrap] = len(owners)
             own = [
-                0 if one.mask is None or mesh.uv is None else numbers[id(one.mask), *one.wrap] for one in mesh.materials
+                0 if material.mask is None or mesh.uv is None else numbers[id(material.mask), *material.wrap]
+                for material in mesh.materials
             ]
             materials = np.zeros(len(mesh.faces), np.uint16) if mesh.material is None else mesh.material
             masks.append(np.array(own, np.int32)[materials])
@@ -53,12 +54,12 @@ class Holes:
                 uv.append(mesh.uv[mesh.faces[masks[-1] > 0]].astype(np.float64))
         self.masks: npt.NDArray[np.int32] = np.concatenate(masks)
         self.triangles = np.flatnonzero(self.masks)
-        sheets = [one.mask for one in owners if one.mask is not None]
+        sheets = [material.mask for material in owners if material.mask is not None]
         self._uv, self._solid = np.concatenate(uv), np.concatenate([sheet.ravel() for sheet in sheets])
         which = self.masks[self.triangles] - 1
         self._sizes = np.array([sheet.shape for sheet in sheets])[which]
         self._firsts = np.cumsum([0, *(sheet.size for sheet in sheets)])[which]
-        wraps = wraps_of(owners)
+        wraps = wrap_numbers(owners)
         self._wraps = None if wraps is None else wraps[which]
 
     def at(self, rows: Numbers, u: npt.NDArray[Any], v: npt.NDArray[Any]) -> Bools:
@@ -67,19 +68,19 @@ class Holes:
         `rows` (k,) int; `u, v` (k,) float.
         """
         shares = np.stack([1.0 - u - v, u, v], axis=1)
-        place = np.einsum("ij,ijk->ik", shares, self._uv[rows])
+        uv = np.einsum("ij,ijk->ik", shares, self._uv[rows])
         height, width = self._sizes[rows].T
         if self._wraps is not None:
             for axis in range(2):
-                place[:, axis] = folded(place[:, axis], self._wraps[rows, axis])
-        x = np.minimum((place[:, 0] - np.floor(place[:, 0])) * width, width - 1).astype(np.int64)
-        y = np.minimum((np.ceil(place[:, 1]) - place[:, 1]) * height, height - 1).astype(np.int64)
+                uv[:, axis] = folded(uv[:, axis], self._wraps[rows, axis])
+        x = np.minimum((uv[:, 0] - np.floor(uv[:, 0])) * width, width - 1).astype(np.int64)
+        y = np.minimum((np.ceil(uv[:, 1]) - uv[:, 1]) * height, height - 1).astype(np.int64)
         return np.asarray(~self._solid[self._firsts[rows] + y * width + x])
 
 
 def _holes(scene: Scene) -> Holes | None:
-    meshes = (one.mesh for one in scene.placements)
-    some = any(mesh.uv is not None and any(one.mask is not None for one in mesh.materials) for mesh in meshes)
+    meshes = (placement.mesh for placement in scene.placements)
+    some = any(mesh.uv is not None and any(material.mask is not None for material in mesh.materials) for mesh in meshes)
     return Holes(scene) if some else None
 
 
@@ -101,7 +102,7 @@ class PiercedEngine:
 
     def first(self, start: Floats, way: Floats) -> Any:
         """First triangle that each ray meets outside of holes."""
-        found = self._others.first(start, way)
+        hits = self._others.first(start, way)
         rays, passed = np.arange(len(way)), np.zeros(len(way))
         while len(rays):
             some, before = way[rays], passed[rays]
@@ -111,21 +112,21 @@ class PiercedEngine:
                 step = self._step / np.sqrt(np.einsum("ij,ij->i", some, some, dtype=np.float64))
                 distance = met.distance + before
                 # of two in one place, that with the holes is seen: a decal on a wall
-                ahead = np.flatnonzero((met.triangle >= 0) & (distance <= found.distance[rays] + step))
+                ahead = np.flatnonzero((met.triangle >= 0) & (distance <= hits.distance[rays] + step))
             hole = self._holes.at(met.triangle[ahead], met.u[ahead], met.v[ahead])
             solid = ahead[~hole]
             there = rays[solid]
-            found.triangle[there] = self._holes.triangles[met.triangle[solid]]
-            found.distance[there] = distance[solid]
-            found.u[there], found.v[there] = met.u[solid], met.v[solid]
+            hits.triangle[there] = self._holes.triangles[met.triangle[solid]]
+            hits.distance[there] = distance[solid]
+            hits.u[there], hits.v[there] = met.u[solid], met.v[solid]
             rays, on = rays[ahead[hole]], ahead[hole]
             passed[rays] = distance[on] + step[on]
-        return found
+        return hits
 
     def blocked(self, start: Floats, way: Floats, reach: Floats) -> Bools:
         """Whether anything but holes lies before a reach."""
-        found: Bools = self._others.blocked(start, way, reach)
-        left = np.flatnonzero(~found)
+        hidden: Bools = self._others.blocked(start, way, reach)
+        left = np.flatnonzero(~hidden)
         met = self.first(start[left], way[left])
-        found[left] = (met.triangle >= 0) & (met.distance <= reach[left])
-        return found
+        hidden[left] = (met.triangle >= 0) & (met.distance <= reach[left])
+        return hidden

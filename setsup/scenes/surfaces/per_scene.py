@@ -39,13 +39,13 @@ class PerScene(Generic[Made]):
 
     def __call__(self, scene: Scene) -> Made:
         """Give what was made of a scene."""
-        found = self._made.get(scene, _NOTHING)
-        if found is _NOTHING:
+        made = self._made.get(scene, _NOTHING)
+        if made is _NOTHING:
             with self._lock:
-                found = self._made.get(scene, _NOTHING)
-                if found is _NOTHING:
-                    found = self._made[scene] = self._make(scene)
-        return found  # type: ignore[return-value]
+                made = self._made.get(scene, _NOTHING)
+                if made is _NOTHING:
+                    made = self._made[scene] = self._make(scene)
+        return made  # type: ignore[return-value]
 
     def _begin(self) -> None:
         self._lock = Lock()

@@ -1,1 +1,1 @@
-"""Tars that others wrote: walked, taken for samples, and given an index."""
+"""Tars that others wrote: scanned, taken for samples, and given an index."""

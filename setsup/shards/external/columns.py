@@ -21,7 +21,7 @@ import numpy as np
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.names import shown
 
-__all__ = ["CLASSES", "FRACTIONS", "JSON", "NUMBERS", "TEXTS", "ColumnSample", "ColumnScan", "found_columns"]
+__all__ = ["CLASSES", "FRACTIONS", "JSON", "NUMBERS", "TEXTS", "ColumnSample", "ColumnScan", "read_columns"]
 
 JSON = "json"
 CLASSES = ("cls", "cls2", "class", "id")
@@ -72,13 +72,13 @@ class ColumnScan:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-def found_columns(members: dict[str, Sequence[bytes | None]], keys: Sequence[str], source: str) -> ColumnScan:
+def read_columns(members: dict[str, Sequence[bytes | None]], keys: Sequence[str], source: str) -> ColumnScan:
     """Read json and class members.
 
     Examples
     --------
-    >>> found = found_columns({"json": [b'{"size": 1, "at": {"x": 0.5}}', None]}, ["0", "1"], "a.tar")
-    >>> {name: array.to_pylist() for name, array in found.arrays.items()}
+    >>> scan = read_columns({"json": [b'{"size": 1, "at": {"x": 0.5}}', None]}, ["0", "1"], "a.tar")
+    >>> {name: array.to_pylist() for name, array in scan.arrays.items()}
     {'size': [1, None], 'at.x': [0.5, None]}
 
     """
@@ -89,19 +89,19 @@ def found_columns(members: dict[str, Sequence[bytes | None]], keys: Sequence[str
             reader.documents(extension, f"{stem}." if stem else "", contents)
         else:
             reader.classes(extension, stem or last, contents)
-    return reader.found
+    return reader.scan
 
 
 class _Reader:
     """Fills the columns of one tar."""
 
     def __init__(self, keys: Sequence[str], source: str) -> None:
-        self.found, self._keys, self._source = ColumnScan(), keys, source
+        self.scan, self._keys, self._source = ColumnScan(), keys, source
 
     def documents(self, extension: str, prefix: str, contents: Sequence[bytes | None]) -> None:
         """Read json members."""
         values = [None if content is None else self._parsed(row, content) for row, content in enumerate(contents)]
-        kinds = self.found.documents.setdefault(extension, {})
+        kinds = self.scan.documents.setdefault(extension, {})
         for row, content in enumerate(contents):
             if content is not None and (kind := type(values[row]) is dict) not in kinds:
                 kinds[kind] = self._sight(row, values[row])
@@ -111,21 +111,21 @@ class _Reader:
         """Read members that hold a class as text."""
         import pyarrow as pa
 
-        if name in self.found.classes:
-            self.found.left_out[f".{extension}"] = f"there is another member for {name!r}"
+        if name in self.scan.classes:
+            self.scan.left_out[f".{extension}"] = f"there is another member for {name!r}"
             return
         longest = max((len(content), -row) for row, content in enumerate(contents) if content is not None)
         if longest[0] > _LONGEST:
             at = self._at(-longest[1])
-            self.found.left_out[f".{extension}"] = f"{at} has {longest[0]:,} bytes, too many for a class"
+            self.scan.left_out[f".{extension}"] = f"{at} has {longest[0]:,} bytes, too many for a class"
             return
         try:
             texts = [None if content is None else content.decode().strip("\ufeff\0 \t\r\n") for content in contents]
         except UnicodeDecodeError:
             row = next(row for row, content in enumerate(contents) if content is not None and not _is_text(content))
-            self.found.left_out[f".{extension}"] = f"{self._at(row)} is not a text"
+            self.scan.left_out[f".{extension}"] = f"{self._at(row)} is not a text"
             return
-        self.found.classes[name] = pa.array(texts, pa.large_string())
+        self.scan.classes[name] = pa.array(texts, pa.large_string())
 
     def _parsed(self, row: int, content: bytes) -> Any:
         try:
@@ -149,24 +149,24 @@ class _Reader:
                     f"{self._source}: the fields {what}of its json members have {why}: that is not a list of factors; "
                     "index a copy without them"
                 )
-            self.found.left_out[prefix.rstrip(".")] = f"its fields have {why}"
+            self.scan.left_out[prefix.rstrip(".")] = f"its fields have {why}"
             return
         for name in names:
-            self._field(f"{prefix}{name}", [one.get(name) for one in objects], within)
+            self._field(f"{prefix}{name}", [fields.get(name) for fields in objects], within)
 
     def _field(self, name: str, values: list[Any], within: bool) -> None:
         import pyarrow as pa
 
-        if name in self.found.arrays or not name.isprintable() or not name.strip("."):
-            self.found.left_out[shown(name) or "''"] = (
-                "the name is used by another field" if name in self.found.arrays else "no name"
+        if name in self.scan.arrays or not name.isprintable() or not name.strip("."):
+            self.scan.left_out[shown(name) or "''"] = (
+                "the name is used by another field" if name in self.scan.arrays else "no name"
             )
             return
         kinds = set(map(type, values)) - {type(None)}
         if str in kinds and "" in values:
             values = [None if value == "" else value for value in values]
             kinds = set(map(type, values)) - {type(None)}
-        sights = self.found.sights.setdefault(name, {})
+        sights = self.scan.sights.setdefault(name, {})
         firsts = [next(row for row, value in enumerate(values) if type(value) is kind) for kind in kinds]
         for row, kind in sorted(zip(firsts, kinds, strict=True), key=lambda first: first[0]):
             family = _FAMILIES[kind]
@@ -175,17 +175,17 @@ class _Reader:
             self._fields([value or {} for value in values], f"{name}.", _INNER, within=True)
         elif kinds & {dict, list}:
             what = "lists" if list in kinds else "objects"
-            self.found.left_out[name] = f"it holds {what}, such as {sights[what]}"
+            self.scan.left_out[name] = f"it holds {what}, such as {sights[what]}"
         elif len(sights) < 2:
             try:
                 array = self._numbers(name, values, kinds) if kinds & {int, float} else pa.array(values)
             except (OverflowError, UnicodeEncodeError, pa.ArrowException) as error:
                 why = " ".join(str(error).split())[:100]
-                self.found.left_out[name] = (
+                self.scan.left_out[name] = (
                     f"it has values that no factor can have ({why}), such as {next(iter(sights.values()))}"
                 )
             else:
-                self.found.arrays[name] = array
+                self.scan.arrays[name] = array
 
     def _numbers(self, name: str, values: list[Any], kinds: set[type]) -> Any:
         """Arrow array of numbers; what has fractions is noted."""
@@ -200,7 +200,7 @@ class _Reader:
         parted = numbers % 1 > 0
         if parted.any():
             row = int(np.argmax(parted))
-            self.found.sights[name][FRACTIONS] = self._sight(row, values[row])
+            self.scan.sights[name][FRACTIONS] = self._sight(row, values[row])
         return pa.array(numbers, mask=np.isnan(numbers))
 
     def _sight(self, row: int, value: Any) -> ColumnSample:

@@ -56,12 +56,12 @@ class Columns:
         self._folders: set[str] = set()
         self._role_key: set[str] = set()
 
-    def add(self, found: ColumnScan, folders: Any) -> dict[str, Any]:
+    def add(self, scan: ColumnScan, folders: Any) -> dict[str, Any]:
         """Take note of the columns of the next tar; gives those to be kept for :meth:`table`.
 
         `folders` (n,) pyarrow array of texts.
         """
-        for extension, kinds in found.documents.items():
+        for extension, kinds in scan.documents.items():
             known = self._documents.setdefault(extension, {})
             for kind, sight in kinds.items():
                 known.setdefault(kind, sight)
@@ -70,18 +70,18 @@ class Columns:
                     f"{known[False].source}: the {extension} of {known[False].key!r} is not an object with fields, as "
                     f"that of {known[True].key!r} in {known[True].source} is; replace the tar, or pack it without"
                 )
-        for name, sights in found.sights.items():
+        for name, sights in scan.sights.items():
             self._sights[name] = sights | self._sights.get(name, {})
-        for name, why in found.left_out.items():
+        for name, why in scan.left_out.items():
             self.left_out.setdefault(name, why)
-        self._fields |= dict.fromkeys(found.arrays)
-        self._classes |= dict.fromkeys(found.classes)
+        self._fields |= dict.fromkeys(scan.arrays)
+        self._classes |= dict.fromkeys(scan.classes)
         folders = folders.dictionary_encode()
         if len(self._folders) < 2:
             self._folders |= set(folders.dictionary.to_pylist())
         return {
-            **{f"json {name}": array for name, array in found.arrays.items()},
-            **{f"class {name}": array.dictionary_encode() for name, array in found.classes.items()},
+            **{f"json {name}": array for name, array in scan.arrays.items()},
+            **{f"class {name}": array.dictionary_encode() for name, array in scan.classes.items()},
             FOLDER: folders,
         }
 
@@ -114,60 +114,60 @@ class Columns:
         for extension, kinds in self._documents.items():
             if True not in kinds:
                 self.left_out[f".{extension}"] = f"it holds no objects with fields, but {kinds[False]}"
-        found: dict[str, str] = {}
+        chosen: dict[str, str] = {}
         for name, sights in self._sights.items():
-            families = {family: one for family, one in sights.items() if family != FRACTIONS}
+            families = {family: sight for family, sight in sights.items() if family != FRACTIONS}
             if name in self.left_out:
                 continue
             if len(families) > 1:
-                places = ", ".join(f"{family} ({sight})" for family, sight in families.items())
-                self.left_out[name] = f"it mixes types: {places}"
+                samples = ", ".join(f"{family} ({sight})" for family, sight in families.items())
+                self.left_out[name] = f"it mixes types: {samples}"
             elif not families and name not in described:
                 self.left_out[name] = "it is never known"
             elif name in self._fields:  # others hold objects only, whose fields are columns
-                found[name] = f"json {name}"
+                chosen[name] = f"json {name}"
         for name in self._classes:
-            if name in found:
+            if name in chosen:
                 self.left_out[f".{name}"] = f"a field of the json members is called {name!r}, too"
             elif f".{name}" not in self.left_out:
-                found[name] = f"class {name}"
-        if len(self._folders) > 1 and FOLDER not in found:
-            found[FOLDER] = FOLDER
-        for name in [name for name in found if taken(name)]:
+                chosen[name] = f"class {name}"
+        if len(self._folders) > 1 and FOLDER not in chosen:
+            chosen[FOLDER] = FOLDER
+        for name in [name for name in chosen if taken(name)]:
             self.left_out[name] = "the index has a column of that name"
-            del found[name]
-        self._leave_names(blocks, found, rows, described)
-        return found
+            del chosen[name]
+        self._leave_names(blocks, chosen, rows, described)
+        return chosen
 
     def _leave_names(
-        self, blocks: Iterable[Any], found: dict[str, str], rows: int, described: Mapping[str, Factor]
+        self, blocks: Iterable[Any], chosen: dict[str, str], rows: int, described: Mapping[str, Factor]
     ) -> None:
         """Leave out columns that name samples."""
         import pyarrow.compute as pc
 
         seen: dict[str, set[Any]] = {}
-        for name in [name for name in found if name not in described]:
-            sights = self._sights.get(name, {TEXTS: None}) if found[name].startswith("json ") else {TEXTS: None}
+        for name in [name for name in chosen if name not in described]:
+            sights = self._sights.get(name, {TEXTS: None}) if chosen[name].startswith("json ") else {TEXTS: None}
             if FRACTIONS not in sights and sights.keys() & _COUNTED:
                 seen[name] = set()
         for block in blocks:
             for name in list(seen):
-                if (column := found[name]) in block.schema.names:
+                if (column := chosen[name]) in block.schema.names:
                     array = block.column(column)
                     array = array.dictionary if hasattr(array, "dictionary") else pc.unique(array.drop_null())
                     seen[name].update(array.to_pylist())
                     if len(seen[name]) > FEW and 2 * len(seen[name]) > rows:
                         values = f"such as {next(iter(sorted(seen.pop(name), key=str)))!r}"
                         self.left_out[name] = f"more than half of its values differ, {values}: it names samples"
-                        del found[name]
+                        del chosen[name]
         for name, known in seen.items():
             size = sum(len(value) for value in known if isinstance(value, str))
             if size > _LEVELS:
                 self.left_out[name] = f"its {len(known):,} values take {readable_size(size)}, too much for levels"
-                del found[name]
+                del chosen[name]
                 continue
             many = len(known) > _NAMES and 2 * len(known) > rows
-            if many and found[name].startswith("json ") and all(isinstance(value, str) for value in known):
+            if many and chosen[name].startswith("json ") and all(isinstance(value, str) for value in known):
                 self._role_key.add(name)
 
 
@@ -180,7 +180,7 @@ def _table(
         try:
             return _inferred(blocks, columns, given, written)
         except FactorError:
-            given = [one for one in given if _fits(blocks, columns[one.name], one, written)]
+            given = [factor for factor in given if _fits(blocks, columns[factor.name], factor, written)]
     return _inferred(blocks, columns, given, written)
 
 
@@ -206,15 +206,18 @@ def _inferred(
             arrays = [block.column(column) if column in there else pa.nulls(len(block)) for column in columns.values()]
             yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
-    known = {one.name for one in given}
+    known = {factor.name for factor in given}
     kinds = {name: Kind.NOMINAL for name in columns if name not in known} if written else None
     return from_blocks(renamed, list(columns), given, kinds, written=written)
 
 
 def _joined(tables: Sequence[FactorColumns], keys: set[str]) -> FactorTable:
-    factors = [one for table in tables for one in table.factors]
+    factors = [factor for table in tables for factor in table.factors]
     return FactorTable(
-        [replace(one, role="key") if one.name in keys and one.role == "variation" else one for one in factors],
+        [
+            replace(factor, role="key") if factor.name in keys and factor.role == "variation" else factor
+            for factor in factors
+        ],
         {name: table.column(name) for table in tables for name in table.names},
     )
 

@@ -1,6 +1,6 @@
 """Index WebDataset tars that others wrote, so that they are a dataset with factors and random access.
 
-The headers of all tars are walked once, and their json and class members read; images and arrays stay where they
+The headers of all tars are scanned once, and their json and class members read; images and arrays stay where they
 are. What is found goes to ``index.parquet`` and ``shards.json``, beside the tars or elsewhere.
 """
 
@@ -26,7 +26,7 @@ from setsup.shards.external import factors
 from setsup.shards.external.refusals import has_better_index, need_no_inner_set, need_own, need_whole, need_writable
 from setsup.shards.external.restoring import is_own, restore
 from setsup.shards.external.spill_buffer import Spool
-from setsup.shards.external.tar_set import FoundSet, read_tar
+from setsup.shards.external.tar_set import TarSet, read_tar
 from setsup.shards.index import write_index
 from setsup.shards.layout import (
     BACKUP,
@@ -50,7 +50,7 @@ from setsup.shards.writing.parts import scratch
 if TYPE_CHECKING:
     from setsup.shards.dataset import ShardedDataset
 
-__all__ = ["Indexed", "index_shards", "write_foreign_index"]
+__all__ = ["Indexed", "index_shards", "write_external_index"]
 
 _log = logging.getLogger("setsup")
 _UNDESCRIBED = (
@@ -109,7 +109,7 @@ def index_shards(
     the tar is. Lists and fields that mix types are no factors, nor are texts with more than 4,096 values of which more
     than half differ, such as captions; the log names what is left out. Texts, films and pickles are never opened.
 
-    Indexed again, all tars are walked again, and the new files take the place of the old ones; factors stay as
+    Indexed again, all tars are scanned again, and the new files take the place of the old ones; factors stay as
     ``shards.json`` describes them as long as they have all values, so that kinds and the order of levels which somebody
     corrected there are kept. A set that :func:`~setsup.shards.writing.writer.write_shards` wrote has a better index
     than this would give: that is restored where catalogue or index are damaged or missing, and stays as it is where
@@ -151,27 +151,27 @@ def index_shards(
     ...             member = tarfile.TarInfo(f"{row}.{ending}")
     ...             member.size = len(content)
     ...             tar.addfile(member, io.BytesIO(content))
-    >>> found = index_shards(folder)
-    >>> found.factors["color"].levels, found.fetch([2, 0])["image"][:, 0, 0].tolist()
+    >>> indexed = index_shards(folder)
+    >>> indexed.factors["color"].levels, indexed.fetch([2, 0])["image"][:, 0, 0].tolist()
     (('blue', 'red'), [2, 0])
 
     """
     check_arguments(index_shards, locals(), DataError)
     from setsup.shards.opening import open_shards
 
-    found = write_foreign_index(url, out, storage_options=storage_options, name=name)
-    if found.restored:
-        _log.warning("restored: %s", ", ".join(found.restored))
-    for note in found.notes:
+    indexed = write_external_index(url, out, storage_options=storage_options, name=name)
+    if indexed.restored:
+        _log.warning("restored: %s", ", ".join(indexed.restored))
+    for note in indexed.notes:
         _log.warning("%s", note)
-    for what, why in found.left_out.items():
+    for what, why in indexed.left_out.items():
         _log.warning("%s is left out: %s", what, why)
-    if found.not_fetched:
-        _log.warning("members that are not read: %s", ", ".join(found.not_fetched))
-    return open_shards(found.url, index=found.index, storage_options=storage_options)
+    if indexed.not_fetched:
+        _log.warning("members that are not read: %s", ", ".join(indexed.not_fetched))
+    return open_shards(indexed.url, index=indexed.index, storage_options=storage_options)
 
 
-def write_foreign_index(
+def write_external_index(
     url: str | Path,
     out: str | Path | None = None,
     *,
@@ -201,41 +201,41 @@ def write_foreign_index(
         older = whole_catalogue(store)
     views = older is not None and older.members.get(CAMERA) == VIEW
     with Spool() as spool:
-        found = FoundSet(store, spool, views)
+        tar_set = TarSet(store, spool, views)
         with progress(len(tars), f"indexing {base}", "tars") as advance:
             read = partial(read_tar, store, views=views)
             for number, tar in enumerate(in_order(read, tars, 1 if store.folder else AT_ONCE)):
-                found.add(number, tar)
+                tar_set.add(number, tar)
                 advance(1)
-        if not sum(found.rows):
+        if not sum(tar_set.rows):
             raise DataError(
                 f"{store.url} has no samples: the tars hold no files with a key and an extension, such as 000017.png"
             )
-        members = found.members(older)
-        described = {one.name: one for one in older.factors} if older else {}
-        table = found.table(described, members)
+        members = tar_set.members(older)
+        described = {factor.name: factor for factor in older.factors} if older else {}
+        table = tar_set.table(described, members)
         catalogue = _written(
             about,
-            partial(found.parts, table, members),
+            partial(tar_set.parts, table, members),
             partial(
                 Catalogue,
                 name=name or (older.name if older else "") or _name(str(url) if wanted and len(wanted) == 1 else base),
                 factors=table.factors,
                 members={name: member for name, (member, _) in members.items()},
-                shards=tuple(found.shards),
+                shards=tuple(tar_set.shards),
                 check=HEADER,
                 plan="",
                 setsup=version("setsup"),
                 about=dict(older.about) if older else {},
-                pair_factors=tuple(one for one in older.pair_factors if one in table) if older else (),
+                pair_factors=tuple(factor for factor in older.pair_factors if factor in table) if older else (),
             ),
-            sum(found.rows),
+            sum(tar_set.rows),
         )
-    for one in packed:
-        found.columns.left_out[one] = "it is packed as a whole"
+    for archive in packed:
+        tar_set.columns.left_out[archive] = "it is packed as a whole"
     where = None if out is None else str(out)
     notes = (*((_UNDESCRIBED,) if ours else ()), *_mixed_folders(base, tars, table.names))
-    return Indexed(base, where, catalogue, found.columns.left_out, found.not_fetched, notes=notes)
+    return Indexed(base, where, catalogue, tar_set.columns.left_out, tar_set.not_fetched, notes=notes)
 
 
 # -- catalogue and index -----------------------------------------------------------------------------------------------

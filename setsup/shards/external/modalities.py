@@ -50,17 +50,17 @@ def modality_names(extensions: Sequence[str], together: Collection[frozenset[str
     {'image': ('jpg',), 'png': ('png',), 'image.npy': ('image.npy',)}
 
     """
-    found: dict[str, tuple[str, ...]] = {}
+    names: dict[str, tuple[str, ...]] = {}
     for extension in extensions:
         stem, _, last = extension.rpartition(".")
         name = stem or "image"
-        known = found.get(name, ())
-        joins = not stem and known and not any("." in one for one in known) and {last, *known} <= IMAGES
-        if joins and not any(frozenset((one, last)) in together for one in known):
-            found[name] = (*known, extension)
+        known = names.get(name, ())
+        joins = not stem and known and not any("." in other for other in known) and {last, *known} <= IMAGES
+        if joins and not any(frozenset((other, last)) in together for other in known):
+            names[name] = (*known, extension)
         else:
-            found[name if not known else extension] = (extension,)
-    return found
+            names[name if not known else extension] = (extension,)
+    return names
 
 
 def stored_member(name: str, extension: str, heads: Mapping[str, bytes]) -> Member:
@@ -77,25 +77,25 @@ def stored_member(name: str, extension: str, heads: Mapping[str, bytes]) -> Memb
 
     """
     read = _array if extension.rpartition(".")[2] == "npy" else _image
-    found: list[Modality] = []
+    seen: list[Modality] = []
     failed: list[DataError] = []
     for label, content in heads.items():
         try:
-            found.append(read(content, label))
+            seen.append(read(content, label))
         except DataError as error:
             failed.append(error)
-    if not found:
+    if not seen:
         raise failed[0]
-    kinds = {(one.dtype, len(one.shape)) for one in found}
+    kinds = {(modality.dtype, len(modality.shape)) for modality in seen}
     if len(kinds) > 1:
         said = " and ".join(sorted(f"{dtype} of {axes} axes" for dtype, axes in kinds))
         raise DataError(f"{next(iter(heads))} and others are {said}, which cannot be one modality")
-    lengths = [set(axis) for axis in zip(*(one.shape for one in found), strict=True)]
+    lengths = [set(axis) for axis in zip(*(modality.shape for modality in seen), strict=True)]
     shape = [axis.pop() if len(axis) == 1 else None for axis in lengths]
-    dtype, color = found[0].dtype, ""
+    dtype, color = seen[0].dtype, ""
     if read is _image and dtype == "uint8":
         # as images are decoded together: in colour where one is
-        counts = {one.shape[2] for one in found}
+        counts = {modality.shape[2] for modality in seen}
         shape[2] = counts.pop() if len(counts) == 1 else 3
         color = _COLORS[shape[2] or 3]
     elif name == "image" and dtype == "uint8" and len(shape) == 3:
@@ -107,8 +107,8 @@ def _image(content: bytes, label: str) -> Modality:
     deep = deep_size(content)
     if deep is not None:  # depth, as nearly all who store it in images do
         return Modality(deep, "uint16")
-    one = header(content, label)
-    return Modality((one.height, one.width, one.channels), "uint8")
+    image = header(content, label)
+    return Modality((image.height, image.width, image.channels), "uint8")
 
 
 def _array(content: bytes, label: str) -> Modality:

@@ -19,7 +19,7 @@ __all__ = ["has_better_index", "need_no_inner_set", "need_own", "need_whole", "n
 
 
 def need_writable(about: Store, out: object) -> None:
-    """Refuse a place that cannot be written, before all tars are walked."""
+    """Refuse a place that cannot be written, before all tars are scanned."""
     mend = "" if out is not None else "; choose another place for the index with out= (--out)"
     if about.size(PLAN) is not None:
         raise DataError(f"{about.url} is being written by `setsup shard`; run the same command again to resume")
@@ -30,10 +30,10 @@ def need_writable(about: Store, out: object) -> None:
         except DataError as error:
             raise DataError(f"{error}{mend}") from error
         return
-    place = existing_folder(about.folder)
-    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+    folder = existing_folder(about.folder)
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise DataError(
-            f"{about.folder} cannot be written: {'you may not' if place.is_dir() else 'a file is in its way'}{mend}"
+            f"{about.folder} cannot be written: {'you may not' if folder.is_dir() else 'a file is in its way'}{mend}"
         )
     if about.size(CATALOGUE) is None and _is_other_table(about.folder / INDEX):
         raise DataError(f"{about.folder / INDEX} is a table of something else, which would be lost; rename it{mend}")

@@ -76,10 +76,10 @@ def restore(store: Store) -> Restored | None:
         backup_lost = there is not None and [(there, None)] == described
         for catalogue, copy in described:
             try:
-                found = _restored(store, folder, there, catalogue, copy)
-                if found is None and backup_lost:
-                    found = _copied(store, folder, catalogue)
-                return found
+                restored = _restored(store, folder, there, catalogue, copy)
+                if restored is None and backup_lost:
+                    restored = _copied(store, folder, catalogue)
+                return restored
             except _Unfit as error:
                 unfit = unfit or error
         if unfit is not None:
@@ -115,20 +115,20 @@ def _described(store: Store, there: Catalogue | None, backup: Backup | None) -> 
     if replace(backup.catalogue, index=there.index) == there:
         return [(there, backup)]
     same = there.shards == backup.catalogue.shards
-    found = [(there, backup if same else None), (backup.catalogue, backup)]
-    if same or len(fitting := [one for one in found if _fits(store, one[0])]) == 2:
+    candidates = [(there, backup if same else None), (backup.catalogue, backup)]
+    if same or len(fitting := [candidate for candidate in candidates if _fits(store, candidate[0])]) == 2:
         _log.warning(
             "%s differs from its copy in %s: where nobody has edited it, remove it, and give the same `setsup index` "
             "again to restore it",
             join_address(store.url, CATALOGUE),
             BACKUP,
         )
-        return found
-    if fitting == found[1:]:
+        return candidates
+    if fitting == candidates[1:]:
         _log.warning("%s is of other tars, and is not used", join_address(store.url, CATALOGUE))
         return fitting
     _log.warning("%s is of another set, and is not used", join_address(store.url, BACKUP))
-    return found[:1]
+    return candidates[:1]
 
 
 def _fits(store: Store, catalogue: Catalogue) -> bool:
@@ -240,7 +240,7 @@ def _read(store: Store, shard: Shard, catalogue: Catalogue) -> tuple[list[str], 
             raise _other(label, "its SHA-256 differs")
         ends = {member.extension: name for name, member in catalogue.members.items()}
         keys: dict[str, int] = {}
-        places: dict[str, list[tuple[int, int, int, int]]] = {name: [] for name in catalogue.members}
+        members: dict[str, list[tuple[int, int, int, int]]] = {name: [] for name in catalogue.members}
         documents: list[Any] = []
         for name, start, stop, check in zip(listing.names.to_pylist(), starts, stops, checks, strict=True):
             key, extension = split_name(name)
@@ -250,22 +250,24 @@ def _read(store: Store, shard: Shard, catalogue: Catalogue) -> tuple[list[str], 
             elif extension not in ends:
                 raise _other(label, f"{join_address(store.url, CATALOGUE)} does not list its members .{extension}")
             else:
-                places[ends[extension]].append((row, start, stop - start, check))
+                members[ends[extension]].append((row, start, stop - start, check))
     if not len(keys) == len(documents) == shard.rows:
         raise _other(label, f"it has {len(keys):,} samples, not {shard.rows:,}")
-    return list(keys), documents, {name: _spans(found, len(keys)) for name, found in places.items()}
+    return list(keys), documents, {name: _spans(lies, len(keys)) for name, lies in members.items()}
 
 
 def _listed(content: npt.NDArray[np.uint8], label: str) -> Listing:
     def read(at: int, count: int) -> bytes:
         return content[at : at + count].tobytes()
 
-    return join_listings([Stretch().listing(label), *(one.listing(label) for one in walk(read, label, len(content)))])
+    return join_listings(
+        [Stretch().listing(label), *(stretch.listing(label) for stretch in walk(read, label, len(content)))]
+    )
 
 
-def _spans(found: list[tuple[int, int, int, int]], rows: int) -> Spans:
-    spans = Spans(np.full(rows, -1, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.uint32))
-    for row, offset, size, check in found:
+def _spans(members: list[tuple[int, int, int, int]], rows: int) -> Spans:
+    spans = Spans.absent(rows)
+    for row, offset, size, check in members:
         spans.offset[row], spans.size[row], spans.check[row] = offset, size, check
     return spans
 
@@ -275,9 +277,9 @@ def _column(factor: Factor, documents: list[Any], codes: dict[str, dict[Any, int
     try:
         values = [document[factor.name] for document in documents]
         if factor.levels is None:
-            return np.array([np.nan if one is None else one for one in values], np.float32)
+            return np.array([np.nan if value is None else value for value in values], np.float32)
         known = codes[factor.name]
-        return np.array([-1 if one is None else known[_typed(one)] for one in values], np.int64)
+        return np.array([-1 if value is None else known[_typed(value)] for value in values], np.int64)
     except (KeyError, TypeError, ValueError) as error:
         raise _Unfit(
             f"the factor {factor.name!r} as {label} describes it does not fit the values in the tars "

@@ -106,8 +106,8 @@ def _extensions(
     listing: Listing, rows: Integers, starts: Integers, ends: Integers, source: str
 ) -> tuple[tuple[str, ...], Integers]:
     """Extensions in small letters, and which of them each member has."""
-    found = _pieces(listing.names, starts, ends).dictionary_encode()
-    lower = [one.lower() for one in found.dictionary.to_pylist()]
+    texts = _pieces(listing.names, starts, ends).dictionary_encode()
+    lower = [text.lower() for text in texts.dictionary.to_pylist()]
     extensions = tuple(dict.fromkeys(lower))
     if len(extensions) > _MOST:
         name = shown(listing.names[int(rows[0])].as_py())
@@ -115,8 +115,8 @@ def _extensions(
             f"{source}: its members have {len(extensions):,} different extensions, such as {extensions[0]!r} of "
             f"{name!r}: names are cut at their first dot, so keys must have none; pack the tar again with other names"
         )
-    places = np.array([extensions.index(one) for one in lower], np.int64)
-    return extensions, places[as_numpy(found.indices)] if lower else np.zeros(0, np.int64)
+    numbers = np.array([extensions.index(text) for text in lower], np.int64)
+    return extensions, numbers[as_numpy(texts.indices)] if lower else np.zeros(0, np.int64)
 
 
 def _refuse_sparse(listing: Listing, rows: Integers, source: str) -> None:

@@ -12,7 +12,7 @@ from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable
 from setsup.files.archives.listing import Listing
 from setsup.files.archives.names import shown
-from setsup.shards.external.columns import CLASSES, JSON, ColumnScan, found_columns
+from setsup.shards.external.columns import CLASSES, JSON, ColumnScan, read_columns
 from setsup.shards.external.factors import Columns
 from setsup.shards.external.modalities import HEAD, LOOKED_AT, is_fetched, modality_names, stored_member
 from setsup.shards.external.samples import Grouped, group_samples
@@ -20,9 +20,9 @@ from setsup.shards.external.spill_buffer import Spool
 from setsup.shards.index import GROUP, KEY, SHARD, SOURCE_ROW, Spans, part
 from setsup.shards.layout import CAMERA, VIEW, Catalogue, Member, Shard, member_name
 from setsup.shards.stores.store import Range, Store
-from setsup.shards.tar_scan import listing_digest, walk_tar
+from setsup.shards.tar_scan import listing_digest, scan_tar
 
-__all__ = ["FoundSet", "FoundTar", "read_tar"]
+__all__ = ["ScannedTar", "TarSet", "read_tar"]
 
 _MOST = 64  # kinds of images and arrays in a set
 _PICTURE = 64 << 20  # bytes of an image whose header is looked at
@@ -31,8 +31,8 @@ _OWN = {KEY, SHARD, SOURCE_ROW}
 
 
 @dataclass(frozen=True, slots=True)
-class FoundTar:
-    """What was found in one tar."""
+class ScannedTar:
+    """What one tar holds."""
 
     shard: Shard
     samples: Grouped
@@ -45,31 +45,31 @@ def _is_read(extension: str) -> bool:
     return last == JSON or last in CLASSES
 
 
-_ENDINGS = tuple(f".{one}".encode() for one in (JSON, *CLASSES))
+_ENDINGS = tuple(f".{last}".encode() for last in (JSON, *CLASSES))
 
 
-def read_tar(store: Store, name: str, views: bool = False) -> FoundTar:
-    """Walk over a tar, and read its json and class members; with `views` the cameras in it are known for such."""
+def read_tar(store: Store, name: str, views: bool = False) -> ScannedTar:
+    """Scan a tar, and read its json and class members; with `views` the cameras in it are known for such."""
     source = f"{store.url.rstrip('/')}/{name}"
-    with walk_tar(store, name, _ENDINGS) as tar:
+    with scan_tar(store, name, _ENDINGS) as tar:
         samples = group_samples(tar.listing, source)
         members: dict[str, Sequence[bytes | None]] = {}
         for column, extension in enumerate(samples.extensions):
             if _is_read(extension) and not (views and extension == VIEW.extension):
-                places = samples.member[:, column]
-                there = places[places >= 0]
+                rows = samples.member[:, column]
+                there = rows[rows >= 0]
                 if (large := tar.listing.stored[there] > _TEXT).any():
                     name = shown(tar.listing.names[int(there[np.argmax(large)])].as_py())
                     raise DataError(f"{source}: {name} has more than {_TEXT:,} bytes, too many for values of factors")
                 contents = iter(tar.contents(there.tolist()))
-                members[extension] = [next(contents) if place >= 0 else None for place in places.tolist()]
-        columns = found_columns(members, samples.keys.to_pylist() if members else (), source)
+                members[extension] = [next(contents) if row >= 0 else None for row in rows.tolist()]
+        columns = read_columns(members, samples.keys.to_pylist() if members else (), source)
         shard = Shard(name, len(samples), tar.size, listing_digest(tar.listing))
-        return FoundTar(shard, samples, tar.listing, columns)
+        return ScannedTar(shard, samples, tar.listing, columns)
 
 
-class FoundSet:
-    """What was found in all tars so far."""
+class TarSet:
+    """What all tars so far hold."""
 
     def __init__(self, store: Store, spool: Spool, views: bool = False) -> None:
         self.columns = Columns()
@@ -87,9 +87,11 @@ class FoundSet:
     @property
     def not_fetched(self) -> tuple[str, ...]:
         """Extensions that are neither modalities nor factors."""
-        return tuple(one for one in self._extensions if not self._is_kept(one) and not _is_read(one))
+        return tuple(
+            extension for extension in self._extensions if not self._is_kept(extension) and not _is_read(extension)
+        )
 
-    def add(self, number: int, tar: FoundTar) -> None:
+    def add(self, number: int, tar: ScannedTar) -> None:
         """Keep what the next tar holds."""
         import pyarrow as pa
 
@@ -99,15 +101,15 @@ class FoundSet:
         for column, extension in enumerate(samples.extensions):
             self._extensions.setdefault(extension)
             if self._is_kept(extension):
-                places = samples.member[:, column]
-                arrays[f"offset {extension}"] = pa.array(np.where(places >= 0, listing.offsets[places], -1))
-                arrays[f"size {extension}"] = pa.array(np.where(places >= 0, listing.stored[places], 0))
-                arrays[f"check {extension}"] = pa.array(np.where(places >= 0, listing.checks[places], 0))
-        bare = [place for place, one in enumerate(samples.extensions) if "." not in one and is_fetched(one)]
-        for one, other in combinations(bare, 2):
-            if (samples.member[:, [one, other]] >= 0).all(axis=1).any():
-                self._together.add(frozenset((samples.extensions[one], samples.extensions[other])))
-        kinds = [one for one in self._extensions if self._is_kept(one)]
+                rows = samples.member[:, column]
+                arrays[f"offset {extension}"] = pa.array(np.where(rows >= 0, listing.offsets[rows], -1))
+                arrays[f"size {extension}"] = pa.array(np.where(rows >= 0, listing.stored[rows], 0))
+                arrays[f"check {extension}"] = pa.array(np.where(rows >= 0, listing.checks[rows], 0))
+        bare = [column for column, name in enumerate(samples.extensions) if "." not in name and is_fetched(name)]
+        for first, other in combinations(bare, 2):
+            if (samples.member[:, [first, other]] >= 0).all(axis=1).any():
+                self._together.add(frozenset((samples.extensions[first], samples.extensions[other])))
+        kinds = [extension for extension in self._extensions if self._is_kept(extension)]
         if len(kinds) > _MOST:
             raise DataError(
                 f"{self._store.url}: its members have {len(kinds)} different extensions, such as {kinds[-1]!r}: "
@@ -119,12 +121,12 @@ class FoundSet:
 
     def members(self, older: Catalogue | None) -> dict[str, tuple[Member, tuple[str, ...]]]:
         """How each modality is stored, and the extensions of its members."""
-        found: dict[str, tuple[Member, tuple[str, ...]]] = {}
+        modalities: dict[str, tuple[Member, tuple[str, ...]]] = {}
         for name, extensions in modality_names(
-            [one for one in self._extensions if self._is_kept(one)], self._together
+            [extension for extension in self._extensions if self._is_kept(extension)], self._together
         ).items():
             if self._is_view(extensions[0]):
-                found[CAMERA] = VIEW, extensions
+                modalities[CAMERA] = VIEW, extensions
                 continue
             if not re.fullmatch(r"[a-z0-9_.-]+", extensions[0]):
                 self.columns.left_out[f".{extensions[0]}"] = "an extension has letters, digits and underscores"
@@ -140,8 +142,8 @@ class FoundSet:
                 member.modality.shape,
                 member.modality.dtype,
             )
-            found[name] = (known if known is not None and same else member, extensions)
-        return found
+            modalities[name] = (known if known is not None and same else member, extensions)
+        return modalities
 
     def table(self, described: Mapping[str, Factor], members: Mapping[str, Any]) -> FactorTable:
         """Factors of all samples."""
@@ -155,20 +157,15 @@ class FoundSet:
 
         held: list[tuple[int, Any]] = []
         start = 0
-        for place, (number, batch) in enumerate(zip(self._numbers, self._spool, strict=True)):
+        for index, (number, batch) in enumerate(zip(self._numbers, self._spool, strict=True)):
             held.append((number, batch))
-            rows = sum(len(one) for _, one in held)
-            if rows < GROUP and place < len(self._numbers) - 1:
+            rows = sum(len(batch) for _, batch in held)
+            if rows < GROUP and index < len(self._numbers) - 1:
                 continue
-            keys = pa.concat_arrays([one.column("key") for _, one in held])
-            shard = np.repeat([number for number, _ in held], [len(one) for _, one in held])
+            keys = pa.concat_arrays([batch.column("key") for _, batch in held])
+            shard = np.repeat([number for number, _ in held], [len(batch) for _, batch in held])
             spans = {
-                name: Spans(
-                    *(
-                        np.concatenate(parts)
-                        for parts in zip(*(_spans(one, extensions) for _, one in held), strict=True)
-                    )
-                )
+                name: Spans.join(_spans(batch, extensions) for _, batch in held)
                 for name, (_, extensions) in members.items()
             }
             yield part(table.select(np.arange(start, start + rows)), keys, shard, spans)
@@ -186,12 +183,12 @@ class FoundSet:
         ends = np.cumsum(counts)
         ranks = np.unique(np.linspace(0, ends[-1] - 1, min(LOOKED_AT, int(ends[-1]))).astype(np.int64))
         wanted, labels = [], []
-        for place in np.unique(np.searchsorted(ends, ranks, side="right")).tolist():
-            batch, shard = self._spool[place], self.shards[self._numbers[place]]
+        for index in np.unique(np.searchsorted(ends, ranks, side="right")).tolist():
+            batch, shard = self._spool[index], self.shards[self._numbers[index]]
             offset, size, _ = _spans(batch, extensions)
             there = np.flatnonzero(offset >= 0)
-            first = int(ends[place] - counts[place])
-            for row in there[ranks[(ranks >= first) & (ranks < ends[place])] - first].tolist():
+            first = int(ends[index] - counts[index])
+            for row in there[ranks[(ranks >= first) & (ranks < ends[index])] - first].tolist():
                 most = HEAD.get(extensions[0].rpartition(".")[2], _PICTURE)
                 start = int(offset[row])
                 wanted.append(Range(shard.name, start, start + min(int(size[row]), most), shard.size))
@@ -202,10 +199,10 @@ class FoundSet:
 def _spans(batch: Any, extensions: Sequence[str]) -> Spans:
     """Where the members of a modality lie in a tar; of several kinds a sample has one."""
     rows = len(batch)
-    found = Spans(np.full(rows, -1, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.uint32))
+    spans = Spans.absent(rows)
     for extension in extensions:
         if f"offset {extension}" in batch.schema.names:
             arrays = [batch.column(f"{column} {extension}").to_numpy() for column in Spans._fields]
             there = arrays[0] >= 0
-            found.offset[there], found.size[there], found.check[there] = (array[there] for array in arrays)
-    return found
+            spans.offset[there], spans.size[there], spans.check[there] = (array[there] for array in arrays)
+    return spans

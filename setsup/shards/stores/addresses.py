@@ -22,11 +22,11 @@ def split_address(url: str | Path) -> tuple[str, tuple[str, ...] | None]:
     text = str(url)
     if "://" not in text and expanded(text).is_dir():
         return text, None
-    place = text.find("{")
-    cut = text.rfind("/", 0, place if place >= 0 else None)
+    brace = text.find("{")
+    cut = text.rfind("/", 0, brace if brace >= 0 else None)
     folder, last = (text[: cut + 1], text[cut + 1 :]) if cut >= 0 else (".", text)
     folder = folder.rstrip("/") or "/"
-    if place >= 0 or "}" in text:
+    if brace >= 0 or "}" in text:
         return folder, _expanded(last, text)
     if last.lower().endswith(".tar") and cut >= 0 and not folder.endswith(":"):
         return folder, (last,)
@@ -68,11 +68,11 @@ def _expanded(pattern: str, address: str) -> tuple[str, ...]:
     counts = [int(last) - int(first) + 1 for first, last in bounds]
     if min(counts) < 1 or math.prod(counts) > _MOST:
         raise DataError(f"{address} means {max(0, math.prod(counts)):,} tars; 1 to {_MOST:,} can be indexed together")
-    found = []
+    names = []
     for numbers in product(*(range(int(first), int(last) + 1) for first, last in bounds)):
         text = plain[0]
         for number, (first, last), part in zip(numbers, bounds, plain[1:], strict=True):
             padded = any(bound[0] == "0" and bound != "0" for bound in (first, last))
             text += str(number).zfill(max(len(first), len(last)) if padded else 0) + part
-        found.append(text)
-    return tuple(dict.fromkeys(found))
+        names.append(text)
+    return tuple(dict.fromkeys(names))

@@ -61,21 +61,21 @@ class Attempts:
                 self._answered += 1
                 return done
             except Exception as error:
-                found = classify(error, self._scheme)
-                if (missing and found.missing) or (exists and found.exists):
+                failure = classify(error, self._scheme)
+                if (missing and failure.missing) or (exists and failure.exists):
                     return None
-                seconds = self._retry_delay(name, found, wait, error)
+                seconds = self._retry_delay(name, failure, wait, error)
             time.sleep(seconds)
         raise AssertionError  # pragma: no cover - the last wait is None
 
     def gather(self, requests: Sequence[Request], loop: asyncio.AbstractEventLoop) -> list[Any]:
         """Results of requests, in order; at most :data:`AT_ONCE` run together, and the first failure ends all."""
-        found: list[Any] = [None] * len(requests)
+        results: list[Any] = [None] * len(requests)
         waiting = iter(range(len(requests)))
 
         async def work() -> None:
-            for place in waiting:
-                found[place] = await self._call_async(requests[place])
+            for index in waiting:
+                results[index] = await self._call_async(requests[index])
 
         async def all_of_them() -> None:
             async with asyncio.TaskGroup() as group:
@@ -90,7 +90,7 @@ class Attempts:
         except BaseException:
             running.cancel()
             raise
-        return found
+        return results
 
     def refuse(self, name: str, error: Exception) -> NoReturn:
         """Raise the DataError of an exception of the store's library."""
@@ -117,31 +117,31 @@ class Attempts:
         for wait in self._waits():
             try:
                 async with asyncio.timeout(SECONDS + request.size / _RATE):
-                    found = await request.start()
+                    result = await request.start()
                 self._answered += 1
-                return found
+                return result
             except Exception as error:
                 seconds = self._retry_delay(request.name, classify(error, self._scheme), wait, error)
             await asyncio.sleep(seconds)
         raise AssertionError  # pragma: no cover - the last wait is None
 
-    def _retry_delay(self, name: str, found: Failure, wait: float | None, error: Exception) -> float:
+    def _retry_delay(self, name: str, failure: Failure, wait: float | None, error: Exception) -> float:
         """Seconds until the next attempt; raises if another attempt is useless."""
-        retry_once = found.retry_once or (found.timeout and not self._answered)
-        if wait is None or not found.retry or (retry_once and wait != WAITS[0]):
-            self._refuse(name, found, error)
-        _log.info("%s %s; trying again in %.1f s", self._address(name), found.text, wait)
+        retry_once = failure.retry_once or (failure.timeout and not self._answered)
+        if wait is None or not failure.retry or (retry_once and wait != WAITS[0]):
+            self._refuse(name, failure, error)
+        _log.info("%s %s; trying again in %.1f s", self._address(name), failure.text, wait)
         return wait
 
     def _waits(self) -> Iterator[float | None]:
         yield from () if self._scheme in _ONCE else WAITS
         yield None
 
-    def _refuse(self, name: str, found: Failure, error: Exception) -> NoReturn:
+    def _refuse(self, name: str, failure: Failure, error: Exception) -> NoReturn:
         if _log.isEnabledFor(logging.DEBUG):  # for those who look for a fault in a library
             _log.debug("%s: %s", self._address(name), format_error(error))
-        kind = CutShort if found.truncated else NotThere if found.missing else DataError
-        raise kind(f"{self._address(name)} {found.text}") from (error if found.unknown else None)
+        kind = CutShort if failure.truncated else NotThere if failure.missing else DataError
+        raise kind(f"{self._address(name)} {failure.text}") from (error if failure.unknown else None)
 
     def _address(self, name: str) -> str:
         return join_address(self._url, name) if name else self._url

@@ -122,9 +122,9 @@ class ShardCache:
 
     def _evict(self, coming: int) -> None:
         """Remove copies until there is space; safe in several processes at once."""
-        found = sorted(self._listed())
-        total = sum(size for _, size, _ in found)
-        for _, size, path in found:
+        copies = sorted(self._listed())
+        total = sum(size for _, size, _ in copies)
+        for _, size, path in copies:
             if total + coming <= self._room:
                 break
             with suppress(OSError):
@@ -154,10 +154,10 @@ class Copy:
         self.size, self.writable, self._touched = size, bool(flags & os.O_RDWR), 0.0
         self._file = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         whole = size + _blocks(size)
-        found = os.fstat(self._file).st_size
-        if not found and self.writable:
+        length = os.fstat(self._file).st_size
+        if not length and self.writable:
             os.ftruncate(self._file, whole)  # like any process that creates it at the same time
-        elif found != whole:
+        elif length != whole:
             raise ValueError
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:  # modules may be gone at shutdown

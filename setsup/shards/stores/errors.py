@@ -158,11 +158,11 @@ def format_error(error: BaseException) -> str:
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """The exception and its causes."""
     seen: list[BaseException] = []
-    one: BaseException | None = error
-    while one is not None and one not in seen:
-        seen.append(one)
-        yield one
-        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+    cause: BaseException | None = error
+    while cause is not None and cause not in seen:
+        seen.append(cause)
+        yield cause
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
 
 
 def _kinds(error: BaseException) -> set[str]:
@@ -172,26 +172,28 @@ def _kinds(error: BaseException) -> set[str]:
 
 def _names(error: Exception) -> set[str]:
     """Names of the classes of an exception and its causes."""
-    return set().union(*(_kinds(one) for one in _chain(error)))
+    return set().union(*(_kinds(cause) for cause in _chain(error)))
 
 
 def _status(error: Exception) -> int | None:
     """HTTP status, in the place that the library uses."""
-    for one in _chain(error):
-        response = getattr(one, "response", None)
+    for cause in _chain(error):
+        response = getattr(cause, "response", None)
         if isinstance(response, dict):  # botocore
-            found = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
         else:  # httpx, requests; aiohttp; gcsfs
-            found = getattr(response, "status_code", None) or getattr(one, "status", None) or getattr(one, "code", None)
-        if isinstance(found, int | str) and str(found).isdecimal() and 400 <= int(found) < 600:
-            return int(found)
+            status = (
+                getattr(response, "status_code", None) or getattr(cause, "status", None) or getattr(cause, "code", None)
+            )
+        if isinstance(status, int | str) and str(status).isdecimal() and 400 <= int(status) < 600:
+            return int(status)
     return None
 
 
 def _code(error: Exception) -> str:
     """Error code of S3."""
-    for one in _chain(error):
-        response = getattr(one, "response", None)
+    for cause in _chain(error):
+        response = getattr(cause, "response", None)
         if isinstance(response, dict):
             return str(response.get("Error", {}).get("Code", ""))
     return ""

@@ -48,17 +48,17 @@ class LocalStore:
 
     def ranges(self, wanted: Sequence[Range]) -> list[bytes]:
         """Bytes of files, in the order asked for."""
-        found: list[bytes] = [b""] * len(wanted)
+        contents: list[bytes] = [b""] * len(wanted)
         # file by file, so that each is opened once
-        for place in sorted(range(len(wanted)), key=lambda place: wanted[place].name):
-            one = wanted[place]
-            path = self._path(one.name)
+        for index in sorted(range(len(wanted)), key=lambda index: wanted[index].name):
+            part = wanted[index]
+            path = self._path(part.name)
             with _readable(path), path.open("rb") as file:
-                file.seek(one.start)
-                found[place] = file.read(one.stop - one.start)
-            if len(found[place]) != one.stop - one.start:
-                raise DataError(f"{path} ends before byte {one.stop:,}: it is cut off; fetch or write it again")
-        return found
+                file.seek(part.start)
+                contents[index] = file.read(part.stop - part.start)
+            if len(contents[index]) != part.stop - part.start:
+                raise DataError(f"{path} ends before byte {part.stop:,}: it is cut off; fetch or write it again")
+        return contents
 
     def size(self, name: str) -> int | None:
         """Size of a file in bytes; None if it does not exist."""
@@ -79,12 +79,12 @@ class LocalStore:
         def refused(error: OSError) -> None:
             raise DamagedFile.unreadable(error.filename, error) from error
 
-        found = []
-        for place, folders, files in os.walk(self.folder, onerror=refused):
+        names = []
+        for parent, folders, files in os.walk(self.folder, onerror=refused):
             folders[:] = [name for name in folders if not name.startswith(".")]
-            inside = Path(place).relative_to(self.folder)
-            found += [(inside / name).as_posix() for name in files if not name.startswith(".")]
-        return sorted(found)
+            inside = Path(parent).relative_to(self.folder)
+            names += [(inside / name).as_posix() for name in files if not name.startswith(".")]
+        return sorted(names)
 
     def get(self, name: str, path: Path) -> None:
         """Copy a file, whole or not at all."""

@@ -56,10 +56,10 @@ def open_store(url: str | Path, options: Mapping[str, Any] | None = None) -> Sto
 
 def intended_address(text: str) -> str | None:
     """Address that a mistyped one stands for, such as ``s3:bucket/set``; None for paths and all other text."""
-    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):(?!//|:)(.*)", text, re.DOTALL)
-    if found is None or os.path.exists(text):
+    match = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):(?!//|:)(.*)", text, re.DOTALL)
+    if match is None or os.path.exists(text):
         return None
-    scheme, rest = found[1].lower(), found[2]
+    scheme, rest = match[1].lower(), match[2]
     with suppress(ImportError):
         from fsspec import available_protocols
 

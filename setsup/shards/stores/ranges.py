@@ -75,18 +75,18 @@ def merge_ranges(
     (array([0, 1, 0]), array([100,   0,   0]))
 
     """
-    files, starts, stops = (np.asarray(one, np.int64).reshape(-1) for one in (file, start, stop))
+    files, starts, stops = (np.asarray(numbers, np.int64).reshape(-1) for numbers in (file, start, stop))
     order = np.lexsort((stops, starts, files))
-    firsts: list[int] = []  # of each read, its place in the order
+    firsts: list[int] = []  # of each read, its rank in the order
     ends: list[int] = []
     begin = end = current = -1
-    for place, one in enumerate(zip(files[order].tolist(), starts[order].tolist(), stops[order].tolist(), strict=True)):
-        number, low, high = one
+    wanted = zip(files[order].tolist(), starts[order].tolist(), stops[order].tolist(), strict=True)
+    for rank, (number, low, high) in enumerate(wanted):
         near = number == current and low <= end + gap and max(high, end) - begin <= most
         if near or (number == current and low < end):
             end = ends[-1] = max(end, high)
         else:
-            firsts.append(place)
+            firsts.append(rank)
             ends.append(high)
             current, begin, end = number, low, high
     first = np.array(firsts, np.int64)

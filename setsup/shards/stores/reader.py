@@ -47,22 +47,22 @@ class RemoteReader:
 
         `shards` (n,) integer array; `starts, sizes` (n,) integer array, bytes.
         """
-        number, start, size = (np.asarray(one, np.int64).reshape(-1) for one in (shards, starts, sizes))
-        found: list[memoryview] = [memoryview(b"")] * len(number)
+        number, start, size = (np.asarray(array, np.int64).reshape(-1) for array in (shards, starts, sizes))
+        contents: list[memoryview] = [memoryview(b"")] * len(number)
         order = np.argsort(number, kind="stable")
         asked = zip(order.tolist(), start[order].tolist(), (start + size)[order].tolist(), strict=True)
         missing = []
-        for (place, low, high), copy in zip(asked, self._copies(number[order]), strict=True):
+        for (index, low, high), copy in zip(asked, self._copies(number[order]), strict=True):
             content = None if copy is None or low == high else copy.read(low, high)
             if content is not None:
-                found[place] = memoryview(content)
+                contents[index] = memoryview(content)
             elif low < high:
-                missing.append(place)
+                missing.append(index)
         if missing:
             fetched = self._fetched(number[missing], start[missing], size[missing])
-            for place, stretch in zip(missing, fetched, strict=True):
-                found[place] = stretch
-        return found
+            for index, stretch in zip(missing, fetched, strict=True):
+                contents[index] = stretch
+        return contents
 
     def drop(self, shard: int) -> None:
         """Forget what was kept of a shard, since it is not what the index says."""
@@ -82,17 +82,17 @@ class RemoteReader:
         shards = self.catalogue.shards
         low, high = start, start + size
         if self._cache is not None:  # whole blocks, since only these can be kept
-            whole = np.array([shards[one].size for one in number.tolist()], np.int64)
+            whole = np.array([shards[shard].size for shard in number.tolist()], np.int64)
             low, high = low // BLOCK * BLOCK, np.minimum(-(-high // BLOCK) * BLOCK, whole)
         reads = merge_ranges(number, low, high)
         wanted = [
-            Range(shards[one].name, first, last, shards[one].size)
-            for one, first, last in zip(reads.file.tolist(), reads.start.tolist(), reads.stop.tolist(), strict=True)
+            Range(shards[shard].name, first, last, shards[shard].size)
+            for shard, first, last in zip(reads.file.tolist(), reads.start.tolist(), reads.stop.tolist(), strict=True)
         ]
         try:
-            contents = [memoryview(one) for one in self.store.ranges(wanted)]
+            contents = [memoryview(content) for content in self.store.ranges(wanted)]
         except CutShort as error:
-            raise self._changed({shards[one] for one in reads.file.tolist()}, error) from None
+            raise self._changed({shards[shard] for shard in reads.file.tolist()}, error) from None
         if self._cache is not None:
             for copy, first, content in zip(self._copies(reads.file), reads.start.tolist(), contents, strict=True):
                 if copy is not None:
@@ -105,7 +105,7 @@ class RemoteReader:
 
     def _changed(self, shards: set[Shard], error: CutShort) -> DataError:
         """Find the shard that has another size than when it was indexed."""
-        for shard in sorted(shards, key=lambda one: one.name):
+        for shard in sorted(shards, key=lambda shard: shard.name):
             size = self.store.size(shard.name)
             if size != shard.size:
                 has = "is not there any more" if size is None else f"has {size:,} bytes, not {shard.size:,}"
@@ -119,9 +119,9 @@ class RemoteReader:
         """Name of a shard's copy: another one for any other content."""
         key = self._keys.get(shard)
         if key is None:
-            one = self.catalogue.shards[shard]
-            parts = ["1", one.digest, str(one.size)]  # of this kind of copy, the version
+            about = self.catalogue.shards[shard]
+            parts = ["1", about.digest, str(about.size)]  # of this kind of copy, the version
             if self.catalogue.check != CRC32C:  # the digest is that of the headers: elsewhere others may have the same
-                parts += [self.store.url, one.name]
+                parts += [self.store.url, about.name]
             self._keys[shard] = key = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         return key

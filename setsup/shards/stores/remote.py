@@ -100,36 +100,36 @@ class RemoteStore:
 
     def ranges(self, wanted: Sequence[Range]) -> list[bytes]:
         """Bytes of files, in the order asked for, several at once."""
-        nonempty = [one for one in wanted if one.stop > one.start]
+        nonempty = [part for part in wanted if part.stop > part.start]
         opened = self._open()
         if opened.system.async_impl:
-            paths = {name: self._path(opened, name) for name in {one.name for one in nonempty}}
-            parts = [(one, partial(self._part, opened, paths[one.name], one)) for one in nonempty]
-            found = self._gather([Request(one.name, one.stop - one.start, start) for one, start in parts])
+            paths = {name: self._path(opened, name) for name in {part.name for part in nonempty}}
+            parts = [(part, partial(self._part, opened, paths[part.name], part)) for part in nonempty]
+            read = self._gather([Request(part.name, part.stop - part.start, start) for part, start in parts])
         elif opened.turn is None and len(nonempty) > 1:
             with ThreadPoolExecutor(min(_THREADS, len(nonempty))) as pool:
-                found = list(pool.map(self._part_by_itself, nonempty))
+                read = list(pool.map(self._part_by_itself, nonempty))
         else:
-            found = [self._part_by_itself(one) for one in nonempty]
-        contents = iter(found)
-        return [next(contents) if one.stop > one.start else b"" for one in wanted]
+            read = [self._part_by_itself(part) for part in nonempty]
+        contents = iter(read)
+        return [next(contents) if part.stop > part.start else b"" for part in wanted]
 
     def size(self, name: str) -> int | None:
         """Size of a file in bytes; None if it does not exist."""
         opened = self._open()
         path = self._path(opened, name)
         if self._scheme in WEB:
-            found: int | None = self._gather(
+            length: int | None = self._gather(
                 [Request(name, 0, partial(web_size, opened.system, path, self._at(name)))]
             )[0]
-            return found
+            return length
         about = self._call(name, lambda: self._refreshed(opened, path).info(path), missing=True)
         return None if about is None or about["type"] != "file" else int(about["size"])
 
     def names(self) -> list[str]:
         """Names of all files under the address, in order; folders within are entered, hidden ones left out."""
-        found = self._linked() if self._scheme in WEB else self._listed()
-        return sorted(name for name in found if not any(part.startswith(".") for part in name.split("/")))
+        paths = self._linked() if self._scheme in WEB else self._listed()
+        return sorted(path for path in paths if not any(part.startswith(".") for part in path.split("/")))
 
     def get(self, name: str, path: Path) -> None:
         """Copy a file to the disk, whole or not at all."""
@@ -185,31 +185,31 @@ class RemoteStore:
 
     # -- one request ---------------------------------------------------------------------------------------------------
 
-    async def _part(self, opened: FileSystem, path: str, one: Range) -> bytes:
+    async def _part(self, opened: FileSystem, path: str, part: Range) -> bytes:
         """Bytes of a file, asked for once."""
         if self._scheme in WEB:
-            return await web_range(opened.system, path, one, self._at(one.name))
+            return await web_range(opened.system, path, part, self._at(part.name))
         if opened.signed is not None:
-            content: bytes = await opened.signed.read(path, one, self._at(one.name))
+            content: bytes = await opened.signed.read(path, part, self._at(part.name))
         else:
-            content = await opened.system._cat_file(path, start=one.start, end=one.stop)
-        return self._whole(content, one)
+            content = await opened.system._cat_file(path, start=part.start, end=part.stop)
+        return self._whole(content, part)
 
-    def _part_by_itself(self, one: Range) -> bytes:
+    def _part_by_itself(self, part: Range) -> bytes:
         """Bytes of a file from a library without an event loop."""
         opened = self._open()
-        path = self._path(opened, one.name)
+        path = self._path(opened, part.name)
         # the Hub's files would read ahead
         how = {"cache_type": "none"} if self._scheme == "hf" else {}
-        request = partial(opened.system.cat_file, path, start=one.start, end=one.stop, **how)
-        return self._call(one.name, lambda: self._whole(request(), one)) or b""
+        request = partial(opened.system.cat_file, path, start=part.start, end=part.stop, **how)
+        return self._call(part.name, lambda: self._whole(request(), part)) or b""
 
-    def _whole(self, content: bytes, one: Range) -> bytes:
-        expected = one.stop - one.start
+    def _whole(self, content: bytes, part: Range) -> bytes:
+        expected = part.stop - part.start
         if len(content) < expected:
             raise ShortRead
         if len(content) > expected:
-            raise NoRanges(f"{self._at(one.name)} cannot be read in parts: the store sends more bytes than requested")
+            raise NoRanges(f"{self._at(part.name)} cannot be read in parts: the store sends more bytes than requested")
         return content
 
     # -- names ---------------------------------------------------------------------------------------------------------
@@ -235,14 +235,14 @@ class RemoteStore:
             page = self._join(opened.root, folder)
             request = Request(folder, 0, partial(web_links, opened.system, page, self._at(folder)))
             for name in self._gather([request])[0]:
-                found = folder + name
-                if found in seen:
+                path = folder + name
+                if path in seen:
                     continue
-                seen.add(found)
+                seen.add(path)
                 if not name.endswith("/"):
-                    files.append(found)
-                elif found.count("/") <= _DEPTH:
-                    waiting.append(found)
+                    files.append(path)
+                elif path.count("/") <= _DEPTH:
+                    waiting.append(path)
                 if len(seen) > _LINKS:
                     raise DataError(f"{self.url} links to more than {_LINKS:,} files; {_UNLISTED}")
         if not files:

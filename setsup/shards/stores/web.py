@@ -28,13 +28,13 @@ async def web_range(system: Any, url: str, wanted: Range, label: str) -> bytes:
     start, stop = wanted.start, wanted.stop
     async with await _get(system, url, {"Range": f"bytes={start}-{stop - 1}"}) as response:
         if response.status == 206:
-            found = re.fullmatch(
+            match = re.fullmatch(
                 r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", response.headers.get("Content-Range", "")
             )
-            if found is None or int(found[1]) != start or int(found[2]) >= stop:
+            if match is None or int(match[1]) != start or int(match[2]) >= stop:
                 raise NoRanges(f"{label} cannot be read in parts: its server sends other bytes than requested; {_COPY}")
-            if found[3] != "*":
-                _need_size(label, int(found[3]), wanted)
+            if match[3] != "*":
+                _need_size(label, int(match[3]), wanted)
         elif response.status == 200:
             size = response.content_length
             if start or size != stop:  # else the range is the whole file
@@ -65,9 +65,9 @@ async def web_size(system: Any, url: str, label: str) -> int | None:
         if response.status in (404, 410):
             return None
         if response.status in (206, 416):
-            found = re.fullmatch(r"bytes (?:\d+-\d+|\*)/(\d{1,18})", response.headers.get("Content-Range", ""))
-            if found:
-                return int(found[1])
+            match = re.fullmatch(r"bytes (?:\d+-\d+|\*)/(\d{1,18})", response.headers.get("Content-Range", ""))
+            if match:
+                return int(match[1])
             if response.status == 416:
                 return 0
         response.raise_for_status()
@@ -91,11 +91,11 @@ async def web_links(system: Any, url: str, label: str) -> list[str]:
             if len(page) > _PAGE:
                 raise DataError(f"{label} is not a list of files: it has more than {readable_size(_PAGE)}")
         base = str(response.url)
-    links = _Links()
-    links.feed(page.decode("utf-8", "replace"))
+    parser = _Links()
+    parser.feed(page.decode("utf-8", "replace"))
     here = urlsplit(base)
     names = []
-    for link in links.found:
+    for link in parser.links:
         with suppress(ValueError):
             target = urlsplit(urljoin(base, link))
             below = target.path.removeprefix(here.path)
@@ -109,11 +109,11 @@ class _Links(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.links: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note a link."""
-        self.found += [value for name, value in attrs if tag == "a" and name == "href" and value]
+        self.links += [value for name, value in attrs if tag == "a" and name == "href" and value]
 
 
 def _need_size(label: str, size: int, wanted: Range) -> None:

@@ -30,16 +30,16 @@ _VIEWS = (
 def about(manifests: Sequence[Manifest | None], order: str) -> dict[str, str]:
     """What a catalogue says of a dataset: title, description, licence, citation, homepage, order."""
     known = [manifest for manifest in manifests if manifest]
-    found = {
-        "title": " + ".join(one.title for one in known),
-        "description": "\n\n".join(one.description.strip() for one in known),
-        "licence": "; ".join(one.licence.name for one in known),
-        "licence_url": " ".join(one.licence.url for one in known if one.licence.url),
-        "citation": "\n\n".join(one.citation.strip() for one in known if one.citation),
-        "homepage": " ".join(one.homepage for one in known if one.homepage),
+    texts = {
+        "title": " + ".join(manifest.title for manifest in known),
+        "description": "\n\n".join(manifest.description.strip() for manifest in known),
+        "licence": "; ".join(manifest.licence.name for manifest in known),
+        "licence_url": " ".join(manifest.licence.url for manifest in known if manifest.licence.url),
+        "citation": "\n\n".join(manifest.citation.strip() for manifest in known if manifest.citation),
+        "homepage": " ".join(manifest.homepage for manifest in known if manifest.homepage),
         "order": order,
     }
-    return {name: text for name, text in found.items() if text}
+    return {name: text for name, text in texts.items() if text}
 
 
 def shards_card(dataset: Dataset, plan: ShardPlan, manifests: Sequence[Manifest | None]) -> str:
@@ -48,7 +48,7 @@ def shards_card(dataset: Dataset, plan: ShardPlan, manifests: Sequence[Manifest 
     metadata: dict[str, Any] = {
         "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data-*.tar"}]}]
     }
-    if all(one.dtype in _PLAIN for one in columns.values()):  # else it is left to the library to find out
+    if all(feature.dtype in _PLAIN for feature in columns.values()):  # else it is left to the library to find out
         features = [*map(_feature, plan.members.values())]
         features.append({"name": "json", "struct": [_value(factor) for factor in dataset.factors.factors]})
         features += [{"name": name, "dtype": "string"} for name in ("__key__", "__url__")]
@@ -66,17 +66,17 @@ def _feature(member: Member) -> dict[str, Any]:
         numbers |= {"translation": {"sequence": "float64"}, "instances": {"sequence": "int64"}}
         numbers["names"] = {"sequence": "string"}
         return {"name": member.extension, "struct": [{"name": name, **kind} for name, kind in numbers.items()]}
-    shape, dtype, found = member.modality.shape, member.modality.dtype, {"name": member.extension}
+    shape, dtype, named = member.modality.shape, member.modality.dtype, {"name": member.extension}
     if member.format != "npy":
-        return {**found, "dtype": "image"}
+        return {**named, "dtype": "image"}
     if 2 <= len(shape) <= 5 and None not in shape[1:]:
-        return {**found, "dtype": {f"array{len(shape)}_d": {"shape": list(shape), "dtype": dtype}}}
+        return {**named, "dtype": {f"array{len(shape)}_d": {"shape": list(shape), "dtype": dtype}}}
     if not shape:
-        return {**found, "dtype": dtype}
+        return {**named, "dtype": dtype}
     each: Any = dtype
     for _ in shape[1:]:
         each = {"sequence": each}
-    return {**found, "sequence": each}
+    return {**named, "sequence": each}
 
 
 def _value(factor: Factor) -> dict[str, str]:

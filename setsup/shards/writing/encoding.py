@@ -62,20 +62,21 @@ def encoded(arrays: Array | Sequence[Array], member: Member) -> list[bytes]:
     """
     dtype = np.dtype(member.modality.dtype)
     wanted = member.modality.shape
-    for shape, found in {(one.shape, one.dtype) for one in ([arrays[0]] if isinstance(arrays, np.ndarray) else arrays)}:
-        as_said = found == dtype and len(shape) == len(wanted)
+    examples = [arrays[0]] if isinstance(arrays, np.ndarray) else arrays
+    for shape, given in {(array.shape, array.dtype) for array in examples}:
+        as_said = given == dtype and len(shape) == len(wanted)
         if not as_said or any(size not in (None, here) for size, here in zip(wanted, shape, strict=True)):
             raise DataError(
-                f"the dataset gives {found} {shape} where its modality says {dtype} {wanted}; this is an error in it"
+                f"the dataset gives {given} {shape} where its modality says {dtype} {wanted}; this is an error in it"
             )
     if member.format == "npy":
         little = dtype.newbyteorder("<")
         if isinstance(arrays, np.ndarray):
             return _npy_rows(np.ascontiguousarray(arrays, little))
-        return [_npy_rows(np.ascontiguousarray(one[None], little))[0] for one in arrays]
+        return [_npy_rows(np.ascontiguousarray(array[None], little))[0] for array in arrays]
     encode = _ENCODERS[member.format]
     try:
-        return [encode(np.ascontiguousarray(one)) for one in arrays]
+        return [encode(np.ascontiguousarray(array)) for array in arrays]
     except (ValueError, OSError) as error:
         raise DataError(f"an image cannot be stored as {member.format}: {error}; choose another format") from error
 
@@ -104,8 +105,8 @@ def _jpeg(image: Array) -> bytes:
     from simplejpeg import encode_jpeg
 
     grey = image.shape[2] == 1
-    found: bytes = encode_jpeg(image, _QUALITY, "GRAY" if grey else "RGB", "Gray" if grey else "444", fastdct=False)
-    return found
+    content: bytes = encode_jpeg(image, _QUALITY, "GRAY" if grey else "RGB", "Gray" if grey else "444", fastdct=False)
+    return content
 
 
 _ENCODERS: dict[str, Callable[[Array], bytes]] = {

@@ -7,8 +7,8 @@ import numpy as np
 
 from setsup.arrays import Rows
 from setsup.datasets.concatenation import Concat
-from setsup.datasets.dataset import Dataset, Selection
-from setsup.errors import DataError, FactorError, did_you_mean
+from setsup.datasets.dataset import Dataset, Selection, check_modalities
+from setsup.errors import DataError, FactorError
 from setsup.shards.decoding import check_members
 from setsup.shards.index import Spans, part
 from setsup.shards.layout import CAMERA, CRC32C, INDEX, VIEW, Catalogue, Member, Shard, parse_catalogue
@@ -17,7 +17,7 @@ from setsup.shards.writing.encoding import stored
 from setsup.shards.writing.plan import ShardPlan
 from setsup.shards.writing.resizing import Resized
 
-__all__ = ["catalogue_of", "check_catalogue", "inspect_rows", "stored_members"]
+__all__ = ["check_catalogue", "inspect_rows", "make_catalogue", "stored_members"]
 
 
 _LOOKED_AT, _LOOKED_AT_RAGGED = 3, 16
@@ -27,12 +27,7 @@ def stored_members(dataset: Dataset, modalities: Iterable[str] | None, format: s
     """How the modalities of a dataset are stored, with images in a format."""
     if not len(dataset):
         raise DataError(f"{dataset.name} has no rows to write")
-    if isinstance(modalities, str):
-        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the string {modalities!r}")
-    names = dict.fromkeys(dataset.modalities if modalities is None else modalities)
-    for name in names:
-        if name not in dataset.modalities:
-            raise DataError(f"{dataset.name} has no modality {name!r}{did_you_mean(name, dataset.modalities)}")
+    names = check_modalities(dataset, modalities)
     if not names:
         raise DataError(f"name at least one modality to write: {', '.join(dataset.modalities) or 'there is none'}")
     members = {name: stored(name, dataset.modalities[name], format) for name in names}
@@ -59,7 +54,7 @@ def _check_factors(dataset: Dataset, names: Iterable[str]) -> None:
 def check_catalogue(dataset: Dataset, plan: ShardPlan) -> None:
     """Refuse what could be written, but not opened again."""
     try:
-        text = catalogue_of(dataset, plan, {}, (), Shard(INDEX, 0, 0, "0" * 64)).to_json().encode()
+        text = make_catalogue(dataset, plan, {}, (), Shard(INDEX, 0, 0, "0" * 64)).to_json().encode()
     except UnicodeEncodeError as error:
         wrong = error.object[error.start : error.end]
         raise DataError(
@@ -68,7 +63,7 @@ def check_catalogue(dataset: Dataset, plan: ShardPlan) -> None:
     parse_catalogue(text, f"the catalogue of {dataset.name!r}")
 
 
-def catalogue_of(
+def make_catalogue(
     dataset: Dataset, plan: ShardPlan, about: Mapping[str, str], shards: tuple[Shard, ...], index: Shard
 ) -> Catalogue:
     """The catalogue of what a plan says, once the shards and the index are there."""
@@ -117,5 +112,5 @@ def _chosen_rows(dataset: Dataset) -> Iterator[Rows]:
     elif isinstance(dataset, Resized):
         yield from _chosen_rows(dataset.source)
     elif isinstance(dataset, Concat):
-        for one in dataset.datasets:
-            yield from _chosen_rows(one)
+        for part in dataset.datasets:
+            yield from _chosen_rows(part)

@@ -99,7 +99,7 @@ class WriteShard:
         if rows is None:
             rows = Order(plan.order, plan.rows, plan.seed).at(piece.start, piece.stop)
         extensions = [*(member.extension for member in plan.members.values()), "json"]
-        found: dict[str, list[Spans]] = {name: [] for name in plan.members}
+        spans: dict[str, list[Spans]] = {name: [] for name in plan.members}
         for at in range(0, len(rows), self._block):
             some = rows[at : at + self._block].astype(np.int64)
             arrays = self._fetch(some)
@@ -111,19 +111,19 @@ class WriteShard:
             names = [f"{key}.{end}" for key in keys(plan.rows, start, start + len(some)) for end in extensions]
             samples = zip(*columns, self._labels.of(table, some), strict=True)
             starts = tar.add(names, [content for sample in samples for content in sample])
-            for place, (name, column) in enumerate(zip(found, columns, strict=True)):
+            for column_number, (name, column) in enumerate(zip(spans, columns, strict=True)):
                 sizes = np.fromiter(map(len, column), np.int64, len(column))
-                found[name].append(Spans(starts[place :: len(extensions)], sizes, checks(column)))
-        return {
-            name: Spans(*(np.concatenate(parts) for parts in zip(*each, strict=True))) for name, each in found.items()
-        }
+                spans[name].append(Spans(starts[column_number :: len(extensions)], sizes, checks(column)))
+        return {name: Spans.join(parts) for name, parts in spans.items()}
 
     def _fetch(self, rows: Rows) -> Mapping[str, Array | Sequence[Array]]:
-        found: dict[str, Array | Sequence[Array]] = dict(self._dataset.fetch(rows, self._whole)) if self._whole else {}
+        fetched: dict[str, Array | Sequence[Array]] = (
+            dict(self._dataset.fetch(rows, self._whole)) if self._whole else {}
+        )
         if self._ragged:
             each = [self._dataset.fetch(row, self._ragged) for row in rows.tolist()]
-            found |= {name: [arrays[name] for arrays in each] for name in self._ragged}
-        return found
+            fetched |= {name: [arrays[name] for arrays in each] for name in self._ragged}
+        return fetched
 
     def __getstate__(self) -> dict[str, Any]:
         """Each process makes the texts of the levels itself."""
@@ -149,7 +149,7 @@ def _part(spans: Mapping[str, Spans], shard: Shard) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = {f"{name}.{field}": getattr(one, field) for name, one in spans.items() for field in Spans._fields}
+    columns = {f"{name}.{field}": getattr(column, field) for name, column in spans.items() for field in Spans._fields}
     about = json.dumps([shard.name, shard.rows, shard.size, shard.digest])
     stream = io.BytesIO()
     pq.write_table(pa.table(columns).replace_schema_metadata({_KEY: about}), stream)
@@ -167,7 +167,8 @@ def read_part(store: Store, plan: ShardPlan, number: int) -> tuple[Shard, dict[s
         table = pq.read_table(pa.BufferReader(content))
         shard = Shard(*json.loads((table.schema.metadata or {})[_KEY]))
         spans = {
-            one: Spans(*(table.column(f"{one}.{field}").to_numpy() for field in Spans._fields)) for one in plan.members
+            name: Spans(*(table.column(f"{name}.{field}").to_numpy() for field in Spans._fields))
+            for name in plan.members
         }
         if (shard.name, shard.rows, len(table)) != (plan.shard_name(number), rows, rows):
             raise ValueError("of another shard")

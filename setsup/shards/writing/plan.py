@@ -15,7 +15,7 @@ import numpy as np
 
 from setsup.arrays import Array, Rows
 from setsup.checks import check_integer
-from setsup.errors import DataError, FactorError
+from setsup.errors import DataError, FactorError, advice
 from setsup.factors import FactorTable
 from setsup.factors.counting import counting_sort, number_cells
 from setsup.random import permute, stream_key
@@ -50,10 +50,10 @@ class Order:
         """
         if self.sorted is not None:
             return self.sorted[start:stop].astype(np.int64)
-        places = np.arange(start, stop, dtype=np.int64)
+        ranks = np.arange(start, stop, dtype=np.int64)
         if self.text == "shuffle":
-            return permute(np.uint64(stream_key(self.seed, _STREAM)), self.rows, places)
-        return places
+            return permute(np.uint64(stream_key(self.seed, _STREAM)), self.rows, ranks)
+        return ranks
 
 
 def order_rows(table: FactorTable, order: str, seed: int = 0) -> Order:
@@ -75,10 +75,11 @@ def order_rows(table: FactorTable, order: str, seed: int = 0) -> Order:
     chosen: dict[str, None] = {}
     for name in names:
         if table[name].continuous:
-            raise FactorError(
-                f"factor {name!r} is continuous, so it has no levels to order by: order by {name + '_bin'!r} of "
-                f"table.binned({name!r}, width)"
+            how = advice(
+                f"order by {name + '_bin'!r} of table.binned({name!r}, width)",
+                f"declare it as ordinal, --kinds {name}=ordinal",
             )
+            raise FactorError(f"factor {name!r} is continuous, so it has no levels to order by: {how}")
         chosen |= dict.fromkeys([*reversed(table.outer(name)), name])
     columns, radix = [], []
     for name in chosen:
@@ -100,13 +101,13 @@ def cut(rows: int, per_shard: int, starts: Rows | None = None) -> tuple[int, ...
     per_shard = check_integer(per_shard, "the rows of a shard", DataError, 1)
     if starts is None:
         return (*range(0, rows, per_shard), rows)
-    found = [0]
-    while (end := found[-1] + per_shard) < rows:
+    cuts = [0]
+    while (end := cuts[-1] + per_shard) < rows:
         group = int(np.searchsorted(starts, end, side="right")) - 1  # the one that row `end` belongs to
         first, after = int(starts[group]), int(starts[group + 1])
         # a group that no shard could hold is cut wherever a shard is full
-        found.append(first if found[-1] < first and after - first <= per_shard else end)
-    return (*found, rows)
+        cuts.append(first if cuts[-1] < first and after - first <= per_shard else end)
+    return (*cuts, rows)
 
 
 def rows_a_shard(row_bytes: float) -> int:
@@ -117,7 +118,7 @@ def rows_a_shard(row_bytes: float) -> int:
 def keys(rows: int, start: int, stop: int) -> list[str]:
     """Keys of the samples at some places: their numbers with zeros before them, all of one length."""
     digits = max(_FEWEST_DIGITS, len(str(rows - 1)))
-    return [f"{place:0{digits}}" for place in range(start, stop)]
+    return [f"{row:0{digits}}" for row in range(start, stop)]
 
 
 @dataclass(frozen=True)
@@ -164,8 +165,8 @@ class ShardPlan:
     def against(self, content: bytes, source: str) -> str:
         """Say how this plan differs from the one in a file: nothing where it does not."""
         try:
-            found = json.loads(content)
-            there = {name: found[name] for name in _DIFFERENCES}
+            started = json.loads(content)
+            there = {name: started[name] for name in _DIFFERENCES}
             there["cuts"] = list(map(int, there["cuts"]))
         except (ValueError, RecursionError, TypeError, KeyError, IndexError):
             raise DataError(f"{source} is damaged; remove it, and what lies beside it, and start again") from None

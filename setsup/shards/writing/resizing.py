@@ -42,15 +42,15 @@ class Resized(BaseDataset):
     def _read_all(self, rows: Rows, out: Mapping[str, Array]) -> dict[str, Array]:
         resized = [name for name in out if name in self._images]
         others = [name for name in out if name not in self._images]
-        found = dict(self.source.fetch(rows, others)) if others else {}
+        kept = dict(self.source.fetch(rows, others)) if others else {}
         if not resized:
-            return found
+            return kept
         # row by row: those of different sizes cannot be fetched together, and many whole ones take much memory
         each = parallel(lambda row: self._resized(row, resized), rows.tolist())
-        for place, arrays in enumerate(each):
+        for index, arrays in enumerate(each):
             for name in resized:
-                out[name][place] = arrays[name]
-        return {**found, **{name: out[name] for name in resized}}
+                out[name][index] = arrays[name]
+        return {**kept, **{name: out[name] for name in resized}}
 
     def _resized(self, row: int, names: list[str]) -> dict[str, Array]:
         return {name: resize_image(array, self._size) for name, array in self.source.fetch(row, names).items()}

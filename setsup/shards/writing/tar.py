@@ -67,12 +67,12 @@ def headers(names: Sequence[str], sizes: npt.ArrayLike) -> npt.NDArray[np.uint8]
             f"{names[int(size.argmax())]} would have {int(size.max()):,} bytes, but 8 GiB are the most in a plain tar; "
             "cut the arrays in smaller pieces, or leave the modality out"
         )
-    found = np.tile(_TEMPLATE, (len(encoded), 1))
-    found[:, _NAME] = np.array(encoded, "S100").view(np.uint8).reshape(-1, 100)
-    found[:, _SIZE] = _octal(size, 11)
-    found[:, _CHECK] = _octal(found.sum(axis=1, dtype=np.int64), 6)
-    found[:, 154] = 0  # and the blank that is there ends the field
-    return found
+    blocks = np.tile(_TEMPLATE, (len(encoded), 1))
+    blocks[:, _NAME] = np.array(encoded, "S100").view(np.uint8).reshape(-1, 100)
+    blocks[:, _SIZE] = _octal(size, 11)
+    blocks[:, _CHECK] = _octal(blocks.sum(axis=1, dtype=np.int64), 6)
+    blocks[:, 154] = 0  # and the blank that is there ends the field
+    return blocks
 
 
 def _octal(numbers: npt.NDArray[np.int64], digits: int) -> npt.NDArray[np.uint8]:

@@ -13,7 +13,7 @@ import numpy as np
 from setsup.checks import check_arguments
 from setsup.datasets.dataset import Dataset, Selection
 from setsup.datasets.images import check_size, parallel
-from setsup.datasets.own.huggingface.card import manifests_of
+from setsup.datasets.own.huggingface.card import find_manifests
 from setsup.errors import DataError
 from setsup.files import content_digest, disk_errors, locked, need_space
 from setsup.files.atomic import is_temporary
@@ -26,7 +26,7 @@ from setsup.shards.layout import BACKUP, CARD, CATALOGUE, INDEX, PLAN, WORK, Cat
 from setsup.shards.stores.opening import open_store
 from setsup.shards.stores.store import Store
 from setsup.shards.writing.card import about, shards_card
-from setsup.shards.writing.material import catalogue_of, check_catalogue, inspect_rows, stored_members
+from setsup.shards.writing.material import check_catalogue, inspect_rows, make_catalogue, stored_members
 from setsup.shards.writing.parts import PARTS, Piece, WriteShard, part_name, read_part, scratch
 from setsup.shards.writing.plan import Order, ShardPlan, cut, keys, order_rows, rows_a_shard
 from setsup.shards.writing.resizing import Resized
@@ -168,21 +168,21 @@ class _Work:
     def do(
         self, write: WriteShard, processes: int, on: Ray | None, on_start: Callable[[ShardPlan, int], object] | None
     ) -> None:
-        found = self.finished()
-        lost = [] if found is None else self._lost(found)
-        if found is not None and not lost:
+        catalogue = self.finished()
+        lost = [] if catalogue is None else self._lost(catalogue)
+        if catalogue is not None and not lost:
             self._tidy()
             if on_start is not None:
                 on_start(self._plan, self._plan.rows)
             return
         # connected before anything is written, so that a failure leaves nothing
         with nullcontext() if on is None else Cluster(on) as cluster:
-            if found is None:
+            if catalogue is None:
                 self._write(write, self._begin(), processes, cluster, on_start)
                 self._finish()
                 return
             try:
-                pieces = [self._piece(number, found.shards[number]) for number in lost]
+                pieces = [self._piece(number, catalogue.shards[number]) for number in lost]
                 self._write(write, pieces, processes, cluster, on_start)
             finally:
                 self._tidy()
@@ -203,34 +203,34 @@ class _Work:
             on_start(plan, plan.rows - missing)
         if folder is not None:
             make_folder(folder / WORK)
-        place = folder if cluster is not None else None
-        run(write, units, processes=processes, on=cluster, folder=place, what=f"writing {plan.name}", counted="rows")
+        shared = folder if cluster is not None else None
+        run(write, units, processes=processes, on=cluster, folder=shared, what=f"writing {plan.name}", counted="rows")
 
     def finished(self) -> Catalogue | None:
         """The catalogue of finished shards; raises if they are of another plan."""
         plan, store = self._plan, self._store
         if store.size(CATALOGUE) is None:
             return None
-        found = parse_catalogue(store.read(CATALOGUE, _LARGEST), f"{store.url}/{CATALOGUE}")
-        if found.plan != plan.digest:
+        catalogue = parse_catalogue(store.read(CATALOGUE, _LARGEST), f"{store.url}/{CATALOGUE}")
+        if catalogue.plan != plan.digest:
             raise DataError(
-                f"{store.url} holds other shards: {found.rows:,} rows of {found.name} in {_number(found)}, "
-                f"written by setsup {found.setsup}; choose another place, or remove them"
+                f"{store.url} holds other shards: {catalogue.rows:,} rows of {catalogue.name} in {_number(catalogue)}, "
+                f"written by setsup {catalogue.setsup}; choose another place, or remove them"
             )
-        return found
+        return catalogue
 
-    def _lost(self, found: Catalogue) -> list[int]:
+    def _lost(self, catalogue: Catalogue) -> list[int]:
         """Numbers of the tars that are missing or have changed in size."""
         plan, store = self._plan, self._store
         names = [plan.shard_name(number) for number in range(plan.shards)]
-        if [shard.name for shard in found.shards] != names:
+        if [shard.name for shard in catalogue.shards] != names:
             raise DataError(f"{store.url}/{CATALOGUE} is damaged: it lists other tars; {_ANEW}")
         size = store.size(INDEX)
-        if size != found.index.size:
-            state = "is missing" if size is None else f"has {size:,} bytes, not {found.index.size:,}"
+        if size != catalogue.index.size:
+            state = "is missing" if size is None else f"has {size:,} bytes, not {catalogue.index.size:,}"
             raise DataError(f"{store.url}/{INDEX} {state}; restore it from the tars with `setsup index {store.url}`")
         sizes = parallel(store.size, names)
-        return [number for number, shard in enumerate(found.shards) if sizes[number] != shard.size]
+        return [number for number, shard in enumerate(catalogue.shards) if sizes[number] != shard.size]
 
     def check(self) -> bool:
         """Whether this work was started; raises if other work was."""
@@ -290,8 +290,10 @@ class _Work:
         """Check the free space of a disk for uncompressed members."""
         if self._store.folder is None:
             return
-        plain = [one.modality for one in self._plan.members.values() if one.format == "npy"]
-        sizes = [math.prod(size or 0 for size in one.shape) * np.dtype(one.dtype).itemsize for one in plain]
+        plain = [member.modality for member in self._plan.members.values() if member.format == "npy"]
+        sizes = [
+            math.prod(size or 0 for size in modality.shape) * np.dtype(modality.dtype).itemsize for modality in plain
+        ]
         need_space(self._store.folder, rows * sum(sizes), f"writing shards of {self._plan.name}")
 
     # -- the end -------------------------------------------------------------------------------------------------------
@@ -299,13 +301,13 @@ class _Work:
     def _finish(self) -> None:
         plan, store, dataset = self._plan, self._store, self._dataset
         shards: list[Shard] = []
-        manifests = manifests_of(dataset)
+        manifests = find_manifests(dataset)
         card = shards_card(dataset, plan, manifests)
         try:
             with scratch(store) as folder:
                 write_index(folder / INDEX, self._parts(shards))
                 index = Shard(INDEX, plan.rows, (folder / INDEX).stat().st_size, content_digest(folder / INDEX))
-                catalogue = catalogue_of(dataset, plan, about(manifests, plan.order), tuple(shards), index)
+                catalogue = make_catalogue(dataset, plan, about(manifests, plan.order), tuple(shards), index)
                 write_backup(folder / BACKUP, folder / INDEX, catalogue, card)
                 store.put(BACKUP, folder / BACKUP)
                 store.put(INDEX, folder / INDEX)
@@ -326,12 +328,9 @@ class _Work:
             enough = int(np.searchsorted(cuts, cuts[first] + GROUP))
             after = min(enough, first + _TOGETHER, plan.shards)
             numbers = np.arange(first, after)
-            found = parallel(self._finished_part, numbers.tolist())
-            shards += [shard for shard, _ in found]
-            spans = {
-                name: Spans(*map(np.concatenate, zip(*(each[name] for _, each in found), strict=True)))
-                for name in plan.members
-            }
+            parts = parallel(self._finished_part, numbers.tolist())
+            shards += [shard for shard, _ in parts]
+            spans = {name: Spans.join(each[name] for _, each in parts) for name in plan.members}
             start, stop = plan.cuts[first], plan.cuts[after]
             rows = self._order.at(start, stop)
             source = dataset.rows[rows] if isinstance(dataset, Selection) else rows
@@ -368,10 +367,10 @@ class _Work:
 def _remove_left(folder: Path) -> None:
     """Remove temporary files of killed processes."""
     plan = folder / PLAN
-    for place in (folder, folder / WORK, folder / PARTS):
-        for path in place.iterdir() if place.is_dir() else ():
+    for parent in (folder, folder / WORK, folder / PARTS):
+        for path in parent.iterdir() if parent.is_dir() else ():
             # unfinished shards are next to the plan, under any name
-            if is_temporary(path.name) or (place == plan.parent and path != plan and path.is_file()):
+            if is_temporary(path.name) or (parent == plan.parent and path != plan and path.is_file()):
                 path.unlink(missing_ok=True)
 
 

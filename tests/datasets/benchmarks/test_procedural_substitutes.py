@@ -11,7 +11,7 @@ from setsup.errors import DataError
 from setsup.files import load_manifest
 from setsup.scenes import Camera, Frame, Scene
 from setsup.scenes.cars.meshes import car_scene
-from setsup.scenes.cars.traits import KINDS, car_of
+from setsup.scenes.cars.traits import KINDS, make_car
 from setsup.scenes.renderers import renderer
 from setsup_papers.dcodr.datasets import cars3d_procedural, smallnorb_procedural
 from setsup_papers.dcodr.datasets.cars3d_procedural.writing import camera, write_cars
@@ -65,7 +65,7 @@ def test_cars_are_read_as_published(cars):
     row = (2 * 24 + 5) * 2 + 1  # elevation 2, azimuth 75, object 1
     assert [dataset.factors.values(name, row) for name in ("elevation", "azimuth", "object")] == [2, 75, 1]
     drawn = renderer("embree")
-    drawn.load(car_scene(car_of(0, 1)))
+    drawn.load(car_scene(make_car(0, 1)))
     frame = drawn.render(camera(75, 40))
     found = dataset.fetch(row)
     np.testing.assert_array_equal(found["image"], frame.rgb)
@@ -106,12 +106,12 @@ def test_a_missing_car_is_rendered_again_and_alike(cars, tmp_path):
 
 
 def test_cars_are_unlike():
-    many = [car_of(0, number) for number in range(183)]
+    many = [make_car(0, number) for number in range(183)]
     assert {car.kind for car in many} == set(KINDS)
     looks = np.array([[*car.paint, 100 * car.length, 300 * car.roof, 300 * car.hood] for car in many], float)
     apart = np.linalg.norm(looks[:, None] - looks, axis=-1) + 1e9 * np.eye(183)
     assert apart.min() > 5
-    assert car_of(0, 7) == many[7] != car_of(1, 7)
+    assert make_car(0, 7) == many[7] != make_car(1, 7)
 
 
 def test_what_is_not_rendered_says_how(tmp_path):

@@ -35,7 +35,7 @@ from setsup.loading.transforms import (
     Sobel,
     by_image,
 )
-from setsup.loading.transforms.choices import Move, steps_of
+from setsup.loading.transforms.choices import Move, build_steps
 from setsup.loading.transforms.slots import Slots
 
 HEIGHT, WIDTH = 44, 52
@@ -98,7 +98,7 @@ def compare(operations: list[Any], given: torch.Tensor, eight_bit: bool, seed: i
     finally:
         by_image.cv2 = before
     own, shared = augment._slots(batch, (1, given.shape[1]), 1)
-    exact = _exactly(given.flatten(0, 1), steps_of(augment.operations, own, shared, (HEIGHT, WIDTH)))
+    exact = _exactly(given.flatten(0, 1), build_steps(augment.operations, own, shared, (HEIGHT, WIDTH)))
     return Compared(found[0], found[1], 255 * exact)
 
 

@@ -10,7 +10,7 @@ from setsup.factors import Factor
 from setsup.files import Licence, Manifest
 from setsup.files.manifests.packages import find_manifest
 
-__all__ = ["card", "info_of", "manifests_of"]
+__all__ = ["card", "dataset_info", "find_manifests"]
 
 _LEVELS = 16
 _SIZES = {1e3: "n<1K", 1e4: "1K<n<10K", 1e5: "10K<n<100K", 1e6: "100K<n<1M", 1e7: "1M<n<10M", 1e8: "10M<n<100M"}
@@ -21,9 +21,9 @@ _LICENCES = {
 _UNSTATED = Licence("not stated")
 
 
-def info_of(dataset: Dataset) -> dict[str, str]:
+def dataset_info(dataset: Dataset) -> dict[str, str]:
     """What ``datasets.DatasetInfo`` has a place for."""
-    manifests = [manifest for manifest in manifests_of(dataset) if manifest]
+    manifests = [manifest for manifest in find_manifests(dataset) if manifest]
     return {
         "dataset_name": dataset.name,
         "description": "\n\n".join(manifest.description for manifest in manifests),
@@ -48,7 +48,7 @@ def card(
     manifests: Sequence[Manifest | None] | None = None,
 ) -> str:
     """Text of a README.md: what is in the dataset, its licence, and whom to cite."""
-    manifests = manifests_of(dataset) if manifests is None else manifests
+    manifests = find_manifests(dataset) if manifests is None else manifests
     title = " + ".join(manifest.title if manifest else dataset.name for manifest in manifests)
     parts = [
         f"---\n{_metadata(dataset, title, manifests, metadata or {})}---",
@@ -72,7 +72,7 @@ def card(
     return "\n\n".join(parts) + "\n"
 
 
-def manifests_of(dataset: Dataset) -> list[Manifest | None]:
+def find_manifests(dataset: Dataset) -> list[Manifest | None]:
     """Manifest of each dataset that this one was made of, None where one has none."""
     manifests = [_manifest(source) for source in _sources(dataset)]
     return [manifest for index, manifest in enumerate(manifests) if manifest not in manifests[:index]]

@@ -17,7 +17,7 @@ from setsup.datasets.adapters.deep_images import Measured, deep_dtype, stack
 from setsup.datasets.adapters.fetching import common_size, fetch_images, sample_headers
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.source import Source
-from setsup.datasets.images import channels_of
+from setsup.datasets.images import common_channels
 from setsup.errors import DataError
 from setsup.factors.io.huggingface import data_rows, leaf_column
 from setsup.files.roots import some
@@ -104,7 +104,7 @@ class EncodedImages:
 
     def __init__(self, images: Encoded, mode: str | None, size: Size, varied: bool = False) -> None:
         headers = sample_headers(images, _LOOKED_AT)
-        channels = channels_of(headers)
+        channels = common_channels(headers)
         if mode is not None and (mode not in _CHANNELS or (mode == "L" and channels != 1)):
             raise DataError(
                 f"{images.label} is to be shown in mode {mode}, into which setsup does not turn its images; "

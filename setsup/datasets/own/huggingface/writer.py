@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
-from setsup.checks import check_arguments, check_strings
-from setsup.datasets.dataset import Dataset, Modality
+from setsup.checks import check_arguments
+from setsup.datasets.dataset import Dataset, Modality, check_modalities
 from setsup.datasets.images import parallel
-from setsup.datasets.own.huggingface.card import card, info_of
-from setsup.errors import DataError, did_you_mean, imported
+from setsup.datasets.own.huggingface.card import card, dataset_info
+from setsup.errors import DataError, imported
 from setsup.factors.io.huggingface import columns_and_features, write_note
 from setsup.files import content_digest, written_folder
 from setsup.files.expand_user import expanded
@@ -83,7 +83,7 @@ def to_huggingface(
     chosen = _chosen(dataset, modalities)
     columns, features = columns_and_features(dataset.factors)
     features |= {name: _feature(datasets, name, kind) for name, kind in chosen.items()}
-    info = datasets.DatasetInfo(**info_of(dataset), features=datasets.Features(features))
+    info = datasets.DatasetInfo(**dataset_info(dataset), features=datasets.Features(features))
     if folder is None:
         import pyarrow as pa
 
@@ -105,12 +105,8 @@ def to_huggingface(
 def _chosen(dataset: Dataset, modalities: Iterable[str] | None) -> dict[str, Modality]:
     if not len(dataset):
         raise DataError(f"{dataset.name} has no rows to write")
-    names = dict.fromkeys(
-        dataset.modalities if modalities is None else check_strings(modalities, "modalities", DataError)
-    )
+    names = check_modalities(dataset, modalities)
     for name in names:
-        if name not in dataset.modalities:
-            raise DataError(f"{dataset.name} has no modality {name!r}{did_you_mean(name, dataset.modalities)}")
         if name in dataset.factors:
             others = [other for other in names if other not in dataset.factors]
             raise DataError(

@@ -10,7 +10,7 @@ from setsup.arrays import Array, Rows
 from setsup.datasets.base import BaseDataset
 from setsup.datasets.dataset import Modality
 from setsup.datasets.images import resize, several_sizes
-from setsup.datasets.own.torch.fields import Items, pick, pixels_of, read_item
+from setsup.datasets.own.torch.fields import Items, as_pixels, pick, read_item
 from setsup.datasets.per_process import per_process
 from setsup.errors import DataError
 from setsup.factors import FactorTable
@@ -71,7 +71,7 @@ class ItemDataset(BaseDataset):
 
     def _array(self, name: str, item: Any, row: int) -> Array:
         label = f"{name} of item {row} of {self.name}"
-        pixels = pixels_of(pick(item, self._keys[name], self.name, row), label)
+        pixels = as_pixels(pick(item, self._keys[name], self.name, row), label)
         modality = self.modalities[name]
         if pixels is None:
             raise DataError(f"{label} is no array, as others are")
@@ -124,7 +124,7 @@ def find_modalities(
     skipped: dict[str, str] = {}
     for label, key in keys.items():
         values = {row: pick(item, key, name, row) for row, item in samples.items()}
-        arrays = [pixels_of(value, f"{label} of item {row} of {name}") for row, value in values.items()]
+        arrays = [as_pixels(value, f"{label} of item {row} of {name}") for row, value in values.items()]
         if any(array is None for array in arrays):
             skipped[label] = type(next(iter(values.values()))).__name__
         else:

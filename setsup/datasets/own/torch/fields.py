@@ -16,7 +16,7 @@ from setsup.arrays import Array
 from setsup.datasets.formats.npy import NUMBERS
 from setsup.errors import DataError, did_you_mean
 
-__all__ = ["CHANNELS", "Items", "field_keys", "is_value", "pick", "pixels_of", "plain_value", "read_item"]
+__all__ = ["CHANNELS", "Items", "as_pixels", "field_keys", "is_value", "pick", "plain_value", "read_item"]
 
 CHANNELS = (1, 3, 4)
 
@@ -83,7 +83,7 @@ def plain_value(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def pixels_of(value: Any, label: str) -> tuple[Array, bool] | None:
+def as_pixels(value: Any, label: str) -> tuple[Array, bool] | None:
     """Array of a field, and whether it is an image, (height, width, channels) uint8; None where it is neither."""
     if hasattr(value, "getbands"):
         return _of_pillow(value, label)

@@ -48,7 +48,7 @@ class Photometric(ABC):
 
     ``_drawn(slots, shape)`` gives numbers for n images of one :data:`Shape`. By these ``_batch(images, drawn)`` changes
     tensors (n, C, height, width) float32 in 0 … 1; ``_levels(levels, drawn)`` those of 8 bits, where it is not
-    ``_batch`` rounded; and ``_image(one, image)`` an array as :mod:`setsup.loading.transforms.by_image` has it. An
+    ``_batch`` rounded; and ``_image(value, image)`` an array as :mod:`setsup.loading.transforms.by_image` has it. An
     operation that has no ``_batch`` works on levels, to which images of 0 … 1 are rounded.
     """
 
@@ -63,7 +63,7 @@ class Photometric(ABC):
         drawn = self._drawn(slots, tuple(images.shape[1:]))
         if not slots.eight_bit:
             return self._batch(images, drawn)
-        return eight_bit.images_of(self._levels(eight_bit.levels_of(images), drawn))
+        return eight_bit.to_images(self._levels(eight_bit.to_levels(images), drawn))
 
     def kernels(self, slots: Slots, shape: Shape) -> Kernels:
         """The operation on single images."""
@@ -72,15 +72,15 @@ class Photometric(ABC):
         drawn = self._drawn(slots, shape)
         if drawn is None:  # one kernel, so that it is seen that copies have it in common
             return [(self._kernel(None),)] * len(slots)
-        return [(self._kernel(one),) for one in drawn]
+        return [(self._kernel(value),) for value in drawn]
 
     @property
     def on_levels(self) -> bool:
         """Whether images of 0 … 1 are rounded to 256 levels first."""
         return type(self)._batch is Photometric._batch
 
-    def _kernel(self, one: Any) -> Kernel:
-        kernel: Kernel = partial(self._image, one)
+    def _kernel(self, value: Any) -> Kernel:
+        kernel: Kernel = partial(self._image, value)
         kernel = OnLevels(kernel) if self.on_levels else kernel
         return Pointwise(kernel) if self.pointwise else kernel
 
@@ -97,13 +97,13 @@ class Photometric(ABC):
         return None
 
     def _batch(self, images: Tensor, drawn: Any) -> Tensor:
-        return eight_bit.images_of(self._levels(eight_bit.levels_of(images), drawn))
+        return eight_bit.to_images(self._levels(eight_bit.to_levels(images), drawn))
 
     def _levels(self, levels: Tensor, drawn: Any) -> Tensor:
-        return eight_bit.levels_of(self._batch(eight_bit.images_of(levels), drawn))
+        return eight_bit.to_levels(self._batch(eight_bit.to_images(levels), drawn))
 
     @abstractmethod
-    def _image(self, one: Any, image: Image) -> Image: ...
+    def _image(self, value: Any, image: Image) -> Image: ...
 
 
 @dataclass(frozen=True)

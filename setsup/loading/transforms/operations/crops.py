@@ -159,9 +159,9 @@ def random_sides(
     for attempt in range(TRIES):
         product = pixels * slots.uniform(*area, parameter=2 * attempt)
         ratio = np.exp(slots.uniform(low, high, parameter=2 * attempt + 1))
-        found = np.rint(np.sqrt([product / ratio, product * ratio])).astype(np.int64)
-        good = missing & fits(*found)
-        sides[:, good] = found[:, good]
+        candidates = np.rint(np.sqrt([product / ratio, product * ratio])).astype(np.int64)
+        good = missing & fits(*candidates)
+        sides[:, good] = candidates[:, good]
         missing &= ~good
         if not missing.any():
             break

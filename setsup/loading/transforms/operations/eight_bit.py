@@ -15,18 +15,18 @@ from torch import Tensor
 
 from setsup.loading.transforms.by_image import Image, cv2
 
-__all__ = ["blend", "grey", "image_grey", "image_hue_turned", "images_of", "levels_of", "mean_grey", "turn_hue"]
+__all__ = ["blend", "grey", "image_grey", "image_hue_turned", "mean_grey", "to_images", "to_levels", "turn_hue"]
 
 _SIDE = 511  # differences of two levels
 _LUMA = np.array([[19595, 38470, 7471]], dtype=np.float32) / 65536
 
 
-def levels_of(images: Tensor) -> Tensor:
+def to_levels(images: Tensor) -> Tensor:
     """A new tensor of levels: images of 0 … 1, to the nearest of 256."""
     return images.mul(255).round_()
 
 
-def images_of(levels: Tensor) -> Tensor:
+def to_images(levels: Tensor) -> Tensor:
     """Images of 0 … 1, in the place of their levels."""
     # on a GPU torch divides by a number as it multiplies by its reciprocal, which is rounded; by a tensor it divides
     return levels.div_(levels.new_full((), 255))
@@ -75,8 +75,8 @@ def turn_hue(levels: Tensor, shift: Tensor) -> Tensor:
     lowest = torch.minimum(torch.minimum(red, green), blue)
     differences = torch.sub(red, green).mul_(_SIDE).add_(green).sub_(blue).add_(_SIDE * _SIDE // 2)
     saturation = _taken(saturations, highest.mul(256).add_(lowest))
-    place = _taken(hues, differences).int().add_(shift).bitwise_and_(255).mul_(256).add_(saturation)
-    planes = torch.stack([_taken(share, place) for share in shares], 1)
+    index = _taken(hues, differences).int().add_(shift).bitwise_and_(255).mul_(256).add_(saturation)
+    planes = torch.stack([_taken(share, index) for share in shares], 1)
     return planes.mul_(highest[:, None]).add_(0.5).floor_()
 
 
@@ -99,8 +99,8 @@ def image_hue_turned(image: Image, shift: int) -> Image:
     differences += _SIDE * _SIDE // 2
     hue = np.take(hues, differences, mode="clip")
     hue += np.uint8(shift & 255)
-    place = _index(hue, np.take(saturations, _index(highest, lowest), mode="clip"))
-    planes = [cv2.multiply(np.take(share, place, mode="clip"), highest, dtype=cv2.CV_8U) for share in shares]
+    index = _index(hue, np.take(saturations, _index(highest, lowest), mode="clip"))
+    planes = [cv2.multiply(np.take(share, index, mode="clip"), highest, dtype=cv2.CV_8U) for share in shares]
     return cv2.merge(planes)
 
 

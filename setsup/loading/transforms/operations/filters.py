@@ -75,8 +75,8 @@ class Blur(Photometric):
         padded = pad(images, (self.kernel // 2,) * 4, mode="reflect")
         return _smoothed(_smoothed(padded, taps, -2), taps, -1).clamp_(max=1)
 
-    def _image(self, one: Floats, image: Image) -> Image:
-        taps = np.concatenate([one[:0:-1], one])
+    def _image(self, half: Floats, image: Image) -> Image:
+        taps = np.concatenate([half[:0:-1], half])
         # not cv2.GaussianBlur, which rounds weights of 8 bits to 1/256
         blurred = cv2.sepFilter2D(image, cv2.CV_32F, taps, taps, borderType=cv2.BORDER_REFLECT_101)
         return cv2.convertScaleAbs(blurred) if image.dtype == np.uint8 else np.minimum(blurred, 1, out=blurred)
@@ -120,7 +120,7 @@ class Sobel(Ranged):
     def _batch(self, images: Tensor, drawn: Reals) -> Tensor:
         return torch.addcmul(images, _edges(images), per_image(drawn * math.sqrt(2) / 8, images)).clamp_(0, 1)
 
-    def _image(self, one: float, image: Image) -> Image:
+    def _image(self, amount: float, image: Image) -> Image:
         across, down = (
             cv2.Sobel(image, cv2.CV_32F, x, y, room(image), scale=1 / 8, borderType=cv2.BORDER_REPLICATE)
             for x, y in ((1, 0), (0, 1))
@@ -129,8 +129,8 @@ class Sobel(Ranged):
         squares = cv2.add(cv2.multiply(across, across, dst=across), cv2.multiply(down, down, dst=down), dst=across)
         edges = np.sqrt(squares, out=squares)
         if image.dtype == np.uint8:
-            return cv2.addWeighted(edges, one, image, 1, 0, dtype=cv2.CV_8U)
-        return np.clip(cv2.scaleAdd(edges, one, image, dst=image), 0, 1, out=image)
+            return cv2.addWeighted(edges, amount, image, 1, 0, dtype=cv2.CV_8U)
+        return np.clip(cv2.scaleAdd(edges, amount, image, dst=image), 0, 1, out=image)
 
 
 def _edges(images: Tensor) -> Tensor:
@@ -177,10 +177,10 @@ class Noise(Photometric):
         noise = normal(drawn, images.shape[1:], images.device)
         return torch.add(images, noise, alpha=self.sigma, out=noise).clamp_(0, 1)
 
-    def _image(self, one: np.uint64, image: Image) -> Image:
+    def _image(self, key: np.uint64, image: Image) -> Image:
         eight_bit, channels = image.dtype == np.uint8, 1 if image.ndim == 2 else image.shape[2]
         table = quantiles(255 * self.sigma if eight_bit else self.sigma)
-        noise = image_pick(one, (channels, *image.shape[:2]), table)
+        noise = image_pick(key, (channels, *image.shape[:2]), table)
         if eight_bit:
             return cv2.add(noise, image, dtype=cv2.CV_8U)
         return np.clip(cv2.add(image, noise, dst=image), 0, 1, out=image)
@@ -217,8 +217,8 @@ class SaltAndPepper(Photometric):
         # one less is black and one more is white, whatever was there; the rest keeps its bits
         return torch.add(images, pick(drawn, (1, *images.shape[2:]), grains)).clamp_(0, 1)
 
-    def _image(self, one: np.uint64, image: Image) -> Image:
-        grains, image = image_pick(one, (1, *image.shape[:2]), _grains(self.share)), image.copy()
+    def _image(self, key: np.uint64, image: Image) -> Image:
+        grains, image = image_pick(key, (1, *image.shape[:2]), _grains(self.share)), image.copy()
         image[grains < 0], image[grains > 0] = 0, 255 if image.dtype == np.uint8 else 1
         return image
 

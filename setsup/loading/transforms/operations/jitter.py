@@ -58,9 +58,9 @@ class Jitter:
         if not steps:
             return images
         images, orders = images.clone(), self._orders(slots, len(steps))
-        for place in orders.T:
+        for chosen in orders.T:
             for which, (number, operation) in enumerate(steps):
-                rows = np.flatnonzero(place == which)
+                rows = np.flatnonzero(chosen == which)
                 if len(rows):
                     some = torch.from_numpy(rows).to(images.device)
                     part = operation(images.index_select(0, some), slots.take(rows).at(number))

@@ -74,8 +74,8 @@ def _looks_up_16_bits() -> bool:
 
 @functools.lru_cache(maxsize=4)
 def _spread(count: int) -> npt.NDArray[np.uint64]:
-    found: npt.NDArray[np.uint64] = random.spread(np.arange(count, dtype=np.uint64))
-    return found
+    bits: npt.NDArray[np.uint64] = random.spread(np.arange(count, dtype=np.uint64))
+    return bits
 
 
 @functools.lru_cache(maxsize=4)

@@ -56,8 +56,8 @@ class Brightness(Ranged):
     def _levels(self, levels: Tensor, drawn: Reals) -> Tensor:
         return eight_bit.blend(levels, None, per_image(drawn, levels))
 
-    def _image(self, one: float, image: Image) -> Image:
-        return blend(image, one)
+    def _image(self, factor: float, image: Image) -> Image:
+        return blend(image, factor)
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ class AddBrightness(Ranged):
     def _batch(self, images: Tensor, drawn: Reals) -> Tensor:
         return adjust_brightness(images, per_image(drawn, images))
 
-    def _image(self, one: float, image: Image) -> Image:
+    def _image(self, amount: float, image: Image) -> Image:
         if image.dtype == np.uint8:
-            return np.rint(np.clip(image + np.float32(255 * one), 0, 255)).astype(np.uint8)
-        moved = np.add(image, np.float32(one), out=own(image))
+            return np.rint(np.clip(image + np.float32(255 * amount), 0, 255)).astype(np.uint8)
+        moved = np.add(image, np.float32(amount), out=own(image))
         return np.clip(moved, 0, 1, out=moved)
 
 
@@ -119,13 +119,13 @@ class Contrast(Ranged):
     def _levels(self, levels: Tensor, drawn: Reals) -> Tensor:
         return eight_bit.blend(levels, eight_bit.mean_grey(levels), per_image(drawn, levels))
 
-    def _image(self, one: float, image: Image) -> Image:
+    def _image(self, factor: float, image: Image) -> Image:
         if image.dtype == np.uint8:
             mean = int(cv2.mean(eight_bit.image_grey(image))[0] + 0.5)
-            return cv2.addWeighted(image, one, image, 0, (1 - one) * mean + _TRUNCATE)
+            return cv2.addWeighted(image, factor, image, 0, (1 - factor) * mean + _TRUNCATE)
         means = cv2.mean(image)
         grey = means[0] if image.ndim == 2 else 0.299 * means[0] + 0.587 * means[1] + 0.114 * means[2]
-        return blend(image, one, (1 - one) * grey)
+        return blend(image, factor, (1 - factor) * grey)
 
 
 @dataclass(frozen=True)
@@ -156,11 +156,11 @@ class Saturation(Ranged):
     def _levels(self, levels: Tensor, drawn: Reals) -> Tensor:
         return eight_bit.blend(levels, eight_bit.grey(levels), per_image(drawn, levels))
 
-    def _image(self, one: float, image: Image) -> Image:
+    def _image(self, factor: float, image: Image) -> Image:
         grey = cv2.cvtColor(_grey(image), cv2.COLOR_GRAY2RGB)
         if image.dtype == np.uint8:
-            return cv2.addWeighted(image, one, grey, 1 - one, _TRUNCATE)
-        return np.clip(cv2.addWeighted(image, one, grey, 1 - one, 0, dst=image), 0, 1, out=image)
+            return cv2.addWeighted(image, factor, grey, 1 - factor, _TRUNCATE)
+        return np.clip(cv2.addWeighted(image, factor, grey, 1 - factor, 0, dst=image), 0, 1, out=image)
 
 
 def _grey(image: Image) -> Image:
@@ -199,11 +199,11 @@ class Hue(Ranged):
     def _levels(self, levels: Tensor, drawn: Reals) -> Tensor:
         return eight_bit.turn_hue(levels, torch.from_numpy(_level_shifts(drawn)[:, None, None]).to(levels.device))
 
-    def _image(self, one: float, image: Image) -> Image:
+    def _image(self, turn: float, image: Image) -> Image:
         if image.dtype == np.uint8:
-            return eight_bit.image_hue_turned(image, int(_level_shifts(np.asarray(one))))
+            return eight_bit.image_hue_turned(image, int(_level_shifts(np.asarray(turn))))
         hsv = cv2.cvtColor(image, cv2.COLOR_RGB2HSV, dst=image)
-        hsv = cv2.add(hsv, (360 * (one % 1), 0, 0, 0), dst=hsv)
+        hsv = cv2.add(hsv, (360 * (turn % 1), 0, 0, 0), dst=hsv)
         return cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB, dst=hsv)
 
 
@@ -252,7 +252,7 @@ class Gray(Photometric):
     def _levels(self, levels: Tensor, drawn: Any) -> Tensor:
         return eight_bit.grey(levels).repeat(1, 3, 1, 1)
 
-    def _image(self, one: Any, image: Image) -> Image:
+    def _image(self, value: Any, image: Image) -> Image:
         return cv2.cvtColor(_grey(image), cv2.COLOR_GRAY2RGB)
 
 

@@ -64,8 +64,8 @@ class Erase(Photometric):
         # a product with 0 or 1 takes a twentieth of the time of a fill by a mask that broadcasts
         return images * (1 - down[:, :, None] * across[:, None, :])[:, None]
 
-    def _image(self, one: Rows, image: Image) -> Image:
-        left, top, tall, wide = one.tolist()
+    def _image(self, box: Rows, image: Image) -> Image:
+        left, top, tall, wide = box.tolist()
         image = image.copy()
         image[top : top + tall, left : left + wide] = 0
         return image
@@ -109,7 +109,7 @@ class Premultiply(Photometric):
     def _levels(self, levels: Tensor, drawn: Any) -> Tensor:
         return torch.cat([_over_255(levels[:, :3] * levels[:, 3:]), levels[:, 3:]], dim=1)
 
-    def _image(self, one: Any, image: Image) -> Image:
+    def _image(self, value: Any, image: Image) -> Image:
         return cv2.cvtColor(image, cv2.COLOR_RGBA2mRGBA)
 
 
@@ -156,8 +156,8 @@ class Background(Photometric):
     def __post_init__(self) -> None:
         pool = self.pool
         if not isinstance(pool, np.ndarray) or pool.dtype != np.uint8 or pool.ndim != 4 or pool.shape[-1] != 3:
-            found = f"{pool.dtype} {pool.shape}" if isinstance(pool, np.ndarray) else type(pool).__name__
-            raise SetsupError(f"Background: pool must be a uint8 array (k, height, width, 3), not {found}")
+            given = f"{pool.dtype} {pool.shape}" if isinstance(pool, np.ndarray) else type(pool).__name__
+            raise SetsupError(f"Background: pool must be a uint8 array (k, height, width, 3), not {given}")
         if not pool.size:
             raise SetsupError("Background: the pool is empty")
 
@@ -167,8 +167,8 @@ class Background(Photometric):
         _, rows, columns = shape
         if rows > height or columns > width:
             raise DataError(f"Background: images of {height} × {width} are smaller than images of {rows} × {columns}")
-        places = (slots.below(count, 0), slots.below(height - rows + 1, 1), slots.below(width - columns + 1, 2))
-        return [self.pool[n, y : y + rows, x : x + columns] for n, y, x in np.stack(places, axis=-1).tolist()]
+        corners = (slots.below(count, 0), slots.below(height - rows + 1, 1), slots.below(width - columns + 1, 2))
+        return [self.pool[n, y : y + rows, x : x + columns] for n, y, x in np.stack(corners, axis=-1).tolist()]
 
     def _levels(self, levels: Tensor, drawn: list[Image]) -> Tensor:
         colors, alpha = levels[:, :3], levels[:, 3:]
@@ -178,13 +178,13 @@ class Background(Photometric):
             return _over_255(behind).add_(colors).clamp_(max=255)
         return _over_255(behind.addcmul_(colors, alpha))
 
-    def _image(self, one: Image, image: Image) -> Image:
+    def _image(self, background: Image, image: Image) -> Image:
         alpha, colors = cv2.extractChannel(image, 3), cv2.cvtColor(image, cv2.COLOR_RGBA2RGB)
         if self.premultiplied:
             clear = cv2.cvtColor(cv2.bitwise_not(alpha, alpha), cv2.COLOR_GRAY2RGB)
-            return cv2.add(colors, cv2.multiply(one, clear, clear, 1 / 255), colors)
-        alpha, above = cv2.cvtColor(alpha, cv2.COLOR_GRAY2RGB), cv2.subtract(colors, one, dtype=cv2.CV_32F)
-        return cv2.add(cv2.multiply(above, alpha, scale=1 / 255, dtype=cv2.CV_32F), one, dtype=cv2.CV_8U)
+            return cv2.add(colors, cv2.multiply(background, clear, clear, 1 / 255), colors)
+        alpha, above = cv2.cvtColor(alpha, cv2.COLOR_GRAY2RGB), cv2.subtract(colors, background, dtype=cv2.CV_32F)
+        return cv2.add(cv2.multiply(above, alpha, scale=1 / 255, dtype=cv2.CV_32F), background, dtype=cv2.CV_8U)
 
 
 def _over_255(products: Tensor) -> Tensor:

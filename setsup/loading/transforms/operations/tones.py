@@ -53,7 +53,7 @@ class Posterize(Photometric):
         step = 1 << (8 - self.bits)
         return levels.mul_(1 / step).floor_().mul_(step)
 
-    def _image(self, one: Any, image: Image) -> Image:
+    def _image(self, value: Any, image: Image) -> Image:
         return image & np.uint8(256 - (1 << (8 - self.bits)))
 
 
@@ -71,19 +71,21 @@ class Equalize(Photometric):
     """
 
     def _levels(self, levels: Tensor, drawn: Any) -> Tensor:
-        return eight_bit.levels_of(equalize(eight_bit.images_of(levels)))
+        return eight_bit.to_levels(equalize(eight_bit.to_images(levels)))
 
-    def _image(self, one: Any, image: Image) -> Image:
+    def _image(self, value: Any, image: Image) -> Image:
         return _toned(_equal, image)
 
 
 def _toned(table: Callable[[Image], Image], image: Image) -> Image:
     """An image of 8 bits by a table of levels for each channel, made from its counts of levels."""
-    return _by_plane(lambda one: cv2.LUT(one, table(cv2.calcHist([one], [0], None, [256], [0, 256])[:, 0])), image)
+    return _by_plane(
+        lambda plane: cv2.LUT(plane, table(cv2.calcHist([plane], [0], None, [256], [0, 256])[:, 0])), image
+    )
 
 
 def _by_plane(change: Callable[[Image], Image], image: Image) -> Image:
-    return change(image) if image.ndim == 2 else cv2.merge([change(one) for one in cv2.split(image)])
+    return change(image) if image.ndim == 2 else cv2.merge([change(plane) for plane in cv2.split(image)])
 
 
 def _equal(counts: Image) -> Image:
@@ -134,7 +136,7 @@ class AutoContrast(Photometric):
         offset = (-lowest * scale).masked_fill_(flat, 0)
         return levels.double().mul_(scale).add_(offset).floor_().clamp_(0, 255).float()
 
-    def _image(self, one: Any, image: Image) -> Image:
+    def _image(self, value: Any, image: Image) -> Image:
         if image.dtype == np.uint8:
             return _toned(_stretched, image)
         return _by_plane(_wide, image)

@@ -19,8 +19,8 @@ from torch.nn import functional
 from setsup.arrays import Matrices, Reals, Size
 from setsup.correspondence import planar
 from setsup.loading.transforms.by_image import Image, Kernel, cv2, real, room
-from setsup.loading.transforms.operations.eight_bit import images_of
-from setsup.loading.transforms.resampling.taps import TIE, axis, box_of, separable
+from setsup.loading.transforms.operations.eight_bit import to_images
+from setsup.loading.transforms.resampling.taps import TIE, axis, separable, source_range
 
 __all__ = ["COPIED", "SAME", "finish", "floats", "kernels", "resample", "sources", "ways"]
 
@@ -48,7 +48,7 @@ def ways(matrices: Matrices, before: Size, after: Size) -> npt.NDArray[np.int64]
 def floats(images: Tensor) -> Tensor:
     """Images as float32: uint8 over 255, float32 as they are."""
     real = images.to(torch.float32, memory_format=torch.contiguous_format)
-    return real if images.dtype != torch.uint8 else images_of(real)
+    return real if images.dtype != torch.uint8 else to_images(real)
 
 
 def finish(images: Tensor, eight_bit: bool) -> Tensor:
@@ -71,11 +71,11 @@ def resample(way: int, images: Tensor, matrices: Matrices, size: Size, fill: flo
 def _straight(images: Tensor, matrices: Matrices, size: Size, fill: float, once: bool) -> Tensor:
     """Moved, mirrored and resized along rows and columns; of 8 bits rounded once, or as Pillow's resize after each."""
     rows, columns = (axis(matrices[:, at, at], matrices[:, at, 2], images.shape[3 - at], size[1 - at]) for at in (1, 0))
-    found = separable(images, rows, columns, once)
+    results = separable(images, rows, columns, once)
     if rows[2].all() and columns[2].all():
-        return found
+        return results
     down, across = (torch.from_numpy(inside).to(images.device) for *_, inside in (rows, columns))
-    return _filled(found, down[:, :, None] & across[:, None, :], fill)
+    return _filled(results, down[:, :, None] & across[:, None, :], fill)
 
 
 def _slanted(images: Tensor, matrices: Matrices, size: Size, fill: float) -> Tensor:
@@ -87,12 +87,12 @@ def _slanted(images: Tensor, matrices: Matrices, size: Size, fill: float) -> Ten
     unit = planar.compose(planar.scaling(2 / width, 2 / height), planar.translate(1 / width - 1, 1 / height - 1))
     x, y = sources(planar.compose(np.linalg.inv(matrices), unit), size, images.device, torch.float32)
     grid = torch.stack([x, y], dim=-1)
-    found = functional.grid_sample(floats(images), grid, mode="bilinear", padding_mode="border", align_corners=False)
+    results = functional.grid_sample(floats(images), grid, mode="bilinear", padding_mode="border", align_corners=False)
     if images.dtype == torch.uint8:  # Pillow's transforms truncate, and its resizes round
-        found = found.mul_(255).add_(_NOISE).clamp_(0, 255).to(torch.uint8)
+        results = results.mul_(255).add_(_NOISE).clamp_(0, 255).to(torch.uint8)
     first, last = torch.from_numpy(_spans(np.linalg.inv(matrices), (height, width), size)).to(images.device).unbind(1)
     column = torch.arange(size[1], device=images.device)
-    return _filled(found, (column >= first) & (column < last), fill)
+    return _filled(results, (column >= first) & (column < last), fill)
 
 
 def _spans(inverse: npt.NDArray[Any], before: Size, size: Size) -> npt.NDArray[np.int32]:
@@ -178,14 +178,14 @@ def kernels(matrices: Matrices, before: Size, size: Size, fill: float, eight_bit
     """A kernel for each of n images, one for all where matrices are equal; None where a matrix changes nothing."""
     if len(matrices) > 1 and (matrices == matrices[0]).all():
         return kernels(matrices[:1], before, size, fill, eight_bit) * len(matrices)
-    found: list[Kernel | None] = [None] * len(matrices)
+    made: list[Kernel | None] = [None] * len(matrices)
     kinds, to = ways(matrices, before, size), To(size, fill, eight_bit)
     unmixed = (kinds > SAME) & (kinds <= MOVED)
     for chosen, make in ((unmixed, _moves), (kinds == STRAIGHT, _resizes), (kinds > STRAIGHT, _turns)):
         rows = np.flatnonzero(chosen)
         for row, change in zip(rows.tolist(), make(matrices[rows], before, size) if len(rows) else (), strict=True):
-            found[row] = Warp(change, to)
-    return found
+            made[row] = Warp(change, to)
+    return made
 
 
 def _moves(matrices: Matrices, before: Size, size: Size) -> list[Change]:
@@ -193,12 +193,12 @@ def _moves(matrices: Matrices, before: Size, size: Size) -> list[Change]:
     mirrored, shift = matrices[:, (1, 0), (1, 0)] < 0, matrices[:, (1, 0), (2, 2)]  # of y and of x
     base = np.where(mirrored, shift, -shift)
     part = base - np.floor(base)
-    place = np.where(mirrored, 1, -1) * (np.floor(base) + (part >= 0.5)).astype(np.int64)
-    first = np.clip(np.where(mirrored, place - before + 1, place), 0, size)
-    last = np.clip(np.where(mirrored, place + 1, place + before), first, size)
-    start = np.clip(np.where(mirrored, place + 1 - last, first - place), 0, before)
+    target = np.where(mirrored, 1, -1) * (np.floor(base) + (part >= 0.5)).astype(np.int64)
+    first = np.clip(np.where(mirrored, target - before + 1, target), 0, size)
+    last = np.clip(np.where(mirrored, target + 1, target + before), first, size)
+    start = np.clip(np.where(mirrored, target + 1 - last, first - target), 0, before)
     spans = np.stack([first, last, start, start + last - first], axis=-1)
-    return [partial(_moved, *one) for one in zip(spans.tolist(), part.tolist(), mirrored.tolist(), strict=True)]
+    return [partial(_moved, *span) for span in zip(spans.tolist(), part.tolist(), mirrored.tolist(), strict=True)]
 
 
 def _moved(spans: list[list[int]], parts: list[float], mirrored: list[bool], to: To, image: Image) -> Image:
@@ -229,7 +229,7 @@ def _resizes(matrices: Matrices, before: Size, size: Size) -> list[Change]:
     scale, shift = matrices[:, (1, 0), (1, 0)], matrices[:, (1, 0), (2, 2)]  # of y and of x
     first, last = (
         np.stack(ends, axis=-1).astype(np.int64)
-        for ends in zip(*(box_of(scale[:, at], shift[:, at], before[at], size[at]) for at in (0, 1)), strict=True)
+        for ends in zip(*(source_range(scale[:, at], shift[:, at], before[at], size[at]) for at in (0, 1)), strict=True)
     )
     edges = np.sort((np.stack([np.full(2, -0.5), np.array(size) - 0.5])[:, None] - shift) / scale, axis=0) + 0.5
     edges = np.where(np.abs(edges - np.rint(edges)) < _WHOLE, np.rint(edges), edges)  # of the box, (2, n, y and x)
@@ -239,17 +239,17 @@ def _resizes(matrices: Matrices, before: Size, size: Size) -> list[Change]:
     shifted = _turns(matrices, before, size, first[:, ::-1])
     boxes = (edges - first).transpose(1, 0, 2)[:, :, ::-1].reshape(-1, 4).tolist()
     kinds = np.stack([larger & ~whole, within, larger], axis=-1).tolist()
-    found: list[Change] = []
+    changes: list[Change] = []
     each = enumerate(zip(kinds, first.tolist(), (last + 1).tolist(), strict=True))
     for row, ((slid, inner, grown), (top, left), (bottom, right)) in each:
         window = (slice(top, bottom), slice(left, right))
         if slid:
-            found.append(partial(_in_window, window, shifted[row]))
+            changes.append(partial(_in_window, window, shifted[row]))
         elif inner:
-            found.append(partial(_resized, window, None if grown else boxes[row], (scale[row] < 0).tolist()))
+            changes.append(partial(_resized, window, None if grown else boxes[row], (scale[row] < 0).tolist()))
         else:
-            found.append(partial(_by_torch, matrices[row]))
-    return found
+            changes.append(partial(_by_torch, matrices[row]))
+    return changes
 
 
 def _in_window(window: Any, change: Change, to: To, image: Image) -> Image:
@@ -260,11 +260,11 @@ def _resized(window: Any, box: Any | None, mirrored: list[bool], to: To, image: 
     image = image[window] if to.eight_bit else real(image[window])
     if box is None:
         # of uint8 OpenCV truncates within, which darkens by an eighth of a level
-        found = cv2.resize(image.astype(np.float32), to.size[::-1], interpolation=cv2.INTER_LINEAR)
-        found = cv2.convertScaleAbs(found).reshape(found.shape) if image.dtype == np.uint8 else found
+        resized = cv2.resize(image.astype(np.float32), to.size[::-1], interpolation=cv2.INTER_LINEAR)
+        resized = cv2.convertScaleAbs(resized).reshape(resized.shape) if image.dtype == np.uint8 else resized
     else:
-        found = _shrunk(image, to.size, box)
-    return _mirrored(found, mirrored)
+        resized = _shrunk(image, to.size, box)
+    return _mirrored(resized, mirrored)
 
 
 def _shrunk(image: Image, size: Size, box: Any) -> Image:
@@ -293,17 +293,17 @@ def _turned(inverse: Reals, spans: Image, to: To, image: Image) -> Image:
     image = image if to.eight_bit else real(image)
     warp = cv2.warpAffine if len(inverse) == 2 else cv2.warpPerspective
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    found = warp(image, inverse, to.size[::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
+    warped = warp(image, inverse, to.size[::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
     if not spans[0].any() and (spans[1] == to.size[1]).all():
-        return found
+        return warped
     column = np.arange(to.size[1], dtype=np.int32)
     inside = (column >= spans[0]) & (column < spans[1])
-    return cv2.copyTo(found, inside.view(np.uint8), to.blank(found))
+    return cv2.copyTo(warped, inside.view(np.uint8), to.blank(warped))
 
 
 def _by_torch(matrix: Reals, to: To, image: Image) -> Image:
     """What few matrices need, such as those that shrink an image and move parts of it out of sight."""
     planes = torch.from_numpy(np.ascontiguousarray(image)).reshape(*image.shape[:2], -1).movedim(-1, 0)[None]
     way = int(ways(matrix[None], image.shape[:2], to.size)[0])
-    found = resample(way, planes, matrix[None], to.size, to.fill, to.eight_bit)[0]
-    return found.movedim(0, -1).contiguous().numpy().reshape(*to.size, *image.shape[2:])
+    resampled = resample(way, planes, matrix[None], to.size, to.fill, to.eight_bit)[0]
+    return resampled.movedim(0, -1).contiguous().numpy().reshape(*to.size, *image.shape[2:])

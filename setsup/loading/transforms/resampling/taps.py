@@ -16,7 +16,7 @@ from torch import Tensor
 
 from setsup.arrays import Reals
 
-__all__ = ["TIE", "Axis", "axis", "box_of", "separable"]
+__all__ = ["TIE", "Axis", "axis", "separable", "source_range"]
 
 TIE = 2.0**-30  # pixels: of two pixels as equally near as this, the one to the right or below is the nearest
 _BITS = 22  # of the fixed-point weights with which Pillow resizes images of 8 bits
@@ -35,7 +35,7 @@ def axis(scale: Reals, shift: Reals, source: int, length: int) -> Axis:
 
     `scale, shift` (n,) float64.
     """
-    first, last = (end[:, None, None] for end in box_of(scale, shift, source, length))
+    first, last = (end[:, None, None] for end in source_range(scale, shift, source, length))
     scale, shift = scale[:, None], shift[:, None]
     centre = (np.arange(length) - shift) / scale
     reach = np.maximum(1 / np.abs(scale), 1.0)  # of the triangle, to either side
@@ -51,7 +51,7 @@ def axis(scale: Reals, shift: Reals, source: int, length: int) -> Axis:
     return np.clip(taps, first, last).astype(np.int64)[:, used], weight[:, used], inside
 
 
-def box_of(scale: Reals, shift: Reals, source: int, length: int) -> tuple[Reals, Reals]:
+def source_range(scale: Reals, shift: Reals, source: int, length: int) -> tuple[Reals, Reals]:
     """First and last pixel of the source that the result touches, each (n,) float64."""
     edges = (np.array([[-0.5], [length - 0.5]]) - shift) / scale
     first = np.clip(np.floor(edges.min(axis=0) + 0.5 + _EDGE), 0, source - 1)
@@ -79,7 +79,7 @@ def _sum(images: Tensor, index: npt.NDArray[np.int64], weight: npt.NDArray[Any],
     """Sum of taps along an axis; products and sums are rounded one by one, the same on every device."""
     sides, shape = list(images.shape), [len(images), 1, 1, 1]
     sides[at] = shape[at] = index.shape[2]
-    taps, weights = (torch.from_numpy(one).to(images.device) for one in (index, weight))
+    taps, weights = (torch.from_numpy(array).to(images.device) for array in (index, weight))
     if at == 2 and (index == index[:1]).all():  # rows of all images alike: whole ones are copied, in half of the time
         picked = (images.index_select(at, tap) for tap in taps[0])
     else:

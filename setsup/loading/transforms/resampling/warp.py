@@ -57,10 +57,10 @@ def warp(
         some = np.flatnonzero(ways == way)
         part = values.index_select(0, torch.from_numpy(some).to(values.device))
         parts.append((some, _one_way(way, part, matrices[some], size, kind, fill, eight_bit)))
-    found = parts[0][1].new_empty((len(values), *parts[0][1].shape[1:]))
+    results = parts[0][1].new_empty((len(values), *parts[0][1].shape[1:]))
     for some, part in parts:
-        found.index_copy_(0, torch.from_numpy(some).to(values.device), part)
-    return found
+        results.index_copy_(0, torch.from_numpy(some).to(values.device), part)
+    return results
 
 
 def _one_way(
@@ -85,14 +85,14 @@ def _mapped(values: Tensor, matrices: Matrices, size: Size, kind: str, fill: flo
     column = torch.floor(x.clamp(-2, width + 2) + (0.5 + TIE)).to(torch.int64)
     row = torch.floor(y.clamp(-2, height + 2) + (0.5 + TIE)).to(torch.int64)
     outside = (column < 0) | (column >= width) | (row < 0) | (row >= height)
-    found = _at(values, row.clamp_(0, height - 1), column.clamp_(0, width - 1))
+    results = _at(values, row.clamp_(0, height - 1), column.clamp_(0, width - 1))
     if kind != "label" and not copy:
-        found = _mixed(values, x, y, found, kind)
+        results = _mixed(values, x, y, results, kind)
     if kind == "normal":
-        found = _turned(found, planar.turning(matrices, (width - 1) / 2, (height - 1) / 2))
+        results = _turned(results, planar.turning(matrices, (width - 1) / 2, (height - 1) / 2))
     if kind == "flow":
-        found = _led(found, matrices, x, y)
-    return found.masked_fill_(outside.reshape(*outside.shape, *[1] * (values.ndim - 3)), fill)
+        results = _led(results, matrices, x, y)
+    return results.masked_fill_(outside.reshape(*outside.shape, *[1] * (values.ndim - 3)), fill)
 
 
 def carried(points: Tensor, matrices: Matrices, size: Size) -> tuple[Tensor, Tensor]:
@@ -103,18 +103,18 @@ def carried(points: Tensor, matrices: Matrices, size: Size) -> tuple[Tensor, Ten
     by = torch.from_numpy(matrices).to(points.device)
     moved = points.to(torch.float64) @ by[:, :, :2].transpose(1, 2) + by[:, None, :, 2]
     depth = moved[..., 2:]
-    found = moved[..., :2] / torch.where(depth > 0, depth, torch.nan)
+    ends = moved[..., :2] / torch.where(depth > 0, depth, torch.nan)
     limits = torch.tensor([size[1] - 0.5, size[0] - 0.5], dtype=torch.float64, device=points.device)
-    return found, ((found >= -0.5) & (found < limits)).all(dim=-1)
+    return ends, ((ends >= -0.5) & (ends < limits)).all(dim=-1)
 
 
 def _at(values: Tensor, row: Tensor, column: Tensor) -> Tensor:
     """Values at pixels (n, height, width), of which rows may be one column, and columns one row."""
     n, height, width = values.shape[:3]
     image = torch.arange(n, device=values.device)[:, None, None]
-    place = (image * height + row) * width + column
+    pixel = (image * height + row) * width + column
     flat = values.reshape(n * height * width, *values.shape[3:])
-    return flat.index_select(0, place.reshape(-1)).reshape(*place.shape, *values.shape[3:])
+    return flat.index_select(0, pixel.reshape(-1)).reshape(*pixel.shape, *values.shape[3:])
 
 
 def _mixed(values: Tensor, x: Tensor, y: Tensor, nearest: Tensor, kind: str) -> Tensor:
@@ -134,7 +134,7 @@ def _mixed(values: Tensor, x: Tensor, y: Tensor, nearest: Tensor, kind: str) -> 
         if kind != "flow":  # where no motion is a motion, and nothing is not a number
             something = something & (corner != 0)
         held = held & (something.any(dim=-1, keepdim=True) if kind == "normal" else something)
-    upper, lower = (one * (1 - across) + other * across for one, other in (corners[:2], corners[2:]))
+    upper, lower = (left * (1 - across) + other * across for left, other in (corners[:2], corners[2:]))
     return torch.where(held, upper * (1 - down) + lower * down, nearest)
 
 

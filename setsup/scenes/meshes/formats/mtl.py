@@ -44,10 +44,10 @@ class MapOptions:
 
     def pair(self, option: str, default: float) -> tuple[float, float]:
         """First two numbers of an option; what is missing is as the first one for -s, and the default for others."""
-        found = [float(word) for word in self.words.get(option, [])]
-        if not found:
+        numbers = [float(word) for word in self.words.get(option, [])]
+        if not numbers:
             return default, default
-        return found[0], found[1] if len(found) > 1 else default
+        return numbers[0], numbers[1] if len(numbers) > 1 else default
 
 
 def map_options(text: str) -> MapOptions:
@@ -59,13 +59,13 @@ def map_options(text: str) -> MapOptions:
     MapOptions(name='my tex.png', words={'-s': ['2', '2', '1'], '-clamp': ['on']})
 
     """
-    found, left = MapOptions(text.strip()), text.strip()
+    options, left = MapOptions(text.strip()), text.strip()
     while True:
         option, _, rest = left.partition(" ")
         most = _COUNTS.get(option.strip().lower())
         if most is None or not rest.strip():
-            found.name = left
-            return found
+            options.name = left
+            return options
         left, words = rest.strip(), list[str]()
         while len(words) < most:
             word, _, rest = left.partition(" ")
@@ -73,18 +73,18 @@ def map_options(text: str) -> MapOptions:
                 break
             words.append(word)
             left = rest.strip()
-        found.words[option.lower()] = words
+        options.words[option.lower()] = words
 
 
 def read_mtl(content: bytes) -> dict[str, Entry]:
     """Materials by name; of two of one name the later one, as in most readers."""
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     entry = None
     for line in content.decode("utf-8", "replace").splitlines():
         key, _, text = line.strip().replace("\t", " ").partition(" ")
         key, text = key.lower(), text.strip()
         if key == "newmtl" and text:
-            entry = found[text] = Entry()
+            entry = entries[text] = Entry()
         if entry is None or not text:
             continue
         if key == "kd":
@@ -96,7 +96,7 @@ def read_mtl(content: bytes) -> dict[str, Entry]:
         elif key == "d":
             values = [word for word in text.split() if _NUMBER.fullmatch(word)]
             entry.dissolved |= bool(values) and float(values[-1]) < 1
-    return found
+    return entries
 
 
 def _color(text: str) -> tuple[float, float, float] | None:

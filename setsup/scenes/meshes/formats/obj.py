@@ -67,25 +67,25 @@ def read_obj(content: bytes, label: str) -> Obj:
     tables = [_vectors(lines, name, least, label) for lines, name, least in zip(lists, _NAMES, (3, 1, 3), strict=True)]
     if not len(tables[0]):
         refuse(label, "is no OBJ file with vertices")
-    starts, found = _lines(content, b"f")
-    if not found:
+    starts, polygons = _lines(content, b"f")
+    if not polygons:
         _without_faces(content, label)
-    faces = b"\n".join(found)
-    lengths = np.array([len(line.split()) for line in found], np.int64)
+    faces = b"\n".join(polygons)
+    lengths = np.array([len(line.split()) for line in polygons], np.int64)
     if lengths.min() < 3:
         refuse(label, "has a face of fewer than three corners")
     given = _corners(faces, label)
-    for place, (lines, what) in enumerate(zip(lists, _KINDS, strict=True)):
-        _count_from_zero(given[:, place], np.array(lines[0]), np.repeat(starts, lengths), what, label)
+    for column, (lines, what) in enumerate(zip(lists, _KINDS, strict=True)):
+        _count_from_zero(given[:, column], np.array(lines[0]), np.repeat(starts, lengths), what, label)
     corners = np.where(np.isnan(given), -1, given).astype(np.int64)
-    places, polygon = triangulate(tables[0][:, :3], corners[:, 0], lengths)
+    chosen, polygon = triangulate(tables[0][:, :3], corners[:, 0], lengths)
     material, names = _materials(content, np.array(starts))
     return Obj(
         tables[0][:, :3],
         np.concatenate([tables[1][:, :2], np.zeros((len(tables[1]), max(0, 2 - tables[1].shape[1])))], axis=1),
         tables[2][:, :3],
         _colors(tables[0]),
-        corners[places],
+        corners[chosen],
         material[polygon],
         names,
         [_text(line) for line in re.findall(rb"^[ \t]*mtllib[ \t]+([^\n]*)", content, re.MULTILINE)],
@@ -94,8 +94,10 @@ def read_obj(content: bytes, label: str) -> Obj:
 
 def _lines(content: bytes, name: bytes) -> tuple[list[int], list[bytes]]:
     """Where lines of a name begin, and what stands behind it."""
-    found = [(one.start(), one[1]) for one in re.finditer(rb"^[ \t]*" + name + rb"[ \t]+([^#\n]*)", content, re.M)]
-    return [start for start, _ in found], [text for _, text in found]
+    matches = [
+        (match.start(), match[1]) for match in re.finditer(rb"^[ \t]*" + name + rb"[ \t]+([^#\n]*)", content, re.M)
+    ]
+    return [start for start, _ in matches], [text for _, text in matches]
 
 
 def _vectors(lines: tuple[list[int], list[bytes]], name: bytes, least: int, label: str) -> Reals:
@@ -105,14 +107,14 @@ def _vectors(lines: tuple[list[int], list[bytes]], name: bytes, least: int, labe
     values = numbers(b"\n".join(lines[1]), label)
     widths = np.array([len(line.split()) for line in lines[1]])
     most = min(int(widths.max()), 8)
-    found = np.full((len(widths), most), np.nan)
+    vectors = np.full((len(widths), most), np.nan)
     firsts = np.cumsum(widths) - widths
     for column in range(most):
         some = widths > column
-        found[some, column] = values[firsts[some] + column]
-    if widths.min() < least or not np.isfinite(found[:, :least]).all() or len(values) != widths.sum():
+        vectors[some, column] = values[firsts[some] + column]
+    if widths.min() < least or not np.isfinite(vectors[:, :least]).all() or len(values) != widths.sum():
         refuse(label, f"has a line {name.decode()!r} without {least} finite numbers")
-    return found if name == b"v" else np.nan_to_num(found)
+    return vectors if name == b"v" else np.nan_to_num(vectors)
 
 
 def _colors(vertices: Reals) -> Reals | None:
@@ -151,10 +153,10 @@ def _corners(faces: bytes, label: str) -> Reals:
         return numbers(faces, label).reshape(-1, 3)
     (form,) = forms
     values = numbers(faces.replace(b"/", b" "), label)
-    columns = [place for place, part in enumerate(form.split(b"/")) if part]
-    found = np.full((len(values) // len(columns), 3), np.nan)
-    found[:, columns] = values.reshape(-1, len(columns))
-    return found
+    columns = [column for column, part in enumerate(form.split(b"/")) if part]
+    corners = np.full((len(values) // len(columns), 3), np.nan)
+    corners[:, columns] = values.reshape(-1, len(columns))
+    return corners
 
 
 def _count_from_zero(values: Reals, lines: Integers, faces: Integers, what: str, label: str) -> None:
@@ -175,10 +177,10 @@ def _count_from_zero(values: Reals, lines: Integers, faces: Integers, what: str,
 
 def _materials(content: bytes, faces: Integers) -> tuple[Integers, list[str]]:
     """Number of each face's material, and their names."""
-    found = list(re.finditer(rb"^[ \t]*usemtl(?:[ \t]+([^\n]*))?$", content, re.MULTILINE))
+    matches = list(re.finditer(rb"^[ \t]*usemtl(?:[ \t]+([^\n]*))?$", content, re.MULTILINE))
     names: dict[str, int] = {}
-    numbered = [names.setdefault(_text(one[1] or b""), len(names)) for one in found]
-    last = np.searchsorted(np.array([one.start() for one in found], np.int64), faces)
+    numbered = [names.setdefault(_text(match[1] or b""), len(names)) for match in matches]
+    last = np.searchsorted(np.array([match.start() for match in matches], np.int64), faces)
     return np.array([-1, *numbered])[last], list(names)
 
 

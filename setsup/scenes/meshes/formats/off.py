@@ -75,10 +75,10 @@ def read_off(source: Path | bytes, label: str) -> Off:
             f"{label}: its header gives {vertices:,} vertices and {faces:,} faces, more than {len(body):,} bytes can "
             f"hold"
         )
-    found = None if kind else _triangles_only(body, vertices, faces)
-    found = found or _line_by_line(body, vertices, faces, kind, label)
-    _check(found, label)
-    return found
+    polygons = None if kind else _triangles_only(body, vertices, faces)
+    polygons = polygons or _line_by_line(body, vertices, faces, kind, label)
+    _check(polygons, label)
+    return polygons
 
 
 def _triangles_only(body: bytes, vertices: int, faces: int) -> Off | None:
@@ -131,11 +131,11 @@ def _line_by_line(body: bytes, vertices: int, faces: int, kind: str, label: str)
         raise DamagedFile(f"{label} continues after its {vertices:,} vertices and {faces:,} faces")
     flat = np.array(corners, np.int64)
     _check(Off(positions, flat[:, None].astype(np.int32)), label)
-    places, polygon = triangulate(positions, flat, np.array(lengths, np.int64))
+    chosen, polygon = triangulate(positions, flat, np.array(lengths, np.int64))
     painted = face_colors.read()
     return Off(
         positions,
-        flat[places].astype(np.int32).reshape(-1, 3),
+        flat[chosen].astype(np.int32).reshape(-1, 3),
         normals,
         vertex_colors.read(),
         None if painted is None else painted[polygon],
@@ -167,9 +167,9 @@ class _Colors:
         if not self._rows:
             return None
         values = np.array(self._values).reshape(-1, 3)
-        found = np.ones((self._count, 3))
-        found[np.array(self._rows)] = values if values.max() <= 1 and self._floats else values / 255
-        return found
+        colors = np.ones((self._count, 3))
+        colors[np.array(self._rows)] = values if values.max() <= 1 and self._floats else values / 255
+        return colors
 
 
 def _words(lines: io.BytesIO, label: str, what: str) -> list[bytes]:

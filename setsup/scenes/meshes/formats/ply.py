@@ -87,17 +87,17 @@ class Ply:
         return self._columns(names, np.result_type(*(self.vertices.dtype[name] for name in names)))
 
     def _columns(self, names: Sequence[str], dtype: np.dtype[Any]) -> Array:
-        found = np.empty((len(self.vertices), len(names)), dtype)
-        for place, name in enumerate(names):
-            found[:, place] = self.vertices[name]
-        return found
+        table = np.empty((len(self.vertices), len(names)), dtype)
+        for column, name in enumerate(names):
+            table[:, column] = self.vertices[name]
+        return table
 
 
 def read_ply(source: Path | bytes, label: str) -> Ply:
     r"""Read a PLY file."""
     data = content(source, label)
     order, declared, at = _header(data, label)
-    textures = tuple(one.decode("utf-8", "replace").strip() for one in _TEXTURE.findall(data, 0, at))
+    textures = tuple(name.decode("utf-8", "replace").strip() for name in _TEXTURE.findall(data, 0, at))
     body, elements = Body(np.frombuffer(data, np.uint8), order, label), declared
     if not order:
         # the numbers of an ascii file are one more binary file, in which everything is a double
@@ -111,8 +111,8 @@ def read_ply(source: Path | bytes, label: str) -> Ply:
         elif element.name == "face" and _index_place(element) >= 0:
             faces, at = _faces(body, at, element, wanted, vertices)
         elif element.name == "tristrips" and _index_place(element) >= 0:
-            found, at = columns(body, at, element, [_index_place(element)])
-            strips.append(_strips(vertex_numbers(found[0].values, label), found[0].lengths))
+            read, at = columns(body, at, element, [_index_place(element)])
+            strips.append(_strips(vertex_numbers(read[0].values, label), read[0].lengths))
             _check_faces(strips[-1], len(vertices), label)
         else:
             at = past_rows(body, at, element)
@@ -135,28 +135,29 @@ def _faces(body: Body, at: int, element: Element, declared: Element, vertices: A
     names = [own.name for own in element.properties]
     wanted = [_index_place(element)]
     texcoord = next(
-        (place for place, own in enumerate(element.properties) if own.length and own.name == "texcoord"), -1
+        (index for index, own in enumerate(element.properties) if own.length and own.name == "texcoord"), -1
     )
     painted = all(name in names and not element.properties[names.index(name)].length for name in _COLORS)
     wanted += [texcoord] * (texcoord >= 0) + [names.index(name) for name in _COLORS if painted]
-    found, end = columns(body, at, element, wanted)
-    corners, lengths = vertex_numbers(found[0].values, body.label), found[0].lengths
+    read, end = columns(body, at, element, wanted)
+    corners, lengths = vertex_numbers(read[0].values, body.label), read[0].lengths
     if len(lengths) and lengths.min() < 3:
         refuse(body.label, "has a face of fewer than three corners")
     if (lengths == 3).all():
         _check_faces(corners.reshape(-1, 3), len(vertices), body.label)
-        places, polygon = np.arange(len(corners)).reshape(-1, 3), np.arange(len(lengths))
+        chosen, polygon = np.arange(len(corners)).reshape(-1, 3), np.arange(len(lengths))
     else:
         _check_faces(corners[:, None], len(vertices), body.label)
         points = np.stack([vertices[name].astype(np.float64) for name in "xyz"], axis=1)
-        places, polygon = triangulate(points, corners.astype(np.int64), lengths)
+        chosen, polygon = triangulate(points, corners.astype(np.int64), lengths)
     uv = colors = None
-    if texcoord >= 0 and (found[1].lengths == 2 * lengths).all():
-        uv = found[1].values.reshape(-1, 2)[places]
+    if texcoord >= 0 and (read[1].lengths == 2 * lengths).all():
+        uv = read[1].values.reshape(-1, 2)[chosen]
     if painted:
-        kinds = [np.dtype(declared.properties[place].kind) for place in wanted[-3:]]
-        colors = np.stack([_as(one.values, kind) for one, kind in zip(found[-3:], kinds, strict=True)], axis=1)[polygon]
-    return _Faces(corners[places], colors, uv), end
+        kinds = [np.dtype(declared.properties[index].kind) for index in wanted[-3:]]
+        channels = [_as(channel.values, kind) for channel, kind in zip(read[-3:], kinds, strict=True)]
+        colors = np.stack(channels, axis=1)[polygon]
+    return _Faces(corners[chosen], colors, uv), end
 
 
 def _as(values: Array, kind: np.dtype[Any]) -> Array:
@@ -176,10 +177,10 @@ def _strips(corners: npt.NDArray[np.int32], lengths: npt.NDArray[np.int64]) -> n
     first = np.maximum.accumulate(np.where(begins, np.arange(len(corners)), 0)) if len(corners) else np.zeros(0, int)
     number = np.arange(len(corners)) - first
     last = np.flatnonzero((number >= 2) & (corners != -1))
-    found = np.stack([corners[last - 2], corners[last - 1], corners[last]], axis=1)
+    triangles = np.stack([corners[last - 2], corners[last - 1], corners[last]], axis=1)
     turned = number[last] % 2 == 1
-    found[turned] = found[turned][:, [1, 0, 2]]
-    return found
+    triangles[turned] = triangles[turned][:, [1, 0, 2]]
+    return triangles
 
 
 def _header(data: bytes, label: str) -> tuple[str, list[Element], int]:
@@ -232,11 +233,11 @@ def _check_elements(elements: list[Element], label: str) -> None:
         refuse(label, f"has the elements {names[:8]}, where each once and vertex before face was expected")
     for element in elements:
         properties = [own.name for own in element.properties]
-        place = _index_place(element)
+        index = _index_place(element)
         if len(set(properties)) < len(properties):
             refuse(label, f"has a property of {element.name} twice")
-        if place >= 0 and element.properties[place].kind[0] == "f":
-            refuse(label, f"names the vertices of its faces by {element.properties[place].kind}, not by integers")
+        if index >= 0 and element.properties[index].kind[0] == "f":
+            refuse(label, f"names the vertices of its faces by {element.properties[index].kind}, not by integers")
     vertex = elements[names.index("vertex")].properties
     if not {"x", "y", "z"} <= {own.name for own in vertex} or any(own.length for own in vertex):
         refuse(label, "has vertices with a list, or without x, y and z")
@@ -244,8 +245,8 @@ def _check_elements(elements: list[Element], label: str) -> None:
 
 def _index_place(element: Element) -> int:
     """Place of the list of a face's vertices, whose name has variants if it is the only one; −1 where there is none."""
-    lists = [place for place, own in enumerate(element.properties) if own.length]
-    named = [place for place in lists if element.properties[place].name in _INDICES]
+    lists = [index for index, own in enumerate(element.properties) if own.length]
+    named = [index for index in lists if element.properties[index].name in _INDICES]
     if not named and element.name == "face" and len(lists) == 1 and element.properties[lists[0]].name != "texcoord":
         return lists[0]
     return named[0] if named else -1
@@ -263,12 +264,12 @@ def _vertices(body: Body, at: int, element: Element, declared: Element) -> tuple
     if rows is None:
         refuse(body.label, f"ends inside its {element.rows:,} vertices")
     dtype = np.dtype([(own.name, own.kind) for own in declared.properties])
-    found = rows.copy() if rows.dtype == dtype else cast(rows, dtype, body.label)
+    vertices = rows.copy() if rows.dtype == dtype else cast(rows, dtype, body.label)
     for name in "xyz":
-        finite = np.isfinite(found[name])
+        finite = np.isfinite(vertices[name])
         if not finite.all():
             refuse(body.label, f"has {name} of vertex {int(np.argmin(finite))} not finite")
-    return found, at + rows.nbytes
+    return vertices, at + rows.nbytes
 
 
 def _check_faces(faces: npt.NDArray[np.int32], vertices: int, label: str) -> None:

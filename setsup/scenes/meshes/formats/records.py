@@ -73,7 +73,7 @@ def content(source: Path | bytes, label: str) -> bytes:
 
 def cast(rows: Array, dtype: np.dtype[Any], label: str) -> Array:
     """Copy records into a structured array of other types, integers into integers only where they fit."""
-    found = np.empty(len(rows), dtype)
+    result = np.empty(len(rows), dtype)
     for name in dtype.names or ():
         values, kind = rows[name], dtype[name].base
         if values.dtype.kind == "f" and kind.kind in "iu":
@@ -82,8 +82,8 @@ def cast(rows: Array, dtype: np.dtype[Any], label: str) -> Array:
             if not ((values >= limits.min) & (values < float(limits.max + 1)) & (values == np.floor(values))).all():
                 refuse(label, f"has a {name} that is no {kind}")
         with np.errstate(over="ignore"):
-            found[name] = values
-    return found
+            result[name] = values
+    return result
 
 
 def alike_rows(body: Body, at: int, element: Element) -> Array | None:
@@ -127,18 +127,18 @@ class Column(NamedTuple):
     lengths: npt.NDArray[np.int64]
 
 
-def columns(body: Body, at: int, element: Element, places: Sequence[int]) -> tuple[list[Column], int]:
-    """Values of some properties, by their places, and where the rows end."""
+def columns(body: Body, at: int, element: Element, indices: Sequence[int]) -> tuple[list[Column], int]:
+    """Values of some properties, by their indices, and where the rows end."""
     rows = alike_rows(body, at, element)
     if rows is not None:
-        found = [rows[element.properties[place].name] for place in places]
-        found = [one if one.ndim == 2 else one[:, None] for one in found]
-        lengths = [np.full(element.rows, one.shape[1]) for one in found]
-        return [Column(one.reshape(-1), length) for one, length in zip(found, lengths, strict=True)], at + rows.nbytes
-    walked, end = _walk(body, at, element, places)
+        tables = [rows[element.properties[index].name] for index in indices]
+        tables = [table if table.ndim == 2 else table[:, None] for table in tables]
+        alike = [Column(table.reshape(-1), np.full(element.rows, table.shape[1])) for table in tables]
+        return alike, at + rows.nbytes
+    walked, end = _walk(body, at, element, indices)
     return [
-        Column(_gathered(body, starts, lengths, element.properties[place].kind), lengths)
-        for place, (starts, lengths) in zip(places, walked, strict=True)
+        Column(_gathered(body, starts, lengths, element.properties[index].kind), lengths)
+        for index, (starts, lengths) in zip(indices, walked, strict=True)
     ], end
 
 
@@ -151,10 +151,10 @@ def vertex_numbers(values: Array, label: str) -> npt.NDArray[np.int32]:
 
 
 def _walk(
-    body: Body, at: int, element: Element, places: Sequence[int]
+    body: Body, at: int, element: Element, indices: Sequence[int]
 ) -> tuple[list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]], int]:
     """Go through rows that differ: where the values at some places begin, how many they are, and the end."""
-    found = [(array("q"), array("q")) if place in places else None for place in range(len(element.properties))]
+    spans = [(array("q"), array("q")) if index in indices else None for index in range(len(element.properties))]
     data, label = body.data.data, body.label
     steps = [
         (own.length and struct.Struct(body.order + _STRUCT[own.length]).unpack_from, _size(own.length or own.kind), own)
@@ -162,7 +162,7 @@ def _walk(
     ]
     end = len(data)
     for _ in range(element.rows if steps else 0):
-        for wanted, (unpack, size, own) in zip(found, steps, strict=True):
+        for wanted, (unpack, size, own) in zip(spans, steps, strict=True):
             length = 1
             if unpack:
                 if at + size > end:
@@ -175,19 +175,19 @@ def _walk(
             at += length * _size(own.kind)
     if at > end:
         refuse(label, f"ends inside its {element.rows:,} rows of {element.name}")
-    kept = [found[place] or (array("q"), array("q")) for place in places]
+    kept = [spans[index] or (array("q"), array("q")) for index in indices]
     return [(np.array(starts, np.int64), np.array(lengths, np.int64)) for starts, lengths in kept], at
 
 
 def _gathered(body: Body, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], kind: str) -> Array:
     """Lists that begin at the given bytes, one after the other."""
-    found = np.empty(int(lengths.sum()), np.dtype(body.order + kind))
+    gathered = np.empty(int(lengths.sum()), np.dtype(body.order + kind))
     firsts = np.cumsum(lengths) - lengths
     for length in np.unique(lengths).tolist():
         which = np.flatnonzero(lengths == length)
         if length:
-            found[firsts[which][:, None] + np.arange(length)] = _gather(body, starts[which], length, kind)
-    return found
+            gathered[firsts[which][:, None] + np.arange(length)] = _gather(body, starts[which], length, kind)
+    return gathered
 
 
 def _gather(body: Body, starts: Array, length: int, kind: str) -> Array:
@@ -195,11 +195,11 @@ def _gather(body: Body, starts: Array, length: int, kind: str) -> Array:
     dtype = np.dtype(body.order + kind)
     if len(starts) < length:  # few and long
         return np.stack([np.frombuffer(body.data, dtype, length, start) for start in starts.tolist()])
-    found = np.empty((len(starts), length), dtype)
+    gathered = np.empty((len(starts), length), dtype)
     for corner in range(length):
-        places = starts[:, None] + np.arange(corner * dtype.itemsize, (corner + 1) * dtype.itemsize)
-        found[:, corner] = body.data[places].view(dtype)[:, 0]
-    return found
+        bytes_at = starts[:, None] + np.arange(corner * dtype.itemsize, (corner + 1) * dtype.itemsize)
+        gathered[:, corner] = body.data[bytes_at].view(dtype)[:, 0]
+    return gathered
 
 
 def _length(body: Body, at: int, own: Property) -> int:

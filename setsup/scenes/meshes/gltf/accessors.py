@@ -43,74 +43,74 @@ class Accessors:
         self._buffers: dict[int, bytes] = {}
         self.size = 0
 
-    def reals(self, place: object, *columns: int) -> Reals:
+    def reals(self, index: object, *columns: int) -> Reals:
         """Numbers as float64, (n, c); normalised integers become 0 … 1 or −1 … 1."""
-        found, told = self._elements(place, columns)
-        if told.get("normalized") and found.dtype.kind in "iu":
-            return np.maximum(found / np.iinfo(found.dtype).max, -1.0)
-        return found.astype(np.float64)
+        elements, told = self._elements(index, columns)
+        if told.get("normalized") and elements.dtype.kind in "iu":
+            return np.maximum(elements / np.iinfo(elements.dtype).max, -1.0)
+        return elements.astype(np.float64)
 
-    def integers(self, place: object, columns: int = 1) -> npt.NDArray[np.int64]:
+    def integers(self, index: object, columns: int = 1) -> npt.NDArray[np.int64]:
         """Integers, (n, c)."""
-        found, _ = self._elements(place, (columns,))
-        if found.dtype.kind == "f":
-            refuse(self._label, f"has floats in accessor {place}, where integers were expected")
-        return found.astype(np.int64)
+        elements, _ = self._elements(index, (columns,))
+        if elements.dtype.kind == "f":
+            refuse(self._label, f"has floats in accessor {index}, where integers were expected")
+        return elements.astype(np.int64)
 
-    def has_data(self, place: object) -> bool:
+    def has_data(self, index: object) -> bool:
         """Whether an accessor has numbers of its own: without, all are 0, unless an extension gives them."""
-        told = item(self._tree, "accessors", place, self._label)
+        told = item(self._tree, "accessors", index, self._label)
         return "bufferView" in told or "sparse" in told
 
-    def count(self, place: object) -> int:
+    def count(self, index: object) -> int:
         """Elements of an accessor."""
-        return whole(item(self._tree, "accessors", place, self._label), "count", self._label)
+        return whole(item(self._tree, "accessors", index, self._label), "count", self._label)
 
-    def view(self, place: object) -> bytes:
+    def view(self, index: object) -> bytes:
         """Bytes of a buffer view."""
-        told = item(self._tree, "bufferViews", place, self._label)
+        told = item(self._tree, "bufferViews", index, self._label)
         start, length = whole(told, "byteOffset", self._label, 0), whole(told, "byteLength", self._label)
         buffer = self._buffer(told.get("buffer"))
         if start + length > len(buffer):
-            refuse(self._label, f"has buffer view {place} that leads beyond the {len(buffer):,} bytes of its buffer")
+            refuse(self._label, f"has buffer view {index} that leads beyond the {len(buffer):,} bytes of its buffer")
         return buffer[start : start + length]
 
-    def _elements(self, place: object, columns: tuple[int, ...]) -> tuple[Array, Tree]:
-        told = item(self._tree, "accessors", place, self._label)
+    def _elements(self, index: object, columns: tuple[int, ...]) -> tuple[Array, Tree]:
+        told = item(self._tree, "accessors", index, self._label)
         kind, wide = told.get("componentType"), told.get("type")
         dtype = _DTYPES.get(kind) if isinstance(kind, int) else None
         width = _COLUMNS.get(wide) if isinstance(wide, str) else None
         if dtype is None or width is None or width not in columns:
-            refuse(self._label, f"has accessor {place} of {wide!r:.20} and {kind!r:.20}, which does not fit its use")
+            refuse(self._label, f"has accessor {index} of {wide!r:.20} and {kind!r:.20}, which does not fit its use")
         count = whole(told, "count", self._label)
         sparse = child(told, "sparse", self._label) if "sparse" in told else None
         if "bufferView" in told:
             start = whole(told, "byteOffset", self._label, 0)
-            found = self._rows(told["bufferView"], start, count, width, np.dtype(dtype))
+            elements = self._rows(told["bufferView"], start, count, width, np.dtype(dtype))
         elif count <= _MOST_ZEROS:
-            found = np.zeros((count, width), dtype)
+            elements = np.zeros((count, width), dtype)
         else:
-            refuse(self._label, f"has accessor {place} of {count:,} elements without bytes")
+            refuse(self._label, f"has accessor {index} of {count:,} elements without bytes")
         if sparse is not None:
-            found = self._substituted(found, sparse, place)
-        return found, told
+            elements = self._substituted(elements, sparse, index)
+        return elements, told
 
-    def _substituted(self, found: Array, sparse: Tree, place: object) -> Array:
+    def _substituted(self, elements: Array, sparse: Tree, index: object) -> Array:
         """Elements of which some are given apart."""
         label, count = self._label, whole(sparse, "count", self._label)
         where, what = child(sparse, "indices", label), child(sparse, "values", label)
         kind = where.get("componentType")
         if not isinstance(kind, int) or kind not in (5121, 5123, 5125):
-            refuse(label, f"has accessor {place} with sparse indices of type {kind!r:.20}")
+            refuse(label, f"has accessor {index} with sparse indices of type {kind!r:.20}")
         start = whole(where, "byteOffset", label, 0)
         rows = self._rows(where.get("bufferView"), start, count, 1, np.dtype(_DTYPES[kind]))[:, 0]
-        if len(rows) and rows.max() >= len(found):
-            refuse(label, f"has accessor {place} with sparse index {rows.max()} of {len(found):,}")
+        if len(rows) and rows.max() >= len(elements):
+            refuse(label, f"has accessor {index} with sparse index {rows.max()} of {len(elements):,}")
         start = whole(what, "byteOffset", label, 0)
-        values = self._rows(what.get("bufferView"), start, count, found.shape[1], found.dtype)
-        found = found.copy()
-        found[rows] = values
-        return found
+        values = self._rows(what.get("bufferView"), start, count, elements.shape[1], elements.dtype)
+        elements = elements.copy()
+        elements[rows] = values
+        return elements
 
     def _rows(self, view: object, start: int, count: int, width: int, dtype: np.dtype[np.generic]) -> Array:
         told, size = item(self._tree, "bufferViews", view, self._label), width * dtype.itemsize
@@ -122,20 +122,20 @@ class Accessors:
             return np.zeros((0, width), dtype)
         return np.ndarray((count, width), dtype, content, start, (step, dtype.itemsize))
 
-    def _buffer(self, place: object) -> bytes:
-        told = item(self._tree, "buffers", place, self._label)
-        if place not in self._buffers:
-            self._buffers[int(str(place))] = content = self._content(told, place)
+    def _buffer(self, index: object) -> bytes:
+        told = item(self._tree, "buffers", index, self._label)
+        if index not in self._buffers:
+            self._buffers[int(str(index))] = content = self._content(told, index)
             self.size += len(content)
             least = whole(told, "byteLength", self._label)
             if len(content) < least:
                 refuse(
                     self._label,
-                    f"cannot be read as a mesh (its buffer {place} has {len(content):,} bytes of the {least:,} told)",
+                    f"cannot be read as a mesh (its buffer {index} has {len(content):,} bytes of the {least:,} told)",
                 )
-        return self._buffers[int(str(place))]
+        return self._buffers[int(str(index))]
 
-    def _content(self, told: Tree, place: object) -> bytes:
+    def _content(self, told: Tree, index: object) -> bytes:
         name = told.get("uri")
         if isinstance(name, str):
             embedded = data_uri(name)
@@ -145,15 +145,15 @@ class Accessors:
                 return self._assets[name]
             except FileNotFoundError as error:
                 refuse(self._label, f"cannot be read as a mesh ({error})")
-        if name is None and place == 0 and self._own is not None:
+        if name is None and index == 0 and self._own is not None:
             return self._own
-        named = sorted(one for one in child(told, "extensions", self._label) if isinstance(one, str))
+        named = sorted(name for name in child(told, "extensions", self._label) if isinstance(name, str))
         if named:
             raise DataError(
-                f"{self._label} has buffer {place} without data, which {named[0]} would give: this extension is not "
+                f"{self._label} has buffer {index} without data, which {named[0]} would give: this extension is not "
                 "supported; export it without"
             )
-        refuse(self._label, f"has buffer {place} without data")
+        refuse(self._label, f"has buffer {index} without data")
 
 
 def data_uri(name: str) -> bytes | None:

@@ -56,7 +56,7 @@ def check_features(tree: Tree, label: str) -> list[str]:
     version = str(asset.get("minVersion") or asset.get("version", "2.0"))
     if version.partition(".")[0] != "2" or version > "2.0":
         raise DataError(f"{label} is of version {version[:10]} of glTF; supported is 2.0: convert it")
-    unknown = sorted(one for one in _names(tree, "extensionsRequired", label) if not _is_readable(one))
+    unknown = sorted(name for name in _names(tree, "extensionsRequired", label) if not _is_readable(name))
     if unknown:
         raise DataError(
             f"{label} requires {', '.join(unknown[:8])}, which is not supported; export it without, or convert it with "
@@ -77,21 +77,21 @@ def _is_readable(name: str) -> bool:
 
 
 def _names(tree: Tree, what: str, label: str) -> set[str]:
-    found = tree.get(what, [])
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+    names = tree.get(what, [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         refuse(label, f"has {what!r} that is no list of names")
-    return {one[:80] for one in found}
+    return {name[:80] for name in names}
 
 
 def _extensions(tree: Tree) -> Iterator[str]:
     """Names of extensions that stand anywhere, also where the file does not list them."""
     waiting: list[Any] = [tree]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            own = one.get("extensions")
+        entry = waiting.pop()
+        if isinstance(entry, dict):
+            own = entry.get("extensions")
             if isinstance(own, dict):
                 yield from (name[:80] for name in own)
-            waiting += [value for name, value in one.items() if name != "extras" and isinstance(value, dict | list)]
-        elif one and isinstance(one[0], dict | list):
-            waiting += [value for value in one if isinstance(value, dict | list)]
+            waiting += [value for name, value in entry.items() if name != "extras" and isinstance(value, dict | list)]
+        elif entry and isinstance(entry[0], dict | list):
+            waiting += [value for value in entry if isinstance(value, dict | list)]

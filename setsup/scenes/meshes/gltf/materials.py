@@ -75,11 +75,11 @@ class Materials:
         self._known: dict[object, Surface] = {}
         self._images: dict[object, Any] = {}
 
-    def get(self, place: object) -> Surface:
+    def get(self, index: object) -> Surface:
         """Surface of a material by number; of glTF's default material where it has none."""
-        key = place if isinstance(place, int) else None
+        key = index if isinstance(index, int) else None
         if key not in self._known:
-            told = {} if place is None else item(self._tree, "materials", place, self._label)
+            told = {} if index is None else item(self._tree, "materials", index, self._label)
             self._known[key] = self._read(told)
         return self._known[key]
 
@@ -93,7 +93,7 @@ class Materials:
             else (rough, ("baseColorFactor", "baseColorTexture"))
         )
         factor = numbers(own, names[0], (1.0, 1.0, 1.0, 1.0), label)
-        color = tuple(int(one) for one in to_bytes(np.array(factor[:3])))
+        color = tuple(int(channel) for channel in to_bytes(np.array(factor[:3])))
         if any(numbers(told, "emissiveFactor", (0.0, 0.0, 0.0), label)):
             warn_once(_EMISSION)
         if told.get("alphaMode") == "BLEND":
@@ -121,7 +121,7 @@ class Materials:
         right, down = numbers(told, "offset", (0.0, 0.0), self._label)
         wide, high = numbers(told, "scale", (1.0, 1.0), self._label)
         angle = number(told, "rotation", self._label, 0.0)
-        sin, cos = (float(one) for one in sin_cos(angle))
+        sin, cos = (float(number) for number in sin_cos(angle))
         matrix = np.array([[cos * wide, sin * high, right], [-sin * wide, cos * high, down]])
         return matrix, whole(told if "texCoord" in told else info, "texCoord", self._label, 0)
 
@@ -133,21 +133,21 @@ class Materials:
             warn_once(_SHARP)
         wraps = [_WRAPS.get(whole(sampler, name, self._label, 10497), "repeat") for name in ("wrapS", "wrapT")]
         extensions = child(told, "extensions", self._label)
-        source = next((child(extensions, one, self._label)["source"] for one in _PLACES if one in extensions), None)
+        source = next((child(extensions, name, self._label)["source"] for name in _PLACES if name in extensions), None)
         if source is None:
             source = told.get("source")
         if source is None:
-            other = next((one for one in _OTHERS if one in extensions), "an extension")
+            other = next((name for name in _OTHERS if name in extensions), "an extension")
             self._assets.missing.append(f"a texture is left out, since {other} is not supported")
             return None, ("repeat", "repeat")
         if source not in self._images:
             self._images[source] = self._image(source)
         return self._images[source], (wraps[0], wraps[1])
 
-    def _image(self, place: object) -> Any:
+    def _image(self, index: object) -> Any:
         from PIL import Image
 
-        told = item(self._tree, "images", place, self._label)
+        told = item(self._tree, "images", index, self._label)
         name = told.get("uri")
         try:
             if isinstance(name, str):

@@ -21,9 +21,9 @@ __all__ = ["matrices", "placed"]
 def placed(tree: Tree, label: str) -> tuple[list[int], dict[int, Reals]]:
     """Numbers of the nodes that the default scene shows, in its order, and the matrix of every node."""
     nodes = items(tree, "nodes", label)
-    below = [_numbers(one, "children", len(nodes), label) for one in nodes]
+    below = [_numbers(node, "children", len(nodes), label) for node in nodes]
     inner = {other for some in below for other in some}
-    roots = [place for place in range(len(nodes)) if place not in inner]
+    roots = [node for node in range(len(nodes)) if node not in inner]
     everywhere, _ = _walk(nodes, below, roots, label)
     if not tree.get("scenes"):
         first = roots
@@ -38,36 +38,36 @@ def matrices(moves: Reals, turns: Reals, scales: Reals) -> Reals:
     """Matrices of translations (n, 3), unit quaternions (n, 4; the real part last) and factors (n, 3); (n, 4, 4)."""
     length = np.linalg.norm(turns, axis=1, keepdims=True)
     x, y, z, w = (turns / np.where(length > 0, length, 1.0)).T
-    found = np.zeros((len(moves), 4, 4))
-    found[:, 0, :3] = np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)], axis=1)
-    found[:, 1, :3] = np.stack([2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)], axis=1)
-    found[:, 2, :3] = np.stack([2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)], axis=1)
-    found[:, :3, :3] *= scales[:, None, :]
-    found[:, :3, 3] = moves
-    found[:, 3, 3] = 1
-    return found
+    result = np.zeros((len(moves), 4, 4))
+    result[:, 0, :3] = np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)], axis=1)
+    result[:, 1, :3] = np.stack([2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)], axis=1)
+    result[:, 2, :3] = np.stack([2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)], axis=1)
+    result[:, :3, :3] *= scales[:, None, :]
+    result[:, :3, 3] = moves
+    result[:, 3, 3] = 1
+    return result
 
 
 def _walk(
     nodes: list[Tree], below: list[list[int]], roots: list[int], label: str
 ) -> tuple[dict[int, Reals], list[int]]:
     """Matrices of the nodes below some, and which of them are visible, in the order of the tree."""
-    found: dict[int, Reals] = {}
+    placed: dict[int, Reals] = {}
     shown: list[int] = []
-    waiting: list[tuple[int, Reals, bool]] = [(place, np.eye(4), True) for place in reversed(roots)]
+    waiting: list[tuple[int, Reals, bool]] = [(node, np.eye(4), True) for node in reversed(roots)]
     while waiting:
-        place, above, visible = waiting.pop()
-        if place in found:
-            refuse(label, f"has node {place} below two nodes, or below itself")
-        told = nodes[place]
-        found[place] = matrix = product(above, _own(told, label))
+        node, above, visible = waiting.pop()
+        if node in placed:
+            refuse(label, f"has node {node} below two nodes, or below itself")
+        told = nodes[node]
+        placed[node] = matrix = product(above, _own(told, label))
         extension = child(told, "extensions", label).get("KHR_node_visibility")
         if isinstance(extension, dict) and extension.get("visible") is False:
             visible = False
         if visible:
-            shown.append(place)
-        waiting += [(other, matrix, visible) for other in reversed(below[place])]
-    return found, shown
+            shown.append(node)
+        waiting += [(other, matrix, visible) for other in reversed(below[node])]
+    return placed, shown
 
 
 def _own(told: Tree, label: str) -> Reals:
@@ -83,12 +83,12 @@ def _own(told: Tree, label: str) -> Reals:
             ("scale", (1.0, 1.0, 1.0)),
         )
     ]
-    found: Reals = matrices(*parts)[0]
-    return found
+    matrix: Reals = matrices(*parts)[0]
+    return matrix
 
 
 def _numbers(told: Tree, name: str, count: int, label: str) -> list[int]:
-    found: Any = told.get(name, [])
-    if not isinstance(found, list) or not all(isinstance(one, int) and 0 <= one < count for one in found):
+    indices: Any = told.get(name, [])
+    if not isinstance(indices, list) or not all(isinstance(index, int) and 0 <= index < count for index in indices):
         refuse(label, f"has {name!r} that is no list of numbers below {count:,}")
-    return [int(one) for one in found]
+    return [int(index) for index in indices]

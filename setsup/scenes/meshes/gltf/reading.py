@@ -45,19 +45,19 @@ def read_gltf(content: bytes, kind: str, label: str, assets: Assets) -> list[Par
     tree, own = read_tree(content, kind, label)
     assets.missing += check_features(tree, label)
     reader = _Reader(tree, own, assets, label)
-    notes, found, triangles = list[str](), list[Part](), 0
+    notes, parts, triangles = list[str](), list[Part](), 0
     for part in reader.parts():
         triangles += len(part.faces)
         if triangles > max(_FEWEST, len(content) + reader.accessors.size):
             refuse(label, f"shows more than {_FEWEST:,} triangles, which are many times the same")
-        found.append(part)
+        parts.append(part)
     notes += sorted(reader.notes)
-    if notes and not found:
+    if notes and not parts:
         raise DataError(f"{label} has no triangles: {'; '.join(notes)}; export it with triangles")
     if len(items(tree, "scenes", label)) > 1:
         notes.append(f"of its {len(items(tree, 'scenes', label))} scenes the default one is read")
     assets.missing += notes
-    return found
+    return parts
 
 
 class _Reader:
@@ -69,8 +69,8 @@ class _Reader:
     def parts(self) -> Iterator[Part]:
         """All parts that the default scene shows."""
         shown, everywhere = placed(self.tree, self.label)
-        for place in shown:
-            node = item(self.tree, "nodes", place, self.label)
+        for number in shown:
+            node = item(self.tree, "nodes", number, self.label)
             if "mesh" not in node:
                 continue
             mesh = item(self.tree, "meshes", node["mesh"], self.label)
@@ -81,7 +81,7 @@ class _Reader:
                 if part is None:
                     continue
                 # a skin says where its vertices stand, whatever node it is of
-                for matrix in self._instances(node, everywhere[place]) if skin is None else [np.eye(4)]:
+                for matrix in self._instances(node, everywhere[number]) if skin is None else [np.eye(4)]:
                     yield moved(part, matrix)
 
     def _instances(self, node: Tree, matrix: Reals) -> Iterator[Reals]:
@@ -94,31 +94,33 @@ class _Reader:
             self.accessors.reals(attributes[name], columns) if name in attributes else None
             for name, columns in (("TRANSLATION", 3), ("ROTATION", 4), ("SCALE", 3))
         ]
-        counts = {len(one) for one in given if one is not None}
+        counts = {len(array) for array in given if array is not None}
         if len(counts) > 1:
             refuse(self.label, f"has instances with {sorted(counts)} values")
         count = counts.pop() if counts else 1
         defaults = (np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]), np.ones(3))
-        parts = [np.tile(one, (count, 1)) if own is None else own for own, one in zip(given, defaults, strict=True)]
+        parts = [
+            np.tile(default, (count, 1)) if own is None else own for own, default in zip(given, defaults, strict=True)
+        ]
         for own in matrices(*parts):
             yield product(matrix, own)
 
-    def _joints(self, place: object, everywhere: dict[int, Reals]) -> Reals:
+    def _joints(self, index: object, everywhere: dict[int, Reals]) -> Reals:
         """Matrices of the joints of a skin, (j, 4, 4)."""
-        told = item(self.tree, "skins", place, self.label)
+        told = item(self.tree, "skins", index, self.label)
         joints: Any = told.get("joints", [])
-        if not isinstance(joints, list) or not joints or not all(isinstance(one, int) for one in joints):
-            refuse(self.label, f"has skin {place} without joints")
-        if not all(one in everywhere for one in joints):
-            refuse(self.label, f"has skin {place} with a joint that is no node")
-        found = np.stack([everywhere[one] for one in joints])
+        if not isinstance(joints, list) or not joints or not all(isinstance(joint, int) for joint in joints):
+            refuse(self.label, f"has skin {index} without joints")
+        if not all(joint in everywhere for joint in joints):
+            refuse(self.label, f"has skin {index} with a joint that is no node")
+        matrices = np.stack([everywhere[joint] for joint in joints])
         if "inverseBindMatrices" not in told:
-            return found
+            return matrices
         inverse = self.accessors.reals(told["inverseBindMatrices"], 16)
         if len(inverse) < len(joints):
-            refuse(self.label, f"has skin {place} of {len(joints)} joints with {len(inverse)} matrices")
+            refuse(self.label, f"has skin {index} of {len(joints)} joints with {len(inverse)} matrices")
         inverse = inverse[: len(joints)].reshape(-1, 4, 4)  # columns stand in rows
-        return np.asarray(np.einsum("jab,jcb->jac", found, inverse))
+        return np.asarray(np.einsum("jab,jcb->jac", matrices, inverse))
 
     def _part(self, primitive: Tree, weights: object, skin: Reals | None) -> Part | None:
         """One primitive in its own frame; None where it has no triangles."""
@@ -154,17 +156,17 @@ class _Reader:
                 self.notes.add(_ALPHA)
             colors = color_bytes(given[:, :3], light=True)
         part = Part(vertices, faces, material, normals, uv, colors)
-        for one in (normals, uv, colors):
-            if one is not None and len(one) != len(vertices):
-                refuse(label, f"has a primitive of {len(vertices):,} positions and {len(one):,} other values")
+        for array in (normals, uv, colors):
+            if array is not None and len(array) != len(vertices):
+                refuse(label, f"has a primitive of {len(vertices):,} positions and {len(array):,} other values")
         return part if skin is None else self._skinned(part, attributes, skin)
 
     def _check_data(self, primitive: Tree, attributes: Tree) -> None:
         """Refuse positions and indices that only an extension would give: as core glTF has them, all are 0."""
         needed = [attributes["POSITION"], *([primitive["indices"]] if "indices" in primitive else [])]
-        if all(self.accessors.has_data(one) for one in needed):
+        if all(self.accessors.has_data(accessor) for accessor in needed):
             return
-        named = sorted(one for one in child(primitive, "extensions", self.label) if isinstance(one, str))
+        named = sorted(name for name in child(primitive, "extensions", self.label) if isinstance(name, str))
         if named:
             raise DataError(
                 f"{self.label} has a primitive without positions or indices, which {named[0]} would give: this "
@@ -176,19 +178,19 @@ class _Reader:
         self, primitive: Tree, attributes: Tree, name: str, weights: object, columns: tuple[int, ...]
     ) -> Reals:
         """Values of an attribute, with those of morph targets by their default weights."""
-        found = self.accessors.reals(attributes[name], *columns)
+        base = self.accessors.reals(attributes[name], *columns)
         for target, weight in zip(items(primitive, "targets", self.label), self._weights(weights), strict=False):
             if weight and name in target:
                 more = self.accessors.reals(target[name], *columns)
-                if more.shape != found.shape:
-                    refuse(self.label, f"has a morph target of {len(more):,} values for {len(found):,}")
-                found = found + weight * more
-        return found
+                if more.shape != base.shape:
+                    refuse(self.label, f"has a morph target of {len(more):,} values for {len(base):,}")
+                base = base + weight * more
+        return base
 
     def _weights(self, weights: object) -> list[float]:
-        if not isinstance(weights, list) or not all(isinstance(one, int | float) for one in weights):
+        if not isinstance(weights, list) or not all(isinstance(weight, int | float) for weight in weights):
             refuse(self.label, "has weights of morph targets that are no list of numbers")
-        return [float(one) for one in weights]
+        return [float(weight) for weight in weights]
 
     def _faces(self, primitive: Tree, mode: int, vertices: int) -> Array:
         if "indices" in primitive:
@@ -205,9 +207,9 @@ class _Reader:
             return np.zeros((0, 3), np.int64)
         if mode == _FAN:
             return np.stack([order[1:-1], order[2:], np.broadcast_to(order[0], len(order) - 2)], axis=1)
-        found = np.stack([order[:-2], order[1:-1], order[2:]], axis=1)
-        found[1::2] = found[1::2][:, [0, 2, 1]]
-        return found
+        triangles = np.stack([order[:-2], order[1:-1], order[2:]], axis=1)
+        triangles[1::2] = triangles[1::2][:, [0, 2, 1]]
+        return triangles
 
     def _skinned(self, part: Part, attributes: Tree, skin: Reals) -> Part:
         """Vertices where the joints put them."""

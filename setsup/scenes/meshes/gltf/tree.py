@@ -38,57 +38,57 @@ def _chunks(content: bytes, label: str) -> tuple[bytes, bytes | None]:
         raise DataError(f"{label} is of version {version} of glTF; supported is 2: convert it")
     if length > len(content):
         refuse(label, f"cannot be read as a mesh (it is cut off: {len(content):,} bytes of {length:,})")
-    at, found = _HEAD.size, list[tuple[bytes, bytes]]()
-    while at + _CHUNK.size <= length and len(found) < 2:
+    at, chunks = _HEAD.size, list[tuple[bytes, bytes]]()
+    while at + _CHUNK.size <= length and len(chunks) < 2:
         size, name = _CHUNK.unpack_from(content, at)
         at += _CHUNK.size
         if size > length - at:
             refuse(label, f"cannot be read as a mesh (its part {name!r} leads beyond its end)")
-        found.append((name, content[at : at + size]))
+        chunks.append((name, content[at : at + size]))
         at += size
-    if not found or found[0][0] != b"JSON":
+    if not chunks or chunks[0][0] != b"JSON":
         refuse(label, "cannot be read as a mesh (its first part is not JSON)")
-    return found[0][1], found[1][1] if len(found) > 1 and found[1][0] == b"BIN\0" else None
+    return chunks[0][1], chunks[1][1] if len(chunks) > 1 and chunks[1][0] == b"BIN\0" else None
 
 
 def items(tree: Tree, name: str, label: str) -> list[Tree]:
     """All objects of a list; none where it is not there."""
-    found = tree.get(name, [])
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    objects = tree.get(name, [])
+    if not isinstance(objects, list) or not all(isinstance(entry, dict) for entry in objects):
         refuse(label, f"has {name!r} that is no list of objects")
-    return found
+    return objects
 
 
-def item(tree: Tree, name: str, place: object, label: str) -> Tree:
+def item(tree: Tree, name: str, index: object, label: str) -> Tree:
     """One object of a list of the file, by its number."""
-    found = tree.get(name, [])
-    if not isinstance(found, list):
+    listed = tree.get(name, [])
+    if not isinstance(listed, list):
         refuse(label, f"has {name!r} that is no list")
-    if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < len(found):
-        refuse(label, f"names number {place!r:.20} of its {len(found):,} {name}")
-    one = found[place]
-    if not isinstance(one, dict):
-        refuse(label, f"has number {place} of {name} that is no object")
-    return one
+    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(listed):
+        refuse(label, f"names number {index!r:.20} of its {len(listed):,} {name}")
+    entry = listed[index]
+    if not isinstance(entry, dict):
+        refuse(label, f"has number {index} of {name} that is no object")
+    return entry
 
 
 def child(tree: Tree, name: str, label: str) -> Tree:
     """An object within an object; an empty one where it is not there."""
-    found = tree.get(name, {})
-    if not isinstance(found, dict):
+    inner = tree.get(name, {})
+    if not isinstance(inner, dict):
         refuse(label, f"has {name!r} that is no object")
-    return found
+    return inner
 
 
 def whole(tree: Tree, name: str, label: str, default: int | None = None) -> int:
     """An integer of 0 or more."""
-    found = tree.get(name, default)
+    value = tree.get(name, default)
     # some programs write 3.0
-    if isinstance(found, float) and found.is_integer():
-        found = int(found)
-    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < _MOST:
-        refuse(label, f"has {name!r} of {found!r:.20}, where an integer was expected")
-    return found
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MOST:
+        refuse(label, f"has {name!r} of {value!r:.20}, where an integer was expected")
+    return value
 
 
 def number(tree: Tree, name: str, label: str, default: float) -> float:
@@ -98,13 +98,13 @@ def number(tree: Tree, name: str, label: str, default: float) -> float:
 
 def numbers(tree: Tree, name: str, default: tuple[float, ...], label: str) -> list[float]:
     """Numbers, as many as by default."""
-    found = tree.get(name, default)
-    if not isinstance(found, list | tuple) or len(found) != len(default):
-        refuse(label, f"has {name!r} of {found!r:.40}, where {len(default)} numbers were expected")
-    return [_number(one, name, label) for one in found]
+    values = tree.get(name, default)
+    if not isinstance(values, list | tuple) or len(values) != len(default):
+        refuse(label, f"has {name!r} of {values!r:.40}, where {len(default)} numbers were expected")
+    return [_number(value, name, label) for value in values]
 
 
-def _number(found: object, name: str, label: str) -> float:
-    if not isinstance(found, int | float) or isinstance(found, bool) or not abs(found) < 1e300:
-        refuse(label, f"has {name!r} of {found!r:.20}, where a number was expected")
-    return float(found)
+def _number(value: object, name: str, label: str) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < 1e300:
+        refuse(label, f"has {name!r} of {value!r:.20}, where a number was expected")
+    return float(value)

@@ -104,22 +104,22 @@ def camera_pair(rays: Rays, space: Space, objects: Sequence[Placement], key: Wor
             f"there is no place for two cameras in a room with {len(space.points)} free positions and "
             f"{len(objects)} objects: is the room too small, or are the objects too large?"
         )
-    found = _Search(rays, space.centre, points, objects, key)
+    search = _Search(rays, space.centre, points, objects, key)
     for times in range(RELAXATIONS + 1):
-        pair = found.pair(BOUNDS.relaxed(times), times)
+        pair = search.pair(BOUNDS.relaxed(times), times)
         if pair is not None:
             return pair
-    return found.nearest()
+    return search.nearest()
 
 
 def outside(points: Reals, objects: Sequence[Placement], clearance: float) -> Bools:
     """Whether points lie outside of the boxes around objects, which are turned with them, by a clearance; (n,) bool."""
-    found = np.ones(len(points), bool)
-    for one in objects:
-        low, high = one.mesh.bounds * one.scale
-        within = product(points - one.translation, one.rotation)
-        found &= ((within < low - clearance) | (within > high + clearance)).any(axis=1)
-    return found
+    free = np.ones(len(points), bool)
+    for thing in objects:
+        low, high = thing.mesh.bounds * thing.scale
+        within = product(points - thing.translation, thing.rotation)
+        free &= ((within < low - clearance) | (within > high + clearance)).any(axis=1)
+    return free
 
 
 class _Search:
@@ -173,17 +173,17 @@ class _Search:
         """Whether nothing of the room stands before the target, and no object right before the eye."""
         way = target - eyes
         length = np.linalg.norm(way, axis=1)
-        found: Bools = (length > 1e-3) & ~self.rays.blocked(eyes, way)
+        visible: Bools = (length > 1e-3) & ~self.rays.blocked(eyes, way)
         ahead = np.minimum(_AHEAD / np.maximum(length, 1e-3), 1.0)
-        for one in self.objects:
-            found &= ~_crosses(eyes, way * ahead[:, None], one)
-        return found
+        for thing in self.objects:
+            visible &= ~_crosses(eyes, way * ahead[:, None], thing)
+        return visible
 
 
-def _crosses(starts: Reals, ways: Reals, one: Placement) -> Bools:
+def _crosses(starts: Reals, ways: Reals, thing: Placement) -> Bools:
     """Whether segments meet the box around an object, which is turned with it; (n,) bool."""
-    low, high = one.mesh.bounds * one.scale
-    start, way = product(starts - one.translation, one.rotation), product(ways, one.rotation)
+    low, high = thing.mesh.bounds * thing.scale
+    start, way = product(starts - thing.translation, thing.rotation), product(ways, thing.rotation)
     with np.errstate(divide="ignore", invalid="ignore"):
         ends = np.stack([(low - start) / way, (high - start) / way])
     level = way == 0  # such a segment is between two sides all along, or never

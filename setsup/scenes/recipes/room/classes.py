@@ -1,6 +1,6 @@
 """Semantic classes of what stands in generated rooms, as many as the thirteen that are customary for NYU Depth."""
 
-__all__ = ["CLASSES", "label_of"]
+__all__ = ["CLASSES", "class_number"]
 
 _NAMES = {
     "wall": ("walls",),
@@ -26,6 +26,6 @@ CLASSES = ("nothing", *_NAMES)
 _LABELS = {name: CLASSES.index(label) for label, names in _NAMES.items() for name in names}
 
 
-def label_of(name: str) -> int:
+def class_number(name: str) -> int:
     """Number of the class of an instance of a generated room."""
     return _LABELS.get(name, CLASSES.index("object"))

@@ -121,12 +121,12 @@ def levelled(mesh: Mesh, *, up: npt.ArrayLike | None = None) -> Placement:
 
 def direction(up: npt.ArrayLike) -> Reals:
     """Unit vector, (3,) float64, of what is told to be up in a room."""
-    found = check_numbers(up, (3,), "up of a room")
+    way = check_numbers(up, (3,), "up of a room")
     with np.errstate(over="ignore"):
-        far = length(found)
+        far = length(way)
     if not 0 < far < np.inf:
         raise SetsupError(f"up of a room must be a direction, such as (0, 1, 0), not {up!r}")
-    return np.asarray(found / far)
+    return np.asarray(way / far)
 
 
 def _shortest(mesh: Mesh) -> Reals:
@@ -178,8 +178,8 @@ def _fitted(plane: Reals, points: Reals) -> Floor | None:
         spread = near - middle
         moments = (spread[:, :, None] * spread[:, None]).sum(axis=0)
         # the last bits of an eigenvector are not the same everywhere: a step of the grid is 1 µm in a room of 10 m
-        found = np.linalg.eigh(moments)[1][:, 0].round(7)
-        normal = (found if product(found, normal) >= 0 else -found) / length(found)
+        least = np.linalg.eigh(moments)[1][:, 0].round(7)
+        normal = (least if product(least, normal) >= 0 else -least) / length(least)
         height = float(product(normal, middle))
     away = np.abs(product(points, normal) - height)
     inside, beside = (away < _NEAR).mean(), ((away >= _NEAR) & (away < 3 * _NEAR)).mean()

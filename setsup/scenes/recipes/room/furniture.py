@@ -55,7 +55,7 @@ def picture(key: Words, wide: float, height: float) -> list[Part]:
 def _shelf(key: Words, wide: float, tall: float) -> list[Part]:
     """Boards with books, and gaps among them."""
     wood = finish(fold(key, 0), ("planks", "plain"), "wood")
-    found = [
+    parts = [
         *box((0, 0, 0), (wide, 0.02, tall), wood),
         *box((0, 0.02, 0), (0.025, 0.3, tall), wood),
         *box((wide - 0.025, 0.02, 0), (wide, 0.3, tall), wood),
@@ -64,7 +64,7 @@ def _shelf(key: Words, wide: float, tall: float) -> list[Part]:
     boards = max(2, round(tall / 0.38))
     for board in range(boards + 1):
         low = (tall - 0.025) * board / boards
-        found += box((0.025, 0.02, low), (wide - 0.025, 0.3, low + 0.025), wood)
+        parts += box((0.025, 0.02, low), (wide - 0.025, 0.3, low + 0.025), wood)
         at = uniform(fold(fold(fold(key, 2), board), np.arange(40))) if board < boards else np.empty(0)
         cursor = 0.03
         for number in range(0, len(at), 2):
@@ -74,22 +74,22 @@ def _shelf(key: Words, wide: float, tall: float) -> list[Part]:
             if at[number + 1] < 0.72:
                 top = low + 0.025 + (0.17 + 0.1 * at[number]) * min(1.0, tall / boards / 0.38)
                 cover = covers[int(at[number + 1] / 0.72 * len(covers))]
-                found += box((cursor, 0.06, low + 0.025), (cursor + thick - 0.003, 0.24, top), cover, 0.3)
+                parts += box((cursor, 0.06, low + 0.025), (cursor + thick - 0.003, 0.24, top), cover, 0.3)
             cursor += thick
-    return found
+    return parts
 
 
 def _cupboard(key: Words, wide: float, tall: float) -> list[Part]:
     body = finish(fold(key, 0), ("planks", "plain", "plain"), "wood")
     front = finish(fold(key, 1), ("plain", "planks", "stripes", "tiles"), "any")
-    found = box((0, 0, 0), (wide, 0.45, tall), body)
+    parts = box((0, 0, 0), (wide, 0.45, tall), body)
     doors = max(2, round(wide / 0.5))
     for number in range(doors):
         left, right = wide * number / doors + 0.015, wide * (number + 1) / doors - 0.015
-        found += box((left, 0.45, 0.06), (right, 0.47, tall - 0.02), front, 0.8)
+        parts += box((left, 0.45, 0.06), (right, 0.47, tall - 0.02), front, 0.8)
         grip = right - 0.06 if number % 2 == 0 else left + 0.03
-        found += box((grip, 0.47, 0.5 * tall), (grip + 0.03, 0.49, 0.5 * tall + 0.12), body)
-    return found
+        parts += box((grip, 0.47, 0.5 * tall), (grip + 0.03, 0.49, 0.5 * tall + 0.12), body)
+    return parts
 
 
 def _bed(key: Words, wide: float, tall: float) -> list[Part]:
@@ -113,7 +113,7 @@ def _bed(key: Words, wide: float, tall: float) -> list[Part]:
 def _sofa(key: Words, wide: float, tall: float) -> list[Part]:
     cloth = finish(fold(key, 0), ("weave", "plain", "stripes", "dots"), "any")
     cushion = finish(fold(key, 1), ("checks", "weave", "plain", "marble"), "any")
-    found = [
+    parts = [
         *box((0, 0, 0.06), (wide, 0.22, tall), cloth, 0.6),
         *box((0, 0.22, 0.06), (0.16, 0.85, 0.58), cloth, 0.6),
         *box((wide - 0.16, 0.22, 0.06), (wide, 0.85, 0.58), cloth, 0.6),
@@ -122,22 +122,22 @@ def _sofa(key: Words, wide: float, tall: float) -> list[Part]:
     seats = max(1, round((wide - 0.32) / 0.65))
     for number in range(seats):
         left = 0.17 + (wide - 0.34) * number / seats
-        found += box((left, 0.23, 0.26), (left + (wide - 0.34) / seats - 0.015, 0.84, 0.42), cushion, 0.6)
-    return found
+        parts += box((left, 0.23, 0.26), (left + (wide - 0.34) / seats - 0.015, 0.84, 0.42), cushion, 0.6)
+    return parts
 
 
 def _desk(key: Words, wide: float, tall: float) -> list[Part]:
     """A desk with a screen, a lamp and a pot on it."""
     wood = finish(fold(key, 0), ("planks", "plain"), "wood")
     dark = finish(fold(key, 1), ("plain",), "any")
-    found = box((0, 0, tall - 0.03), (wide, 0.6, tall), wood, 0.8)
-    found += [_moved(part, (wide / 2, 0.3, 0)) for part in legs(wide / 2, 0.3, tall - 0.03, wood)]
-    found += box((wide / 2 - 0.25, 0.15, tall + 0.08), (wide / 2 + 0.25, 0.18, tall + 0.4), dark)
-    found += box((wide / 2 - 0.1, 0.12, tall), (wide / 2 + 0.1, 0.26, tall + 0.015), dark)
-    found += box((wide / 2 - 0.02, 0.13, tall + 0.015), (wide / 2 + 0.02, 0.15, tall + 0.25), dark)
+    parts = box((0, 0, tall - 0.03), (wide, 0.6, tall), wood, 0.8)
+    parts += [_moved(part, (wide / 2, 0.3, 0)) for part in legs(wide / 2, 0.3, tall - 0.03, wood)]
+    parts += box((wide / 2 - 0.25, 0.15, tall + 0.08), (wide / 2 + 0.25, 0.18, tall + 0.4), dark)
+    parts += box((wide / 2 - 0.1, 0.12, tall), (wide / 2 + 0.1, 0.26, tall + 0.015), dark)
+    parts += box((wide / 2 - 0.02, 0.13, tall + 0.015), (wide / 2 + 0.02, 0.15, tall + 0.25), dark)
     pot = finish(fold(key, 2), ("dots", "stripes", "checks"), "any")
-    found.append(turned([(0, 0), (0.06, 0), (0.08, 0.12), (0.05, 0.2)], pot, centre=(0.18, 0.3, tall), span=0.3))
-    return found
+    parts.append(turned([(0, 0), (0.06, 0), (0.08, 0.12), (0.05, 0.2)], pot, centre=(0.18, 0.3, tall), span=0.3))
+    return parts
 
 
 def _sideboard(key: Words, wide: float, tall: float) -> list[Part]:
@@ -145,15 +145,15 @@ def _sideboard(key: Words, wide: float, tall: float) -> list[Part]:
     body = finish(fold(key, 0), ("planks", "plain"), "wood")
     front = finish(fold(key, 1), ("plain", "planks", "weave"), "any")
     vase = finish(fold(key, 2), ("stripes", "marble", "dots", "tiles"), "any")
-    found = box((0, 0, 0.08), (wide, 0.4, tall), body)
+    parts = box((0, 0, 0.08), (wide, 0.4, tall), body)
     for column in range(2):
         for row in range(3):
             left, low = wide * column / 2 + 0.015, 0.1 + (tall - 0.12) * row / 3
-            found += box((left, 0.4, low), (left + wide / 2 - 0.03, 0.415, low + (tall - 0.12) / 3 - 0.02), front, 0.6)
-    found += [_moved(part, (wide / 2, 0.2, 0)) for part in legs(wide / 2, 0.2, 0.08, body)]
+            parts += box((left, 0.4, low), (left + wide / 2 - 0.03, 0.415, low + (tall - 0.12) / 3 - 0.02), front, 0.6)
+    parts += [_moved(part, (wide / 2, 0.2, 0)) for part in legs(wide / 2, 0.2, 0.08, body)]
     profile = [(0, 0), (0.05, 0), (0.09, 0.1), (0.08, 0.2), (0.04, 0.28), (0.06, 0.34)]
-    found.append(turned(profile, vase, centre=(wide * 0.7, 0.2, tall), span=0.3))
-    return found
+    parts.append(turned(profile, vase, centre=(wide * 0.7, 0.2, tall), span=0.3))
+    return parts
 
 
 def _lamp(key: Words, wide: float, tall: float) -> list[Part]:
@@ -171,7 +171,7 @@ def _plant(key: Words, wide: float, tall: float) -> list[Part]:
     pot = finish(fold(key, 0), ("bricks", "plain", "stripes", "tiles"), "any")
     green = Material((60, 120, 50), finish(fold(key, 1), ("marble", "weave"), "pale").texture)
     at = (wide / 2, 0.22, 0.0)
-    found = [
+    parts = [
         turned([(0, 0), (0.13, 0), (0.17, 0.3), (0.15, 0.3), (0, 0.27)], pot, centre=at, creased=True, span=0.5),
         turned([(0.015, 0.27), (0.012, 0.5 * tall)], green, centre=at, segments=8),
     ]
@@ -183,8 +183,8 @@ def _plant(key: Words, wide: float, tall: float) -> list[Part]:
         out = np.array([cosine, sine, 0.0])
         side = np.array([-out[1], out[0], 0.0]) * 0.05
         rise = 0.19 * out + (0, 0, (0.15 + 0.3 * numbers[3 * leaf + 2]) * tall)
-        found.append(rectangle(low - side, 2 * side, rise, green, 0.3))
-    return found
+        parts.append(rectangle(low - side, 2 * side, rise, green, 0.3))
+    return parts
 
 
 def _moved(part: Part, by: Sequence[float]) -> Part:

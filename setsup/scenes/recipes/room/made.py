@@ -16,7 +16,7 @@ from setsup.scenes.meshes.mesh import Material
 from setsup.scenes.portable import length, product, sin_cos
 from setsup.scenes.recipes.room.furniture import FURNITURE, chair, legs, picture
 from setsup.scenes.recipes.room.patterns import finish
-from setsup.scenes.recipes.room.solids import Part, box, mesh_of, rectangle
+from setsup.scenes.recipes.room.solids import Part, box, build_mesh, rectangle
 from setsup.scenes.scene import Placement, Scene
 
 __all__ = ["SKY", "made_room"]
@@ -70,17 +70,17 @@ def _walls(width: float, depth: float) -> list[_Wall]:
     """The four walls, the one at −y first, on from left to right as seen from inside looking out."""
     x, y = width / 2, depth / 2
     corners = np.array([[-x, -y, 0], [x, -y, 0], [x, y, 0], [-x, y, 0]])
-    found = []
+    walls = []
     for number in range(4):
         way = corners[(number + 1) % 4] - corners[number]
         far = float(length(way))
-        found.append(_Wall(corners[number], way / far, far))
-    return found
+        walls.append(_Wall(corners[number], way / far, far))
+    return walls
 
 
 def _openings(key: Words, walls: Sequence[_Wall], height: float) -> list[list[_Opening]]:
     """One or two windows, and a door; at most one opening a wall."""
-    found: list[list[_Opening]] = [[] for _ in walls]
+    openings: list[list[_Opening]] = [[] for _ in walls]
     first = int(randint_below(fold(key, 0), 4))
     windows = 1 + int(randint_below(fold(key, 1), 2))
     for number in range(windows + 1):
@@ -90,8 +90,8 @@ def _openings(key: Words, walls: Sequence[_Wall], height: float) -> list[list[_O
         wide = 0.95 if door else 1.1 + 0.9 * at[0]
         left = 0.4 + (walls[wall].length - wide - 0.8) * at[1]
         bottom, top = (0.0, 2.05) if door else (0.8 + 0.2 * at[2], min(2.1, height - 0.2))
-        found[wall].append(_Opening("door" if door else "window", left, left + wide, bottom, top))
-    return found
+        openings[wall].append(_Opening("door" if door else "window", left, left + wide, bottom, top))
+    return openings
 
 
 def _shell(
@@ -112,11 +112,11 @@ def _shell(
         sides += _pierced(
             wall, [hole for hole in holes if hole.name == "window"], height, accent if number == special else paper
         )
-    yield Placement(mesh_of(sides), name="walls")
+    yield Placement(build_mesh(sides), name="walls")
     ground = finish(fold(key, 5), ("planks", "planks", "tiles", "checks", "weave"), "wood", 256)
     x, y = width / 2, depth / 2
-    yield Placement(mesh_of([rectangle((-x, -y, 0), (width, 0, 0), (0, depth, 0), ground, 1.6)]), name="floor")
-    yield Placement(mesh_of([rectangle((-x, -y, height), (width, 0, 0), (0, depth, 0), white, 2.0)]), name="ceiling")
+    yield Placement(build_mesh([rectangle((-x, -y, 0), (width, 0, 0), (0, depth, 0), ground, 1.6)]), name="floor")
+    yield Placement(build_mesh([rectangle((-x, -y, height), (width, 0, 0), (0, depth, 0), white, 2.0)]), name="ceiling")
     for wall, holes in zip(walls, openings, strict=True):
         for hole in holes:
             parts = _window(hole, white) if hole.name == "window" else _door(hole, wood, white)
@@ -127,13 +127,13 @@ def _pierced(wall: _Wall, holes: Sequence[_Opening], height: float, material: Ma
     """A wall cut at the edges of its holes, so that all pieces share whole sides."""
     across = [0.0, *(edge for hole in holes for edge in (hole.left, hole.right)), wall.length]
     up = sorted({0.0, *(edge for hole in holes for edge in (hole.bottom, hole.top)), height})
-    found = []
+    pieces = []
     for left, right in pairwise(across):
         for bottom, top in pairwise(up):
             if not any(hole.left <= left < hole.right and hole.bottom <= bottom < hole.top for hole in holes):
                 start = wall.start + left * wall.along + (0, 0, bottom)
-                found.append(rectangle(start, (right - left) * wall.along, (0, 0, top - bottom), material, 1.5))
-    return found
+                pieces.append(rectangle(start, (right - left) * wall.along, (0, 0, top - bottom), material, 1.5))
+    return pieces
 
 
 def _window(hole: _Opening, material: Material) -> list[Part]:
@@ -169,7 +169,7 @@ def _door(hole: _Opening, wood: Material, white: Material) -> list[Part]:
 def _against(wall: _Wall, at: float, away: float, parts: Sequence[Part], name: str) -> Placement:
     """Put parts with x along a wall and y into the room where they belong."""
     rotation = np.stack([wall.along, wall.inward, (0.0, 0.0, 1.0)], axis=1)
-    return Placement(mesh_of(parts), rotation, wall.start + at * wall.along + away * wall.inward, name=name)
+    return Placement(build_mesh(parts), rotation, wall.start + at * wall.along + away * wall.inward, name=name)
 
 
 def _along(key: Words, wall: _Wall, holes: Sequence[_Opening], height: float) -> Iterator[Placement]:
@@ -201,20 +201,20 @@ def _middle(key: Words, width: float, depth: float) -> Iterator[Placement]:
     if at[0] < 0.7:
         rug = finish(fold(key, 8), ("weave", "stripes", "checks", "dots", "marble"))
         x, y = 0.9 + 0.4 * at[1], 0.6 + 0.4 * at[2]
-        yield Placement(mesh_of(box((-x, -y, 0.0), (x, y, 0.012), rug, 1.0)), _turned(0.4 * at[3] - 0.2), name="rug")
+        yield Placement(build_mesh(box((-x, -y, 0.0), (x, y, 0.012), rug, 1.0)), _turned(0.4 * at[3] - 0.2), name="rug")
     if at[4] < 0.55 and width > 4.6:
         wood = finish(fold(key, 9), ("planks", "plain"), "wood")
-        place = np.array([(width / 2 - 1.9) * (1 if at[5] < 0.5 else -1), (depth / 2 - 1.8) * (2 * at[6] - 1), 0.0])
+        spot = np.array([(width / 2 - 1.9) * (1 if at[5] < 0.5 else -1), (depth / 2 - 1.8) * (2 * at[6] - 1), 0.0])
         turn = _turned(0.5 * at[7] - 0.25)
         top = box((-0.6, -0.4, 0.7), (0.6, 0.4, 0.735), wood, 0.8)
-        yield Placement(mesh_of([*top, *legs(0.6, 0.4, 0.7, wood)]), turn, place, name="table")
+        yield Placement(build_mesh([*top, *legs(0.6, 0.4, 0.7, wood)]), turn, spot, name="table")
         seats = uniform(fold(fold(key, 10), np.arange(8)))
         for number in range(4):
             if seats[number] < 0.7:
                 side, end = (-1, 1)[number % 2], (-0.3, 0.3)[number // 2]
-                there = place + product((end, side * (0.5 + 0.2 * seats[4 + number]), 0.0), turn.T)
+                there = spot + product((end, side * (0.5 + 0.2 * seats[4 + number]), 0.0), turn.T)
                 facing = product(turn, _turned(0.0 if side > 0 else np.pi))
-                yield Placement(mesh_of(chair(wood, fold(key, 11))), facing, there, name="chair")
+                yield Placement(build_mesh(chair(wood, fold(key, 11))), facing, there, name="chair")
 
 
 def _turned(angle: float) -> Reals:

@@ -37,7 +37,7 @@ from setsup.scenes.portable import product, sin_cos
 from setsup.scenes.rays import Rays
 from setsup.scenes.recipes.models import Model, check_models, identities, loaded
 from setsup.scenes.recipes.room.cameras import CameraPair, camera_pair
-from setsup.scenes.recipes.room.classes import CLASSES, label_of
+from setsup.scenes.recipes.room.classes import CLASSES, class_number
 from setsup.scenes.recipes.room.floor import direction, levelled
 from setsup.scenes.recipes.room.lights import room_lights
 from setsup.scenes.recipes.room.made import SKY, made_room
@@ -76,12 +76,12 @@ class Room:
         Rooms in metres: room number n stands in mesh number n modulo their number, with other objects each time. By
         name, as for :class:`~setsup.scenes.recipes.ObjectView`; by default rooms are made up.
     objects : mapping of str to Model, optional
-        Objects to put into rooms: meshes whose boxes have diagonals of about 1 around the origin, as ShapeNet's. By
+        Objects to put into rooms: meshes whose boxes have diagonals of about 1 around the origin, as in ShapeNet. By
         name; by default solids of several shapes and patterns.
     count : (least, most)
-        Number of objects in a room; fewer where there is no space left.
+        Number of objects in a room; fewer if there is no space left.
     size : (height, width)
-        Image size, in pixels; the focal length is 500 pixels for a height of 480, and in proportion.
+        Image size, in pixels; the focal length is 500 pixels for a height of 480, and proportional to it.
     up : 3 float, optional
         Direction that is up in the meshes of the rooms, within 30°: (0, 1, 0) for SceneNN. By default the axis along
         which a room is shortest.
@@ -125,9 +125,8 @@ class Room:
         for what in ("meshes", "objects"):
             if getattr(self, what) is not None:
                 object.__setattr__(self, what, check_models(getattr(self, what), what))
-        if not isinstance(self.count, tuple | list) or len(self.count) != 2:
-            raise SetsupError(f"count must be (least, most) objects in a room, not {self.count!r}")
-        least, most = (check_integer(some, "count", SetsupError, 0, 1000) for some in self.count)
+        pair = self.count if isinstance(self.count, tuple | list) and len(self.count) == 2 else (1, 0)
+        least, most = (check_integer(some, "count", SetsupError, 0, 1000) for some in pair)
         if least > most:
             raise SetsupError(f"count must be (least, most) objects in a room, not {self.count!r}")
         object.__setattr__(self, "count", (least, most))
@@ -153,7 +152,7 @@ class Room:
 
     def label(self, name: str) -> int:
         """Number of the class of an instance; that of ``objects`` is "object", whatever their names."""
-        return label_of(name)
+        return class_number(name)
 
     @cached_property
     def key(self) -> str:
@@ -161,11 +160,11 @@ class Room:
 
         How many rooms and pairs there are does not count: it changes no picture.
         """
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for models in (self.meshes, self.objects):
-            found.update(b"made up\0" if models is None else b"given\0" + identities(models))
+            digest.update(b"made up\0" if models is None else b"given\0" + identities(models))
         options = f"size={self.size!r} count={self.count!r} up={self.up!r} seed={self.seed}"
-        return f"room {_VERSION} {options} models={found.hexdigest()}"
+        return f"room {_VERSION} {options} models={digest.hexdigest()}"
 
     def scene(self, values: Mapping[str, Any]) -> Scene:
         """Build a room; see :meth:`setsup.scenes.Recipe.scene`.
@@ -206,27 +205,27 @@ class Room:
 
         """
         built, pair = self._built(values), self._level(values, "pair", self.pairs)
-        found = built.pairs.get(pair)
-        if found is None:
+        cameras = built.pairs.get(pair)
+        if cameras is None:
             key = fold(fold(stream_key(self.seed, "room cameras"), built.number), pair)
-            found = built.pairs[pair] = camera_pair(built.rays, built.space, built.objects, key)
-        return found
+            cameras = built.pairs[pair] = camera_pair(built.rays, built.space, built.objects, key)
+        return cameras
 
     def light_mode(self, values: Mapping[str, Any]) -> str:
         """How a room is lit: one of :data:`.lights.MODES`."""
         return self._built(values).mode
 
     def _level(self, values: Mapping[str, Any], name: str, levels: int) -> int:
-        found = number(values, name)
-        if not 0 <= found < levels or found != int(found):
+        level = number(values, name)
+        if not 0 <= level < levels or level != int(level):
             raise FactorError(f"{name} must be an integer from 0 to {levels - 1}, not {values[name]!r}")
-        return int(found)
+        return int(level)
 
     def _built(self, values: Mapping[str, Any]) -> "_Built":
         room = self._level(values, "room", self.rooms)
         # threads may build a room twice, with the same content: so no lock is needed, which a fork might copy locked
-        found: _Built = _kept(self.__dict__["_kept"], ("room", room), lambda: self._build(room))
-        return found
+        built: _Built = _kept(self.__dict__["_kept"], ("room", room), lambda: self._build(room))
+        return built
 
     def _build(self, room: int) -> "_Built":
         keys = [fold(stream_key(self.seed, f"room {what}"), room) for what in ("shell", "space", "objects", "lights")]
@@ -320,8 +319,8 @@ def placed_objects(key: Words, positions: Reals, meshes: list[tuple[str, Mesh]])
     at = uniform(fold(fold(key, np.arange(len(meshes)))[:, None], np.arange(6)))
     scales = _SCALES[0] + (_SCALES[1] - _SCALES[0]) * at[:, :3]
     return tuple(
-        Placement(mesh, euler(360 * turn), place, scale, name=name)
-        for (name, mesh), place, scale, turn in zip(meshes, positions, scales, at[:, 3:], strict=True)
+        Placement(mesh, euler(360 * turn), position, scale, name=name)
+        for (name, mesh), position, scale, turn in zip(meshes, positions, scales, at[:, 3:], strict=True)
     )
 
 
@@ -331,20 +330,20 @@ def euler(angles: npt.ArrayLike) -> Reals:
     `angles` (3,) float, degrees; returns (3, 3) float64.
     """
     sines, cosines = sin_cos(np.radians(angles))
-    found = np.eye(3)
+    rotation = np.eye(3)
     for axis, (sine, cosine) in enumerate(zip(sines, cosines, strict=True)):
         turn = np.eye(3)
-        one, two = (axis + 1) % 3, (axis + 2) % 3
-        turn[one, one], turn[one, two], turn[two, one], turn[two, two] = cosine, -sine, sine, cosine
-        found = product(turn, found)
-    return found
+        first, second = (axis + 1) % 3, (axis + 2) % 3
+        turn[first, first], turn[first, second], turn[second, first], turn[second, second] = cosine, -sine, sine, cosine
+        rotation = product(turn, rotation)
+    return rotation
 
 
 def _kept(cache: dict[Any, Any], key: tuple[str, Any], make: Any) -> Any:
     """Find what was made before, or make it; a few of each kind are kept."""
-    found = cache.get(key)
-    if found is None:
-        found = cache[key] = make()
+    value = cache.get(key)
+    if value is None:
+        value = cache[key] = make()
         for old in [some for some in list(cache) if some[0] == key[0]][:-_KEPT]:
             cache.pop(old, None)
-    return found
+    return value

@@ -14,7 +14,7 @@ from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.portable import length, product, sin_cos
 from setsup.scenes.recipes.room.patterns import PATTERNS, finish
 
-__all__ = ["Part", "box", "default_objects", "mesh_of", "rectangle", "turned"]
+__all__ = ["Part", "box", "build_mesh", "default_objects", "rectangle", "turned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ def rectangle(
     start: npt.ArrayLike, across: npt.ArrayLike, up: npt.ArrayLike, material: Material, span: float = 1.0
 ) -> Part:
     """Flat rectangle from a corner along two sides, its texture repeated every ``span`` metres."""
-    first, one, two = (np.asarray(some, float) for some in (start, across, up))
-    corners = np.stack([first, first + one, first + one + two, first + two])[None]
+    first, side, rise = (np.asarray(some, float) for some in (start, across, up))
+    corners = np.stack([first, first + side, first + side + rise, first + rise])[None]
     # coordinates of the world, so that the texture goes on from one rectangle of a wall to the next
-    along, upward = one / length(one), two / length(two)
+    along, upward = side / length(side), rise / length(rise)
     uv = np.stack([product(corners, along), product(corners, upward)], axis=-1) / span
     return Part(corners, uv, np.broadcast_to(np.cross(along, upward), corners.shape), material)
 
@@ -126,13 +126,13 @@ def turned(
     return Part(corners + np.asarray(centre, float), uv, upright, material)
 
 
-def mesh_of(parts: Sequence[Part]) -> Mesh:
+def build_mesh(parts: Sequence[Part]) -> Mesh:
     """Join parts to one mesh; parts of one material object share it, and triangles without area are left out."""
     corners = np.concatenate([part.corners for part in parts]).reshape(-1, 3)
     first = 4 * np.arange(len(corners) // 4)[:, None]
     faces = (first[:, None] + np.array([[0, 1, 2], [0, 2, 3]])).reshape(-1, 3)
     materials = list({id(part.material): part.material for part in parts}.values())
-    number = {id(material): place for place, material in enumerate(materials)}
+    number = {id(material): number for number, material in enumerate(materials)}
     which = np.repeat([number[id(part.material)] for part in parts], [2 * len(part.corners) for part in parts])
     sides = corners[faces[:, 1:]] - corners[faces[:, :1]]
     kept = np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1) > 1e-12
@@ -151,14 +151,14 @@ def mesh_of(parts: Sequence[Part]) -> Mesh:
 @lru_cache(maxsize=1)
 def default_objects() -> dict[str, Mesh]:
     """Solids of a dozen shapes with several patterns each; the boxes around them have diagonals of 1 m."""
-    found = {}
+    objects = {}
     key = fold(stream_key(0, "room objects"), 0)
-    for place, shape in enumerate(_SHAPES):
+    for row, shape in enumerate(_SHAPES):
         for number in range(3):
-            own = fold(key, 3 * place + number)
+            own = fold(key, 3 * row + number)
             first, second = (finish(fold(own, which), PATTERNS) for which in (0, 1))
-            found[f"{shape} {number + 1}"] = _normalised(mesh_of(_shape(shape, first, second)))
-    return found
+            objects[f"{shape} {number + 1}"] = _normalised(build_mesh(_shape(shape, first, second)))
+    return objects
 
 
 _SHAPES = (

@@ -80,15 +80,15 @@ class Surfaces:
 
     def clear(self, points: Reals, about: Reals, least: float) -> npt.NDArray[np.bool_]:
         """Whether points are exactly farther than ``least`` from every triangle, (n,); ``about`` is their clearance."""
-        found = about > least
-        doubtful = np.flatnonzero(found & (about <= least + self._spread))
+        free = about > least
+        doubtful = np.flatnonzero(free & (about <= least + self._spread))
         near: Any = self._tree.query_ball_point(points[doubtful], least + self._spread)
         counts = np.array([len(some) for some in near], dtype=np.int64)
         pieces = np.concatenate([np.empty(0, np.int64), *near]).astype(np.int64)
         owner = np.repeat(doubtful, counts)
         away = distance_to_triangles(points[owner], self._corners[self._face[pieces]])
-        found[owner[away <= least]] = False
-        return found
+        free[owner[away <= least]] = False
+        return free
 
 
 def free_space(surfaces: Surfaces, key: npt.NDArray[np.uint64], *, count: int = 5000) -> Space:
@@ -123,22 +123,22 @@ def distance_to_triangles(points: Reals, corners: Reals) -> Reals:
 
     `points` (n, 3) float64, metres; `corners` (n, 3, 3) float64, metres; returns (n,) float64, metres.
     """
-    found = np.full(len(points), np.inf)
-    for one, other in ((0, 1), (1, 2), (2, 0)):
-        start, side = corners[:, one], corners[:, other] - corners[:, one]
+    least = np.full(len(points), np.inf)
+    for corner, other in ((0, 1), (1, 2), (2, 0)):
+        start, side = corners[:, corner], corners[:, other] - corners[:, corner]
         length = (side * side).sum(axis=1)
         along = ((points - start) * side).sum(axis=1) / np.where(length > 0, length, 1)
         nearest = start + np.clip(along, 0, 1)[:, None] * side
-        found = np.minimum(found, np.linalg.norm(points - nearest, axis=1))
+        least = np.minimum(least, np.linalg.norm(points - nearest, axis=1))
     # the plane counts only where a point stands over the triangle: on the inner side of all three edges
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     length = np.linalg.norm(normal, axis=1)
     over = length > 0
-    for one, other in ((0, 1), (1, 2), (2, 0)):
-        inward = np.cross(normal, corners[:, other] - corners[:, one])
-        over &= (inward * (points - corners[:, one])).sum(axis=1) >= 0
+    for corner, other in ((0, 1), (1, 2), (2, 0)):
+        inward = np.cross(normal, corners[:, other] - corners[:, corner])
+        over &= (inward * (points - corners[:, corner])).sum(axis=1) >= 0
     away = np.abs(((points - corners[:, 0]) * normal).sum(axis=1)) / np.where(length > 0, length, 1)
-    return np.asarray(np.where(over, away, found))
+    return np.asarray(np.where(over, away, least))
 
 
 def _pieces(corners: Reals) -> tuple[Reals, npt.NDArray[np.int64], float]:
@@ -160,9 +160,9 @@ def _pieces(corners: Reals) -> tuple[Reals, npt.NDArray[np.int64], float]:
         pieces, face, lengths = pieces[~done], face[~done], lengths[~done]
         end = lengths.argmax(axis=1)
         row = np.arange(len(pieces))
-        one, two, far = (pieces[row, (end + turn) % 3] for turn in (2, 0, 1))
-        half = (one + two) / 2
-        pieces = np.concatenate([np.stack([one, half, far], axis=1), np.stack([half, two, far], axis=1)])
+        first, second, far = (pieces[row, (end + turn) % 3] for turn in (2, 0, 1))
+        half = (first + second) / 2
+        pieces = np.concatenate([np.stack([first, half, far], axis=1), np.stack([half, second, far], axis=1)])
         face = np.concatenate([face, face])
     return np.concatenate(middles), np.concatenate(faces), spread
 

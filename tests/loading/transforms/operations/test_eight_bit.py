@@ -210,7 +210,7 @@ def test_blur_is_the_rounded_convolution(kernel: int, sigma: float) -> None:
 
 def test_halves_are_rounded_to_even() -> None:
     halves = torch.arange(0.5, 8).div(255)
-    assert eight_bit.images_of(eight_bit.levels_of(halves)).mul(255).round().tolist() == [0, 2, 2, 4, 4, 6, 6, 8]
+    assert eight_bit.to_images(eight_bit.to_levels(halves)).mul(255).round().tolist() == [0, 2, 2, 4, 4, 6, 6, 8]
 
 
 def test_images_over_others_are_those_of_pillow() -> None:

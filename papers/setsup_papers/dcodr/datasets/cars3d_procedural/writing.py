@@ -70,11 +70,11 @@ def _write_car(folder: Path, seed: int, number: int) -> None:
     import scipy.io
 
     from setsup.scenes.cars.meshes import car_scene
-    from setsup.scenes.cars.traits import car_of
+    from setsup.scenes.cars.traits import make_car
     from setsup.scenes.renderers import renderer
 
     engine = renderer("embree")
-    engine.load(car_scene(car_of(seed, number)))
+    engine.load(car_scene(make_car(seed, number)))
     images = np.empty((_SIDE, _SIDE, 3, len(AZIMUTHS), len(ELEVATIONS)), np.uint8)
     masks = np.empty((_SIDE, _SIDE, len(AZIMUTHS), len(ELEVATIONS)), np.uint8)
     for column, azimuth in enumerate(AZIMUTHS):

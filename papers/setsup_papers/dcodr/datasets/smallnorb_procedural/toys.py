@@ -12,7 +12,7 @@ import numpy as np
 
 from setsup.arrays import Reals
 from setsup.scenes.cars.meshes import car_scene
-from setsup.scenes.cars.traits import car_of
+from setsup.scenes.cars.traits import make_car
 from setsup.scenes.meshes.mesh import Material
 from setsup.scenes.meshes.primitives import box, cylinder, sphere
 from setsup.scenes.scene import Ambient, Placement, Scene
@@ -32,7 +32,7 @@ def toy_scene(seed: int, category: int, instance: int) -> Scene:
     """Scene of a toy, whichever others there are."""
     name = CATEGORIES[category]
     if name == "car":
-        return Scene(tuple(_shrunk(car_scene(car_of(seed, 1000 + instance)).placements)), _LIGHT, None)
+        return Scene(tuple(_shrunk(car_scene(make_car(seed, 1000 + instance)).placements)), _LIGHT, None)
     traits = iter(spread_traits(seed, f"smallnorb-procedural {name}", instance).tolist())
 
     def take(low: float, high: float) -> float:

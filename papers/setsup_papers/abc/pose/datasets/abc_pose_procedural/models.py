@@ -14,7 +14,7 @@ import numpy as np
 
 from setsup.arrays import Array, Floats, Reals
 from setsup.scenes.cars.meshes import car_scene
-from setsup.scenes.cars.traits import Car, car_of
+from setsup.scenes.cars.traits import Car, make_car
 from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.scene import Ambient, Placement, Scene
 from setsup.scenes.traits import spread_traits
@@ -56,7 +56,7 @@ def draw_model(seed: int, category: str, number: int) -> Model:
     """Model number `number` of a category and a seed, whichever others there are."""
     if category == "chair":
         return _model(chair_parts(draw_chair(seed, number)), seed, category, number)
-    car = car_of(seed, number)
+    car = make_car(seed, number)
     parts = [placement.mesh for placement in car_scene(car).placements]
     # of a car, the first two meshes are the body and the cabin, which shine
     return _model(parts + _details(car), seed, category, number, painted=2)
