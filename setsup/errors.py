@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
 
@@ -26,6 +27,8 @@ __all__ = [
     "UsageError",
     "abbreviate",
     "about_file",
+    "advice",
+    "advised_for_command",
     "did_you_mean",
     "imported",
     "listed",
@@ -218,6 +221,34 @@ def _abridged(sentence: str) -> str:
     if len(sentence) <= _LONGEST:
         return sentence
     return f"{sentence[: _LONGEST * 2 // 3]} … {sentence[-_LONGEST // 3 :]}"
+
+
+_FOR_COMMAND = ContextVar("for_command", default=False)
+
+
+@contextmanager
+def advised_for_command() -> Iterator[None]:
+    """Give the advice of errors for the command line."""
+    token = _FOR_COMMAND.set(True)
+    try:
+        yield
+    finally:
+        _FOR_COMMAND.reset(token)
+
+
+def advice(python: str, command: str) -> str:
+    """What to do next, in Python or on the command line.
+
+    Examples
+    --------
+    >>> advice("pass flow=True", "give --option flow=true")
+    'pass flow=True'
+    >>> with advised_for_command():
+    ...     advice("pass flow=True", "give --option flow=true")
+    'give --option flow=true'
+
+    """
+    return command if _FOR_COMMAND.get() else python
 
 
 def imported(module: str, extra: str) -> Any:

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from types import ModuleType
 
-from setsup.errors import SetsupError, did_you_mean
+from setsup.errors import SetsupError, advised_for_command, did_you_mean
 from setsup.packages import load_entry, other_entries, own_entries
 from setsup_cli.encoding import replace_unencodable
 from setsup_cli.failures import say_error
@@ -103,13 +103,13 @@ def _line(entry: EntryPoint) -> str:
         spec = find_spec(entry.module)
     except Exception:  # its packages are imported, and one that is broken in any way must not end the help
         spec = None
-    found = synopsis(spec.origin) if spec is not None and spec.origin is not None else None
-    return f"{found[0].lower()}{found[1:].rstrip('.')}" if found else entry.value
+    synopsis_line = synopsis(spec.origin) if spec is not None and spec.origin is not None else None
+    return f"{synopsis_line[0].lower()}{synopsis_line[1:].rstrip('.')}" if synopsis_line else entry.value
 
 
 def run(words: list[str]) -> int:
     """Run the command to an exit code, with one sentence for what goes wrong."""
-    with replace_unencodable():
+    with replace_unencodable(), advised_for_command():
         try:
             code = _run(words)
             write("")  # flush
@@ -172,11 +172,11 @@ def _complete(words: list[str]) -> int:
     """Install shell completion, or complete words for an installed one."""
     from setsup_cli.parsing.parser import Subcommand, complete
 
-    found = []
+    offered = []
     for name, line in subcommands().items():
         with suppress(SetsupError):  # of a broken package
-            found.append(Subcommand(name, find_module(name).Options, line))
-    complete(found, words)
+            offered.append(Subcommand(name, find_module(name).Options, line))
+    complete(offered, words)
     return 0
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from setsup.errors import DamagedFile, DataError, about_file
 from setsup.files import locked, written
-from setsup_cli.output_paths import free_place, is_missing_or_equal
+from setsup_cli.output_paths import free_path, is_missing_or_equal
 from setsup_cli.source_location import find_place
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def header(
     """First line of the file."""
     import setsup
 
-    found = {
+    head = {
         "setsup": setsup.__version__,
         "format": _FORMAT,
         "dataset": dataset.name,
@@ -53,10 +53,10 @@ def header(
         "steps": steps,
     }
     if split is not None:
-        found["split"] = split
+        head["split"] = split
     if opened:
-        found["options"] = dict(opened)
-    return found if table is None else {**found, "table": dict(table)}
+        head["options"] = dict(opened)
+    return head if table is None else {**head, "table": dict(table)}
 
 
 def write_files(
@@ -83,7 +83,7 @@ def write_files(
 
     with ExitStack() as stack:
         stack.enter_context(locked(asked))  # two processes would find the same place free
-        paths = _paths(asked if force else free_place(asked, is_free), format)
+        paths = _paths(asked if force else free_path(asked, is_free), format)
         parts = {name: stack.enter_context(written(path)) for name, path in paths.items()}
         with parts["jsonl"].open("w", encoding="utf-8") as file:
             for line in (head, *lines(draws)):
@@ -102,7 +102,7 @@ def _are_missing_or_equal(path: Path, head: Mapping[str, Any], draws: "Draw") ->
     try:
         with path.open(encoding="utf-8") as file:
             wanted = (json.dumps(line, allow_nan=False) + "\n" for line in (head, *lines(draws)))
-            return all(found == line for found, line in zip_longest(file, wanted))
+            return all(there == line for there, line in zip_longest(file, wanted))
     except FileNotFoundError:
         return True
     except (OSError, ValueError):
@@ -112,9 +112,9 @@ def _are_missing_or_equal(path: Path, head: Mapping[str, Any], draws: "Draw") ->
 def _arrays_are_missing_or_equal(path: Path, arrays: Mapping[str, Any]) -> bool:
     """Whether a ``draws.npz`` is missing, or has these arrays."""
     try:
-        with np.load(path, allow_pickle=False) as found:
-            return set(found) == set(arrays) and all(
-                np.array_equal(found[name], array, equal_nan=array.dtype.kind == "f") for name, array in arrays.items()
+        with np.load(path, allow_pickle=False) as saved:
+            return set(saved) == set(arrays) and all(
+                np.array_equal(saved[name], array, equal_nan=array.dtype.kind == "f") for name, array in arrays.items()
             )
     except FileNotFoundError:
         return True
@@ -160,8 +160,8 @@ class Recorded:
     @property
     def table(self) -> dict[str, Any] | None:
         """How a table of the user's own was read: ``image`` and ``kinds``; None for other datasets."""
-        found: dict[str, Any] | None = self.head.get("table")
-        return found
+        table: dict[str, Any] | None = self.head.get("table")
+        return table
 
     @property
     def opened(self) -> dict[str, str | None]:
@@ -176,15 +176,15 @@ class Recorded:
     def find_source(self) -> "tuple[str, SourceKind]":
         """Path or address of the data, where they still are, and their kind."""
         hint: dict[str, Any] = self.head["source"]
-        found = find_place(hint, self.path.absolute().parent)
-        if found is None:
-            places = " and ".join(str(hint[key]) for key in ("path", "relative") if key in hint)
+        source = find_place(hint, self.path.absolute().parent)
+        if source is None:
+            locations = " and ".join(str(hint[key]) for key in ("path", "relative") if key in hint)
             where = "--table FILE" if hint["kind"] == "table" else "`setsup sample FOLDER --replay …`"
             raise DataError(
-                f"{self.path} holds draws of {self.head['dataset']}, which is no longer at {places}; say where it "
+                f"{self.path} holds draws of {self.head['dataset']}, which is no longer at {locations}; say where it "
                 f"lies: {where}"
             )
-        return found, hint["kind"]
+        return source, hint["kind"]
 
     def find_index(self) -> str | None:
         """Index of shards, where one was given and still is there."""
@@ -204,8 +204,8 @@ class Recorded:
             named[name] = word
         words = []
         for name, value in self.opened.items():
-            if value is None and name not in named and (place := self._find_option(name)) is not None:
-                named[name] = f"{name}={place}"
+            if value is None and name not in named and (location := self._find_option(name)) is not None:
+                named[name] = f"{name}={location}"
             if value is None and name not in named:
                 raise DataError(f"{self.path} was drawn with --option {name}=…, a path: give it again")
             words.append(named.pop(name) if value is None else f"{name}={value}")
@@ -264,12 +264,12 @@ def read_draws(path: Path) -> Recorded:
 
 def _read(path: Path) -> Recorded:
     try:
-        found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except OSError as error:
         raise DamagedFile.unreadable(path, error) from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not a draws.jsonl, or is cut off: {error}") from error
-    head = found[0] if found else None
+    head = records[0] if records else None
     expected = {
         "setsup": str,
         "format": int,
@@ -295,9 +295,9 @@ def _read(path: Path) -> Recorded:
         raise DataError(
             f"{path} has the format {head['format']}, this version reads {_FORMAT}; use setsup {head['setsup']}"
         )
-    if head["steps"] < 1 or (len(found) > 1 and len(found) - 1 != head["steps"]):
-        raise DataError(f"{path} is cut off: {len(found) - 1} of {head['steps']} steps")
-    return Recorded(path, head, found[1:])
+    if head["steps"] < 1 or (len(records) > 1 and len(records) - 1 != head["steps"]):
+        raise DataError(f"{path} is cut off: {len(records) - 1} of {head['steps']} steps")
+    return Recorded(path, head, records[1:])
 
 
 def _check_hint(path: Path, hint: Any) -> None:

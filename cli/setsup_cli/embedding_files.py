@@ -60,9 +60,9 @@ def write_embeddings(
             file = "embeddings.npy" if name is None else f"embeddings-{name}.npy"
             return new_array(begin(file), np.float32, shape)
 
-        found = embed_all(trained.method, dataset, rows, allocate, **trained.embedding(dataset))
-        shapes = {name: array.shape for name, array in found.items()}
-        for array in found.values():
+        arrays = embed_all(trained.method, dataset, rows, allocate, **trained.embedding(dataset))
+        shapes = {name: array.shape for name, array in arrays.items()}
+        for array in arrays.values():
             if isinstance(array, np.memmap):
                 array.flush()
         factors = dataset.factors if rows is None else dataset.factors.select(rows)
@@ -70,7 +70,7 @@ def write_embeddings(
         numbers = np.arange(len(dataset)) if rows is None else rows
         np.save(begin("rows.npy"), numbers)
         if neighbours is not None:
-            for name, points in found.items():
+            for name, points in arrays.items():
                 table = _neighbours(points, numbers, len(dataset), neighbours)
                 np.save(begin("neighbours.npy" if name is None else f"neighbours-{name}.npy"), table)
     return files, shapes
@@ -86,7 +86,7 @@ def _neighbours(
 
     if points.ndim > 2:
         raise SetsupError("--neighbours needs one embedding for each row, and this method gives maps")
-    found, _ = nearest(points, points, most, own=np.arange(len(points)))
+    neighbours, _ = nearest(points, points, most, own=np.arange(len(points)))
     table = np.full((count, most), -1, dtype=np.int64)
-    table[rows] = np.where(found < 0, -1, rows[found])
+    table[rows] = np.where(neighbours < 0, -1, rows[neighbours])
     return table

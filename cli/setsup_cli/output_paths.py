@@ -11,25 +11,25 @@ from setsup_cli.parsing.arguments import flag
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Force", "free_place", "is_missing_or_equal", "moved", "write_file", "write_image"]
+__all__ = ["Force", "free_path", "is_missing_or_equal", "moved", "write_file", "write_image"]
 
 Force = Annotated[bool, flag("Replace an existing result; by default another one gets a number, such as -2.")]
 """The option ``--force``."""
 
 
-def free_place(place: Path, is_free: Callable[[Path], bool]) -> Path:
-    """The place, or the first of its numbered ones (``sheet-2.png``), that holds nothing else."""
-    if is_free(place):
-        return place
-    if place.name in ("", ".."):
-        raise DataError(f"{place} holds another result; name a new folder, or use --force to replace it", file=place)
-    numbered = (place.with_name(f"{place.stem}-{number}{place.suffix}") for number in count(2))
+def free_path(path: Path, is_free: Callable[[Path], bool]) -> Path:
+    """The path, or the first of its numbered ones (``sheet-2.png``), that holds nothing else."""
+    if is_free(path):
+        return path
+    if path.name in ("", ".."):
+        raise DataError(f"{path} holds another result; name a new folder, or use --force to replace it", file=path)
+    numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
     return next(filter(is_free, numbered))
 
 
-def moved(asked: Path, place: Path) -> list[str]:
+def moved(asked: Path, path: Path) -> list[str]:
     """A line for the user where a result was written to another place than asked."""
-    return [] if asked == place else [f"{asked} holds another result: this one is {place} (--force replaces the other)"]
+    return [] if asked == path else [f"{asked} holds another result: this one is {path} (--force replaces the other)"]
 
 
 def write_image(image: "Image", asked: Path, *, force: bool) -> Path:
@@ -44,10 +44,10 @@ def write_file(content: bytes, asked: Path, *, force: bool) -> Path:
     from setsup.files import locked, written
 
     with locked(asked):  # two processes would find the same place free
-        place = asked if force else free_place(asked, lambda path: is_missing_or_equal(path, content))
-        with written(place) as part:
+        free = asked if force else free_path(asked, lambda path: is_missing_or_equal(path, content))
+        with written(free) as part:
             part.write_bytes(content)
-    return place
+    return free
 
 
 def is_missing_or_equal(path: Path, content: bytes) -> bool:

@@ -15,10 +15,10 @@ __all__ = ["find_place", "place_hint", "source_hint"]
 
 def source_hint(source: str | Path, kind: "SourceKind", folder: Path, others: Mapping[str, str]) -> dict[str, Any]:
     """Hint at a source for a file in a folder; ``others`` are options with paths or addresses, by their names."""
-    found: dict[str, Any] = {"kind": kind, **place_hint(source, folder)}
+    hint: dict[str, Any] = {"kind": kind, **place_hint(source, folder)}
     if others:
-        found["options"] = {name: place_hint(value, folder) for name, value in others.items()}
-    return found
+        hint["options"] = {name: place_hint(value, folder) for name, value in others.items()}
+    return hint
 
 
 def place_hint(source: str | Path, folder: Path) -> dict[str, str]:
@@ -26,24 +26,24 @@ def place_hint(source: str | Path, folder: Path) -> dict[str, str]:
     path = expanded(source)
     if not path.exists():
         return {"path": str(source)}
-    found = {"path": str(path.absolute())}
+    hint = {"path": str(path.absolute())}
     try:
-        found["relative"] = Path(os.path.relpath(path.absolute(), folder.absolute())).as_posix()
+        hint["relative"] = Path(os.path.relpath(path.absolute(), folder.absolute())).as_posix()
     except ValueError:  # another drive
         pass
-    return found
+    return hint
 
 
 def find_place(hint: Mapping[str, str], folder: Path) -> str | None:
     """Path that a hint in a file of a folder leads to, or an address; None where nothing is there."""
     if "relative" not in hint and "://" in hint["path"]:
         return hint["path"]
-    places = [Path(hint["path"]), *([folder / hint["relative"]] if "relative" in hint else [])]
-    return next((str(place) for place in places if _exists(place)), None)
+    paths = [Path(hint["path"]), *([folder / hint["relative"]] if "relative" in hint else [])]
+    return next((str(path) for path in paths if _exists(path)), None)
 
 
-def _exists(place: Path) -> bool:
+def _exists(path: Path) -> bool:
     try:
-        return place.exists()
+        return path.exists()
     except (OSError, ValueError):  # too long, not to be entered, or with a NUL
         return False

@@ -10,9 +10,10 @@ from setsup_cli.parsing.arguments import Common
 from setsup_cli.parsing.values import write_literal
 
 if TYPE_CHECKING:
+    from setsup.factors import FactorTable
     from setsup.samplers import Sampler
 
-__all__ = ["advise", "advise_command", "is_watched", "python_command", "sampler_call"]
+__all__ = ["advise", "advise_command", "is_watched", "python_command", "sample_command", "sampler_call"]
 
 
 def advise(options: Common, command: str) -> None:
@@ -41,11 +42,11 @@ def sampler_call(sampler: "Sampler", table: str) -> str:
     if any(name in sampler.arguments for name in ("base", "samplers")):  # made of other samplers
         return f"setsup.samplers.from_dict({write_literal(sampler.to_dict())}, {table})"
     kind = type(sampler)
-    usual = {name: one.default for name, one in signature(kind).parameters.items()}
+    usual = {name: parameter.default for name, parameter in signature(kind).parameters.items()}
     given = {name: value for name, value in sampler.arguments.items() if value != usual.get(name)}
     if given.get("stream") == kind.__name__:
         del given["stream"]
-    words = [table, *(f"{name}={write_literal(one)}" for name, one in given.items())]
+    words = [table, *(f"{name}={write_literal(value)}" for name, value in given.items())]
     return f"{_class_expression(kind)}({', '.join(words)})"
 
 
@@ -57,3 +58,25 @@ def _class_expression(kind: "type[Sampler]") -> str:
     if module:
         return f"__import__('importlib').import_module({kind.__module__!r}).{kind.__name__}"
     return f"__import__('runpy').run_path({getfile(kind)!r})[{kind.__name__!r}]"
+
+
+def sample_command(
+    source: str,
+    table: "FactorTable",
+    preferred: Sequence[str] = (),
+    index: str | None = None,
+    words: Sequence[str] = (),
+) -> str:
+    """A command that draws sets from a folder: by factors of which every group has two rows; else one that shows it."""
+    source_words, more = ([], words) if "--table" in words else ([source], words)
+    discrete = [factor.name for factor in table.factors if not factor.continuous and factor.role == "variation"]
+    varied = [name for name in discrete if (table.counts(name) > 1).sum() > 1]
+    for fixed in (preferred, *([name] for name in (*varied, *discrete))):
+        if fixed and not any(table[name].continuous for name in fixed):
+            counts = table.joint_counts(fixed)
+            if counts[counts > 0].min(initial=len(table)) > 1:
+                command = ["sample", *source_words, "--inactive", *fixed]
+                break
+    else:
+        command = ["info", *source_words]
+    return shlex.join(["setsup", *command, *(["--index", index] if index else []), *more])

@@ -83,10 +83,10 @@ def _modalities(manifest: Manifest) -> list[str]:
     """What a sample holds, where the manifest says more than shapes."""
     if not _described(manifest):
         return []
-    rows = ["| modality | shape and type | unit | what it is |", "|---|---|---|---|"]
+    rows = ["| modality | shape and type | unit | description |", "|---|---|---|---|"]
     for modality in manifest.modalities:
         rows.append(f"| `{modality.name}` | {_shape(modality)} | {modality.unit} | {_cell(modality.description)} |")
-    return ["## What a sample holds", "\n".join(rows)]
+    return ["## What a sample contains", "\n".join(rows)]
 
 
 def _picture(manifest: Manifest) -> list[str]:
@@ -96,7 +96,7 @@ def _picture(manifest: Manifest) -> list[str]:
 
 
 def _factors(factors: tuple[ManifestFactor, ...]) -> str:
-    rows = ["| factor | kind | levels | values | unit | what it is |", "|---|---|--:|---|---|---|"]
+    rows = ["| factor | kind | levels | values | unit | description |", "|---|---|--:|---|---|---|"]
     for factor in factors:
         values = ""
         if isinstance(factor.levels, tuple):
@@ -116,7 +116,7 @@ def _factors(factors: tuple[ManifestFactor, ...]) -> str:
 def _splits(manifest: Manifest) -> list[str]:
     if not manifest.splits:
         return []
-    rows = ["| split | rows | what it is |", "|---|---|---|"]
+    rows = ["| split | rows | description |", "|---|---|---|"]
     for split in manifest.splits:
         rows.append(f"| `{split.name}` | {_split_rows(split, manifest.factors)} | {_cell(split.description)} |")
     how = f'`setsup.load("{manifest.name}", split="{manifest.splits[0].name}")` opens one of them, renumbered from 0.'
@@ -144,7 +144,7 @@ def _getting(manifest: Manifest) -> str:
     name = manifest.name
     if not manifest.files:
         return (
-            f'Nothing has to be fetched: `setsup.load("{name}")` in Python, `setsup sample {name} --inactive '
+            f'No download is needed: `setsup.load("{name}")` in Python, `setsup sample {name} --inactive '
             f"{manifest.factors[0].name}` on the command line."
         )
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(manifest.steps, 1))
@@ -154,16 +154,16 @@ def _getting(manifest: Manifest) -> str:
         if manifest.licence.sign or not any(file.urls for file in manifest.files):
             fetched += " --check"
     elif not all(file.urls for file in manifest.files):
-        first = "Some files must be had from the authors. Put them into a folder, then:"
+        first = "Request some of the files from the authors, and put them into a folder. Then:"
     else:
-        first = "The command downloads the files, checks them, and goes on where it was interrupted:"
+        first = "The command downloads and checks the files, and resumes if it was interrupted:"
     varying = [factor for factor in manifest.factors if factor.role == "variation"]
     held = next((factor.name for factor in varying if factor.kind != "continuous"), "FACTOR")
     if varying and held == "FACTOR":
         held = f"{varying[0].name} --tolerance {varying[0].name}=0.1"
     return (
         f"{first}\n\n```console\n$ {fetched}\n$ setsup sample {name} --inactive {held}\n```\n\n"
-        f"Files that you have already can stay where they are: add `--root FOLDER`, or `root=` in Python:\n\n"
+        f"To use files that you already have, add `--root FOLDER`, or `root=` in Python:\n\n"
         f'`setsup.load("{name}", root="FOLDER")`' + _own(manifest)
     )
 
@@ -173,7 +173,7 @@ def _own(manifest: Manifest) -> str:
     heading = f"{manifest.adapter}.open"
     if f"::: {heading}" not in _API.read_text(encoding="utf-8"):
         return ""
-    return f"\n\nIts options and what it has beside `fetch`: [`{manifest.adapter}`](../api/benchmarks.md#{heading})."
+    return f"\n\nOptions and further functions: [`{manifest.adapter}`](../api/benchmarks.md#{heading})."
 
 
 def _files(manifest: Manifest) -> list[str]:
@@ -186,7 +186,7 @@ def _files(manifest: Manifest) -> list[str]:
         rows.append(f"| `{file.path}`{other} | {size} | {_checksums(file)} | {_mirrors(file)} |")
     parts = ["## Files", "\n".join(rows)]
     if (found := manifest.addresses) is not None:
-        parts.append(f"What public documentation and issues said of the addresses on {found.checked}: {found.known}")
+        parts.append(f"Public documentation and issues on the addresses, as of {found.checked}: {found.known}")
     return parts
 
 
@@ -213,7 +213,7 @@ def _checksums(file: ManifestFile) -> str:
 def _licence(manifest: Manifest) -> str:
     licence = manifest.licence
     named = f"[{licence.name}]({licence.url})" if licence.url else licence.name
-    sign = f"To be signed: {licence.sign}." if licence.sign else ""
+    sign = f"Signature required: {licence.sign}." if licence.sign else ""
     return " ".join(filter(None, [f"{named[:1].upper()}{named[1:]}.", licence.note, sign]))
 
 

@@ -4,7 +4,8 @@ A line ``<!-- setsup: NAME words -->`` in a page is replaced by what ``BLOCKS[NA
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,26 @@ def on_config(config: Any) -> Any:
         config.theme["features"].append("content.action.edit")
     datasets = next(entry["Datasets"] for entry in config.nav if "Datasets" in entry)
     benchmarks = next(entry for entry in datasets if isinstance(entry, dict) and "Benchmarks" in entry)
-    benchmarks["Benchmarks"] = [{name: f"datasets/{name}.md"} for name in cards.names()]
+    benchmarks["Benchmarks"] = [
+        {title: [{name: f"datasets/{name}.md"} for name in names]} for title, names in by_initials(cards.names())
+    ]
     return config
+
+
+def by_initials(names: Iterable[str], most: int = 14) -> list[tuple[str, list[str]]]:
+    """Sorted names in groups of neighbouring initials, so that the sidebar shows a few folded groups.
+
+    >>> by_initials(["abc-pose", "celeba", "co3d", "mnist"], most=3)
+    [('a – c', ['abc-pose', 'celeba', 'co3d']), ('m', ['mnist'])]
+    """
+    groups: list[list[str]] = []
+    for _, same in groupby(sorted(names), key=lambda name: name[0]):
+        found = list(same)
+        if groups and len(groups[-1]) + len(found) <= most:
+            groups[-1] += found
+        else:
+            groups.append(found)
+    return [(" – ".join(dict.fromkeys([group[0][0], group[-1][0]])), group) for group in groups]
 
 
 def on_files(files: Files, config: Any) -> Files:

@@ -16,7 +16,7 @@ _ENTRY = re.compile(r"^::: (\S+)", re.MULTILINE)
 def names() -> str:
     """Table of the public names; those that no other page documents are documented below it."""
     documented = _documented()
-    rows, missing = ["| name | what it is |", "|---|---|"], []
+    rows, missing = ["| name | description |", "|---|---|"], []
     for name in sorted([*setsup.__all__, "open"], key=lambda name: (name.startswith("__"), name.lower())):
         if name == "__version__":
             rows.append('| `__version__` | Version of the installed package, such as `"0.1.0"`. |')

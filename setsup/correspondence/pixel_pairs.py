@@ -181,10 +181,8 @@ class PixelPairs:
         ([[5.0, 7.0], [4.0, 7.0]], [[-3.0, 3.5], [5.0, 3.0]], [2, 0])
 
         """
-        (height1, width1), (height2, width2) = (
-            check_image_size(size1, "size1", SetsupError),
-            check_image_size(size2, "size2", SetsupError),
-        )
+        height1, width1 = check_image_size(size1, "size1", SetsupError)
+        height2, width2 = check_image_size(size2, "size2", SetsupError)
         first = planar.carried(self.points1, matrix1)
         second = planar.carried(self.points2, matrix2)
         left = (self.status <= Status.OCCLUDED) & ~planar.inside(second, height2, width2)
@@ -260,10 +258,8 @@ def partners(
 
     """
     check_arguments(partners, locals(), DataError)
-    (height1, width1), (height2, width2) = (
-        check_image_size(size1, "size1", SetsupError),
-        check_image_size(size2, "size2", SetsupError),
-    )
+    height1, width1 = check_image_size(size1, "size1", SetsupError)
+    height2, width2 = check_image_size(size2, "size2", SetsupError)
     pixels, others = height1 * width1, height2 * width2
     valid = _shown(shown, "shown", height1, width1)
     shown_pixels = np.flatnonzero(_shown(shown2, "shown2", height2, width2))

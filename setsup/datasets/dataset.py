@@ -23,7 +23,7 @@ from setsup.factors.column_storage import check_rows, freeze
 from setsup.factors.table import FactorTable
 from setsup.html import never_raises
 
-__all__ = ["Dataset", "Modality", "Selection", "fetch_request", "is_cpu_bound", "of_row"]
+__all__ = ["Dataset", "Modality", "Selection", "check_modalities", "fetch_request", "is_cpu_bound", "of_row"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -348,13 +348,17 @@ def fetch_request(
         When the dataset has no such modality.
 
     """
-    rows = check_rows(indices, len(dataset))
+    return check_rows(indices, len(dataset)), check_modalities(dataset, modalities)
+
+
+def check_modalities(dataset: Dataset, modalities: Iterable[str] | None) -> tuple[str, ...]:
+    """Names of modalities that a dataset has, without duplicates; of all by default. DataError for others."""
     if modalities is None:
-        return rows, tuple(dataset.modalities)
+        return tuple(dataset.modalities)
     if isinstance(modalities, str):
-        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the text {modalities!r}")
+        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the string {modalities!r}")
     names = tuple(dict.fromkeys(check_strings(modalities, "modalities", DataError)))
     for name in names:
         if name not in dataset.modalities:
             raise DataError(f"{dataset.name} has no modality {name!r}{did_you_mean(name, dataset.modalities)}")
-    return rows, names
+    return names

@@ -71,7 +71,7 @@ class Data:
 
         """
         from setsup import opening
-        from setsup.datasets.dataset import fetch_request
+        from setsup.datasets.dataset import check_modalities
 
         if substitute and self.substitute is None:
             raise SetsupError(f"{self.name} has no substitute: omit --substitute and fetch the published files")
@@ -86,7 +86,7 @@ class Data:
         if self.where is not None and not len(dataset):
             raise DataError(f"no row of {dataset.name} satisfies {self.where!r}: give another --data.where")
         if self.modalities is not None:
-            fetch_request(dataset, [], self.modalities)  # checks the names
+            check_modalities(dataset, self.modalities)  # checks the names
         return dataset
 
 

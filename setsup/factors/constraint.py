@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Bools
 from setsup.checks import check_string
-from setsup.errors import FactorError
+from setsup.errors import FactorError, advice
 from setsup.factors.columns import FactorColumns
 from setsup.factors.counting import with_outer
 from setsup.factors.expression import ANCHOR, Expression, is_of_anchor, shallow
@@ -191,7 +191,8 @@ class _Reader:
         if not isinstance(link, ast.Eq | ast.NotEq):
             self._refuse(node, "with the anchor's, factors are compared by == or !=")
         if self._table[factor].continuous:
-            self._refuse(name, f"factor {factor!r} is continuous: compare bins, as table.binned({factor!r}, …) adds")
+            how = advice(f"compare bins, as table.binned({factor!r}, …) adds", f"declare --kinds {factor}=ordinal")
+            self._refuse(name, f"factor {factor!r} is continuous: {how}")
         same = isinstance(link, ast.Eq) == wanted
         if factor in self._compared[not same]:
             self._refuse(node, f"no row has both the anchor's {factor!r} and another")

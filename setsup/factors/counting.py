@@ -8,7 +8,7 @@ import numpy as np
 
 from setsup.arrays import Array, Bools, Rows
 from setsup.checks import check_strings
-from setsup.errors import FactorError
+from setsup.errors import FactorError, advice
 from setsup.factors.columns import FactorColumns
 
 __all__ = ["count_equal", "counting_sort", "known_rows", "number_cells", "row_dtype", "with_outer"]
@@ -23,11 +23,13 @@ def with_outer(table: FactorColumns, names: Iterable[str]) -> tuple[str, ...]:
         if table[name].continuous:
             if np.isnan(np.asarray(table.codes(name), np.float64)).all():
                 raise FactorError(f"factor {name!r} is unknown in every row, and groups none: fill it, or name another")
-            raise FactorError(
-                f"factor {name!r} is continuous, so it has no levels to group by: name {name + '_bin'!r} of "
-                f"table.binned({name!r}, width), declare it as ordinal where its values are few (kinds= or --kinds "
-                f"{name}=ordinal), or, in sets, fix it with tolerance={{{name!r}: …}} (--tolerance)"
+            how = advice(
+                f"name {name + '_bin'!r} of table.binned({name!r}, width), declare it as ordinal where its values are "
+                f"few (kinds=), or, in sets, fix it with tolerance={{{name!r}: …}}",
+                f"declare it as ordinal where its values are few (--kinds {name}=ordinal), or, in sets, fix it with "
+                f"--tolerance {name}=NUMBER",
             )
+            raise FactorError(f"factor {name!r} is continuous, so it has no levels to group by: {how}")
         wanted |= {table[name].name, *table.outer(name)}
     return tuple(name for name in table.names if name in wanted)
 

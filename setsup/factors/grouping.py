@@ -5,6 +5,7 @@ import json
 import logging
 import math
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,9 @@ from setsup.factors.column_storage import code_dtype
 from setsup.factors.columns import FactorColumns
 from setsup.factors.counting import counting_sort, known_rows, number_cells, row_dtype, with_outer
 from setsup.factors.groups import GridLayout, Groups, IndexLayout, terms
-from setsup.factors.where import evaluate
-from setsup.files import cache_folder, locked, written_folder
-from setsup.files.atomic import clear
+from setsup.factors.where import check_where, evaluate
+from setsup.files import cache_folder, written_folder
+from setsup.files.builds import build_once
 
 __all__ = ["group_by"]
 
@@ -33,10 +34,7 @@ _log = logging.getLogger("setsup")
 def group_by(table: FactorColumns, names: Iterable[str], where: str | Bools | None = None) -> Groups:
     """Partition rows by the levels of the named factors and of those they are nested in."""
     chosen = with_outer(table, names)
-    if not isinstance(where, str | np.ndarray | None):
-        raise FactorError(f"where must be an expression or (rows,) bool, not a {type(where).__name__}")
-    if isinstance(where, np.ndarray) and (where.dtype != np.bool_ or where.shape != (len(table),)):
-        raise FactorError(f"where must be an expression or ({len(table)},) bool, not {where.shape} {where.dtype}")
+    check_where(where, len(table))
     if table.is_grid and where is None:
         return _of_grid(table, chosen)
     if len(table) >= CACHED_FROM and chosen and not isinstance(where, np.ndarray):
@@ -96,17 +94,13 @@ def _find_or_index(table: FactorColumns, names: tuple[str, ...], where: str | No
     """Index of a large table from the cache on disk, built there first where it is missing or damaged."""
     identity = json.dumps([_VERSION, table.fingerprint, names, where])
     folder = cache_folder() / "groups" / hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()
-    groups = _load(table, names, folder)
-    if groups is None:
-        with locked(folder):
-            groups = _load(table, names, folder)  # another process may have been faster
-            if groups is None:
-                _log.info("indexing %s rows by %s into %s", f"{len(table):,}", ", ".join(names), folder)
-                groups = _index(table, names, None if where is None else evaluate(where, table))
-                clear(folder)
-                _save(groups, folder)
-                groups = _load(table, names, folder) or groups  # mapped pages cost no memory of their own
-    return groups
+
+    def build(folder: Path) -> None:
+        _log.info("indexing %s rows by %s into %s", f"{len(table):,}", ", ".join(names), folder)
+        _save(_index(table, names, None if where is None else evaluate(where, table)), folder)
+
+    # mapped pages of the saved index cost no memory of their own
+    return build_once(folder, partial(_load, table, names), build)
 
 
 def _save(groups: Groups, folder: Path) -> None:

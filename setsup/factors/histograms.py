@@ -10,7 +10,7 @@ from setsup.arrays import Array, Bools, Counts, Reals
 from setsup.checks import check_integer, check_strings
 from setsup.errors import FactorError
 from setsup.factors.columns import FactorColumns
-from setsup.factors.where import evaluate
+from setsup.factors.where import check_where, evaluate
 
 __all__ = ["count_all", "count_joint", "count_values"]
 
@@ -181,13 +181,8 @@ def _wrap(values: Reals, period: float) -> Reals:
 
 def rows_kept(table: FactorColumns, where: Where | None) -> Bools | None:
     """Rows that are counted, (rows,) bool; None for all."""
-    if where is None:
-        return None
-    if isinstance(where, str):
-        return evaluate(where, table)
-    if not isinstance(where, np.ndarray) or where.dtype != np.bool_ or where.shape != (len(table),):
-        raise FactorError(f"where must be an expression or ({len(table)},) bool, not {type(where).__name__}")
-    return where
+    check_where(where, len(table))
+    return evaluate(where, table) if isinstance(where, str) else where
 
 
 def _blocks(

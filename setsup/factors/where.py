@@ -37,7 +37,7 @@ from setsup.factors.expression import Expression, shallow
 from setsup.factors.factor import PLURAL, Factor, level_sort, stored_level
 from setsup.factors.operands import Operands
 
-__all__ = ["evaluate", "holds"]
+__all__ = ["check_where", "evaluate", "holds"]
 
 _ORDERED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
@@ -61,6 +61,15 @@ def evaluate(expression: str, table: FactorColumns) -> Bools:
     text = Expression.of(expression, table.names)
     with shallow(text):
         return holds(text, text.parse(), True, table)
+
+
+def check_where(where: object, rows: int) -> None:
+    """Refuse what is neither an expression nor one boolean per row, nor None for all rows."""
+    if where is None or isinstance(where, str):
+        return
+    if not isinstance(where, np.ndarray) or where.dtype != np.bool_ or where.shape != (rows,):
+        what = f"{where.shape} {where.dtype}" if isinstance(where, np.ndarray) else f"a {type(where).__name__}"
+        raise FactorError(f"where must be an expression or ({rows},) bool, not {what}")
 
 
 def holds(expression: Expression, node: ast.expr, wanted: bool, table: FactorColumns) -> Bools:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from setsup.checks import check_arguments, check_integer, explains_foreign, is_integer
-from setsup.datasets.dataset import Dataset, fetch_request, is_cpu_bound
+from setsup.datasets.dataset import Dataset, check_modalities, is_cpu_bound
 from setsup.errors import SamplerError, SetsupError, abbreviate
 from setsup.loading.batch import Batch, Transform, check_names
 from setsup.loading.postprocess import Finish
@@ -110,7 +110,7 @@ class Loader:
             )
         share = sampler.shard(rank, world)  # checks both, and makes them Python integers
         self.dataset, self.sampler, self.rank, self.world = dataset, sampler, share.rank, share.world
-        self.modalities = fetch_request(dataset, [], modalities)[1]
+        self.modalities = check_modalities(dataset, modalities)
         check_names(dataset.name, self.modalities)
         self._converter = None if to == "numpy" else TensorConverter(to)
         self._finish = Finish(self._converter, transform, dataset.modalities, self.modalities)

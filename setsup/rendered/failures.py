@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from setsup.arrays import Rows
-from setsup.errors import DamagedFile, DataError, SetsupError
+from setsup.errors import DamagedFile, DataError
 from setsup.factors.table import FactorTable
-from setsup.files import need_readable, need_space, written
-from setsup.rendered.layout import ABOUT, FAILED, FIX, TABLE, Layout, Rendering, RowArray
+from setsup.files import need_space, written
+from setsup.rendered.layout import ABOUT, FAILED, FIX, TABLE, Layout, Rendering, RowArray, reading
 
 __all__ = ["Failure", "compact", "failure_report", "leave_out", "write_failures"]
 
@@ -127,13 +127,8 @@ def _copy(path: Path, before: RowArray, after: RowArray, kept: Rows) -> None:
 
 
 def _failed_rows(path: Path) -> Rows:
-    need_readable(path, "the list of rows that could not be rendered")
-    try:
+    with reading(path, "the list of rows that could not be rendered"):
         if path.stat().st_size > _LARGEST:
             raise ValueError("it is too large")
-        rows = [row for failure in json.loads(path.read_bytes()) for row in failure["rows"]]
-        return np.array(rows, np.int64)
-    except OSError as error:
-        raise DamagedFile.unreadable(path, error) from error
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, SetsupError) as error:
-        raise DamagedFile(f"{path} is damaged: {error}", FIX) from None
+        rows = np.array([row for failure in json.loads(path.read_bytes()) for row in failure["rows"]], np.int64)
+    return rows

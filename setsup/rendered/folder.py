@@ -14,7 +14,19 @@ from setsup.factors.table import FactorTable
 from setsup.files import need_readable
 from setsup.files.expand_user import expanded
 from setsup.files.mapped import check_mapped
-from setsup.rendered.layout import ABOUT, CAMERA, FIX, LABELS, NAMES, PROGRESS, TABLE, Layout, one_row, read_layout
+from setsup.rendered.layout import (
+    ABOUT,
+    CAMERA,
+    FIX,
+    LABELS,
+    NAMES,
+    PROGRESS,
+    TABLE,
+    Layout,
+    one_row,
+    read_layout,
+    reading,
+)
 from setsup.scenes import Camera
 
 __all__ = ["RenderedFolder", "is_rendered", "open_rendered", "read_table", "rendered_rows"]
@@ -192,16 +204,9 @@ def read_table(folder: Path, layout: Layout) -> FactorTable:
 
 
 def _read_names(path: Path) -> dict[int, dict[int, str]]:
-    need_readable(path, "what instances are called")
-    try:
+    with reading(path, "what instances are called"):
         if path.stat().st_size > _LARGEST:
             raise ValueError("it is too large")
-        content = json.loads(path.read_bytes())
-        return {
-            int(key, 16): {int(number): str(name) for number, name in numbered.items()}
-            for key, numbered in content.items()
-        }
-    except OSError as error:
-        raise DamagedFile.unreadable(path, error) from error
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise DamagedFile(f"{path} is damaged: {error}", FIX) from None
+        content = {int(key, 16): names.items() for key, names in json.loads(path.read_bytes()).items()}
+        by_key = {key: {int(number): str(name) for number, name in names} for key, names in content.items()}
+    return by_key

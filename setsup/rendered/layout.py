@@ -15,7 +15,8 @@ folder has one where these were left out, and says in ``rendered.json`` which ro
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -26,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Modality
-from setsup.errors import DamagedFile, DataError, RowError
+from setsup.errors import DamagedFile, DataError, RowError, SetsupError
 from setsup.factors.column_storage import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files import need_readable
@@ -53,6 +54,7 @@ __all__ = [
     "RowArray",
     "one_row",
     "read_layout",
+    "reading",
 ]
 
 ABOUT, TABLE, NAMES, PROGRESS, PARTS, FAILED = (
@@ -248,18 +250,23 @@ def one_row(row: npt.ArrayLike, rows: int) -> int:
     return int(index)
 
 
+@contextmanager
+def reading(path: Path, what: str) -> Iterator[None]:
+    """Say what is wrong with a file of JSON that cannot be read, or does not hold what is expected there."""
+    need_readable(path, what)
+    try:
+        yield
+    except OSError as error:
+        raise DamagedFile.unreadable(path, error) from error
+    except (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError, SetsupError) as error:
+        raise DamagedFile(f"{path} is damaged: {error}", FIX) from None
+
+
 def read_layout(folder: Path) -> Layout:
     """Read ``rendered.json``."""
     path = folder / ABOUT
-    need_readable(path, "a folder that `setsup render` wrote")
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
-        content = json.loads(data[:_LARGEST])
-    except OSError as error:
-        raise DamagedFile.unreadable(path, error) from error
-    except (ValueError, RecursionError) as error:
-        raise DamagedFile(f"{path} is damaged: {error}", FIX) from None
+    with reading(path, "a folder that `setsup render` wrote"), path.open("rb") as file:
+        content = json.loads(file.read(_LARGEST))
     fields = Fields(content, path)
     made, kind = fields.need("setsup", text), fields.need("format", whole)
     if kind != _FORMAT:

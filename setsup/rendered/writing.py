@@ -5,15 +5,15 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, nullcontext
 from copy import copy
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.arrays import Rows
-from setsup.datasets.dataset import Selection
-from setsup.errors import DataError, SetsupError, did_you_mean
+from setsup.datasets.dataset import Selection, check_modalities
+from setsup.errors import DataError, SetsupError
 from setsup.files import disk_errors, locked, need_space, written
 from setsup.files.atomic import flush
 from setsup.files.expand_user import expanded
@@ -100,7 +100,9 @@ def render(
     """
     whole = _as_rendered(dataset)
     folder = expanded(folder).absolute()
-    names = _check_modalities(whole, modalities)
+    names = check_modalities(whole, modalities)
+    if not names:
+        raise DataError(f"name at least one modality to render: {', '.join(whole.modalities)}")
     check_processes(processes, on)
     with nullcontext() if on is None else Cluster(on) as cluster:
         return _rendered(whole, folder, names, processes, cluster, skip_broken, on_start)
@@ -278,7 +280,7 @@ def _units(dataset: RenderedDataset) -> Iterator[Rows]:
     for column in codes:
         changes[1:] |= column[order[1:]] != column[order[:-1]]
     first = 0
-    for start, stop in _scenes(np.flatnonzero(changes), len(order)):
+    for start, stop in pairwise([0, *np.flatnonzero(changes).tolist(), len(order)]):  # of each scene
         if stop - first > most and start > first:
             yield order[first:start]
             first = start
@@ -287,12 +289,6 @@ def _units(dataset: RenderedDataset) -> Iterator[Rows]:
             first += most
     if first < len(order):
         yield order[first:]
-
-
-def _scenes(starts: npt.NDArray[np.intp], rows: int) -> Iterator[tuple[int, int]]:
-    """Where each scene begins and ends."""
-    ends = [*starts.tolist(), rows]
-    return zip([0, *ends[:-1]], ends, strict=True)
 
 
 def _finish(folder: Path, layout: Layout) -> None:
@@ -325,17 +321,3 @@ def _as_rendered(dataset: Any) -> RenderedDataset:
     if isinstance(dataset, RenderedDataset):
         return dataset
     raise DataError(f"only a RenderedDataset, or a selection of one, can be rendered, not a {type(dataset).__name__}")
-
-
-def _check_modalities(dataset: RenderedDataset, modalities: Iterable[str] | None) -> tuple[str, ...]:
-    if modalities is None:
-        return tuple(dataset.modalities)
-    if isinstance(modalities, str):
-        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the string {modalities!r}")
-    names = tuple(modalities)
-    for name in names:
-        if name not in dataset.modalities:
-            raise DataError(f"{dataset.name} has no modality {name!r}{did_you_mean(name, dataset.modalities)}")
-    if not names:
-        raise DataError(f"name at least one modality to render: {', '.join(dataset.modalities)}")
-    return names

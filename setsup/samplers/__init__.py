@@ -4,10 +4,12 @@ Each kind of sampler has a module of its own: ``sets`` (ABC), ``domains`` (DCoDR
 losses), ``factor_pairs`` (Ada-GVAE), ``episodes`` (few-shot tasks), ``hierarchies``, ``sequence_pairs``,
 ``neighbours``, ``epochs``, ``mixture``, ``zips``; :mod:`~setsup.samplers.sampler` says what all samplers share,
 ``schedules`` which options may change with the step. The folder ``groups`` has what they draw from: ``group_sampler``
-(the groups of a list of inactive factors), ``choose`` and ``different`` (which group), ``members`` and ``window``
-(which rows), ``anchors``, ``anchored`` and ``candidates`` (which rows go with another), ``within`` (no repeats),
-``plan`` (all sets of a step), ``hierarchy`` (groups of groups) and ``across`` (two domains); the folder ``partners``
-the rows that differ from one in some factors, or are near it in an embedding.
+(the groups of a list of inactive factors), ``fixed_factors`` (which factors each set fixes), ``choose`` and
+``different`` (which group), ``members`` and ``window`` (which rows), ``anchors``, ``anchored`` and ``candidates``
+(which rows go with another), ``within`` (no repeats), ``plan`` (all sets of a step), ``hierarchy`` (groups of groups)
+and ``across`` (two domains). The folder ``partners`` has what pairs are drawn from: ``differing`` (rows that differ
+in some factors: ``product`` in a grid, ``index`` anywhere), ``ranked`` (independent rows) and ``anchored_neighbours``
+(rows near each other in an embedding).
 """
 
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, RowReach

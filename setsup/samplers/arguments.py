@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from setsup.arrays import Array, Bools, Reals
 from setsup.checks import check_array, check_instance, check_integer, check_memory, check_number
-from setsup.errors import SamplerError, abbreviate
+from setsup.errors import SamplerError, abbreviate, advice
 from setsup.factors.factor import Factor
 from setsup.factors.table import FactorTable
-from setsup.samplers.spelling import spell
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = [
     "MOST_ROWS",
@@ -82,17 +82,17 @@ def check_draw_memory(rows: int, what: str, reduce: str, each: int = 48) -> None
 
 def copy_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of a constructor, from its ``locals()``: copied, so that no later change of a list reaches them."""
-    found = {}
+    copies = {}
     for key, value in given.items():
         if key in ("self", "table", "__class__"):
             continue
         try:
-            found[key] = _copy(value)
+            copies[key] = _copy(value)
         except (TypeError, RuntimeError, copy.Error):  # generators, open files, tensors with a gradient
             raise SamplerError(
                 f"{key} must be plain data, which a sampler can keep, not a {type(value).__name__}"
             ) from None
-    return found
+    return copies
 
 
 def _copy(value: Any) -> Any:
@@ -164,15 +164,16 @@ def check_tolerance(table: FactorTable, tolerance: Mapping[str, float] | None) -
         raise SamplerError(
             f"tolerance must give a number for each factor, as in {{'yaw': 5.0}}, not {abbreviate(tolerance)}"
         )
-    found = {table[name].name: value for name, value in (tolerance or {}).items()}
-    for name, value in found.items():
+    tolerances = {table[name].name: value for name, value in (tolerance or {}).items()}
+    for name, value in tolerances.items():
         if not table[name].continuous:
+            how = advice(f"kinds={{{name!r}: 'continuous'}}", f"--kinds {name}=continuous")
             raise SamplerError(
-                f"factor {name!r} has levels and is fixed exactly: leave it out of tolerance, or make it continuous "
-                f"when the table is opened (kinds={{{name!r}: 'continuous'}}, --kinds on the command line)"
+                f"factor {name!r} has levels and is fixed exactly: leave it out of {spell_name('tolerance')}, or make "
+                f"it continuous when the table is opened ({how})"
             )
-        found[name] = check_number(value, f"the tolerance of {name!r}", SamplerError, low=0)
-    return found
+        tolerances[name] = check_number(value, f"the tolerance of {name!r}", SamplerError, low=0)
+    return tolerances
 
 
 def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Reals | None:
@@ -183,21 +184,21 @@ def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Real
         factor = table[weights]
         if factor.levels is not None and any(isinstance(level, str) for level in factor.levels):
             raise SamplerError(f"{spell(weights=weights)} names a factor of strings; weights are numbers")
-        found = np.array(table.values(weights), dtype=np.float64)
+        numbers = np.array(table.values(weights), dtype=np.float64)
     else:
         given = check_array(weights, "weights, one number per row,", SamplerError)
         if given.dtype.kind not in "biufO":
             raise SamplerError(f"weights must be one number per row, not {abbreviate(weights)}")
-        found = check_array(given, "weights, one number per row,", SamplerError, np.float64)
-    if found.shape != (len(table),):
-        raise SamplerError(f"weights must be one number per row, ({len(table)},), not {found.shape}")
-    found = np.nan_to_num(found, nan=0.0, posinf=np.inf)
-    if not np.isfinite(found).all() or (found < 0).any() or not found.any():
+        numbers = check_array(given, "weights, one number per row,", SamplerError, np.float64)
+    if numbers.shape != (len(table),):
+        raise SamplerError(f"weights must be one number per row, ({len(table)},), not {numbers.shape}")
+    numbers = np.nan_to_num(numbers, nan=0.0, posinf=np.inf)
+    if not np.isfinite(numbers).all() or (numbers < 0).any() or not numbers.any():
         raise SamplerError("weights must be finite numbers from 0 on, and not all 0; NaN, for unknown, counts as 0")
     with np.errstate(over="ignore"):
-        if not np.isfinite(found.sum()):
+        if not np.isfinite(numbers.sum()):
             raise SamplerError("the sum of the weights overflows: divide all by the largest")
-    return found
+    return numbers
 
 
 def row_mask(table: FactorTable, where: Where | None, option: str = "where") -> Bools | None:
@@ -228,11 +229,11 @@ def row_mask(table: FactorTable, where: Where | None, option: str = "where") -> 
     return mask
 
 
-def both(one: Bools | None, other: Bools | None) -> Bools | None:
+def both(mask: Bools | None, other: Bools | None) -> Bools | None:
     """Rows that two masks keep, where None keeps all."""
-    if one is None or other is None:
-        return other if one is None else one
-    return one & other
+    if mask is None or other is None:
+        return other if mask is None else mask
+    return mask & other
 
 
 def check_nesting(described: Any) -> None:
@@ -276,8 +277,8 @@ def drawable_rows(
     table: FactorTable, where: Where | None, weights: Weights | None
 ) -> tuple[Bools | None, Reals | None]:
     """Rows that ``where`` keeps and whose weight is positive, (rows,) bool or None for all; and the weights."""
-    found = row_weights(table, weights)
-    return with_weight(row_mask(table, where), found), found
+    row_weight = row_weights(table, weights)
+    return with_weight(row_mask(table, where), row_weight), row_weight
 
 
 def with_weight(rows: Bools | None, weights: Reals | None) -> Bools | None:
@@ -309,12 +310,12 @@ def per_set(given: Any, sets: int, option: str, read: Callable[[Any], Any]) -> l
         return [read(given)] * sets
     if len(given) != sets:
         raise SamplerError(f"{option} has {len(given)} items for {spell(sets=sets)}: give one per set, or one for all")
-    found: dict[Any, Any] = {}
-    for one in given:
-        key = one if isinstance(one, str) else id(one)
-        if key not in found:
-            found[key] = read(one)
-    return [found[one if isinstance(one, str) else id(one)] for one in given]
+    read_by_item: dict[Any, Any] = {}
+    for item in given:
+        key = item if isinstance(item, str) else id(item)
+        if key not in read_by_item:
+            read_by_item[key] = read(item)
+    return [read_by_item[item if isinstance(item, str) else id(item)] for item in given]
 
 
 def where_words(where: Any) -> str:

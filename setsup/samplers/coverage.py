@@ -72,6 +72,14 @@ class ReachedGroups:
     unreached: int = 0
     fixed: tuple[str, ...] = ()
 
+    @classmethod
+    def drawn_or_never(
+        cls, groups: Groups, chance: Reals, drawn: Bools, reason: Reason, unreached: int = 0
+    ) -> "ReachedGroups":
+        """Groups of which some are drawn, (groups,) bool, and the others never, for one reason."""
+        names, number = ", ".join(groups.names) or "nothing", np.where(drawn, -1, 0).astype(np.int8)
+        return cls(names, (), groups, chance, (reason,), number, unreached=unreached)
+
     @property
     def drawable(self) -> Bools:
         """Groups that are drawn, (groups,) bool."""
@@ -81,8 +89,8 @@ class ReachedGroups:
         """Groups that are never drawn, by reason: their numbers, ascending."""
         if self.reason is None:
             return []
-        found = [(reason, np.flatnonzero(self.reason == number)) for number, reason in enumerate(self.reasons)]
-        return [(reason, groups) for reason, groups in found if len(groups)]
+        by_reason = [(reason, np.flatnonzero(self.reason == number)) for number, reason in enumerate(self.reasons)]
+        return [(reason, groups) for reason, groups in by_reason if len(groups)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,12 +145,12 @@ class DomainSampler(Sampler):
         )
         mask = np.ones(rows.shape, dtype=bool)
         for number in np.unique(stretch).tolist():
-            some = np.flatnonzero(stretch == number)
-            found, counts, chosen[some] = self._rounds(steps[some] - self._sizes.starts[number], number)
-            size = found.shape[-1]
-            rows[some, :, :size], rows[some, :, size:] = found, found[:, :, :1]
+            here = np.flatnonzero(stretch == number)
+            of_stretch, counts, chosen[here] = self._rounds(steps[here] - self._sizes.starts[number], number)
+            size = of_stretch.shape[-1]
+            rows[here, :, :size], rows[here, :, size:] = of_stretch, of_stretch[:, :, :1]
             if counts is not None:
-                mask[some, :, :size] = counts
+                mask[here, :, :size] = counts
         return rows, mask, chosen
 
     def _rounds(self, steps: Steps, stretch: int) -> tuple[Rows, Array | None, Rows]:
@@ -184,11 +184,11 @@ class DomainSampler(Sampler):
         if few.any() and self._on_small_group == "short":
             mask = slot < np.where(few, sizes, size)[:, None]
             positions = np.where(mask, positions, 0)
-        found = permute(key, sizes, positions)
+        places = permute(key, sizes, positions)
         if few.any() and self._on_small_group == "replace":
             words = fold(fold(key[few], 1)[:, None], slot)
-            found[few] = randint_below(words, sizes[few, None])
-        return self._domains.groups.take(groups[:, None], found), mask
+            places[few] = randint_below(words, sizes[few, None])
+        return self._domains.groups.take(groups[:, None], places), mask
 
     def _independently(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
         key = fold(int(fold(self._key, _STEP)), steps)

@@ -1,6 +1,6 @@
 """What a sampler returns: row numbers and what is known about them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from setsup.arrays import Array
 from setsup.html import block, counted, facts, never_raises, table
 
-__all__ = ["Draw"]
+__all__ = ["Draw", "by_factor"]
 
 _SHOWN = 8  # sets, fixed factors and rows in a notebook
 
@@ -88,6 +88,11 @@ class Draw:
             None if self.canonical is None else self.canonical[step],
             {name: labels[step] for name, labels in self.pair_labels.items()},
         )
+
+
+def by_factor(names: Sequence[str], columns: Array) -> dict[str, Array]:
+    """Codes (..., factors), or labels, by the names of these factors."""
+    return {name: columns[..., place] for place, name in enumerate(names)}
 
 
 def _code(code: Any) -> str:

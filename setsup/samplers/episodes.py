@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from setsup.arrays import Array, Rows, Steps, Words
+from setsup.arrays import Rows, Steps, Words
 from setsup.errors import SamplerError
 from setsup.factors.counting import with_outer
 from setsup.factors.table import FactorTable
@@ -25,7 +25,7 @@ from setsup.html import counted
 from setsup.random import fold
 from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets, check_size
 from setsup.samplers.coverage import Reach, Reason, SetReach
-from setsup.samplers.draw import Draw
+from setsup.samplers.draw import Draw, by_factor
 from setsup.samplers.groups.across import DomainPairs
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
@@ -185,9 +185,8 @@ class EpisodeSampler(Sampler):
             groups, others = self._pairs.draw(fold(key, _CLASSES))
             support = self._rows(fold(key, _ROWS), groups, self.shots)
             rows = np.concatenate([support, self._rows(fold(key, _QUERY), others, self.queries)], axis=-1)
-        names, keys = self._classes.groups.names, self._classes.groups.keys(groups)
-        fixed: dict[str, Array] = {name: keys[..., n] for n, name in enumerate(names) if name not in self._hidden}
-        return Draw(rows, fixed)
+        codes = by_factor(self._classes.names, self._classes.groups.keys(groups))
+        return Draw(rows, {name: code for name, code in codes.items() if name not in self._hidden})
 
     def _rows(self, key: Words, groups: Rows, size: int) -> Rows:
         """Rows (steps, ways, size) of groups (steps, ways), without repeats."""

@@ -5,7 +5,7 @@ from functools import wraps
 from typing import Any
 
 from setsup.arrays import Steps
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, advice
 from setsup.factors.table import FactorTable
 from setsup.samplers.draw import Draw
 from setsup.samplers.spelling import spell_name
@@ -34,9 +34,9 @@ def within_memory(method: Callable[..., Any]) -> Callable[..., Any]:
         except MemoryError as error:
             table = next((one for one in (*given[:1], *vars(self).values()) if isinstance(one, FactorTable)), None)
             rows = "its table" if table is None else f"a table of {len(table):,} rows"
+            how = advice("draw from a smaller table, such as dataset.where(…) gives", "restrict the rows by --where")
             raise SamplerError(
-                f"memory ran out for {type(self).__name__} on {rows} ({error}): draw from a smaller table, such as "
-                "dataset.where(…) gives, or name fewer factors"
+                f"memory ran out for {type(self).__name__} on {rows} ({error}): {how}, or name fewer factors"
             ) from None
 
     return within

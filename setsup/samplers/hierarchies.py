@@ -20,7 +20,7 @@ from setsup.factors.table import FactorTable
 from setsup.random import fold
 from setsup.samplers.arguments import MOST_SETS, Weights, Where, check_draw_memory, check_names, check_sets, check_size
 from setsup.samplers.coverage import Reach, Reason
-from setsup.samplers.draw import Draw
+from setsup.samplers.draw import Draw, by_factor
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.hierarchy import Hierarchy, values_of
@@ -135,8 +135,8 @@ class HierarchicalSampler(Sampler):
         groups = self._tree.draw(fold(key, _GROUPS))
         keys = Keys(fold(key, _ROWS), np.arange(self._tree.sets, dtype=np.uint64))
         rows, _ = self._groups.members.draw(keys, groups.reshape(-1), self.size, "error")
-        names, codes = self._groups.groups.names, self._groups.groups.keys(groups)
-        return Draw(rows.reshape(*groups.shape, self.size), {name: codes[..., n] for n, name in enumerate(names)})
+        codes = by_factor(self._groups.names, self._groups.groups.keys(groups))
+        return Draw(rows.reshape(*groups.shape, self.size), codes)
 
     def reach(self, step: int = 0) -> Reach:
         """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
@@ -161,8 +161,8 @@ class HierarchicalSampler(Sampler):
         )
         notes = []
         for depth, (names, count) in enumerate(self._levels):
-            found = span(*self._tree.width(depth))
-            notes.append(f"{', '.join(names)}: {count} of {found}{' in each' if depth else ''}")
+            children = span(*self._tree.width(depth))
+            notes.append(f"{', '.join(names)}: {count} of {children}{' in each' if depth else ''}")
         return self._report([entry], notes)
 
 

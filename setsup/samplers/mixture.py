@@ -12,7 +12,7 @@ References
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,7 @@ from setsup.samplers.groups.chances import at_least_one, inclusion_of_some
 from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import MIX, Keys, distinct
 from setsup.samplers.iteration import length_of
-from setsup.samplers.report import Entry, Report
+from setsup.samplers.report import AnchorEntry, Entry, Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Stepwise, read_probability
 from setsup.samplers.zips import Zip
@@ -152,9 +152,9 @@ class Mixture(Sampler):
 
     def rows_where(self) -> Bools:
         """Rows of the pool, and those that ``where`` of the base lets through."""
-        found = self.base.rows_where()
-        found[self.pool] = True
-        return found
+        rows = self.base.rows_where()
+        rows[self.pool] = True
+        return rows
 
     def _check_sets(self, sets: Sequence[int], draw: Draw) -> npt.NDArray[np.int64]:
         count = draw.indices.shape[1]
@@ -180,8 +180,8 @@ class Mixture(Sampler):
         if self._members is None:
             others = self.pool[distinct(keys, len(self.pool), size)].reshape(shape)
         else:
-            one = np.zeros(len(steps) * len(self._sets), dtype=np.int64)
-            ordered = self._members.draw(keys, one, size, "error")[0].reshape(shape)
+            the_pool = np.zeros(len(steps) * len(self._sets), dtype=np.int64)  # the only group
+            ordered = self._members.draw(keys, the_pool, size, "error")[0].reshape(shape)
             # the first replaced position takes the first of the rows, for heavy rows come first
             others = np.take_along_axis(ordered, np.maximum(np.cumsum(replaced, axis=-1) - 1, 0), axis=-1)
         indices = draw.indices.copy()
@@ -194,7 +194,7 @@ class Mixture(Sampler):
 
     def reach(self, step: int = 0) -> Reach:
         """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
-        steps, found = check_step(self, step), self.base.reach(step)
+        steps, base = check_step(self, step), self.base.reach(step)
         p = float(self._schedule.at(steps)[0])
         draw = self.base.draws(steps)
         taken = np.full(draw.indices.shape[1], draw.indices.shape[-1])
@@ -203,32 +203,32 @@ class Mixture(Sampler):
         mixed = {number: int(taken[number]) for number in self._sets.tolist()}
         pool = np.zeros(len(self.table), dtype=bool)
         pool[self.pool] = True
-        some = at_least_one(np.array([p]), sum(mixed.values()))
+        chance = at_least_one(np.array([p]), sum(mixed.values()))
         reason = Reason(f"no row is replaced at step {step}", "raise p=, or look at a later step")
         reached = ReachedGroups(
             "the pool",
             tuple(mixed),
             group_by(self.table, [], pool),
-            some,
+            chance,
             (reason,),
             np.array([-1 if p else 0], dtype=np.int8),
         )
         kept = dict.fromkeys(mixed, 1 - p)
-        blocks, estimated = [], found.estimated
-        for alternatives in found.blocks or ():
-            blocks.append([[part for one in sets for part in one.thinned(kept)] for sets in alternatives])
-            of_mixed = [one for sets in alternatives for one in sets if not kept.keys().isdisjoint(one.sets)]
-            estimated |= p > 0 and any(one.thin_estimated for one in of_mixed)
+        blocks, estimated = [], base.estimated
+        for alternatives in base.blocks or ():
+            blocks.append([[thinned for part in parts for thinned in part.thinned(kept)] for parts in alternatives])
+            of_mixed = [part for parts in alternatives for part in parts if not kept.keys().isdisjoint(part.sets)]
+            estimated |= p > 0 and any(part.thin_estimated for part in of_mixed)
         by_size = {size: tuple(number for number in mixed if mixed[number] == size) for size in set(mixed.values())}
         blocks.append([[self._pool_reach(sets, size, p) for size, sets in by_size.items()]])
         most = max(mixed.values())
         estimated |= self._members is not None and p > 0 and 2 < most and (p < 1 or most < len(self.pool))
         return Reach(
-            f"Mixture over {found.title}",
+            f"Mixture over {base.title}",
             self.table,
-            [*found.groups, reached],
-            None if found.blocks is None else blocks,
-            [*found.notes, self._note()],
+            [*base.groups, reached],
+            None if base.blocks is None else blocks,
+            [*base.notes, self._note()],
             estimated,
         )
 
@@ -246,19 +246,10 @@ class Mixture(Sampler):
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
-        found = self.base.report()
-        p, mixed = self._schedule, set(self._sets.tolist())
-        never = not (p.end if isinstance(p, Stepwise) else any(p.values))
-        entries = [
-            self._mix(entry)
-            if isinstance(entry, Entry)
-            and entry.inactive == "nothing"
-            and not never
-            and (not entry.sets or not mixed.isdisjoint(entry.sets))
-            else entry
-            for entry in found.entries
-        ]
-        return Report(f"Mixture over {found.title}", entries, [*found.notes, self._note()])
+        base, p = self.base.report(), self._schedule
+        ever = bool(p.end) if isinstance(p, Stepwise) else any(p.values)
+        entries = [self._mix(entry) if ever and self._is_mixed(entry) else entry for entry in base.entries]
+        return Report(f"Mixture over {base.title}", entries, [*base.notes, self._note()])
 
     def _note(self) -> str:
         p = self._schedule
@@ -267,6 +258,12 @@ class Mixture(Sampler):
         weights = weight_words(self.arguments["weights"])
         pool = f"a pool of {len(self.pool):,} rows" + (f", drawn by weight ({weights})," if weights else "")
         return f"rows of set {sets} come from {pool} with probability {share}"
+
+    def _is_mixed(self, entry: Entry | AnchorEntry) -> TypeGuard[Entry]:
+        """Whether an entry is about sets that get rows of the pool."""
+        if not isinstance(entry, Entry) or entry.inactive != "nothing":
+            return False
+        return not entry.sets or not set(self._sets.tolist()).isdisjoint(entry.sets)
 
     def _mix(self, entry: Entry) -> Entry:
         """Entry of sets whose rows are also those of the pool, which the base leaves out."""

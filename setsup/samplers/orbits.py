@@ -25,7 +25,7 @@ from setsup.factors.counting import with_outer
 from setsup.factors.factor import Level
 from setsup.factors.table import FactorTable
 from setsup.html import counted
-from setsup.random import fold, mix, spread
+from setsup.random import fold, mix
 from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import NOT_COUNTED, Reach, Reason
 from setsup.samplers.draw import Draw
@@ -35,7 +35,7 @@ from setsup.samplers.groups.chances import at_least_one, is_estimated, reached_g
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
-from setsup.samplers.groups.within import GROUP, Keys, word
+from setsup.samplers.groups.within import Keys, spread_words
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
@@ -64,9 +64,10 @@ class OrbitSampler(Sampler):
         are uniform over these members, or by weight, without repeats. The terms are those of ``positive`` of
         :class:`setsup.samplers.TripletSampler`.
     canonical : str or mapping, optional
-        ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least value of a factor;
-        ``{"camera": "051"}``: the first row with these levels; any other string is an expression, as for `where`:
-        ``"camera == '051' and session == 1"``, the first row that satisfies it. None gives no canonical rows.
+        Canonical member of each orbit. ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least
+        value of a factor; ``{"camera": "051"}``: the first row with these levels; any other string is an expression, as
+        for `where`: ``"camera == '051' and session == 1"``, the first row that satisfies it. None gives no canonical
+        rows.
     values : str
         ``different``: no two sets of a step are the same orbit; ``independent``: they may be.
     choose : str
@@ -146,29 +147,29 @@ class OrbitSampler(Sampler):
             )
         self._numbers = np.arange(self.sets, dtype=np.uint64)
         words = chooser.words if self._different is not None else 1
-        self._spread = spread(word(self._numbers[:, None], GROUP, np.arange(words)))
+        self._spread = spread_words(self.sets, words)
 
     def _check_members(self, members: str, names: Sequence[str]) -> Constraint:
-        found = read_constraint(members, self.table, "members")
+        constraint = read_constraint(members, self.table, "members")
         if self._sizes is None or self._sizes.most < 2:
             raise SamplerError("members needs a size of 2 or more: an anchor, and at least one row that goes with it")
-        if same := next((name for name in found.differ if name in with_outer(self.table, names)), None):
+        if same := next((name for name in constraint.differ if name in with_outer(self.table, names)), None):
             raise SamplerError(
                 f"all members of an orbit have the same {same!r}; leave {same} out of members or of orbit"
             )
-        return found
+        return constraint
 
     def _with_canonical(self, canonical: str | Mapping[str, Level]) -> Rows:
         """Canonical row of each orbit; orbits without one are left out, where that is allowed."""
         groups, drawable = self._orbits.groups, self._orbits.drawable
         rows = canonical_rows(self.table, groups, canonical)
-        found = rows[drawable] >= 0
-        lost = drawable[~found]
-        if len(lost) and (self._on_small_group != "drop" or not found.any()):
+        has_canonical = rows[drawable] >= 0
+        lost = drawable[~has_canonical]
+        if len(lost) and (self._on_small_group != "drop" or not has_canonical.any()):
             named = "; ".join(groups.describe(self.table, int(group)) for group in lost[:5])
             fix = (
                 f"pass {spell(on_small_group='drop')} to leave them out"
-                if found.any()
+                if has_canonical.any()
                 else "name another canonical row"
             )
             raise SamplerError(
@@ -177,7 +178,7 @@ class OrbitSampler(Sampler):
             )
         self._left_out = lost
         if len(lost):
-            self._orbits.restrict(drawable[found])
+            self._orbits.restrict(drawable[has_canonical])
         return rows
 
     def draws(self, steps: Steps) -> Draw:

@@ -8,12 +8,32 @@ from typing import Any
 from setsup.html import lines, never_raises
 from setsup.samplers.arguments import weight_names, weight_words
 
-__all__ = ["AnchorEntry", "Entry", "PairEntry", "Partners", "Report", "anchors_lost", "by_weight", "span"]
+__all__ = [
+    "AnchorEntry",
+    "Entry",
+    "PairEntry",
+    "Partners",
+    "Report",
+    "anchors_lost",
+    "by_weight",
+    "listed_counts",
+    "span",
+]
 
 
 def span(least: int, most: int) -> str:
     """Write numbers from the least to the most, such as ``3 to 1,000``; one where they are equal."""
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def listed_counts(counts: Mapping[str, int]) -> str:
+    """Write how many there are of each kind, such as ``3 with an unknown value``; ``none`` without any."""
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "none"
+
+
+def _number(log10: float) -> str:
+    """Write a number that is given by its decimal logarithm."""
+    return f"{10**log10:,.0f}" if log10 < 6 else f"about 10^{log10:.1f}"
 
 
 @dataclass(frozen=True)
@@ -74,23 +94,21 @@ class Entry:
         else:
             least = "" if self.narrowest == self.largest else f"{self.narrowest:,} to "
             groups = f"groups: {self.groups:,}; {least}{self.largest:,} rows within the tolerance of a row"
-        found = [f"inactive: {self.inactive}{_of_sets(self.sets)}", f"  {groups}; {drawable} can be drawn"]
+        lines = [f"inactive: {self.inactive}{_of_sets(self.sets)}", f"  {groups}; {drawable} can be drawn"]
         lost = {
             "in groups too small or left out": self.unreachable,
             "with an unknown value": self.unknown,
             "left out by where or weights": self.excluded,
         }
-        never = [f"{count:,} {why}" for why, count in lost.items() if count]
-        found.append(f"  rows never drawn: {', '.join(never) or 'none'}")
+        lines.append(f"  rows never drawn: {listed_counts(lost)}")
         if not math.isnan(self.log10_sets):
             shared = "" if math.isnan(self.shared_rows) else f"; two sets share {self.shared_rows:.3g} rows on average"
-            number = f"{10**self.log10_sets:,.0f}" if self.log10_sets < 6 else f"about 10^{self.log10_sets:.1f}"
-            found.append(f"  distinct sets: {number}{shared}")
+            lines.append(f"  distinct sets: {_number(self.log10_sets)}{shared}")
         if self.distinct:
             kind = "about " if self.estimated else ""
             values = ", ".join(f"{name} {kind}{count:.1f}" for name, count in self.distinct.items())
-            found.append(f"  distinct values expected in a set: {values}")
-        return found
+            lines.append(f"  distinct values expected in a set: {values}")
+        return lines
 
 
 def _of_sets(numbers: Sequence[int]) -> str:
@@ -148,35 +166,27 @@ class AnchorEntry:
     def lines(self) -> list[str]:
         """Lines of the report."""
         groups = f", in {self.groups:,} groups of equal {self.inactive}" if self.groups > 1 else ""
-        found = [
+        lines = [
             f"anchors{_of_sets(self.sets)}: {self.anchors:,} rows{groups}",
             f"  rows that are no anchors: {anchors_lost(self.lacking, self.unknown, self.excluded)}",
         ]
-        for role, one in self.partners.items():
-            span = (
-                f"{one.least:,}"
-                if one.least == one.most
-                else f"{one.least:,} to {one.most:,}, {one.mean:.4g} on average"
-            )
-            found.append(f"  {role}: {one.constraint}")
-            found.append(f"    rows for an anchor: {span}")
+        for role, partners in self.partners.items():
+            mean = "" if partners.least == partners.most else f", {partners.mean:.4g} on average"
+            lines.append(f"  {role}: {partners.constraint}")
+            lines.append(f"    rows for an anchor: {span(partners.least, partners.most)}{mean}")
         if self.unreachable is not None:
-            found.append(
-                f"  rows never drawn: {self.unreachable:,}" if self.unreachable else "  rows never drawn: none"
-            )
-        number = f"{10**self.log10_sets:,.0f}" if self.log10_sets < 6 else f"about 10^{self.log10_sets:.1f}"
-        found.append(f"  distinct combinations of an anchor with {' and '.join(self.partners)}: {number}")
-        return found
+            lines.append(f"  rows never drawn: {f'{self.unreachable:,}' if self.unreachable else 'none'}")
+        lines.append(
+            f"  distinct combinations of an anchor with {' and '.join(self.partners)}: {_number(self.log10_sets)}"
+        )
+        return lines
 
 
 def anchors_lost(lacking: Mapping[str, int], unknown: int, excluded: int) -> str:
     """Say how many rows are no anchors, and why."""
-    lost = {
-        **{f"without {'enough' if role == 'members' else 'a'} {role}": count for role, count in lacking.items()},
-        "with an unknown value": unknown,
-        "left out by where, weights or terms of the anchor": excluded,
-    }
-    return ", ".join(f"{count:,} {why}" for why, count in lost.items() if count) or "none"
+    lost = {f"without {'enough' if role == 'members' else 'a'} {role}": count for role, count in lacking.items()}
+    lost |= {"with an unknown value": unknown, "left out by where, weights or terms of the anchor": excluded}
+    return listed_counts(lost)
 
 
 @dataclass(frozen=True)
@@ -214,17 +224,16 @@ class PairEntry:
         else:
             every = "all" if len(able) == len(self.anchors) else f"{len(able):,} of"
             subsets = f"{every} {len(self.anchors):,} subsets of factors are feasible"
-        found = [f"k = {self.k}, with probability {self.chance:.3g}: {subsets}"]
+        lines = [f"k = {self.k}, with probability {self.chance:.3g}: {subsets}"]
         least, most = min(able, key=able.__getitem__), max(able, key=able.__getitem__)
-        span = (
-            f"{able[least]:,}" if able[least] == able[most] else f"{able[least]:,} ({least}) to {able[most]:,} ({most})"
-        )
-        number = f"{10**self.log10_pairs:,.0f}" if self.log10_pairs < 6 else f"about 10^{self.log10_pairs:.1f}"
-        found.append(f"  rows with a partner: {span} of {self.rows:,}; ordered pairs: {number}")
+        rows = f"{able[least]:,}"
+        if able[least] != able[most]:
+            rows = f"{rows} ({least}) to {able[most]:,} ({most})"
+        lines.append(f"  rows with a partner: {rows} of {self.rows:,}; ordered pairs: {_number(self.log10_pairs)}")
         infeasible = [names for names in self.anchors if names not in able]
         if infeasible:
-            found.append(f"  infeasible: {_some(infeasible)}")
-        return found
+            lines.append(f"  infeasible: {_some(infeasible)}")
+        return lines
 
 
 def _some(names: list[str]) -> str:
@@ -259,12 +268,12 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; what is not known is None."""
-        found = asdict(self)
-        if not found["pairs"]:
-            del found["pairs"]
-        for entry in (*found["entries"], *found.get("pairs", ())):
+        plain = asdict(self)
+        if not plain["pairs"]:
+            del plain["pairs"]
+        for entry in (*plain["entries"], *plain.get("pairs", ())):
             entry.update({key: None for key, value in entry.items() if isinstance(value, float) and math.isnan(value)})
-        return found
+        return plain
 
 
 def by_weight(report: Report, arguments: Mapping[str, Any]) -> Report:
@@ -273,7 +282,7 @@ def by_weight(report: Report, arguments: Mapping[str, Any]) -> Report:
         return report
     names = weight_names(arguments)
     entries = [
-        replace(one, distinct={name: found for name, found in one.distinct.items() if name not in names})
+        replace(one, distinct={name: count for name, count in one.distinct.items() if name not in names})
         if isinstance(one, Entry)
         else one
         for one in report.entries

@@ -95,14 +95,14 @@ class Schedule:
         """
         if not isinstance(given, Mapping):
             return cls((0,), (check(given, what),))
-        found = {_step(key, what): value for key, value in given.items()}
-        if len(found) < len(given) or 0 not in found:
+        by_step = {_step(key, what): value for key, value in given.items()}
+        if len(by_step) < len(given) or 0 not in by_step:
             raise SamplerError(
                 f"{what} by step needs one value for each step, and one for step 0, as in {{0: 8, 1000: 16}}, not "
                 f"{abbreviate(given)}"
             )
-        starts = tuple(sorted(found))
-        return cls(starts, tuple(check(found[start], f"{what} from step {start} on") for start in starts))
+        starts = tuple(sorted(by_step))
+        return cls(starts, tuple(check(by_step[start], f"{what} from step {start} on") for start in starts))
 
     @property
     def changes(self) -> bool:

@@ -15,18 +15,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from setsup.arrays import Array, Reals, Rows, Steps, Words
+from setsup.arrays import Reals, Rows, Steps, Words
 from setsup.checks import check_number, check_string
 from setsup.errors import SamplerError
 from setsup.factors.factor import Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
-from setsup.random import fold, mix, randint_below, spread
+from setsup.random import fold, mix, randint_below
 from setsup.samplers.arguments import Weights, Where, both, check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
-from setsup.samplers.draw import Draw
+from setsup.samplers.draw import Draw, by_factor
 from setsup.samplers.groups.chances import at_least_one
-from setsup.samplers.groups.within import GROUP, pick_by_weight, word
+from setsup.samplers.groups.within import pick_by_weight, spread_words
 from setsup.samplers.report import Entry, Report, span
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell
@@ -104,7 +104,7 @@ class SequencePairSampler(Sampler):
         self._index(times, table[time].continuous, window)
         self._weigh(row_weight)
         self._time = time
-        self._spread = spread(word(np.arange(self.pairs)[:, None], GROUP, np.arange(3)))
+        self._spread = spread_words(self.pairs, 3)
 
     def _index(self, times: Reals, continuous: bool, window: float) -> None:
         """Sort the rows by sequence and time; a cell is the rows of a sequence at one time."""
@@ -155,9 +155,8 @@ class SequencePairSampler(Sampler):
         cell = self._cell[anchor]
         other = cell + 1 + randint_below(bits[..., 1], self._later[cell])
         second = self._start[other] + _pick(bits[..., 2], self._ends, self._start[other], self._sizes[other])
-        keys = self._groups.keys(self._sequence[cell])
-        fixed: dict[str, Array] = {name: keys[..., n] for n, name in enumerate(self._groups.names)}
-        return Draw(self._order[np.stack([anchor, second], axis=-1)], fixed)
+        codes = by_factor(self._groups.names, self._groups.keys(self._sequence[cell]))
+        return Draw(self._order[np.stack([anchor, second], axis=-1)], codes)
 
     def reach(self, step: int = 0) -> Reach:
         """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
@@ -185,15 +184,8 @@ class SequencePairSampler(Sampler):
         in_pair = np.bincount(first, of_cells / 2, minlength=len(self._groups))
         reason = Reason("no row of it has a later one within the window", "widen window=")
         lost = int(self._sizes[of_cells == 0].sum()) - int(self._groups.sizes[~some].sum())
-        groups = ReachedGroups(
-            ", ".join(self._groups.names),
-            (),
-            self._groups,
-            np.where(some, at_least_one(np.asarray(in_pair, dtype=np.float64), self.pairs), 0.0),
-            (reason,),
-            np.where(some, -1, 0).astype(np.int8),
-            unreached=lost,
-        )
+        of_groups = np.where(some, at_least_one(np.asarray(in_pair, dtype=np.float64), self.pairs), 0.0)
+        groups = ReachedGroups.drawn_or_never(self._groups, of_groups, some, reason, lost)
         return self._reach(groups, SetReach(tuple(range(self.pairs)), of_rows))
 
     def _title(self) -> str:

@@ -10,7 +10,6 @@ References
 
 """
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from setsup.arrays import Steps
-from setsup.checks import check_choice, check_integer
+from setsup.checks import check_choice
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.html import counted
@@ -30,7 +29,6 @@ from setsup.samplers.arguments import (
     check_draw_memory,
     check_sets,
     check_tolerance,
-    inactive_factors,
     is_listed,
     is_per_set,
     per_set,
@@ -42,6 +40,7 @@ from setsup.samplers.arguments import (
 from setsup.samplers.coverage import Reach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import reached_groups
+from setsup.samplers.groups.fixed_factors import FixedFactors, Lists
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.plan import StepPlan, StepPlans
@@ -51,14 +50,11 @@ from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Schedule, Scheduled, read_size, shorten
-from setsup.samplers.spelling import spell, spell_name
+from setsup.samplers.spelling import spell
 
 __all__ = ["SetSampler"]
 
-Lists = Sequence[str] | Sequence[Sequence[str]]
-
 VALUES = ("independent", "equal", "different")
-_SUBSETS = 4096
 
 
 class SetSampler(Sampler):
@@ -154,11 +150,18 @@ class SetSampler(Sampler):
         check_small(on_small_group)
         self._values = check_choice(values, VALUES, "values", SamplerError)
         self._tolerance = check_tolerance(table, tolerance)
-        self._num_fixed = (
-            None if num_fixed is None else Schedule.read(num_fixed, "num_fixed", lambda value, what: value)
+        counts = None if num_fixed is None else Schedule.read(num_fixed, "num_fixed", lambda value, what: value)
+        self.arguments = {**self.arguments, **_plain_schedules(size, self._sizes, counts)}
+        self._fixed = FixedFactors.read(
+            table,
+            inactive,
+            active,
+            sets=self.sets,
+            unconstrained=unconstrained,
+            num_fixed=counts,
+            values=values,
+            tolerance=self._tolerance,
         )
-        self.arguments = {**self.arguments, **_plain_schedules(size, self._sizes, self._num_fixed)}
-        alternatives = self._alternatives(inactive, active, unconstrained)
         if values != "independent" and (is_per_set(weights) or is_per_set(where)):
             raise SamplerError(f"{spell(values=values)} needs the same weights and the same where in all sets")
         need = {"independent": most, "equal": [sum(most)] * self.sets, "different": [self.size] * self.sets}[values]
@@ -184,9 +187,10 @@ class SetSampler(Sampler):
 
         widths = need if values == "different" else most
         self._plans = StepPlans(
-            [StepPlan(list(map(sampler_of, range(self.sets), lists)), widths, values) for lists in alternatives], table
+            [StepPlan(list(map(sampler_of, range(self.sets), lists)), widths, values) for lists in self._fixed.lists],
+            table,
         )
-        constrained = {number for lists in alternatives for number, names in enumerate(lists) if names}
+        constrained = {number for lists in self._fixed.lists for number, names in enumerate(lists) if names}
         self.unconstrained_sets = frozenset(range(self.sets)) - constrained
         self._shortens = any(one.changes or one.most < self.size for one in self._sizes)
         self._one = None
@@ -198,47 +202,6 @@ class SetSampler(Sampler):
                     f"tolerance names {name!r}, which no set fixes: add it to inactive, or leave it out of tolerance"
                 )
 
-    def _alternatives(
-        self, inactive: Lists | None, active: Sequence[str] | None, unconstrained: int
-    ) -> list[tuple[tuple[str, ...], ...]]:
-        """Inactive factors of each set of a step; several alternatives only with ``num_fixed``."""
-        self._first, self._count = [0], [1]
-        num_fixed = self._num_fixed
-        if isinstance(inactive, str):
-            inactive = [inactive]
-        free = check_integer(unconstrained, "unconstrained", SamplerError, 0, self.sets)
-        if isinstance(inactive, Sequence) and inactive and not any(isinstance(names, str) for names in inactive):
-            if active is not None or num_fixed is not None or free or self._values != "independent":
-                raise SamplerError(
-                    f"one list per set goes with {spell(values='independent')} and without active, num_fixed, "
-                    "unconstrained"
-                )
-            if len(inactive) != self.sets:
-                raise SamplerError(
-                    f"inactive has {len(inactive)} lists for {spell(sets=self.sets)}: give one list per set"
-                )
-            return [tuple(inactive_factors(self.table, names, None, self._tolerance) for names in inactive)]
-        fixed = inactive_factors(self.table, inactive, active, self._tolerance)  # type: ignore[arg-type]
-        if free and self._values != "independent":
-            raise SamplerError(
-                f"{spell(values=self._values)} needs the same list in all sets, so none can be unconstrained"
-            )
-        if num_fixed is None:
-            return [(fixed,) * (self.sets - free) + ((),) * free]
-        found: list[tuple[tuple[str, ...], ...]] = []
-        self._first, self._count = [], []
-        for value in num_fixed.values:
-            what = f"{spell_name('num_fixed')}, of {len(fixed)} listed factors,"
-            count = check_integer(value, what, SamplerError, 0, len(fixed))
-            if math.comb(len(fixed), count) > _SUBSETS:
-                raise SamplerError(
-                    f"{count} of {len(fixed)} factors are more than {_SUBSETS} choices; list fewer factors"
-                )
-            self._first.append(len(found))
-            found += [(names,) * (self.sets - free) + ((),) * free for names in itertools.combinations(fixed, count)]
-            self._count.append(len(found) - self._first[-1])
-        return found
-
     def _single(self, step: int) -> Draw:
         """Draw of one step, in fewer calls where all sets fix the same factors in groups that are not small."""
         return super()._single(step) if self._one is None else self._one.draw(fold_integers(self._key, step))
@@ -246,27 +209,21 @@ class SetSampler(Sampler):
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block."""
         key = fold(self._key, int(steps[0])).reshape(1) if len(steps) == 1 else fold(self._key, steps)
-        if self._num_fixed is not None and len(self._first) > 1:
-            stretch = self._num_fixed.stretch(steps)
-            draw = self._plans.draw(key, np.array(self._first)[stretch], np.array(self._count)[stretch])
-        else:
-            draw = self._plans.draw(key)
+        draw = self._plans.draw(key, *self._fixed.at(steps)) if len(self._fixed.first) > 1 else self._plans.draw(key)
         return shorten(draw, self._sizes, steps) if self._shortens else draw
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
-        samplers = list(dict.fromkeys(sampler for plan in self._plans.plans for sampler in plan.samplers))
+        plans = self._plans.plans
+        samplers = list(dict.fromkeys(sampler for plan in plans for sampler in plan.samplers))
         entries = []
         for sampler in samplers:
-            places = sorted(
-                {number for plan in self._plans.plans for number, one in enumerate(plan.lists) if one is sampler}
-            )
-            sets = max(sum(one is sampler for one in plan.lists) for plan in self._plans.plans)
-            for size in dict.fromkeys(self._sizes[number].most for number in places):
+            numbers = sorted({number for plan in plans for number, other in enumerate(plan.lists) if other is sampler})
+            sets = max(plan.lists.count(sampler) for plan in plans)
+            for size in dict.fromkeys(self._sizes[number].most for number in numbers):
                 entry = self._entry(sampler, size, sets, len(samplers))
                 if self._differ:
-                    numbers = [number for number in places if self._sizes[number].most == size]
-                    entry = replace(entry, sets=numbers)
+                    entry = replace(entry, sets=[number for number in numbers if self._sizes[number].most == size])
                 entries.append(entry)
         return self._report(entries, self._notes())
 
@@ -277,21 +234,16 @@ class SetSampler(Sampler):
     def reach(self, step: int = 0) -> Reach:
         """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
         steps = check_step(self, step)
-        first, count = 0, len(self._plans.plans)
-        if self._num_fixed is not None:
-            stretch = int(self._num_fixed.stretch(steps)[0])
-            first, count = self._first[stretch], self._count[stretch]
+        first, count = (int(numbers[0]) for numbers in self._fixed.at(steps))
         sizes = [int(one.at(steps)[0]) for one in self._sizes]
         plans = [plan_reach(self.table, plan, sizes, self._values) for plan in self._plans.plans[first : first + count]]
-        samplers = list(dict.fromkeys(one for plan in plans for one in plan.chances))
         groups = []
-        for sampler in samplers:
-            found = [plan.chances[sampler] for plan in plans if sampler in plan.chances]
-            places = sorted({number for plan in plans for number in plan.places.get(sampler, ())})
-            chance = np.asarray(sum(one for one, _ in found)) / len(plans)
-            named = places if len(places) < self.sets else ()
-            estimated = any(trials for _, trials in found)
-            groups.append(reached_groups(self.table, sampler, named, chance, estimated=estimated))
+        for sampler in dict.fromkeys(sampler for plan in plans for sampler in plan.chances):
+            chances, by_trials = zip(*(plan.chances[sampler] for plan in plans if sampler in plan.chances), strict=True)
+            numbers = sorted({number for plan in plans for number in plan.places.get(sampler, ())})
+            named = numbers if len(numbers) < self.sets else ()
+            chance = np.asarray(sum(chances)) / len(plans)
+            groups.append(reached_groups(self.table, sampler, named, chance, estimated=any(by_trials)))
         estimated = any(plan.estimated for plan in plans)
         notes = [note for note in self._notes() if not note.startswith("figures are")]
         return Reach(self._title(), self.table, groups, [[plan.sets for plan in plans]], notes, estimated)
@@ -319,8 +271,8 @@ class SetSampler(Sampler):
         notes = []
         if any(one.changes for one in self._sizes):
             notes.append("figures are for the largest size, for which groups must have rows at every step")
-        if self._num_fixed is not None and self._num_fixed.changes:
-            notes.append(f"factors fixed at random: {self._num_fixed.words()}")
+        if self._fixed.num_fixed is not None and self._fixed.num_fixed.changes:
+            notes.append(f"factors fixed at random: {self._fixed.num_fixed.words()}")
         return [*notes, *self.remarks()]
 
     def remarks(self) -> list[str]:

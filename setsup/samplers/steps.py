@@ -32,14 +32,14 @@ def check_one(step: Any, length: int | None) -> None:
 
 def check_steps(steps: Any) -> Steps:
     """Steps as (n,) int64, also beyond the end of a finite sampler."""
-    found = check_array(steps, "steps", RowError)
-    if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
+    numbers = check_array(steps, "steps", RowError)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
         raise RowError(f"steps must be an array of integers of one axis, such as np.arange(3), not {abbreviate(steps)}")
     # without a sign, negative steps are the largest of all
-    last = int(found[0] if len(found) == 1 else found.astype(np.int64, copy=False).view(np.uint64).max())
+    last = int(numbers[0] if len(numbers) == 1 else numbers.astype(np.int64, copy=False).view(np.uint64).max())
     if not 0 <= last < LAST:
-        raise _out_of_range(next(step for step in found.tolist() if not 0 <= step < LAST), None)
-    return found.astype(np.int64, copy=False)
+        raise _out_of_range(next(step for step in numbers.tolist() if not 0 <= step < LAST), None)
+    return numbers.astype(np.int64, copy=False)
 
 
 def check_block(start: Any, stop: Any, length: int | None) -> None:

@@ -16,13 +16,13 @@ import numpy as np
 from setsup.arrays import Steps
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
-from setsup.random import fold, mix, spread
+from setsup.random import fold, mix
 from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_sets
 from setsup.samplers.coverage import Reach, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.triplets_by_constraint import ConstraintTriplets
 from setsup.samplers.groups.triplets_by_orbit import OrbitTriplets
-from setsup.samplers.groups.within import GROUP, Keys, word
+from setsup.samplers.groups.within import Keys, spread_words
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_name
@@ -48,10 +48,11 @@ class TripletSampler(Sampler):
     triplets : int
         Triplets per step.
     positive, negative : str, optional
-        In place of `orbit`, both: which rows are positives and negatives of an anchor, as constraints such as
-        ``"id == anchor.id and camera != anchor.camera"``. Terms are joined by ``and``; each compares a factor with the
-        anchor's by ``==`` or ``!=`` (at most three ``!=``; an unknown value satisfies neither), or is any expression of
-        the row alone (``split == 'gallery'``) or of the anchor alone (``anchor.split == 'query'``).
+        Which rows are positives and negatives of an anchor, as constraints such as
+        ``"id == anchor.id and camera != anchor.camera"``; both, in place of `orbit`. Terms are joined by ``and``; each
+        compares a factor with the anchor's by ``==`` or ``!=`` (at most three ``!=``; an unknown value satisfies
+        neither), or is any expression of the row alone (``split == 'gallery'``) or of the anchor alone
+        (``anchor.split == 'query'``).
     choose : str
         ``rows`` (default: every row of an orbit with two or more members is an equally likely anchor), ``groups`` or
         ``levels``. With constraints, over the rows that have a positive and a negative; groups are those of the factors
@@ -135,7 +136,7 @@ class TripletSampler(Sampler):
                 )
             self._triplets = ConstraintTriplets(table, positive, negative, choose, rows, row_weight)
         self._numbers = np.arange(self.triplets, dtype=np.uint64)
-        self._spread = spread(word(self._numbers[:, None], GROUP, np.arange(4)))
+        self._spread = spread_words(self.triplets, 4)
 
     @property
     def shared(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from setsup.arrays import Array, Bools, Steps
 from setsup.errors import SamplerError, abbreviate
 from setsup.factors.table import FactorTable
 from setsup.samplers.arguments import check_draw_memory, check_nesting
-from setsup.samplers.coverage import Reach, SetReach
+from setsup.samplers.coverage import Reach
 from setsup.samplers.description import from_dict
 from setsup.samplers.draw import Draw
 from setsup.samplers.iteration import length_of
@@ -29,10 +29,10 @@ from setsup.samplers.sampler import Sampler
 
 __all__ = ["Zip"]
 
-_BY_FACTOR = tuple(one.name for one in fields(Draw) if one.default_factory is not MISSING)
+_BY_FACTOR = tuple(field.name for field in fields(Draw) if field.default_factory is not MISSING)
 """What a draw says of each set by factor."""
 
-_ROLES = tuple(one.name for one in fields(Draw) if one.name not in ("indices", "mask", *_BY_FACTOR))
+_ROLES = tuple(field.name for field in fields(Draw) if field.name not in ("indices", "mask", *_BY_FACTOR))
 """What a draw may have for each set."""
 
 
@@ -75,32 +75,32 @@ class Zip(Sampler):
     """
 
     def __init__(self, *samplers: Sampler) -> None:
-        if not samplers or not all(isinstance(one, Sampler) for one in samplers):
+        if not samplers or not all(isinstance(sampler, Sampler) for sampler in samplers):
             given = ", ".join(map(abbreviate, samplers)) or "nothing"
             raise SamplerError(f"a zip is over samplers, one or more, not over {given}")
         self.table: FactorTable = samplers[0].table
-        for number, one in enumerate(samplers):
-            if one.table is not self.table and not self.table.has_fingerprint(one.table.fingerprint):
+        for number, sampler in enumerate(samplers):
+            if sampler.table is not self.table and not self.table.has_fingerprint(sampler.table.fingerprint):
                 raise SamplerError(
                     f"sampler {number} of the zip has another table than sampler 0: join the datasets, "
                     "setsup.concat(a, b), and give each sampler where=\"part == 'a'\" or so on the joint table"
                 )
-        self.arguments = {"samplers": [one.to_dict() for one in samplers]}
+        self.arguments = {"samplers": [sampler.to_dict() for sampler in samplers]}
         check_nesting({"sampler": "Zip", **self.arguments})
-        self.samplers = tuple(_on_own_stream(one, number) for number, one in enumerate(samplers))
+        self.samplers = tuple(_on_own_stream(sampler, number) for number, sampler in enumerate(samplers))
         _check_apart(samplers, self.samplers)
-        lengths = [one.length for one in samplers if one.length is not None]
+        lengths = [sampler.length for sampler in samplers if sampler.length is not None]
         self.length = min(lengths) if lengths else None
-        self.first_step = max(one.first_step for one in samplers)
-        first = [one.draws(np.array([self.first_step])) for one in self.samplers]
+        self.first_step = max(sampler.first_step for sampler in samplers)
+        first = [sampler.draws(np.array([self.first_step])) for sampler in self.samplers]
         ends = np.cumsum([draw.indices.shape[1] for draw in first]).tolist()
         self.sets = tuple(slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False))
         self._width = max(draw.indices.shape[2] for draw in first)
         check_draw_memory(ends[-1] * self._width, "a draw", "size or sets of the samplers")
         self.unconstrained_sets = frozenset(
-            place.start + number
-            for one, place in zip(self.samplers, self.sets, strict=True)
-            for number in one.unconstrained_sets
+            own.start + number
+            for sampler, own in zip(self.samplers, self.sets, strict=True)
+            for number in sampler.unconstrained_sets
         )
         for role in _ROLES:
             has = [getattr(draw, role) is not None for draw in first]
@@ -125,49 +125,47 @@ class Zip(Sampler):
 
     def rows_where(self) -> Bools:
         """Rows that ``where`` of any of the samplers lets through."""
-        return np.asarray(np.any([one.rows_where() for one in self.samplers], axis=0))
+        return np.asarray(np.any([sampler.rows_where() for sampler in self.samplers], axis=0))
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block."""
-        return _side_by_side([one.draws(steps) for one in self.samplers], self._width, self.table)
+        return _side_by_side([sampler.draws(steps) for sampler in self.samplers], self._width, self.table)
 
     def reach(self, step: int = 0) -> Reach:
         """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
-        each = [one.reach(step) for one in self.samplers]
+        reaches = [sampler.reach(step) for sampler in self.samplers]
         groups, blocks, notes = [], [], []
-        for one, place in zip(each, self.sets, strict=True):
-            notes += [f"sets from {place.start} on: {line}" for line in one.notes]
-            for part in one.groups:
-                own = part.sets or range(place.stop - place.start)
-                groups.append(replace(part, sets=tuple(place.start + number for number in own)))
-            for alternatives in one.blocks or ():
-                blocks.append([[_numbered(found, place.start) for found in sets] for sets in alternatives])
-        known = None if any(one.blocks is None for one in each) else blocks
-        estimated = any(one.estimated for one in each)
-        return Reach(f"Zip of {len(each)} samplers", self.table, groups, known, notes, estimated)
+        for reach, own in zip(reaches, self.sets, strict=True):
+            notes += [f"sets from {own.start} on: {line}" for line in reach.notes]
+            groups += [replace(part, sets=tuple(_numbered(part.sets, own))) for part in reach.groups]
+            for alternatives in reach.blocks or ():
+                blocks.append(
+                    [[replace(part, sets=tuple(_numbered(part.sets, own))) for part in parts] for parts in alternatives]
+                )
+        known = None if any(reach.blocks is None for reach in reaches) else blocks
+        estimated = any(reach.estimated for reach in reaches)
+        return Reach(f"Zip of {len(reaches)} samplers", self.table, groups, known, notes, estimated)
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
         reports = [one.report() for one in self.samplers]
         notes, entries = [], []
-        for found, place in zip(reports, self.sets, strict=True):
-            which = f"set {place.start}" if place.stop - place.start == 1 else f"sets {place.start} to {place.stop - 1}"
-            notes += [f"{which}: {line}" for line in (found.title, *found.notes)]
-            for entry in found.entries:
-                own = entry.sets or range(place.stop - place.start)
-                entries.append(replace(entry, sets=[place.start + number for number in own]))
+        for report, own in zip(reports, self.sets, strict=True):
+            which = f"set {own.start}" if own.stop - own.start == 1 else f"sets {own.start} to {own.stop - 1}"
+            notes += [f"{which}: {line}" for line in (report.title, *report.notes)]
+            entries += [replace(entry, sets=_numbered(entry.sets, own)) for entry in report.entries]
         return Report(
             f"Zip of {len(reports)} sampler{'s' * (len(reports) > 1)}, {self.sets[-1].stop} sets of "
             f"{self._width} rows at most",
             entries,
             notes,
-            [pairs for found in reports for pairs in found.pairs],
+            [pairs for report in reports for pairs in report.pairs],
         )
 
 
-def _numbered(found: SetReach, start: int) -> SetReach:
-    """The same sets, numbered from one on."""
-    return replace(found, sets=tuple(start + number for number in found.sets))
+def _numbered(sets: Sequence[int], own: slice) -> list[int]:
+    """Numbers in the zip of sets of a sampler, given its own ones in it; none are all."""
+    return [own.start + number for number in sets or range(own.stop - own.start)]
 
 
 def _on_own_stream(sampler: Sampler, position: int) -> Sampler:
@@ -179,11 +177,11 @@ def _on_own_stream(sampler: Sampler, position: int) -> Sampler:
 def _with_position(given: Any, position: int) -> Any:
     """Arguments in which every stream, those of samplers within included, has a position; the same where none has."""
     if isinstance(given, Mapping):
-        found = {
+        changed = {
             key: f"{value}#{position}" if key == "stream" else _with_position(value, position)
             for key, value in given.items()
         }
-        return found if any(found[key] is not given[key] for key in found) else given
+        return changed if any(changed[key] is not given[key] for key in changed) else given
     if isinstance(given, list) and any(isinstance(one, Mapping) for one in given):
         listed = [_with_position(one, position) for one in given]
         return listed if any(new is not old for new, old in zip(listed, given, strict=True)) else given
@@ -193,13 +191,13 @@ def _with_position(given: Any, position: int) -> Any:
 def _check_apart(given: Sequence[Sampler], apart: Sequence[Sampler]) -> None:
     """Refuse samplers that no stream tells apart, if they would draw the same."""
     alone: dict[str, int] = {}
-    for number, (one, other) in enumerate(zip(given, apart, strict=True)):
-        if other is one:
-            first = alone.setdefault(repr(one.to_dict()), number)
+    for number, (sampler, on_own_stream) in enumerate(zip(given, apart, strict=True)):
+        if on_own_stream is sampler:
+            first = alone.setdefault(repr(sampler.to_dict()), number)
             if first != number:
                 raise SamplerError(
-                    f"samplers {first} and {number} of the zip draw the same: give {type(one).__name__} an argument "
-                    "stream=, or them different seeds"
+                    f"samplers {first} and {number} of the zip draw the same: give {type(sampler).__name__} an "
+                    "argument stream=, or them different seeds"
                 )
 
 
@@ -211,31 +209,31 @@ def _side_by_side(draws: Sequence[Draw], width: int, table: FactorTable) -> Draw
         shapes = [(*draw.indices.shape[:2], width) for draw in draws]
         whole = (np.ones(shape, dtype=bool) if one is None else one for one, shape in zip(masks, shapes, strict=True))
         mask = np.concatenate(list(whole), axis=1)
-    found: dict[str, Any] = {"indices": np.concatenate([_widened(draw.indices, width) for draw in draws], axis=1)}
-    found["mask"] = mask
+    joined: dict[str, Any] = {"indices": np.concatenate([_widened(draw.indices, width) for draw in draws], axis=1)}
+    joined["mask"] = mask
     for role in _ROLES:
         rows = [getattr(draw, role) for draw in draws]
-        found[role] = None if rows[0] is None else np.concatenate(rows, axis=1)
+        joined[role] = None if rows[0] is None else np.concatenate(rows, axis=1)
     for name in _BY_FACTOR:
-        found[name] = _joined_codes([getattr(draw, name) for draw in draws], draws, table)
-    return Draw(**found)
+        joined[name] = _join_codes([getattr(draw, name) for draw in draws], draws, table)
+    return Draw(**joined)
 
 
-def _joined_codes(given: Sequence[Mapping[str, Array]], draws: Sequence[Draw], table: FactorTable) -> dict[str, Array]:
+def _join_codes(given: Sequence[Mapping[str, Array]], draws: Sequence[Draw], table: FactorTable) -> dict[str, Array]:
     """What draws say of their sets by factor; where one says nothing: -1, NaN or False."""
-    found = {}
+    joined = {}
     for name in table.names:
         like = next((codes[name] for codes in given if name in codes), None)
         if like is not None:
             nothing = {"f": np.nan, "b": False}.get(like.dtype.kind, -1)
-            found[name] = np.concatenate(
+            joined[name] = np.concatenate(
                 [
                     codes[name] if name in codes else np.full(draw.indices.shape[:2], nothing, dtype=like.dtype)
                     for codes, draw in zip(given, draws, strict=True)
                 ],
                 axis=1,
             )
-    return found
+    return joined
 
 
 def _widened(rows: Array, width: int) -> Array:

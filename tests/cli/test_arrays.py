@@ -58,8 +58,8 @@ def test_a_table_beside_a_npy(setsup: Callable[..., Any], folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("info", "images.npy"), "but no factors; give a table with a row per image: factors='labels.csv' (--option"),
-        (("info", "turned.npy", "--option", "factors=labels.csv"), "open it with channels_first=True"),
+        (("info", "images.npy"), "but no factors; give a table with a row per image: --option"),
+        (("info", "turned.npy", "--option", "factors=labels.csv"), "open it with --option channels_first=true"),
         (("info", "faces.npz", "--option", "size=2,2"), "faces.npz has no option 'size'; its options: factors=PATH"),
         (("info", "faces.npz", "--root", "."), "faces.npz is a file of arrays, which needs no other files"),
         (("info", "labels.npz"), "labels.npz is not there; a .npy or .npz file was expected"),

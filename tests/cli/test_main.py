@@ -161,7 +161,7 @@ def test_words_become_options() -> None:
     given = Subcommand("sample", sample.Options, "")
     words = ["shapes3d", "--seed", "-1", "--where", "scale < 1", "--inactive", "a", "b", "--size=4", "--json", "-q"]
     assert parse(given, words) == sample.Options(
-        "shapes3d", seed=-1, where="scale < 1", inactive=("a", "b"), size=4, json=True, quiet=True
+        "shapes3d", seed=-1, where="scale < 1", inactive=("a", "b"), size="4", json=True, quiet=True
     )
     assert parse(given, ["--out", "x y", "mnist"]) == sample.Options("mnist", out=Path("x y"))
     assert parse(Subcommand("cache", cache.Options, ""), ["--clear"]) == cache.Options(clear=())

@@ -188,7 +188,10 @@ def test_a_page_has_what_the_terminal_has(setsup: Run, runs: Path, tmp_path: Pat
     assert str(runs.absolute()) not in (tmp_path / "absolute.html").read_text(encoding="utf-8")
 
 
-def test_the_list(setsup: Run) -> None:
+@pytest.mark.parametrize("has_runs", [False, True])
+def test_the_list(setsup: Run, tmp_path: Path, has_runs: bool) -> None:
+    if has_runs:
+        (tmp_path / "runs").mkdir()
     words = setsup("report").out
     listed = setsup("report", "--json").json
     assert {"abc/fig3a", "abc/fig4d", "abc/figS2", "abc/mnist"} <= {report["name"] for report in listed}
@@ -198,6 +201,9 @@ def test_the_list(setsup: Run) -> None:
         shown = setsup("report", paper).out
         assert all(report["name"] in shown and report["shows"] in shown for report in of_paper)
         assert len(shown.splitlines()) == len(of_paper)
+    # the preset for own data that is called as its paper: any further word reports on its runs
+    if has_runs:
+        assert "setsup train cmc" in setsup("report", "cmc", "runs").out
 
 
 class TestAll:

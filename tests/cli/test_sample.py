@@ -539,7 +539,7 @@ class TestTable:
         (["--sequence", "shape", "--time", "scal"], ["did you mean 'scale'?"]),
         (["--sequence", "shape", "--time", "scale", "--window", "0.01"], ["the smallest gap is 0.07", "--window 0.01"]),
         (["--domain", "shape", "--window", "3"], ["--window goes with --sequence"]),
-        (["--hierarchy", "shape=2", "scale"], ["--hierarchy takes FACTOR=NUMBER"]),
+        (["--hierarchy", "shape=2", "scale"], ["--hierarchy takes FACTOR=INTEGER"]),
         (["--hierarchy", "shape=2", "scale=1.5"], ["scale=1.5", "an integer"]),
         (["--hierarchy", "shape=2", "scal=3"], ["did you mean 'scale'?"]),
         (
@@ -563,7 +563,7 @@ class TestTable:
         (["--pairs", "1", "--share", "shape"], ["--share", "--pairs"]),
         (["--pairs", "1", "--among", "shap"], ["did you mean 'shape'?"]),
         (["--pairs", "1", "--radius", "shape=1"], ["'shape' is nominal"]),
-        (["--pairs", "1", "--radius", "scale=1.5"], ["the radius of 'scale'", "1.5"]),
+        (["--pairs", "1", "--radius", "scale=1.5"], ["--radius scale=1.5: expected an integer"]),
         (["--pairs", "1", "--size", "3"], ["--size", "not with --pairs"]),
         (["--triplets", "shape", "--differ", "no"], ["--differ goes with --pairs"]),
         (["--inactive", "shape", "--where", "shap == 'cube'"], ["shape"]),
@@ -741,7 +741,7 @@ def test_neighbours_are_those_of_the_library(setsup: Run, tmp_path: Path) -> Non
     ("words", "sentence"),
     [
         (["--neighbours", "none.npy"], "none.npy"),
-        (["--neighbours", "a.npy", "b.npy"], "--neighbours has two tables for step 0"),
+        (["--neighbours", "a.npy", "b.npy"], "--neighbours 0:a.npy,0:b.npy names a step twice"),
         (["--neighbours", "a.npy", "--ranks", "3"], "--ranks must be the first and the last rank, such as 1-20"),
         (["--neighbours", "a.npy", "--size", 3], "not with --neighbours"),
         (["--inactive", "shape", "--ranks", "1-3"], "--ranks goes with --neighbours"),
@@ -802,4 +802,4 @@ def test_k_by_step(setsup: Run) -> None:
     changed = [np.array(list(step["pair_labels"].values())).sum(0) for step in found.json["draws"]]
     assert set(changed[0].tolist()) == {1}
     assert set(changed[1].tolist()) <= {2, 3}
-    refused(setsup("sample", "--pairs", "0:1,0:2"), "--pairs by step is such as 0:1,100:1-3")
+    refused(setsup("sample", "--pairs", "0:1,0:2"), "--pairs 0:1,0:2 names a step twice")

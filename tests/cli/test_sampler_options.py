@@ -1,13 +1,14 @@
 """Options of ``setsup sample``: they are what the samplers' constructors take, and help shows them by groups."""
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
 from setsup import samplers
-from setsup_cli.parsing.sampler_options import FAMILIES, OPTIONS, parameter_names, taken_options
+from setsup_cli.parsing.sampler_options import FAMILIES, all_options, sampler_options
 
 Run = Callable[..., Any]
 
@@ -17,26 +18,29 @@ KEYS = [key for key in FAMILIES if FAMILIES[key].sampler]
 
 @pytest.mark.parametrize("key", KEYS)
 def test_options_are_the_arguments_of_the_sampler(key: str) -> None:
-    family = FAMILIES[key]
-    signature = inspect.signature(getattr(samplers, family.sampler))
-    given = {name for name in signature.parameters if name != "table"}
-    assert set(parameter_names(family).values()) == given - WITHOUT_OPTION - {*family.without}
-    for name, argument in taken_options(key).items():
-        parameter = signature.parameters[parameter_names(family)[name]]
-        assert argument.default == (None if parameter.default is parameter.empty else parameter.default)
+    signature = inspect.signature(getattr(samplers, FAMILIES[key].sampler))
+    options = sampler_options(key)
+    # the numbers of a hierarchy's groups are given with its factors
+    without = {"table", *WITHOUT_OPTION, *(["sets"] if key == "hierarchies" else [])}
+    assert {option.argument for option in options.values()} == signature.parameters.keys() - without
+    for option in options.values():
+        default = signature.parameters[option.argument].default
+        assert option.default == (None if default is inspect.Parameter.empty else default)
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_choices_are_those_of_the_signature(key: str) -> None:
-    family = FAMILIES[key]
-    hints = get_type_hints(getattr(samplers, family.sampler).__init__)
-    for name, argument in taken_options(key).items():
-        hint = hints[parameter_names(family)[name]]
-        assert argument.choices == (get_args(hint) if get_origin(hint) is Literal else ())
+    hints = get_type_hints(getattr(samplers, FAMILIES[key].sampler).__init__)
+    for option in sampler_options(key).values():
+        hint = hints[option.argument]
+        assert option.choices == (get_args(hint) if get_origin(hint) is Literal else ())
 
 
-def test_every_option_is_one_of_a_sampler() -> None:
-    assert set(OPTIONS) == {name for key in FAMILIES for name in taken_options(key)}
+def test_every_option_has_a_line_of_help() -> None:
+    assert set(all_options()) == {name for key in FAMILIES for name in sampler_options(key)}
+    for key in FAMILIES:
+        for name, option in sampler_options(key).items():
+            assert re.match(r"\S.*\.$", option.text), (key, name)
 
 
 def test_help_shows_one_group(setsup: Run) -> None:

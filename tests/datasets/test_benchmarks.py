@@ -3,8 +3,6 @@
 import contextlib
 import importlib
 import inspect
-import multiprocessing
-import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +17,9 @@ from setsup.datasets.registry import find_opener
 from setsup.errors import DataError, SetsupError
 from setsup.files import load_manifest
 from setsup_cli.main import main
+from tests.datasets.elsewhere import FORKS, check_elsewhere, fetch_stacked, same_arrays, spawned
+
+__all__ = ["spawned"]
 
 FILES = Path(__file__).resolve().parents[1] / "true_files"
 NAMES = sorted(file.stem.replace("_", "-") for file in FILES.glob("*.py") if file.stem not in ("rings", "toys"))
@@ -144,56 +145,17 @@ def test_fetching_any_shape(dataset, shape):
         assert all(length in (None, came) for came, length in declared)
 
 
-def _fetch(dataset, rows):
-    return {name: dataset.fetch(rows, [name])[name] for name in _stacked(dataset)}
-
-
-def _stacked(dataset):
-    return [name for name, modality in dataset.modalities.items() if None not in modality.shape]
-
-
-def _same(one, other):
-    return all(np.array_equal(one[name], other[name], equal_nan=one[name].dtype.kind == "f") for name in one)
-
-
 def test_rows_come_as_asked(dataset):
     last = len(dataset) - 1
-    once = _fetch(dataset, [0, last])
-    again = _fetch(dataset, [last, 0, last])
-    assert _same({name: array[[1, 0, 1]] for name, array in once.items()}, again)
+    once = fetch_stacked(dataset, [0, last])
+    again = fetch_stacked(dataset, [last, 0, last])
+    assert same_arrays({name: array[[1, 0, 1]] for name, array in once.items()}, again)
 
 
-def _answer(end):
-    while (asked := end.recv()) is not None:
-        end.send(_fetch(*asked))
-
-
-@pytest.fixture(scope="module")
-def elsewhere():
-    """Fetch in a process that has none of what this one has; it is started once, which takes longer than to fetch."""
-    spawn = multiprocessing.get_context("spawn")
-    here, there = spawn.Pipe()
-    process = spawn.Process(target=_answer, args=(there,))
-    process.start()
-    there.close()
-
-    def fetch(dataset, rows):
-        here.send((dataset, rows))
-        return here.recv()
-
-    yield fetch
-    here.send(None)
-    process.join()
-    here.close()
-
-
+@FORKS
 @pytest.mark.long("worker processes")
-def test_it_travels_to_other_processes(dataset, elsewhere):
-    here = _fetch(dataset, [0])
-    assert _same(here, _fetch(pickle.loads(pickle.dumps(dataset)), [0]))
-    assert _same(here, elsewhere(dataset, [0]))
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        assert _same(here, pool.apply(_fetch, (dataset, [0])))
+def test_it_travels_to_other_processes(dataset, spawned):
+    check_elsewhere(dataset, spawned)
 
 
 @pytest.mark.long("large or genuine files")
@@ -213,7 +175,7 @@ def test_nothing_is_written_into_its_folder(release, dataset):
     _, folder = release
     before = sorted((path, path.stat().st_mtime_ns) for path in folder.rglob("*"))
     again = setsup.load(*release)
-    _fetch(again, [0])
+    fetch_stacked(again, [0])
     assert sorted((path, path.stat().st_mtime_ns) for path in folder.rglob("*")) == before
 
 

@@ -1,6 +1,4 @@
 import pickle
-import threading
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -8,12 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import setsup
-from setsup.datasets import Concat, Dataset, Modality, Selection, concat, fetch_request, gather, of_row
+from setsup.datasets import Dataset, Modality, Selection, concat, fetch_request, gather, of_row
 from setsup.errors import DataError, FactorError, RowError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind, split
-
-# from Python 3.12 on: libraries that were imported hold threads, which a forked process does not have
-FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
 class Numbered(Dataset):
@@ -264,31 +259,6 @@ def test_concat_equals_fetching_row_by_row(rows):
     ]
     numbers = [part.offset + i for part in parts for i in range(len(part))]
     assert concat(*parts).fetch(rows)["row"].tolist() == [numbers[row] for row in rows]
-
-
-def _read(dataset):
-    return dataset.fetch([[0, 3], [8, 1]])["row"].tolist()
-
-
-def test_pickle_threads_and_processes(shapes, others):
-    dataset = concat(shapes.select([5, 4, 3, 2]), others.where("shape != 'cone'"))
-    expected = [[5, 2], [107, 4]]
-    assert _read(dataset) == expected
-    assert _read(pickle.loads(pickle.dumps(dataset))) == expected
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(_read(dataset))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [expected] * 4
-    assert isinstance(dataset, Concat)
-
-
-@FORKS
-def test_fetch_in_a_forked_process(shapes, others):
-    with get_context("fork").Pool(1) as pool:
-        assert pool.apply(_read, (concat(shapes, others),)) == [[0, 3], [102, 1]]
 
 
 @given(rows=st.lists(st.integers(0, 6), max_size=9))

@@ -4,6 +4,7 @@ import importlib
 import logging
 import pickle
 import zipfile
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -32,9 +33,10 @@ def pack(folder, files, name):
 
 
 def pixels(dataset):
-    """What each row shows, by its file's own path, which no packing changes."""
-    rows = np.arange(len(dataset))
-    return {path: dataset.fetch([row])["image"].tobytes() for path, row in zip(dataset.paths(rows), rows, strict=True)}
+    """What each row shows, by its file's own path, which no packing changes; of a large release every 32nd row."""
+    rows = np.arange(0, len(dataset), 32 if len(dataset) > 10_000 else 1)
+    images = (dataset.fetch([row])["image"] for row in rows)
+    return {path: sha256(image).digest() for path, image in zip(dataset.paths(rows), images, strict=True)}
 
 
 CASES = {

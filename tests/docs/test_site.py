@@ -4,6 +4,7 @@ import json
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,6 +101,27 @@ def test_the_site_links_to_the_repository_once_it_has_an_address(tmp_path: Path)
         "repo_name": "team/setsup",
         "edit_uri": "edit/main/docs/",
     }
+
+
+def test_the_sidebar_of_a_tab_shows_at_most_forty_entries_at_first() -> None:
+    import pages
+    from mkdocs.utils.yaml import yaml_load
+
+    def shown(entries: list[Any], depth: int = 0) -> int:
+        """Entries of a tab and of its sections; what lies deeper is folded."""
+        groups = [next(iter(entry.values())) for entry in entries if isinstance(entry, dict)]
+        return len(entries) + sum(shown(group, depth + 1) for group in groups if isinstance(group, list) and depth < 1)
+
+    with (ROOT / "mkdocs.yml").open(encoding="utf-8") as file:
+        config = yaml_load(file)
+    groups = pages.by_initials(pages.cards.names())
+    assert [name for _, names in groups for name in names] == sorted(pages.cards.names())
+    for tab in config["nav"]:
+        (entries,) = tab.values()
+        if isinstance(entries, list):
+            folded = [{title: []} for title, _ in groups]
+            filled = [{"Benchmarks": folded} if entry == {"Benchmarks": []} else entry for entry in entries]
+            assert shown(filled) <= 40, tab
 
 
 @pytest.mark.long("documented pages and examples")

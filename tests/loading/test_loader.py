@@ -630,6 +630,18 @@ def test_wrong_options_are_one_sentence(options: dict[str, Any], words: str) -> 
         setsup.loader(Pictures(), sets(), to="numpy", **options)
 
 
+def test_one_batch_ahead_is_enough() -> None:
+    loader = setsup.loader(Pictures(), sets(), workers="thread", prefetch=1, to="numpy")
+    assert_draws(head(loader, 3), range(3))
+
+
+@pytest.mark.parametrize("returned", [None, [1], "batch"])
+def test_a_transform_that_returns_no_batch_is_one_sentence(returned: Any) -> None:
+    loader = setsup.loader(Pictures(), sets(), transform=lambda batch: returned, workers=0, to="numpy")
+    with pytest.raises(SetsupError, match=f"returned {type(returned).__name__}, not the batch: let it return a dict"):
+        next(iter(loader))
+
+
 @pytest.mark.parametrize("state", [{}, {"delivered": "x"}, {"delivered": -1}, None])
 def test_wrong_states_are_refused(state: Any) -> None:
     with pytest.raises(SetsupError):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from setsup.errors import RowError, SamplerError
+from setsup.errors import RowError, SamplerError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind, concat
 from setsup.samplers import (
     DomainSampler,
@@ -395,6 +395,13 @@ def test_rows_out_of_range_are_refused():
             reach.row(row)
     with pytest.raises(RowError):
         SetSampler(RAGGED, ["a"], size=1, sets=1).reach(step=-1)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("step", [-1, 2**63, 1.5, "first"])
+def test_every_sampler_refuses_the_reach_of_a_step_that_is_none(name, step):
+    with pytest.raises(SetsupError, match=r"^[^\n]*step[^\n]*$"):
+        OTHERS[name](0).reach(step=step)
 
 
 @pytest.mark.parametrize("name", [*OTHERS, "sets"])

@@ -249,12 +249,12 @@ def test_every_anchor_and_every_partner_has_one_rank(data):
             FactorPairSampler(table, k=(1, len(sizes)), must_differ=must_differ, radius=radius or None)
         return
     sampler = FactorPairSampler(table, k=(1, len(sizes)), must_differ=must_differ, radius=radius or None)
-    partners, found = sampler._partners, set()
-    for number, subset in enumerate(sampler._subsets.chosen):
+    partners, found = sampler._pairs.partners, set()
+    for number, subset in enumerate(sampler._pairs.subsets.chosen):
         count = int(partners.anchors[number])
         if not count:
             continue
-        names = frozenset(itertools.compress(sampler._subsets.names, subset))
+        names = frozenset(itertools.compress(sampler._pairs.subsets.names, subset))
         one = np.zeros(1, np.uint64)
         anchors = partners.draw(np.full(count, number), ranks(count), np.repeat(one, count))[0]
         assert len(set(anchors.tolist())) == count
@@ -286,7 +286,7 @@ def test_partners_within_a_radius_are_all_counted(kind, radius):
     table = FactorTable([*factors, Factor("c", Kind.NOMINAL, (0, 1))], codes)
     for must_differ in (True, False):
         sampler = FactorPairSampler(table, k=(1, 3), radius=radius, must_differ=must_differ)
-        for number, subset in enumerate(sampler._subsets.chosen):
+        for number, subset in enumerate(sampler._pairs.subsets.chosen):
             fits = np.ones((80, 80), dtype=bool)
             for (name, code), free in zip(codes.items(), subset, strict=True):
                 apart = abs(code[:, None] - code)
@@ -295,9 +295,9 @@ def test_partners_within_a_radius_are_all_counted(kind, radius):
                 fits &= (within & (apart > 0) if must_differ else within) if free else apart == 0
             same = np.all([code[:, None] == code for code in codes.values()], axis=0)
             able = (fits & ~same).any(axis=1)
-            assert sampler._partners.anchors[number] == able.sum()
+            assert sampler._pairs.partners.anchors[number] == able.sum()
             pairs = fits[able].sum()
-            assert np.exp(sampler._partners.log_pairs[number]) == pytest.approx(pairs)
+            assert np.exp(sampler._pairs.partners.log_pairs[number]) == pytest.approx(pairs)
 
 
 @settings(max_examples=20, deadline=None)
@@ -316,18 +316,18 @@ def test_every_anchor_and_every_partner_has_as_many_ranks_as_its_weight(data):
         return
     scaled = np.ldexp(weights.astype(float), data.draw(st.sampled_from([0, -1000, 1000])))
     sampler = FactorPairSampler(table, k=(1, 3), weights=scaled, **options)
-    for number in np.flatnonzero(sampler._partners.anchors):
-        names = frozenset(itertools.compress(sampler._subsets.names, sampler._subsets.chosen[number]))
+    for number in np.flatnonzero(sampler._pairs.partners.anchors):
+        names = frozenset(itertools.compress(sampler._pairs.subsets.names, sampler._pairs.subsets.chosen[number]))
         partners = {}
         for subset, one, other in chances:
             if subset == names:
                 partners.setdefault(one, []).append(other)
         total = weights[list(partners)].sum()
-        anchors = sampler._partners.draw(np.full(total, number), ranks(total), np.zeros(total, np.uint64))[0]
+        anchors = sampler._pairs.partners.draw(np.full(total, number), ranks(total), np.zeros(total, np.uint64))[0]
         assert Counter(anchors.tolist()) == {one: weights[one] for one in partners}
         for one, others in partners.items():
             word, total = ranks(len(anchors))[anchors == one][0], weights[others].sum()
-            found = sampler._partners.draw(np.full(total, number), np.repeat(word, total), ranks(total))[1]
+            found = sampler._pairs.partners.draw(np.full(total, number), np.repeat(word, total), ranks(total))[1]
             assert Counter(found.tolist()) == {other: weights[other] for other in others}
 
 
@@ -564,3 +564,9 @@ def test_a_stretch_without_pairs_is_named():
     table = FactorTable.from_values({"a": [0, 1, 0], "b": [0, 0, 0], "c": [0, 0, 1]})
     with pytest.raises(SamplerError, match="no two rows differ in 3 factors, which is k from step 7 on; feasible"):
         FactorPairSampler(table, k={0: 1, 7: 3})
+
+
+def test_a_factor_of_one_level_makes_no_pairs_of_a_row_with_itself():
+    shape, light = Factor("shape", Kind.NOMINAL, ("cube",)), Factor("light", Kind.ORDINAL, (0, 1, 2))
+    sampler = FactorPairSampler(FactorTable([shape, light]), 4, k=1, must_differ=False)
+    assert not sampler.block(0, 50).pair_labels["shape"].any()

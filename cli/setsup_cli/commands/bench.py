@@ -86,10 +86,10 @@ def _measured(dataset: "Dataset", sampler: "SetSampler") -> dict[str, tuple[str,
 
 
 def _first(dataset: "Dataset") -> list[str]:
-    found = [factor.name for factor in dataset.factors.factors if factor.role == "variation" and not factor.continuous]
-    if not found:
+    names = [factor.name for factor in dataset.factors.factors if factor.role == "variation" and not factor.continuous]
+    if not names:
         raise SamplerError(f"{dataset.name} has no factor with levels that sets could fix; name one with --inactive")
-    return found[:1]
+    return names[:1]
 
 
 def _seconds(work: Callable[[], object]) -> float:

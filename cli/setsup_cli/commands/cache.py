@@ -64,13 +64,13 @@ def _entries(folder: Path) -> dict[str, int]:
     """Size in bytes of each entry that setsup made; other folders are not listed."""
     known = {*_REBUILT, *manifest_names()}
     try:
-        found = sorted(folder.iterdir())
+        paths = sorted(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise DataError(f"{folder} cannot be read: {error.strerror}; SETSUP_CACHE=/path/to/folder moves it") from error
     # a download that failed at once leaves an empty folder
-    return {path.name: _size(path) for path in found if path.name in known and _has_files(path)}
+    return {path.name: _size(path) for path in paths if path.name in known and _has_files(path)}
 
 
 def _has_files(folder: Path) -> bool:
@@ -79,10 +79,10 @@ def _has_files(folder: Path) -> bool:
 
 def _size(folder: Path) -> int:
     total = 0
-    for place, _, files in os.walk(folder):
+    for parent, _, files in os.walk(folder):
         for file in files:
             try:
-                about = (Path(place) / file).lstat()
+                about = (Path(parent) / file).lstat()
                 total += min(about.st_size, about.st_blocks * 512)  # copies of shards are mostly holes
             except FileNotFoundError:
                 continue  # removed by another process meanwhile

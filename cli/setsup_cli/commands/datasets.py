@@ -28,22 +28,22 @@ class Options(Common):
 
 def run(options: Options) -> int:
     """List manifests and entry points."""
-    found = [_entry(load_manifest(name)) for name in manifest_names()]
-    found += [_foreign_entry(name, package) for name, package in foreign().items()]
-    found.sort(key=lambda entry: entry["name"])
+    entries = [_entry(load_manifest(name)) for name in manifest_names()]
+    entries += [_foreign_entry(name, package) for name, package in foreign().items()]
+    entries.sort(key=lambda entry: entry["name"])
     if options.json:
-        show_json(found)
+        show_json(entries)
         return 0
     heads = ["name", "samples", "factors", "licence", "here"]
-    show_table(heads, map(_cells, found), right=("samples",))
+    show_table(heads, map(_cells, entries), right=("samples",))
     advise_command(options, ["setsup", "info", DEFAULT])
     return 0
 
 
 def foreign() -> dict[str, str]:
     """Datasets of other packages, with the name of the package; neither they nor numpy are imported."""
-    found = {name: entry.dist.name if entry.dist else entry.module for name, entry in foreign_entries().items()}
-    return found | {name: file.parent.parent.name for name, file in foreign_manifests().items()}
+    packages = {name: entry.dist.name if entry.dist else entry.module for name, entry in foreign_entries().items()}
+    return packages | {name: file.parent.parent.name for name, file in foreign_manifests().items()}
 
 
 def present(manifest: Manifest, root: Path | None = None) -> bool | None:

@@ -59,21 +59,21 @@ def _python() -> Check:
 
 def _required() -> list[Check]:
     """Check the packages that the distribution requires."""
-    found = []
+    lines = []
     for requirement in requires("setsup") or ():
         if "extra ==" in requirement:
             continue
         name = requirement.split(">=")[0].split(";")[0].strip()
         try:
-            found.append(Check(name, "ok", version(name)))
+            lines.append(Check(name, "ok", version(name)))
         except PackageNotFoundError:
-            found.append(Check(name, "missing", f"run `pip install '{requirement}'`"))
-    return found
+            lines.append(Check(name, "missing", f"run `pip install '{requirement}'`"))
+    return lines
 
 
 def _optional() -> list[Check]:
     """Check every optional library: its version, its use, and the extra that installs it."""
-    found = []
+    lines = []
     for module, library in LIBRARIES.items():
         here = installed(module)
         try:
@@ -81,8 +81,8 @@ def _optional() -> list[Check]:
         except PackageNotFoundError:
             detail = "of unknown version"
         extra = f"extra {library.extras[0]}" if library.extras else f"pip install {library.package}"
-        found.append(Check(library.package, "ok" if here else "absent", f"{detail}; for {library.use} ({extra})"))
-    return found
+        lines.append(Check(library.package, "ok" if here else "absent", f"{detail}; for {library.use} ({extra})"))
+    return lines
 
 
 def _absent_uses() -> list[list[str]]:
@@ -98,9 +98,9 @@ def _display() -> Check:
     from ctypes.util import find_library
 
     names = ("EGL", "GL") if sys.platform != "darwin" else ("OpenGL",)
-    found = [name for name in names if find_library(name)]
-    if found:
-        return Check("GL", "ok", f"system libraries: {', '.join(found)}")
+    libraries = [name for name in names if find_library(name)]
+    if libraries:
+        return Check("GL", "ok", f"system libraries: {', '.join(libraries)}")
     return Check("GL", "absent", "for rendering with OpenGL: install libegl1 or your graphics driver")
 
 
@@ -109,12 +109,12 @@ def _renderers() -> list[Check]:
     from setsup.scenes.renderers import choose, renderer_states
 
     states = renderer_states()
-    found = [Check(f"renderer {one.name}", "ok" if one.works else "absent", one.detail) for one in states]
+    lines = [Check(f"renderer {state.name}", "ok" if state.works else "absent", state.detail) for state in states]
     try:
         chosen = choose()
-        return [*found, Check("renderer auto", "ok", f"{chosen.name}: {chosen.why}")]
+        return [*lines, Check("renderer auto", "ok", f"{chosen.name}: {chosen.why}")]
     except DataError:
-        return [*found, Check("renderer auto", "absent", "no renderer works on this machine; the lines above say why")]
+        return [*lines, Check("renderer auto", "absent", "no renderer works on this machine; the lines above say why")]
 
 
 def _manifests() -> Check:
@@ -123,10 +123,10 @@ def _manifests() -> Check:
 
 def _cache() -> list[Check]:
     folder = cache_folder()
-    place = existing_folder(folder)
-    if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+    existing = existing_folder(folder)
+    if not (existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)):
         return [Check("cache", "missing", f"{folder} cannot be written; set SETSUP_CACHE to a writable folder")]
-    free = shutil.disk_usage(place).free
+    free = shutil.disk_usage(existing).free
     little = "; that is little for datasets" if free < _LITTLE else ""
     shared = os.environ.get("SETSUP_DATA")
     data = [Check("data", "ok" if os.path.isdir(shared) else "absent", f"SETSUP_DATA={shared}")] if shared else []

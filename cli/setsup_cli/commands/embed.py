@@ -186,16 +186,16 @@ def run(options: "Options | ByEncoder") -> int:
     return 0
 
 
-def _tell_missing_views(trained: "TrainedRun", dataset: "Dataset", found: Mapping[str | None, Any]) -> None:
+def _tell_missing_views(trained: "TrainedRun", dataset: "Dataset", arrays: Mapping[str | None, Any]) -> None:
     """Warn of views of the training that the data do not have: what joins all views is smaller, too."""
     views = getattr(trained.method, "views", ())
-    missing = [view for view in views if view not in found]
+    missing = [view for view in views if view not in arrays]
     if missing and len(missing) < len(views):
         _log.warning(
             "%s has no %s, which the run was trained on: embeddings are of %s alone",
             dataset.name,
             " or ".join(missing),
-            " and ".join(view for view in views if view in found),
+            " and ".join(view for view in views if view in arrays),
         )
 
 
@@ -213,21 +213,25 @@ def _say_size(options: "Options | ByEncoder") -> Callable[[tuple[int, ...]], Non
 def _of_run(options: Options) -> _Job:
     from setsup.experiments import load_trained
 
-    found = opened(options.run, options.preset, options.checkpoint)
-    data = found.preset.data
+    opened_run = opened(options.run, options.preset, options.checkpoint)
+    data = opened_run.preset.data
     if data is None:
-        raise SetsupError(f"{found.preset.name} trains nothing, so that it has no embeddings")
+        raise SetsupError(f"{opened_run.preset.name} trains nothing, so that it has no embeddings")
     if options.dataset is None and options.option:
         raise SetsupError("--option requires the argument DATASET")
-    trained = load_trained(found, root=options.root, device=options.device)
+    trained = load_trained(opened_run, root=options.root, device=options.device)
     dataset = _dataset(options, trained, data)
     split = options.split or (data.split if options.dataset is None else None)
     name = dataset.name.replace("/", "-")  # shards have names of any form
-    folder = found.folder / f"embeddings-{name}{f'-{split}' if split else ''}{found.suffix}"
-    about = {"run": str(found.folder), "substitute": found.substitute, "file_changed": found.file_changed}
-    about["checkpoint"] = found.chosen or "last"
-    who = f"the method of {found.folder}"
-    return _Job(trained, dataset, split, folder, who, tuple(describe_run(found)), about)
+    folder = opened_run.folder / f"embeddings-{name}{f'-{split}' if split else ''}{opened_run.suffix}"
+    about = {
+        "run": str(opened_run.folder),
+        "substitute": opened_run.substitute,
+        "file_changed": opened_run.file_changed,
+    }
+    about["checkpoint"] = opened_run.chosen or "last"
+    who = f"the method of {opened_run.folder}"
+    return _Job(trained, dataset, split, folder, who, tuple(describe_run(opened_run)), about)
 
 
 def _of_encoder(options: ByEncoder) -> _Job:
@@ -260,10 +264,10 @@ def _holds_others(folder: Path, rows: "npt.NDArray[np.int64]") -> bool:
         return False
     try:
         need_regular(folder / "rows.npy")
-        found = read_npy(folder / "rows.npy")
+        kept = read_npy(folder / "rows.npy")
     except DataError:
         return True
-    return found.dtype.kind not in "iu" or not np.array_equal(found, rows)
+    return kept.dtype.kind not in "iu" or not np.array_equal(kept, rows)
 
 
 def _named(dataset: "Dataset", split: str | None) -> str:

@@ -84,23 +84,23 @@ def run(options: Any) -> int:
     check_root(options.root)
     check_device(options.device)
     runs = [opened(folder, options.preset, options.checkpoint) for folder in options.runs]
-    presets = [_changed(evaluated(one, options.preset), options) for one in runs]
-    for one, preset in zip(runs, presets, strict=True):
-        check_evaluations(one, preset, options.only or (), options.root)
-    found = []
-    for one, preset in zip(runs, presets, strict=True):
+    presets = [_changed(evaluated(opened_run, options.preset), options) for opened_run in runs]
+    for opened_run, preset in zip(runs, presets, strict=True):
+        check_evaluations(opened_run, preset, options.only or (), options.root)
+    measured = []
+    for opened_run, preset in zip(runs, presets, strict=True):
         if not options.json:
-            for line in (*describe_run(one), *_settings_kept(one)):
+            for line in (*describe_run(opened_run), *_settings_kept(opened_run)):
                 say(line)
         said: dict[str, Any] = {} if options.json else announced(options.only or list(preset.evaluations))
         how = {"only": options.only or (), "root": options.root, "device": options.device, "again": options.again}
-        names = list(evaluate(one, preset, **how, **said))
-        kept = {name: one.results()[name] for name in names}
-        found.append({**_about(one), "preset": preset.name, "evaluations": kept})
+        names = list(evaluate(opened_run, preset, **how, **said))
+        kept = {name: opened_run.results()[name] for name in names}
+        measured.append({**_about(opened_run), "preset": preset.name, "evaluations": kept})
         if not options.json:
-            say_results(one.results_path, kept)
+            say_results(opened_run.results_path, kept)
     if options.json:
-        show_json(found)
+        show_json(measured)
     else:
         advise_command(options, _next(presets[0], options))
     return 0
@@ -123,16 +123,16 @@ def _settings_kept(run: "Run") -> Iterator[str]:
         return
     now = find_preset(f"{run.preset.file}:{run.preset.name}")
     differing = run.difference(smoke(now) if run.preset.shrunk else now)
-    listed = ", ".join(f"{one} {has!r} (the file has {had!r} now)" for one, (had, has) in differing.items())
+    listed = ", ".join(f"{setting} {has!r} (the file has {had!r} now)" for setting, (had, has) in differing.items())
     yield f"settings are the run's{f': {listed}' if listed else ', and those of the file'}"
 
 
 def _evaluations(runs: "Sequence[Run]", name: str | None) -> "dict[str, Evaluation]":
     """All evaluations of some runs, with the settings of the first run that has them."""
-    found: dict[str, Evaluation] = {}
+    evaluations: dict[str, Evaluation] = {}
     for run in runs:
-        found = {**evaluated(run, name).evaluations, **found}
-    return found
+        evaluations = {**evaluated(run, name).evaluations, **evaluations}
+    return evaluations
 
 
 def _changed(preset: "Preset", options: Any) -> "Preset":

@@ -72,9 +72,9 @@ def run(options: Options) -> int:
     from setsup.pages.embedding_page import has_embeddings
 
     given = list(dict.fromkeys(options.sources or (DEFAULT,)))
-    runs = [opened(Path(one), options.preset) for one in given if _is_run(Path(one))]
-    folders = [Path(one) for one in given if has_embeddings(Path(one))]
-    sources = [one for one in given if not _is_run(Path(one)) and Path(one) not in folders]
+    runs = [opened(Path(path), options.preset) for path in given if _is_run(Path(path))]
+    folders = [Path(path) for path in given if has_embeddings(Path(path))]
+    sources = [path for path in given if not _is_run(Path(path)) and Path(path) not in folders]
     if options.export is None:
         require_modules("a live page needs", "starlette", "uvicorn")
     if len(sources) > 1 and (options.root or options.split or options.option or options.sampler):
@@ -86,21 +86,23 @@ def run(options: Options) -> int:
         if not sources:
             raise DataError("--sampler goes with a dataset, and none is given")
         samplers = {sources[0]: _sampler(options.sampler, datasets[sources[0]])}
-    embeddings = [one for folder in folders for one in _embeddings(folder, list(datasets.values()), options.preset)]
+    embeddings = [
+        embedding for folder in folders for embedding in _embeddings(folder, list(datasets.values()), options.preset)
+    ]
     files = {"--sampler": options.sampler, "--preset": None if options.preset is None else Path(options.preset)}
     more = tuple(word for name, file in files.items() if file is not None for word in (name, file))
     page = replace(page_of(datasets, samplers, runs, embeddings, options=opened_with), options=more)
     if options.export is not None:
         try:
             with sigterm_as_interrupt():
-                found = export(page, options.export, rows=options.rows, steps=options.steps)
+                written = export(page, options.export, rows=options.rows, steps=options.steps)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"before {options.export} was written; run the same command again") from None
-        size = found.stat().st_size if found == options.export else _size(found.parent)
+        size = written.stat().st_size if written == options.export else _size(written.parent)
         if options.json:
-            show_json({"page": str(found), "bytes": size})
+            show_json({"page": str(written), "bytes": size})
             return 0
-        say(f"{found}: {size / 1e6:,.1f} MB")
+        say(f"{written}: {size / 1e6:,.1f} MB")
         if size > _LARGE:
             say(f"more than {_LARGE / 1e6:,.0f} MB open slowly: --rows and --steps make it smaller")
         return 0
@@ -156,10 +158,10 @@ def _sampler(path: Path, dataset: "Dataset") -> "Sampler":
     from setsup.samplers import from_dict
 
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        description = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({error}); write json.dumps(sampler.to_dict()) there") from None
-    return from_dict(found, dataset.factors)
+    return from_dict(description, dataset.factors)
 
 
 def _size(folder: Path) -> int:

@@ -41,15 +41,15 @@ def run(options: Options) -> int:
     from setsup.experiments import export
 
     check_root(options.root)
-    found = opened(options.run, options.preset, options.checkpoint)
+    opened_run = opened(options.run, options.preset, options.checkpoint)
     path = expanded(options.file)
     if not path.parent.is_dir():
         raise DataError(f"there is no folder {path.parent}; make it, or name another FILE", file=path.parent)
-    about = export(found, path, root=options.root)
+    about = export(opened_run, path, root=options.root)
     if options.json:
-        show_json({"run": str(found.folder), "file": str(path), **about})
+        show_json({"run": str(opened_run.folder), "file": str(path), **about})
         return 0
-    for line in (*describe_run(found), *_lines(about), str(path)):
+    for line in (*describe_run(opened_run), *_lines(about), str(path)):
         say(line)
     loads = {
         ".pt2": ("import torch", f"encoder = torch.export.load({write_literal(str(path))}).module()"),
@@ -67,6 +67,6 @@ def run(options: Options) -> int:
 def _lines(about: Mapping[str, Any]) -> Iterator[str]:
     """Inputs and outputs of a program."""
     for what in ("inputs", "outputs"):
-        for one in about.get(what, ()):
-            name = f"{one['name']} " if one["name"] else ""
-            yield f"{what.removesuffix('s')}: {name}({', '.join(map(str, one['shape']))}) {one['dtype']}"
+        for tensor in about.get(what, ()):
+            name = f"{tensor['name']} " if tensor["name"] else ""
+            yield f"{what.removesuffix('s')}: {name}({', '.join(map(str, tensor['shape']))}) {tensor['dtype']}"

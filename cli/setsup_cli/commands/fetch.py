@@ -105,15 +105,15 @@ def _folder(root: Path | None) -> Path | None:
 
 def _check(manifest: Manifest, options: Options) -> int:
     """Report on every file, and whether the dataset opens; return 1 if it does not, or if a file is wrong."""
-    found = _states(manifest, options.root)
+    states = _states(manifest, options.root)
     rows, why_not = _opened(manifest.name, options.root)
     if options.json:
-        files = [_plain(state) for state in found]
+        files = [_plain(state) for state in states]
         show_json({"files": files, "opens": why_not is None, "rows": rows, "why_not": why_not})
     else:
-        if found:
+        if states:
             heads = ["file", "is", "bytes", "where, or what is wrong"]
-            show_table(heads, [_cells(state, why_not is None) for state in found], right=("bytes",))
+            show_table(heads, [_cells(state, why_not is None) for state in states], right=("bytes",))
         else:
             say(f"{manifest.name} has no files to fetch")
         say()
@@ -121,7 +121,7 @@ def _check(manifest: Manifest, options: Options) -> int:
         if why_not is not None and manifest.steps:
             say()
             _say_steps(manifest, options.root)
-    return 0 if why_not is None and all(state.state is not State.WRONG for state in found) else 1
+    return 0 if why_not is None and all(state.state is not State.WRONG for state in states) else 1
 
 
 def _states(manifest: Manifest, root: Path | None) -> list[FileState]:
@@ -129,8 +129,8 @@ def _states(manifest: Manifest, root: Path | None) -> list[FileState]:
     if root is None or not root.is_file():
         return check_files(manifest, root)
     named = [file for file in manifest.files if root.name in (file.path, *file.alternatives)]
-    found = {state.file.path: state for state in check_files(replace(manifest, files=tuple(named)), root.parent)}
-    return [found.get(file.path, FileState(file, root, State.MISSING)) for file in manifest.files]
+    states = {state.file.path: state for state in check_files(replace(manifest, files=tuple(named)), root.parent)}
+    return [states.get(file.path, FileState(file, root, State.MISSING)) for file in manifest.files]
 
 
 def _opened(name: str, root: Path | None) -> tuple[int | None, str | None]:

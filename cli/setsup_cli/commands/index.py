@@ -8,9 +8,8 @@ from setsup.errors import listed
 from setsup.files import readable_size
 from setsup_cli.output import show_result
 from setsup_cli.parsing.arguments import Common, option
-from setsup_cli.parsing.sampling import sample_command
 from setsup_cli.stopping import sigterm_as_interrupt
-from setsup_cli.suggestions import advise
+from setsup_cli.suggestions import advise, sample_command
 
 if TYPE_CHECKING:
     from setsup.shards.external.indexing import Indexed
@@ -56,31 +55,31 @@ def run(options: Options) -> int:
 # -- what is said ------------------------------------------------------------------------------------------------------
 
 
-def _about(found: "Indexed") -> dict[str, Any]:
+def _about(indexed: "Indexed") -> dict[str, Any]:
     """What is said, for machines."""
     from setsup.shards.opening import open_shards
 
-    catalogue = found.catalogue
-    beside = [] if found.index is None else [f"index={found.index!r}"]
-    opened = open_shards(found.url, index=found.index)
+    catalogue = indexed.catalogue
+    beside = [] if indexed.index is None else [f"index={indexed.index!r}"]
+    opened = open_shards(indexed.url, index=indexed.index)
     return {
-        "url": found.url,
-        "index": found.index,
+        "url": indexed.url,
+        "index": indexed.index,
         "name": catalogue.name,
         "samples": catalogue.rows,
         "tars": len(catalogue.shards),
         "bytes": sum(shard.size for shard in catalogue.shards),
-        "factors": {one.name: len(one) or None for one in catalogue.factors},
+        "factors": {factor.name: len(factor) or None for factor in catalogue.factors},
         "modalities": {
-            name: {"extension": one.extension, "shape": list(one.modality.shape), "dtype": one.modality.dtype}
-            for name, one in catalogue.members.items()
+            name: {"extension": member.extension, "shape": list(member.modality.shape), "dtype": member.modality.dtype}
+            for name, member in catalogue.members.items()
         },
-        "left_out": dict(found.left_out),
-        "not_read": list(found.not_fetched),
-        "restored": list(found.restored),
-        "notes": list(found.notes),
-        "open": f"setsup.open_shards({', '.join([repr(found.url), *beside])})",
-        "next": sample_command(found.url, opened.factors, index=found.index),
+        "left_out": dict(indexed.left_out),
+        "not_read": list(indexed.not_fetched),
+        "restored": list(indexed.restored),
+        "notes": list(indexed.notes),
+        "open": f"setsup.open_shards({', '.join([repr(indexed.url), *beside])})",
+        "next": sample_command(indexed.url, opened.factors, index=indexed.index),
     }
 
 
@@ -93,14 +92,14 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     factors = [f"{name} {levels or '~'}" for name, levels in about["factors"].items()]
     yield f"factors: {listed(factors, _MOST)}"
     modalities = [
-        f"{name} ({_shape(one['shape'])} {one['dtype']}, .{one['extension']})"
-        for name, one in about["modalities"].items()
+        f"{name} ({_shape(images['shape'])} {images['dtype']}, .{images['extension']})"
+        for name, images in about["modalities"].items()
     ]
     yield f"modalities: {listed(modalities, _MOST) or 'none'}"
     for name, why in about["left_out"].items():
         yield f"left out: {name}: {why}"
     if about["not_read"]:
-        yield f"not read: {listed([f'.{one}' for one in about['not_read']], _MOST)}"
+        yield f"not read: {listed([f'.{suffix}' for suffix in about['not_read']], _MOST)}"
     yield about["open"]
 
 

@@ -14,7 +14,7 @@ from setsup_cli.output import show_json
 from setsup_cli.parsing.arguments import DEFAULT, Source
 from setsup_cli.parsing.source import find_source, given_words, open_source, source_words, word_options
 from setsup_cli.parsing.values import describe_options
-from setsup_cli.suggestions import advise
+from setsup_cli.suggestions import advise, sample_command
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -68,7 +68,6 @@ def _next(options: Options, dataset: "Dataset | None", manifest: Manifest | None
     """A command that draws from the dataset, or that gets its files."""
     if dataset is None:
         return f"setsup fetch {manifest.name}" if manifest is not None and manifest.files else None
-    from setsup_cli.parsing.sampling import sample_command
 
     words = [] if options.table is None else ["--table", str(options.table)]
     words += source_words(options)

@@ -84,19 +84,22 @@ def run(options: Any) -> int:
     rows = PixelPairSampler(dataset, pairs=options.draws, seed=options.seed)[0].indices
     order = np.argsort(rows[:, 0], kind="stable")  # scenes are built once where their pairs follow one another
     images = dataset.fetch(rows[order], ["image"])["image"]
-    found = [spatial(dataset.scene(one), dataset.camera(one), dataset.camera(two)) for one, two in rows[order].tolist()]
-    about = [_about(dataset, one, two, pairs) for (one, two), pairs in zip(rows[order].tolist(), found, strict=True)]
-    captions = [_caption(one) for one in about]
+    pixel_pairs = [
+        spatial(dataset.scene(first), dataset.camera(first), dataset.camera(second))
+        for first, second in rows[order].tolist()
+    ]
+    about = [_about(dataset, two, pairs) for two, pairs in zip(rows[order].tolist(), pixel_pairs, strict=True)]
+    captions = [_caption(pair) for pair in about]
     title = f"{dataset.name}\nseed {options.seed}, rendered by {dataset.renderer_name}"
-    sheet = match_sheet([(pair[0], pair[1]) for pair in images], found, captions, title, shown=options.lines)
+    sheet = match_sheet([(pair[0], pair[1]) for pair in images], pixel_pairs, captions, title, shown=options.lines)
     asked, out = out, write_image(sheet, out, force=options.force)
     if options.json:
         show_json({"recipe": recipe.name, "renderer": dataset.renderer_name, "pairs": about, "file": str(out)})
         return 0
     heads = ["scene", "views", *_STATES]
     body = [
-        [_words(one["scene"]), " and ".join(map(_words, one["views"])), *(f"{one[state]:,}" for state in _STATES)]
-        for one in about
+        [_words(pair["scene"]), " and ".join(map(_words, pair["views"])), *(f"{pair[state]:,}" for state in _STATES)]
+        for pair in about
     ]
     show_table(heads, body, right=list(_STATES))
     say()
@@ -108,14 +111,14 @@ def run(options: Any) -> int:
     return 0
 
 
-def _about(dataset: "RenderedDataset", one: int, two: int, pairs: "PixelPairs") -> dict[str, Any]:
+def _about(dataset: "RenderedDataset", rows: list[int], pairs: "PixelPairs") -> dict[str, Any]:
     import numpy as np
 
-    values = [dataset.values(row) for row in (one, two)]
+    values = [dataset.values(row) for row in rows]
     shared = {name: values[0][name] for name in dataset.pair_factors}
     views = [{name: value for name, value in row.items() if name not in shared} for row in values]
     counts = np.bincount(pairs.status, minlength=len(_STATES)).tolist()
-    return {"rows": [one, two], "scene": shared, "views": views, **dict(zip(_STATES, counts, strict=True))}
+    return {"rows": rows, "scene": shared, "views": views, **dict(zip(_STATES, counts, strict=True))}
 
 
 def _caption(about: dict[str, Any]) -> str:

@@ -18,11 +18,10 @@ from setsup_cli.parsing.recipes import (
     need_rendering,
     resolve_options,
 )
-from setsup_cli.parsing.sampling import sample_command
 from setsup_cli.parsing.values import split_names
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import sigterm_as_interrupt
-from setsup_cli.suggestions import advise
+from setsup_cli.suggestions import advise, sample_command
 
 if TYPE_CHECKING:
     from setsup.rendered.folder import RenderedFolder
@@ -102,7 +101,7 @@ def run(options: Any) -> int:
 
     try:
         with sigterm_as_interrupt():
-            found = render(
+            rendered = render(
                 dataset,
                 options.out,
                 split_names(options.modalities),
@@ -116,7 +115,7 @@ def run(options: Any) -> int:
         raise KeyboardInterrupt(
             f"at {done:,} of {total or len(dataset):,} images; run the same command to resume"
         ) from None
-    about = _about(found, before)
+    about = _about(rendered, before)
     show_result(options.json, about, _words(about))
     advise(options, about["next"])
     return 0
@@ -136,23 +135,23 @@ def _what(layout: "Layout", there: int, folder: Path) -> str:
     return f"{layout.recipe}: {images}, {readable_size(size)}{done}, to {folder}{rest}"
 
 
-def _about(found: "RenderedFolder", before: int) -> dict[str, Any]:
+def _about(rendered: "RenderedFolder", before: int) -> dict[str, Any]:
     """What is said of a finished folder, for machines."""
-    folder = str(found.folder)
+    folder = str(rendered.folder)
     return {
         "folder": folder,
-        "recipe": found.name.removeprefix("rendered "),
-        "renderer": found.renderer_name,
-        "rows": len(found),
-        "left_out": found.left_out,
-        "drawn_now": len(found) - before,
-        "factors": {one.name: len(one) or None for one in found.factors.factors},
+        "recipe": rendered.name.removeprefix("rendered "),
+        "renderer": rendered.renderer_name,
+        "rows": len(rendered),
+        "left_out": rendered.left_out,
+        "drawn_now": len(rendered) - before,
+        "factors": {factor.name: len(factor) or None for factor in rendered.factors.factors},
         "modalities": {
-            name: {"shape": list(one.shape), "dtype": one.dtype, "unit": one.unit, "file": f"{name}.npy"}
-            for name, one in found.modalities.items()
+            name: {"shape": list(modality.shape), "dtype": modality.dtype, "unit": modality.unit, "file": f"{name}.npy"}
+            for name, modality in rendered.modalities.items()
         },
         "open": f"setsup.open({folder!r})",
-        "next": sample_command(folder, found.factors),
+        "next": sample_command(folder, rendered.factors),
     }
 
 

@@ -77,8 +77,8 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     alone = {*words} <= {word, "--json", "--quiet", "-q", "--verbose", "-v"}
     if word not in _ENCODERS or (word == "orbits" and alone):  # which alone is the paper, whose reports are listed
         return subcommand
-    found: Subcommand = _ENCODERS[word].SUBCOMMAND
-    return found
+    chosen: Subcommand = _ENCODERS[word].SUBCOMMAND
+    return chosen
 
 
 def _list(options: Options, paper: str | None) -> int:
@@ -93,7 +93,12 @@ def _list(options: Options, paper: str | None) -> int:
         show_table(["report", "what it shows"], [[name, module.SHOWS] for name, module in _ENCODERS.items()])
         advise_command(options, ["setsup", "report", next(iter(known))])
     else:
+        from setsup.experiments import presets
+
         say(list_paper(paper, {name: report.shows for name, report in known.items()}))
+        # a preset for own data may be called as its paper: with a folder, the word is a report on its runs
+        first = [paper, _DEFAULT] if paper in presets() else [next(iter(known))]
+        advise_command(options, ["setsup", "report", *first])
     return 0
 
 
@@ -109,10 +114,10 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
         return _run_all(options)
     from setsup.experiments.report.registry import find_report, report_on, reports
 
-    if options.report is None and options.preset is None:
-        return _list(options, None)
-    if options.preset is None and options.runs is None and options.out is None and not _DEFAULT.is_dir():
-        if is_paper(options.report, reports()):
+    if options.preset is None:
+        if options.report is None:
+            return _list(options, None)
+        if options.runs is None and options.out is None and is_paper(options.report, reports()):
             return _list(options, options.report)
     out = None if options.out is None else expanded(options.out)
     page = out is not None and out.suffix.lower() in _PAGES
@@ -178,17 +183,17 @@ def _run_all(options: Options) -> int:
     named = (*([] if options.report is None else [Path(options.report)]), *(options.runs or ()))
     if not named and not _DEFAULT.is_dir():
         raise SetsupError("there is no ./runs: name folders of runs, `setsup report --all FOLDER`")
-    found = measured_reports(named or (_DEFAULT,))
+    reports = measured_reports(named or (_DEFAULT,))
     if out is not None:
-        asked, out = out, _write_page(found, "Measured results", out, options.force)
+        asked, out = out, _write_page(reports, "Measured results", out, options.force)
     if options.json:
-        show_json({"reports": [one.to_dict() for one in found], "page": None if out is None else str(out)})
+        show_json({"reports": [report.to_dict() for report in reports], "page": None if out is None else str(out)})
         return 0
-    for number, filled in enumerate(found):
+    for number, filled in enumerate(reports):
         if number:
             say()
         print_report(filled, None)
-    if not found:
+    if not reports:
         where = ", ".join(map(str, named or ("./runs",)))
         say(f"no report has a measured value in {where}; measure a run: setsup eval RUN")
     if out is not None:

@@ -14,7 +14,7 @@ from setsup_cli.parsing.arguments import Common, Source, option
 from setsup_cli.parsing.own_samplers import find_class
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.sampler_help import select_help
-from setsup_cli.parsing.sampler_options import option_fields
+from setsup_cli.parsing.sampler_options import all_options, option_fields
 from setsup_cli.parsing.sampling import (
     build_sampler,
     check_factor_lists,
@@ -39,7 +39,7 @@ printed is the path of the contact sheet."""
 
 _STEPS_SHOWN = 4
 _SETS_SHOWN = 16
-_PLACES = ("dataset", "table", "root", "index", "relist", "option")
+_LOCATION = ("dataset", "table", "root", "index", "relist", "option")
 """Options with the location of the data, which a replay is given again."""
 
 _TILES = (8, 1024)
@@ -77,7 +77,7 @@ class OutputOptions(Common):
 
 Options: Any = make_dataclass(
     "Options",
-    option_fields(),
+    option_fields(all_options()),
     bases=(OutputOptions, Source),
     frozen=True,
     slots=True,
@@ -110,7 +110,7 @@ def run(options: Any) -> int:
     paths = write_files(folder, head, drawn.draws, sheet, options.format, force=options.force)
     if options.json:
         files = {name: str(path) for name, path in paths.items()}
-        words = [[asdict(found) for found in step] for step in _words(drawn)]
+        words = [[asdict(unit) for unit in step] for step in _words(drawn)]
         report = drawn.sampler.report().to_dict()
         show_json({**head, "draws": list(lines(drawn.draws)), "words": words, "report": report, "files": files})
     else:
@@ -188,7 +188,7 @@ def _hint(drawn: _Drawn, folder: Path) -> dict[str, Any]:
 def _replay(options: Any, path: Path) -> _Drawn:
     from setsup_cli.draws import read_draws
 
-    kept = {*_PLACES, *(member.name for member in fields(OutputOptions) if member.name != "steps"), "sampler"}
+    kept = {*_LOCATION, *(member.name for member in fields(OutputOptions) if member.name != "steps"), "sampler"}
     for member in fields(Options):
         if member.name not in kept and getattr(options, member.name) != member.default:
             raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{member.name}")
@@ -196,13 +196,13 @@ def _replay(options: Any, path: Path) -> _Drawn:
     named = options.dataset is not None or options.table is not None
     source, of = find_source(options) if named else (None, None)
     if not named and recorded.has_source:
-        place, chosen = recorded.find_source()
-        source, of = place, chosen
+        location, of = recorded.find_source()
+        source = location
         options = replace(options, index=options.index or recorded.find_index())
         if of == "table":
-            options = replace(options, table=Path(place))
+            options = replace(options, table=Path(location))
         else:
-            options = replace(options, dataset=place)
+            options = replace(options, dataset=location)
     else:
         recorded.check_source(source, of)
     table, split = recorded.table, recorded.head.get("split")
@@ -263,8 +263,8 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
         say(note)
     say()
     rows = []
-    for step, found in enumerate(_words(drawn)):
-        for number, words in enumerate(found):
+    for step, units in enumerate(_words(drawn)):
+        for number, words in enumerate(units):
             if isinstance(words, PairWords):
                 rows.append([str(step), str(number), words.changed_words(table), words.fixed_words(table)])
                 continue

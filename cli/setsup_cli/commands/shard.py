@@ -11,12 +11,11 @@ from setsup.errors import DataError, FactorError, SetsupError
 from setsup.files import readable_size
 from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import Source, option
-from setsup_cli.parsing.sampling import sample_command
 from setsup_cli.parsing.source import card_command, check_factors, open_source
 from setsup_cli.parsing.values import split_names
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import sigterm_as_interrupt
-from setsup_cli.suggestions import advise
+from setsup_cli.suggestions import advise, sample_command
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -106,12 +105,12 @@ def run(options: Options) -> int:
     plan: ShardPlan | None = None
     before = 0
 
-    def on_start(found: "ShardPlan", there: int) -> None:
+    def on_start(begun: "ShardPlan", there: int) -> None:
         # not earlier: the lock may have been waited for while another job wrote
         nonlocal plan, before
-        plan, before = found, there
+        plan, before = begun, there
         if not options.json:
-            say(_what(found, there, url))
+            say(_what(begun, there, url))
 
     try:
         with sigterm_as_interrupt():
@@ -200,37 +199,37 @@ def _what(plan: "ShardPlan", there: int, url: str) -> str:
     return f"{plan.name}: {plan.rows:,} rows in {shards} ({stored}{size}){done}, to {url}"
 
 
-def _about(found: "ShardedDataset", before: int, left_out: list[str]) -> dict[str, Any]:
+def _about(dataset: "ShardedDataset", before: int, left_out: list[str]) -> dict[str, Any]:
     """What is said of finished shards, for machines."""
-    catalogue = found.catalogue
+    catalogue = dataset.catalogue
     order = catalogue.about.get("order", "")
     preferred = order.removeprefix("by:").split(",") if order.startswith("by:") else ()
     return {
-        "url": found.url,
-        "dataset": found.name,
-        "rows": len(found),
-        "written_now": len(found) - before,
+        "url": dataset.url,
+        "dataset": dataset.name,
+        "rows": len(dataset),
+        "written_now": len(dataset) - before,
         "shards": len(catalogue.shards),
         "bytes": sum(shard.size for shard in catalogue.shards),
         "order": order,
-        "factors": {one.name: len(one) or None for one in found.factors.factors},
+        "factors": {factor.name: len(factor) or None for factor in dataset.factors.factors},
         "modalities": {
             name: {
-                "shape": list(one.modality.shape),
-                "dtype": one.modality.dtype,
-                "unit": one.modality.unit,
-                "member": f"KEY.{one.extension}",
+                "shape": list(array.modality.shape),
+                "dtype": array.modality.dtype,
+                "unit": array.modality.unit,
+                "member": f"KEY.{array.extension}",
             }
-            for name, one in catalogue.arrays.items()
+            for name, array in catalogue.arrays.items()
         },
         **{
-            f"{name}s": f"KEY.{one.extension}"
-            for name, one in catalogue.members.items()
+            f"{name}s": f"KEY.{member.extension}"
+            for name, member in catalogue.members.items()
             if name not in catalogue.arrays
         },
         "left_out": left_out,
-        "open": f"setsup.open_shards({found.url!r})",
-        "next": sample_command(found.url, found.factors, preferred),
+        "open": f"setsup.open_shards({dataset.url!r})",
+        "next": sample_command(dataset.url, dataset.factors, preferred),
     }
 
 

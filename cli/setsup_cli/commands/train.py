@@ -174,8 +174,8 @@ def _is_without_data(preset: "Preset") -> bool:
 
 def short_options(preset: "Preset") -> list["Setting"]:
     """Options for the short names of a preset's settings; SetsupError for one that another option has."""
-    names = [one.name for one in (*fields(Options), *fields(preset))]
-    declared = [note for one in fields(Options) for note in get_args(one.type) if isinstance(note, Parameter)]
+    names = [member.name for member in (*fields(Options), *fields(preset))]
+    declared = [note for member in fields(Options) for note in get_args(member.type) if isinstance(note, Parameter)]
     words = [word for note in declared for word in (*(note.name or ()), *(note.alias or ()))]
     words += _ALIASES.values()
     taken = {*names, "help", *(word.lstrip("-").replace("-", "_") for word in words)}
@@ -184,9 +184,13 @@ def short_options(preset: "Preset") -> list["Setting"]:
 
 def _defaults(file: "TrainingFile", config: "RunConfig") -> list[tuple[str, Any, Any]]:
     """Options with the values of a file as defaults, as :func:`dataclasses.make_dataclass` takes them."""
-    values = {one.name: getattr(config, one.name) for one in fields(config)}
+    values = {member.name: getattr(config, member.name) for member in fields(config)}
     values |= {"seeds": file.seeds, "root": file.root, "substitute": file.substitute, "smoke": file.smoke}
-    return [(one.name, one.type, field(default=values[one.name])) for one in fields(Options) if values.get(one.name)]
+    return [
+        (member.name, member.type, field(default=values[member.name]))
+        for member in fields(Options)
+        if values.get(member.name)
+    ]
 
 
 def run(options: Any) -> int:

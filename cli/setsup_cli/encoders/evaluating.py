@@ -81,25 +81,25 @@ def run(options: Any) -> int:
     from setsup.experiments.encoders import evaluate_encoder
     from setsup.experiments.runs.results import EVALUATION, read_results
 
-    found: _Opened = options.opened
-    dataset = found.dataset
+    source: _Opened = options.opened
+    dataset = source.dataset
     folder = expanded(options.out or results_folder(options.encoder, dataset, options.split))
-    trained = opened_encoder(options.encoder, options, dataset, found.data, folder)
-    evaluations = with_settings(found.evaluations, options)
+    trained = opened_encoder(options.encoder, options, dataset, source.data, folder)
+    evaluations = with_settings(source.evaluations, options)
     if not options.json:
         say(describe_encoder(trained))
         say(f"{dataset.name}{f', split {options.split}' if options.split else ''}: {len(dataset):,} rows")
-        for name, reason in found.left_out.items():
+        for name, reason in source.left_out.items():
             say_prose(f"left out {name}: {reason}")
     names = options.only or tuple(evaluations)
-    about = {"source": found.data.name, "split": options.split}
+    about = {"source": source.data.name, "split": options.split}
     on_start = None if options.json else announced(names)["on_start"]
     measured = evaluate_encoder(trained, evaluations, about=about, only=options.only or (), on_start=on_start)
     results = read_results(folder / EVALUATION)
     kept = {name: results[name] for name in measured}
     if options.json:
         encoder: Any = trained.method
-        show_json({"folder": str(folder), **about, **encoder.about, "left_out": found.left_out, "evaluations": kept})
+        show_json({"folder": str(folder), **about, **encoder.about, "left_out": source.left_out, "evaluations": kept})
     else:
         say_results(folder / EVALUATION, kept)
         if options.table is None:

@@ -15,7 +15,7 @@ from setsup_cli.encoders.options import (
     OwnPreset,
     Seed,
     check_named,
-    embedding_of,
+    chosen_embedding,
     open_data,
 )
 from setsup_cli.output import say, say_prose, show_json, show_table
@@ -97,50 +97,52 @@ def run(options: Options) -> int:
     )
     check_device(options.device)
     dataset, data = open_data(source)
-    factors = [one for name in options.factors or () for one in split_attribute(name, dataset.factors)]
+    factors = [factor for name in options.factors or () for factor in split_attribute(name, dataset.factors)]
     check_named([*options.domain, *factors], dataset, source)
     image_modality(dataset)  # raises what is wrong, before anything is embedded
     runs = {str(folder) for folder in options.runs or ()}
-    found: dict[str, StudiedInvariance] = {}
+    studies: dict[str, StudiedInvariance] = {}
     for label, lines, trained in [*trained_methods(options, dataset, data)]:
         if not options.json:
             for line in lines:
                 say(line)
         before = label.partition(" (")[0] in runs
-        embedding, others = embedding_of(options, trained), options.factors or ()
+        embedding, others = chosen_embedding(options, trained), options.factors or ()
         try:
             if before:
-                found[f"{_BEFORE}{label}"] = study_invariance(
+                studies[f"{_BEFORE}{label}"] = study_invariance(
                     trained, options.domain, others, samples=options.rows, untrained=True, embedding=embedding
                 )
-            found[label] = study_invariance(trained, options.domain, others, samples=options.rows, embedding=embedding)
+            studies[label] = study_invariance(
+                trained, options.domain, others, samples=options.rows, embedding=embedding
+            )
         except (RuntimeError, ValueError, LookupError) as error:
             reason = str(error).partition("\n")[0] or type(error).__name__
             raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error
-    first = next(iter(found.values()))
+    first = next(iter(studies.values()))
     if options.json:
         about: dict[str, Any] = {"dataset": dataset.name, "split": options.split, "seed": options.seed}
         about |= {"domain": options.domain, "ideal": first.ideal, "left_out": first.left_out}
-        encoders = {label: {"accuracy": one.accuracy, "permuted": one.permuted} for label, one in found.items()}
+        encoders = {label: {"accuracy": study.accuracy, "permuted": study.permuted} for label, study in studies.items()}
         show_json({**about, "encoders": encoders})
         return 0
     for name, reason in first.left_out.items():
         say_prose(f"left out {name}: {reason}")
     say()
-    _print(found, options.domain)
+    _print(studies, options.domain)
     return 0
 
 
-def _print(found: "Mapping[str, StudiedInvariance]", domain: Sequence[str]) -> None:
+def _print(studies: "Mapping[str, StudiedInvariance]", domain: Sequence[str]) -> None:
     """A line for each factor, a column for each code."""
-    first = next(iter(found.values()))
-    heads = ["ideal", *found, "permuted"]
+    first = next(iter(studies.values()))
+    heads = ["ideal", *studies, "permuted"]
     rows = [
         [
             f"domain: {', '.join(domain)}" if name == "domain" else name,
             _number(first.ideal[name]),
-            *(_number(one.accuracy[name]) for one in found.values()),
-            _number(max(one.permuted[name] for one in found.values())),
+            *(_number(study.accuracy[name]) for study in studies.values()),
+            _number(max(study.permuted[name] for study in studies.values())),
         ]
         for name in first.names
     ]

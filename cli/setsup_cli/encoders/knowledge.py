@@ -16,8 +16,8 @@ from setsup_cli.encoders.options import (
     OwnPreset,
     Seed,
     check_named,
+    chosen_embedding,
     describe_encoder,
-    embedding_of,
     open_data,
     opened_encoder,
 )
@@ -107,7 +107,7 @@ def run(options: Options) -> int:
     measure = FactorKnowledge(
         factors=options.factors or (), samples=options.rows, metric=options.metric, estimator=options.estimator
     )
-    found: dict[str, Mapping[str, float]] = {}
+    measured: dict[str, Mapping[str, float]] = {}
     names: tuple[str, ...] = ()
     left_out: dict[str, str] = {}
     opened_first = [*trained_methods(options, dataset, data)]  # all, before anything is measured
@@ -118,12 +118,12 @@ def run(options: Options) -> int:
             for line in lines:
                 say(line)
         try:
-            found[label] = replace(measure, embedding=embedding_of(options, trained)).measure(trained).values
+            measured[label] = replace(measure, embedding=chosen_embedding(options, trained)).measure(trained).values
         except (RuntimeError, ValueError, LookupError) as error:
             reason = str(error).partition("\n")[0] or type(error).__name__
             raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error
     if out is not None:
-        asked, out = out, _plot(out, found, names, dataset.name, options.force)
+        asked, out = out, _plot(out, measured, names, dataset.name, options.force)
     if options.json:
         about: dict[str, Any] = {
             "dataset": dataset.name,
@@ -131,12 +131,12 @@ def run(options: Options) -> int:
             "rows": min(options.rows, len(dataset)),
         }
         about |= {"seed": options.seed, "factors": names, "left_out": left_out}
-        show_json({**about, "encoders": found, "picture": None if out is None else str(out)})
+        show_json({**about, "encoders": measured, "picture": None if out is None else str(out)})
         return 0
     for name, reason in left_out.items():
         say_prose(f"left out {name}: {reason}")
     say()
-    _print(found, names)
+    _print(measured, names)
     if out is not None:
         say()
         for line in (*moved(asked, out), str(out)):
@@ -158,16 +158,16 @@ def trained_methods(options: Any, dataset: "Dataset", data: Any) -> "Iterator[tu
         yield f"{folder}{' (shrunk by --smoke)' if run.preset.shrunk else ''}", [*describe_run(run)], trained
 
 
-def _print(found: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> None:
+def _print(measured: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> None:
     """A line for each factor and encoder, after one of chance."""
     from setsup.experiments.encoders.knowledge import MEASURES
 
     rows = []
     for name in names:
-        chance = next(iter(found.values()))
+        chance = next(iter(measured.values()))
         cells = [_number(chance.get(f"chance: {measure}: {name}")) for measure in MEASURES]
         rows.append([name, _CHANCE, *cells])
-        for label, values in found.items():
+        for label, values in measured.items():
             rows.append(["", label, *(_number(values.get(f"{measure}: {name}")) for measure in MEASURES)])
     show_table(["factor", "encoder", *MEASURES], rows, right=MEASURES)
 
@@ -176,7 +176,9 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
-def _plot(out: Path, found: Mapping[str, Mapping[str, float]], names: Sequence[str], dataset: str, force: bool) -> Path:
+def _plot(
+    out: Path, measured: Mapping[str, Mapping[str, float]], names: Sequence[str], dataset: str, force: bool
+) -> Path:
     from setsup.reports import bar_panels
 
     def of(values: Mapping[str, float], measure: str) -> dict[str, float]:
@@ -185,10 +187,10 @@ def _plot(out: Path, found: Mapping[str, Mapping[str, float]], names: Sequence[s
             heights = {name: max(height, 0.0) for name, height in heights.items()}
         return {name: height for name, height in heights.items() if isfinite(height)}
 
-    series = found.items()
-    panels = {title: {label: of(values, one) for label, values in series} for one, title in _TITLES.items()}
+    series = measured.items()
+    panels = {title: {label: of(values, key) for label, values in series} for key, title in _TITLES.items()}
     panels = {title: panel for title, panel in panels.items() if any(panel.values())}
-    chance = next(iter(found.values()))
+    chance = next(iter(measured.values()))
     references = {title: of(chance, f"chance: {measure}") for measure, title in _TITLES.items() if title in panels}
     picture = bar_panels(
         panels,

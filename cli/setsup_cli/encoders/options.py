@@ -33,8 +33,8 @@ __all__ = [
     "OwnPreset",
     "Seed",
     "check_named",
+    "chosen_embedding",
     "describe_encoder",
-    "embedding_of",
     "names_encoder",
     "open_data",
     "opened_encoder",
@@ -115,7 +115,7 @@ def check_named(factors: Sequence[str] | None, dataset: "Dataset", options: Sour
     check_factors(factors or (), dataset.factors, card_command(options))
 
 
-def embedding_of(options: Any, trained: "TrainedRun") -> str | None:
+def chosen_embedding(options: Any, trained: "TrainedRun") -> str | None:
     """The embedding that --embedding names; frozen encoders have one, without a name."""
     from setsup.experiments.encoders import Encoder
 
@@ -129,10 +129,10 @@ def results_folder(name: str, dataset: "Dataset", split: str | None, before: str
 
 
 def _slug(text: str) -> str:
-    found = re.sub(r"[^\w.+-]+", "-", text).strip("-.")
-    if not found:
+    slug = re.sub(r"[^\w.+-]+", "-", text).strip("-.")
+    if not slug:
         raise SetsupError(f"{text!r} makes no name of a folder: give --out FOLDER")
-    return found
+    return slug
 
 
 def describe_encoder(trained: "TrainedRun") -> str:

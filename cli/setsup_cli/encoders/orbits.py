@@ -16,7 +16,7 @@ from setsup_cli.encoders.options import (
     OwnPreset,
     Seed,
     check_named,
-    embedding_of,
+    chosen_embedding,
     open_data,
 )
 from setsup_cli.output import say, say_prose, show_json, show_table
@@ -102,38 +102,38 @@ def run(options: Options) -> int:
     )
     opened = [*trained_methods(options, dataset, data)]
     drawn = structure.draw(opened[0][2])  # all have one seed
-    found: dict[str, StudiedOrbits] = {}
+    studies: dict[str, StudiedOrbits] = {}
     for label, lines, trained in opened:
         if not options.json:
             for line in lines:
                 say(line)
         try:
-            found[label] = study_orbits(trained, drawn, embedding_of(options, trained))
+            studies[label] = study_orbits(trained, drawn, chosen_embedding(options, trained))
         except (RuntimeError, ValueError, LookupError) as error:
             reason = str(error).partition("\n")[0] or type(error).__name__
             raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error
     if out is not None:
-        asked, out = out, write_image(draw_orbit_sheet(dataset, drawn, found), out, force=options.force)
-    notes = [drawn.note(), *(one.note and f"{label}: {one.note}" for label, one in found.items())]
+        asked, out = out, write_image(draw_orbit_sheet(dataset, drawn, studies), out, force=options.force)
+    notes = [drawn.note(), *(study.note and f"{label}: {study.note}" for label, study in studies.items())]
     notes = [note for note in notes if note]
     if options.json:
         about: dict[str, Any] = {"dataset": dataset.name, "split": options.split, "seed": options.seed}
         about |= {"orbit": options.orbit, "canonical": options.canonical, "notes": notes}
         sizes = {"members": drawn.sizes.tolist(), "canonical_row": drawn.canonical.tolist()}
         about["orbits"] = [
-            {"orbit": name, **{key: values[place] for key, values in sizes.items()}}
-            for place, name in enumerate(drawn.names)
+            {"orbit": name, **{key: values[index] for key, values in sizes.items()}}
+            for index, name in enumerate(drawn.names)
         ]
-        about["encoders"] = {label: one.values for label, one in found.items()}
+        about["encoders"] = {label: study.values for label, study in studies.items()}
         about["by_orbit"] = {
-            label: {key: values.tolist() for key, values in one.each.items()} for label, one in found.items()
+            label: {key: values.tolist() for key, values in study.each.items()} for label, study in studies.items()
         }
         show_json({**about, "picture": None if out is None else str(out)})
         return 0
     for note in notes:
         say_prose(note)
     say()
-    _print({label: one.values for label, one in found.items()}, drawn.among)
+    _print({label: study.values for label, study in studies.items()}, drawn.among)
     if out is not None:
         say()
         for line in (*moved(asked, out), str(out)):
@@ -141,9 +141,9 @@ def run(options: Options) -> int:
     return 0
 
 
-def _print(found: Mapping[str, Mapping[str, float]], among: int) -> None:
+def _print(measured: Mapping[str, Mapping[str, float]], among: int) -> None:
     """What was drawn, distances, and what becomes of members."""
-    first = next(iter(found.values()))
+    first = next(iter(measured.values()))
     single = first["orbits of one member"]
     say_prose(
         f"{first['orbits']:,} of {among:,} orbits, {first['rows']:,} rows; all {first['pairs within']:,} pairs within "
@@ -152,7 +152,7 @@ def _print(found: Mapping[str, Mapping[str, float]], among: int) -> None:
     )
     say_prose("Euclidean distances, divided by the root mean square of those between orbits:")
     rows = []
-    for label, values in found.items():
+    for label, values in measured.items():
         for name in ("within", "between"):
             cells = [_number(values[f"{name}, scaled: {number}"]) for number in _NUMBERS]
             rows.append([label if name == "within" else "", name, *cells])
@@ -160,8 +160,8 @@ def _print(found: Mapping[str, Mapping[str, float]], among: int) -> None:
     say()
     names = ["within / between", "AUC", "nearest canonical"]
     names += [f"{what}: {name}" for what in ("error", "PSNR") for name in ("rectified", "input", "mean image")]
-    heads = [name for name in names if any(name in values for values in found.values())]
-    rows = [[label, *(_number(values.get(name)) for name in heads)] for label, values in found.items()]
+    heads = [name for name in names if any(name in values for values in measured.values())]
+    rows = [[label, *(_number(values.get(name)) for name in heads)] for label, values in measured.items()]
     chance = {"AUC": 0.5, "nearest canonical": first.get("chance: nearest canonical")}
     rows.insert(0, ["chance", *(_number(chance.get(name)) for name in heads)])
     show_table(["encoder", *heads], rows, right=heads)

@@ -76,25 +76,25 @@ def run(options: Options) -> int:
     if not (0 <= x < views[0].shape[1] and 0 <= y < views[0].shape[0]):
         size = f"{views[0].shape[1]} × {views[0].shape[0]}"
         raise DataError(f"--pixel {x} {y} lies outside of the first image, which is resized to {size} pixels")
-    found = mutual_pixels(first, second)
+    matches = mutual_pixels(first, second)
     distances = np.linalg.norm(second - first[y, x], axis=-1)
     names = " and ".join(path.name for path in options.images)
     title = f"{names}\nmatched by {options.run}"
-    sheet = pixel_match_sheet(views[0], views[1], found, (x, y), distances, title, shown=options.lines)
+    sheet = pixel_match_sheet(views[0], views[1], matches, (x, y), distances, title, shown=options.lines)
     asked, out = out, write_image(sheet, out, force=options.force)
-    place = np.unravel_index(int(distances.argmin()), distances.shape)
+    row, column = np.unravel_index(int(distances.argmin()), distances.shape)
     about: dict[str, Any] = {
-        "matches": len(found),
+        "matches": len(matches),
         "pixel": [x, y],
-        "nearest": [int(place[1]), int(place[0])],
-        "points1": found.points1.tolist(),
-        "points2": found.points2.tolist(),
+        "nearest": [int(column), int(row)],
+        "points1": matches.points1.tolist(),
+        "points2": matches.points2.tolist(),
         "file": str(out),
     }
     if options.json:
         show_json(about)
         return 0
-    say(f"{len(found):,} pixels of a grid are matched both ways; pixel {x} {y} is nearest to {place[1]} {place[0]}")
+    say(f"{len(matches):,} pixels of a grid are matched both ways; pixel {x} {y} is nearest to {column} {row}")
     for line in (*moved(asked, out), str(out)):
         say(line)
     return 0

@@ -12,7 +12,7 @@ from setsup.files.atomic import written
 from setsup.files.disk import disk_errors, read_errors
 from setsup_cli.output import say
 
-__all__ = ["Start", "install", "script_path", "start_of"]
+__all__ = ["Start", "find_start", "install", "script_path"]
 
 Shell = Literal["bash", "zsh", "fish"]
 
@@ -48,7 +48,7 @@ def script_path(shell: Shell) -> Path:
     return (_oh_my_zsh() or home / ".zsh") / "completions/_cyclopts_setsup"
 
 
-def start_of(shell: Shell, script: Path) -> Start | None:
+def find_start(shell: Shell, script: Path) -> Start | None:
     """What the startup file needs, or None where the shell finds the script by itself."""
     if shell == "bash":
         load = f'[ -f "{script}" ] && . "{script}"'
@@ -68,11 +68,11 @@ def install(
     yes: bool = False,
 ) -> None:
     """Print what installing completion of a shell writes, by default of the shell in which this runs; or write it."""
-    found = shell or detect_shell()
-    if found not in ("bash", "zsh", "fish"):
-        raise SetsupError(f"there is no completion for {found}; name another shell: --shell bash, zsh or fish")
-    script = (output or script_path(found)).absolute()
-    start = start_of(found, script)
+    name = shell or detect_shell()
+    if name not in ("bash", "zsh", "fish"):
+        raise SetsupError(f"there is no completion for {name}; name another shell: --shell bash, zsh or fish")
+    script = (output or script_path(name)).absolute()
+    start = find_start(name, script)
     if start is not None:
         file = start.file.resolve()  # startup files are often links into a folder of their own
         with read_errors(file):
@@ -88,7 +88,7 @@ def install(
         say("nothing is written yet; --yes writes it")
         return
     with disk_errors(script), written(script) as part:
-        part.write_text(app.generate_completion(shell=found), encoding="utf-8")
+        part.write_text(app.generate_completion(shell=name), encoding="utf-8")
     say(f"wrote {script}")
     if start is not None:
         with disk_errors(file):

@@ -26,8 +26,8 @@ def find_extra_attributes(dataset: "Dataset", manifest: "Manifest | None") -> di
 
 def _words(dataset: "Dataset", name: str) -> str:
     # from the class: properties are not computed
-    found = getattr(type(dataset), name, None)
-    if not callable(found):
+    attribute = getattr(type(dataset), name, None)
+    if not callable(attribute):
         return name
-    needed = [given.name for given in signature(found).parameters.values() if given.default is Parameter.empty]
+    needed = [given.name for given in signature(attribute).parameters.values() if given.default is Parameter.empty]
     return f"{name}({', '.join(needed[1:])})"

@@ -4,49 +4,50 @@ The types are annotations as they stand in the samplers' signatures.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from setsup.errors import FactorError, SamplerError, did_you_mean
 from setsup.files.expand_user import expanded
-from setsup_cli.parsing.source import assignments, numbers
+from setsup_cli.parsing.source import assignments
 
 if TYPE_CHECKING:
     from setsup.factors import Factor, FactorTable
     from setsup.factors.factor import Level
 
-__all__ = ["NOTATIONS", "Notation", "choose_from", "find_levels"]
+__all__ = ["NOTATIONS", "Notation", "choose_from", "find_levels", "named_factors"]
 
 Words = tuple[str, ...]
 
 _LEVEL = re.compile(r"[^=!<>]*=(?!=)")
 """A level such as ``camera=051``, and no comparison of an expression."""
 
-_BY_STEP = re.compile(r"(\d+):(.+)")
-"""A file from a step on, such as ``100:second.npy``."""
-
-
-def _as_given(value: Any, option: str) -> Any:
-    return value
-
-
-def _no_names(value: Any) -> Iterable[str]:
-    return ()
+_FROM_STEP = re.compile(r"(\d+):(.+)", re.ASCII)
+"""A value from a step on, such as ``100:8``."""
 
 
 class Notation(NamedTuple):
     """How a type is written.
 
-    ``read`` makes the value of an argument from that of the option, of the type ``kind``, and the option's name;
-    ``factors`` gives the factors that the value names. ``note`` adds to what the option's help says.
+    ``convert`` makes the value of an argument from that of the option, of the type ``kind``, and the option's name; it
+    raises ValueError unless the option has what is ``expected``. ``note`` adds to what the option's help says.
     """
 
     metavar: str
     kind: Any
-    read: Callable[[Any, str], Any] = _as_given
-    factors: Callable[[Any], Iterable[str]] = _no_names
+    convert: Callable[[Any, str], Any] = lambda value, option: value
     note: str = ""
+    expected: str = ""
+
+    def read(self, value: Any, option: str) -> Any:
+        """Convert the value of an option."""
+        try:
+            return self.convert(value, option)
+        except ValueError:
+            written = value if isinstance(value, str) else " ".join(value)
+            raise SamplerError(f"{option} must be {self.expected}, not {written!r}") from None
 
 
 def choose_from(choices: tuple[str, ...]) -> Notation:
@@ -54,109 +55,78 @@ def choose_from(choices: tuple[str, ...]) -> Notation:
     return Notation("|".join(choices), Literal[choices])
 
 
-def _read_names(words: Words, option: str) -> list[str]:
-    return list(words)
+def named_factors(notation: Notation, value: Any) -> list[str]:
+    """The factors that the value of an option names."""
+    if notation.metavar == "MEMBER ..." and isinstance(value, str):  # else levels by factors
+        return [value.removeprefix("argmin:")] if value.startswith("argmin:") else []
+    if not notation.metavar.startswith(("FACTOR", "MEMBER")) or isinstance(value, int):
+        return []
+    return [value] if isinstance(value, str) else list(value)
 
 
-def _read_scheduled(word: int | str, option: str) -> int | dict[int, int] | list[int]:
-    """Read ``8``, a number for each set, ``4,12``, or one from each of some steps on, ``0:4,100:8``."""
-    if isinstance(word, int):
-        return word
-    parts = [part.split(":") for part in word.split(",")]
-    if len(parts) == 1 and len(parts[0]) == 1:
-        raise SamplerError(f"{option} must be an integer, not {word!r}")
-    lengths = {len(part) for part in parts}
-    if lengths not in ({1}, {2}) or not all(digits.isascii() and digits.isdigit() for part in parts for digits in part):
-        raise SamplerError(
-            f"{option} must be an integer, one for each set, such as 4,12, or one from each of some steps on, such "
-            f"as 0:4,100:8, not {word!r}"
-        )
-    if lengths == {1}:
-        return [int(digits) for (digits,) in parts]
-    by_step = {int(step): int(digits) for step, digits in parts}
+# -- values by step and by name ----------------------------------------------------------------------------------------
+
+
+def _by_step(parts: Sequence[str], option: str, read: Callable[[str], Any]) -> dict[int, Any]:
+    """Read ``0:4`` and ``100:8``, values from each of some steps on."""
+    matches = [_FROM_STEP.fullmatch(part) for part in parts]
+    if None in matches:
+        raise ValueError
+    by_step = {int(match[1]): read(match[2]) for match in matches if match}
     if len(by_step) < len(parts):
-        raise SamplerError(f"{option} {word} names a step twice")
+        raise SamplerError(f"{option} {','.join(parts)} names a step twice; each value needs a step of its own")
     return by_step
 
 
-def _read_numbers(words: Words, option: str) -> dict[str, float]:
-    return numbers(assignments(words, option, "number"), option)
-
-
-def _read_steps(words: Words, option: str) -> Any:
-    """Read ``2``, or a number of steps for each of some factors, ``scale=1``."""
-    if len(words) == 1 and words[0].isdecimal():
-        return int(words[0])
-    steps = numbers(assignments(words, option, "number of steps"), option)
-    return {name: int(step) if step == int(step) else step for name, step in steps.items()}
-
-
-def _read_counts(words: Words, option: str) -> dict[str, int]:
-    """Read how many groups of each level of a hierarchy are drawn, such as ``subject=4``."""
-    counts = _read_numbers(words, option)
-    for name, count in counts.items():
-        if not count.is_integer():
-            raise SamplerError(f"{option} {name}={count:g}: expected an integer after the =")
-    return {name: int(count) for name, count in counts.items()}
-
-
-def _read_number_of_factors(word: str, option: str) -> Any:
-    """Read ``2``, ``1-3``, ``any``, or one of these from each of some steps on, ``0:1,100:1-3``."""
-    low, _, high = word.partition("-")
+def _scheduled(word: str, option: str) -> int | list[int] | dict[int, int]:
+    """Read ``8``, a number for each set, ``4,12``, or one from each of some steps on, ``0:4,100:8``."""
+    parts = word.split(",")
     if ":" in word:
-        parts = [part.partition(":") for part in word.split(",")]
-        by_step = {
-            int(step): _read_number_of_factors(count, option)
-            for step, _, count in parts
-            if step.isdecimal() and ":" not in count
-        }
-        if len(by_step) < len(parts):
-            raise SamplerError(f"{option} by step is such as 0:1,100:1-3, with each step once, not {word!r}")
-        return by_step
+        return _by_step(parts, option, int)
+    if len(parts) > 1:
+        return [int(part) for part in parts]
+    try:
+        return int(word)
+    except ValueError:
+        raise SamplerError(f"{option} must be an integer, not {word!r}") from None
+
+
+def _range(word: str) -> list[int]:
+    """Read ``1-20``."""
+    low, high = word.split("-")
+    return [int(low), int(high)]
+
+
+def _factor_number(word: str) -> int | list[int] | None:
+    """Read ``2``, ``1-3`` or ``any``."""
     if word == "any":
         return None
-    if not low.isdecimal() or ("-" in word and not high.isdecimal()):
-        raise SamplerError(
-            f"{option} must be a number of factors, such as 2, a range, such as 1-3, or any, not {word!r}"
-        )
-    return [int(low), int(high)] if high else int(low)
+    return _range(word) if "-" in word else int(word)
 
 
-def _read_tables(words: Words, option: str) -> dict[int, str]:
-    """Read the file of a neighbour table, or files from each of some steps on."""
-    by_step: dict[int, str] = {}
-    for word in words:
-        step, path = match.groups() if (match := _BY_STEP.match(word)) else ("0", word)
-        if int(step) in by_step:
-            raise SamplerError(f"{option} has two tables for step {step}: write 0:FILE 100:FILE, or one FILE")
-        by_step[int(step)] = str(expanded(Path(path)))
-    return by_step
+def _factor_numbers(word: str, option: str) -> Any:
+    """Read a number of factors, or one from each of some steps on, ``0:1,100:1-3``."""
+    return _by_step(word.split(","), option, _factor_number) if ":" in word else _factor_number(word)
 
 
-def _read_ranks(words: Words, option: str) -> list[int] | dict[str, list[int]]:
-    """Read ``1-20``, or ranks by position, ``negative=1-20``."""
-
-    def read(word: str) -> list[int]:
-        low, _, high = word.partition("-")
-        if not (low.isdecimal() and high.isdecimal()):
-            raise SamplerError(f"{option} must be the first and the last rank, such as 1-20, not {word!r}")
-        return [int(low), int(high)]
-
-    if len(words) == 1 and "=" not in words[0]:
-        return read(words[0])
-    return {position: read(word) for position, word in assignments(words, option, "1-20").items()}
+def _tables(words: Words, option: str) -> dict[int, str]:
+    """Read the file of a neighbour table, which holds from step 0 on, or files from each of some steps on."""
+    parts = [word if _FROM_STEP.fullmatch(word) else f"0:{word}" for word in words]
+    return _by_step(parts, option, lambda path: str(expanded(Path(path))))
 
 
-def _read_canonical(words: Words, option: str) -> str | dict[str, str]:
-    """Read ``first``, ``argmin:FACTOR``, an expression, or levels such as ``camera=051``."""
-    return words[0] if len(words) == 1 and not _LEVEL.match(words[0]) else assignments(words, option, "level")
+def _by_name(what: str, read: Callable[[str], Any], alone: Callable[[str], bool] = lambda word: False) -> Any:
+    """A reader of ``NAME=VALUE ...``, or of one value where that can stand alone."""
+
+    def convert(words: Words, option: str) -> Any:
+        if len(words) == 1 and alone(words[0]):
+            return read(words[0])
+        return assignments(words, option, what, read)
+
+    return convert
 
 
-def _factors_of_canonical(canonical: str | Mapping[str, str]) -> Iterable[str]:
-    if not isinstance(canonical, str):
-        return canonical
-    name = canonical.removeprefix("argmin:")
-    return [name] if name != canonical else []
+# -- levels of factors -------------------------------------------------------------------------------------------------
 
 
 def find_levels(words: Mapping[str, str], table: "FactorTable", option: str) -> "dict[str, Level]":
@@ -165,54 +135,68 @@ def find_levels(words: Mapping[str, str], table: "FactorTable", option: str) -> 
 
 
 def _find_level(factor: "Factor", word: str, option: str) -> "Level":
-    for level in factor.levels or ():
-        if str(level) == word or (not isinstance(level, str) and _is_number(level, word)):
-            return level
     if factor.levels is None:
         raise FactorError(
             f'factor {factor.name!r} is continuous: use {option} "{factor.name} == {word}", the first row of an '
             f"orbit that satisfies it, or {option} argmin:{factor.name}"
         )
-    known = did_you_mean(word, [str(level) for level in factor.levels])
-    raise FactorError(f"factor {factor.name!r} has no level {word!r}{known}")
+    written = [str(level) for level in factor.levels]
+    if word in written:
+        return factor.levels[written.index(word)]
+    with suppress(ValueError, StopIteration):  # 1 for 1.0
+        return next(level for level in factor.levels if not isinstance(level, str) and level == float(word))
+    raise FactorError(f"factor {factor.name!r} has no level {word!r}{did_you_mean(word, written)}")
 
 
-def _is_number(level: float, word: str) -> bool:
-    try:
-        return float(word) == float(level)
-    except ValueError:
-        return False
-
-
-_FACTORS = Notation("FACTOR ...", Words, _read_names, list)
-_SCHEDULED = Notation("N", int | str, _read_scheduled, note="0:4,100:8 gives 8 from step 100 on.")
-_FACTOR = Notation("FACTOR", str, factors=lambda name: [name])
+_FACTOR = Notation("FACTOR", str)
+_FACTORS = Notation("FACTOR ...", Words, lambda words, option: list(words))
+_EXPRESSION = Notation("EXPRESSION", str)
+_SCHEDULED = Notation(
+    "N", str, _scheduled, "0:4,100:8 gives 8 from step 100 on.",
+    "an integer, one for each set, such as 4,12, or one from each of some steps on, such as 0:4,100:8",
+)  # fmt: skip
 
 NOTATIONS: Mapping[str, Notation] = {
     "int": Notation("N", int),
     "float": Notation("NUMBER", float),
     "bool": Notation("yes|no", Literal["yes", "no"], lambda word, option: word == "yes"),
     "str": Notation("CONSTRAINT", str),
+    "time": _FACTOR,
+    "Weights": _FACTOR,
+    "Weights | Sequence[Weights | None]": _FACTOR,
     "Lists": _FACTORS,
     "Sequence[str]": _FACTORS,
     "str | Sequence[str]": _FACTORS,
+    "Where": _EXPRESSION,
+    "Where | Sequence[Where | None]": _EXPRESSION,
     "Scheduled": _SCHEDULED,
     "Scheduled | Sequence[Scheduled]": _SCHEDULED._replace(note=f"4,12 gives each set its own; {_SCHEDULED.note}"),
-    "Weights": _FACTOR,
-    "Weights | Sequence[Weights | None]": _FACTOR,
-    "Where": Notation("EXPRESSION", str),
-    "Where | Sequence[Where | None]": Notation("EXPRESSION", str),
-    "Mapping[str, float]": Notation("FACTOR=NUMBER ...", Words, _read_numbers, list),
+    "Mapping[str, float]": Notation("FACTOR=NUMBER ...", Words, _by_name("number", float)),
     "int | Mapping[str, int]": Notation(
-        "FACTOR=N ...", Words, _read_steps, lambda steps: steps if isinstance(steps, dict) else ()
+        "FACTOR=N ...", Words, _by_name("integer", int, alone=str.isdecimal), "N alone is for all factors."
     ),
-    "Sequence[str | Sequence[str]]": Notation("FACTOR=N ...", Words, _read_counts, list),
-    "int | tuple[int, int] | Mapping[int, int | tuple[int, int] | None]": Notation("K", str, _read_number_of_factors),
-    "Neighbours": Notation("FILE ...", Words, _read_tables),
-    "Sequence[int] | Mapping[str, Sequence[int]]": Notation("R-R", Words, _read_ranks),
-    "str | Mapping[str, Level]": Notation("MEMBER ...", Words, _read_canonical, _factors_of_canonical),
-    "factor": _FACTOR,
+    "Sequence[str | Sequence[str]]": Notation(
+        "FACTOR=N ...", Words, _by_name("integer", int), "N values of each are drawn within each of the factor before."
+    ),
+    "int | tuple[int, int] | Mapping[int, int | tuple[int, int] | None]": Notation(
+        "K", str, _factor_numbers, "A number, a range such as 1-3, or any; 0:1,100:1-3 gives 1 to 3 from step 100 on.",
+        "a number of factors, such as 2, a range, such as 1-3, or any, or one from each of some steps on, such as "
+        "0:1,100:1-3",
+    ),
+    "Neighbours": Notation(
+        "FILE ...", Words, _tables, "A table of `setsup embed --neighbours`; 0:FILE 100:FILE gives one from step 0 and "
+        "one from step 100 on.",
+    ),
+    "Sequence[int] | Mapping[str, Sequence[int]]": Notation(
+        "R-R", Words, _by_name("1-20", _range, alone=lambda word: "=" not in word),
+        "negative=1-20 draws the positive from all rows that satisfy --positive.",
+        "the first and the last rank, such as 1-20",
+    ),
+    "str | Mapping[str, Level]": Notation(
+        "MEMBER ...", Words, _by_name("level", str, alone=lambda word: not _LEVEL.match(word)),
+        "first, argmin:FACTOR, FACTOR=LEVEL ..., or the first row that satisfies an expression, as for --where.",
+    ),
     "sampler": Notation("FILE.py:CLASS", str),
     "argument": Notation("NAME=VALUE ...", Words),
-}
-"""Notations by types; a ``factor`` is a string that names one, a ``sampler`` one that says where its class is."""
+}  # fmt: skip
+"""Notations by types, and of options whose type does not tell by the option."""

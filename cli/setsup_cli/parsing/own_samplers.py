@@ -22,22 +22,22 @@ def find_class(word: str) -> "type[Sampler]":
     from setsup.samplers import Sampler
 
     if (file := split_file_name(word)) is not None:
-        place, name = str(file[0]), file[1]
+        where, name = str(file[0]), file[1]
         module = import_file(file[0])
     else:
-        place, _, name = word.partition(":")
+        where, _, name = word.partition(":")
         try:
-            module = import_module(place)
+            module = import_module(where)
         except (ImportError, ValueError) as error:
             raise SamplerError(f"--sampler {word}: {error}; give FILE.py:CLASS or MODULE:CLASS") from error
-    own = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Sampler)]
-    names = [one.__name__ for one in own if one.__module__ == module.__name__]
+    own = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Sampler)]
+    names = [kind.__name__ for kind in own if kind.__module__ == module.__name__]
     name = names[0] if not name and len(names) == 1 else name
-    found = getattr(module, name, None) if name else None
-    if not isinstance(found, type) or not issubclass(found, Sampler):
+    sampler = getattr(module, name, None) if name else None
+    if not isinstance(sampler, type) or not issubclass(sampler, Sampler):
         listed = did_you_mean(name, names) if names else "; samplers derive from setsup.samplers.Sampler"
-        raise SamplerError(f"--sampler {word}: {place} has no sampler {name!r}{listed}")
-    return found
+        raise SamplerError(f"--sampler {word}: {where} has no sampler {name!r}{listed}")
+    return sampler
 
 
 def build_own(options: Mapping[str, Any], table: "FactorTable") -> "Sampler":

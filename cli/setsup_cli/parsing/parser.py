@@ -67,7 +67,7 @@ def _app(subcommands: Sequence[Subcommand]) -> App:
         suppress_keyboard_interrupt=False,
     )  # fmt: skip
     for name, options, text, *_ in subcommands:
-        labels = [_parameter(one).metavar or "" for one in fields(options) if not one.kw_only]
+        labels = [_parameter(member).metavar or "" for member in fields(options) if not member.kw_only]
         usage = " ".join(["Usage: setsup", name, *labels, "[OPTIONS]"])
         app.command(_collector(options), name=name, help=_unwrap(text), usage=usage)
     return app
@@ -84,7 +84,7 @@ def parse(subcommand: Subcommand, words: Sequence[str]) -> Any:
 
 def _check_words(subcommand: Subcommand, words: Sequence[str]) -> None:
     """Refuse what cyclopts takes: ``--json=true``, ``--out=``, ``-out`` for ``-o ut``, and a second seed as DATASET."""
-    kinds = {_long_name(one): one.type for one in fields(subcommand.options) if one.kw_only}
+    kinds = {_long_name(member): member.type for member in fields(subcommand.options) if member.kw_only}
     for at, word in enumerate(words):
         name, equals, value = word.partition("=")
         if (long := f"-{name}") in kinds:
@@ -100,14 +100,15 @@ def _check_words(subcommand: Subcommand, words: Sequence[str]) -> None:
             metavar = next(note for note in get_args(kinds[name]) if isinstance(note, Parameter)).metavar
             raise SetsupError(f"{name} requires a value: `{name} {metavar}`")
         more = words[at + 1 :] if equals else words[at + 2 :]
-        if name == "--seed" and get_args(kinds[name])[0] is int and more and re.fullmatch(r"\d+", more[0]):
+        is_one_seed = name == "--seed" and int in alternatives(get_args(kinds[name])[0])
+        if is_one_seed and more and re.fullmatch(r"\d+", more[0]):
             raise SetsupError(
                 f"--seed takes one seed here, and {more[0]!r} is a second one; run `{subcommand.command}` once per seed"
             )
 
 
-def _long_name(one: "Field[Any]") -> str:
-    return next(iter(_parameter(one).name or ()), f"--{one.name.replace('_', '-')}")
+def _long_name(member: "Field[Any]") -> str:
+    return next(iter(_parameter(member).name or ()), f"--{member.name.replace('_', '-')}")
 
 
 def _columns(console: "Console", options: object, entries: object) -> tuple["ColumnSpec", ...]:
@@ -173,7 +174,7 @@ def parse_known(subcommand: Subcommand, words: Sequence[str]) -> Any:
         known = list(words)
         while True:
             try:
-                found = _options(subcommand, known)
+                parsed = _options(subcommand, known)
                 break
             except cyclopts.UnknownOptionError as error:
                 name = _option_name(error)
@@ -186,9 +187,13 @@ def parse_known(subcommand: Subcommand, words: Sequence[str]) -> Any:
                 del known[start:end]
             except CycloptsError as error:
                 raise SetsupError(_sentence(error, subcommand.command, subcommand.options)) from error
-        if any(getattr(found, one.name) != one.default for one in fields(subcommand.options) if not one.kw_only):
+        if any(
+            getattr(parsed, member.name) != member.default
+            for member in fields(subcommand.options)
+            if not member.kw_only
+        ):
             break
-    return found
+    return parsed
 
 
 def _options(subcommand: Subcommand, words: Sequence[str]) -> Any:
@@ -204,27 +209,27 @@ def _collector(options: type) -> Any:
     signature = Signature(
         [
             Argument(
-                one.name,
-                Argument.KEYWORD_ONLY if one.kw_only else Argument.POSITIONAL_ONLY,
-                default=_default(one),
-                annotation=one.type,
+                member.name,
+                Argument.KEYWORD_ONLY if member.kw_only else Argument.POSITIONAL_ONLY,
+                default=_default(member),
+                annotation=member.type,
             )
-            for one in sorted(fields(options), key=lambda one: bool(one.kw_only))
+            for member in sorted(fields(options), key=lambda member: bool(member.kw_only))
         ]
     )
     vars(collect)["__signature__"] = signature
-    collect.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
+    collect.__annotations__ = {name: member.annotation for name, member in signature.parameters.items()}
     return collect
 
 
-def _default(one: "Field[Any]") -> Any:
-    if one.default_factory is not MISSING:
-        return one.default_factory()
-    return Argument.empty if one.default is MISSING else one.default
+def _default(member: "Field[Any]") -> Any:
+    if member.default_factory is not MISSING:
+        return member.default_factory()
+    return Argument.empty if member.default is MISSING else member.default
 
 
-def _parameter(one: "Field[Any]") -> Parameter:
-    return next(note for note in get_args(one.type) if isinstance(note, Parameter))
+def _parameter(member: "Field[Any]") -> Parameter:
+    return next(note for note in get_args(member.type) if isinstance(note, Parameter))
 
 
 def _unwrap(text: str) -> str:
@@ -243,21 +248,29 @@ def _sentence(error: CycloptsError, command: str, options: type | None = None) -
     match error:
         case cyclopts.UnknownOptionError(argument_collection=known):
             name = _option_name(error)
-            names = [one for each in known if not each.children for one in each.names if one.startswith("--")]
+            names = [
+                candidate
+                for each in known
+                if not each.children
+                for candidate in each.names
+                if candidate.startswith("--")
+            ]
             sought = f"--{name.lstrip('-').replace('_', '-')}"
-            meant = next((one for one in _ELSEWHERE.get(sought, ()) if one in names), None)
+            meant = next((candidate for candidate in _ELSEWHERE.get(sought, ()) if candidate in names), None)
             if meant is not None:
                 close = f"; did you mean {meant!r}?"
             elif sought in _NOT_HERE:
                 close = f"; {_NOT_HERE[sought]}"
             else:
-                close = did_you_mean(sought, [one for one in names if one.startswith(sought)] or names)
+                close = did_you_mean(
+                    sought, [candidate for candidate in names if candidate.startswith(sought)] or names
+                )
             return f"unknown option {name!r}{close} (`{command} --help` lists the options)"
         case cyclopts.UnusedCliTokensError(unused_tokens=[first, *_]):
             return f"unexpected argument {first!r} (`{command} --help` lists arguments and options)"
         case cyclopts.RepeatArgumentError(token=token):
             # the error does not say which option it is of
-            declared = {} if options is None else {_long_name(one): _parameter(one) for one in fields(options)}
+            declared = {} if options is None else {_long_name(member): _parameter(member) for member in fields(options)}
             repeated = declared.get(token.keyword or "") or parameter
             metavar = (repeated.metavar if repeated is not None else None) or ""
             how = f", with all its values: `{token.keyword} {metavar}`" if metavar.endswith(" ...") else ""
@@ -311,7 +324,7 @@ _KINDS: Mapping[Any, str] = {int: "an integer", float: "a number", Path: "a path
 
 def _expected(kind: Any, metavar: str) -> str:
     kinds = alternatives(kind)
-    words = [_KINDS[one] for one in kinds if one in _KINDS]
+    words = [_KINDS[alternative] for alternative in kinds if alternative in _KINDS]
     choices = _choices(kind)
     words += [f"one of {', '.join(choices)}"] if len(choices) > 1 else choices
     words += ["none"] if NoneType in kinds or "none" in metavar.split("|") else []
@@ -319,8 +332,8 @@ def _expected(kind: Any, metavar: str) -> str:
 
 
 def _choices(kind: Any) -> list[str]:
-    literals = (one for one in alternatives(kind) if get_origin(one) is Literal)
-    return [str(choice).lower() for one in literals for choice in get_args(one)]
+    literals = (literal for literal in alternatives(kind) if get_origin(literal) is Literal)
+    return [str(choice).lower() for literal in literals for choice in get_args(literal)]
 
 
 def _start(text: str | None) -> str:

@@ -102,8 +102,8 @@ def _kind(name: str) -> type:
 
     if name not in known.RECIPES:
         raise DataError(f"unknown recipe {name!r}{did_you_mean(name, known.RECIPES)} (`setsup render` lists them)")
-    found: type = getattr(known, known.RECIPES[name])
-    return found
+    kind: type = getattr(known, known.RECIPES[name])
+    return kind
 
 
 def shows(name: str) -> str:
@@ -113,12 +113,12 @@ def shows(name: str) -> str:
 
 def _usual(kind: type) -> Any:
     """A recipe with default settings, without validation, since required settings are missing."""
-    found: Any = object.__new__(kind)
+    recipe: Any = object.__new__(kind)
     for member in fields(kind):
         usual = None if member.default is MISSING else member.default
         made = usual if member.default_factory is MISSING else member.default_factory()
-        object.__setattr__(found, member.name, made)
-    return found
+        object.__setattr__(recipe, member.name, made)
+    return recipe
 
 
 def _left_out(kind: type) -> list[str]:
@@ -129,11 +129,11 @@ def _left_out(kind: type) -> list[str]:
 def _models(kind: type) -> dict[str, bool]:
     """Settings that are models by name, and whether they are required."""
     needed = {member.name: member.default is MISSING for member in fields(kind)}
-    found: dict[str, bool] = {}
+    models: dict[str, bool] = {}
     for name, hint in get_type_hints(kind).items():
         if name in needed and any(get_origin(part) is Mapping for part in (hint, *get_args(hint))):
-            found[name] = needed[name]
-    return found
+            models[name] = needed[name]
+    return models
 
 
 def _model_fields(kind: type) -> Iterator[Setting]:
@@ -215,8 +215,8 @@ def build_renderer(options: Any) -> "str | Renderer":
     """Renderer that options name: a name, which other processes look up, or an object where it has options."""
     from setsup.scenes import renderer
 
-    found: str = options.renderer
-    return found if options.supersample == 1 else renderer(found, supersample=options.supersample)
+    name: str = options.renderer
+    return name if options.supersample == 1 else renderer(name, supersample=options.supersample)
 
 
 def build_table(recipe: "Recipe", options: Any) -> "FactorTable | None":
@@ -229,25 +229,24 @@ def build_table(recipe: "Recipe", options: Any) -> "FactorTable | None":
         raise FactorError("--rows and --views exclude each other")
     if options.ranges is not None and options.rows is None:
         raise FactorError("--ranges requires --rows N, the number of rows that are drawn from them")
-    found = None
+    table = None
     if options.rows is not None:
-        found = sampled(recipe, options.rows, ranges=_ranges(options.ranges or ()), seed=options.seed)
+        table = sampled(
+            recipe,
+            options.rows,
+            ranges=assignments(options.ranges or (), "--ranges", "low:high", _range),
+            seed=options.seed,
+        )
     elif views is not None:
-        found = recipe.sampled(views)  # type: ignore[attr-defined]
+        table = recipe.sampled(views)  # type: ignore[attr-defined]
     if options.where is None:
-        return found
-    found = (FactorTable(recipe.factors) if found is None else found).where(options.where)
-    if not len(found):
+        return table
+    table = (FactorTable(recipe.factors) if table is None else table).where(options.where)
+    if not len(table):
         raise FactorError(f"--where {options.where!r} leaves no row")
-    return found
+    return table
 
 
-def _ranges(words: Sequence[str]) -> dict[str, tuple[float, float]]:
-    found = {}
-    for name, word in assignments(words, "--ranges", "range").items():
-        low, _, high = word.partition(":")
-        try:
-            found[name] = float(low), float(high)
-        except ValueError:
-            raise FactorError(f"--ranges {name}={word}: expected LOW:HIGH, as in {name}=0:60") from None
-    return found
+def _range(word: str) -> tuple[float, float]:
+    low, high = word.split(":")
+    return float(low), float(high)

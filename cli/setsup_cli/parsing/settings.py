@@ -47,14 +47,14 @@ def setting_fields(
     aliases: Mapping[str, str] = {},
 ) -> list[Setting]:
     """Fields of a class of options, one for each setting."""
-    found = []
+    declared = []
     hints, described = _hints(type(settings)), helps(type(settings))
     for member in fields(settings):
         name, value = member.name, as_settings(getattr(settings, member.name))
         if name in leave_out:
             continue
         if is_dataclass(value):
-            found += nested(name, value)
+            declared += nested(name, value)
         elif (kind := _readable(hints.get(name, type(value)))) is not None:
             about = option(
                 metavar(kind),
@@ -64,8 +64,8 @@ def setting_fields(
                 converter=partial(_convert, kind),
                 alias=aliases.get(name),
             )
-            found.append((name, Annotated[kind, about], field(default=value)))
-    return found
+            declared.append((name, Annotated[kind, about], field(default=value)))
+    return declared
 
 
 def _convert(kind: Any, given: Any, words: Sequence[Any]) -> Any:
@@ -86,11 +86,11 @@ def nested(name: str, settings: Any) -> list[Setting]:
 
 def short_names(settings: Any, leave_out: Collection[str] = ()) -> dict[str, list[str]]:
     """Dotted names of the settings that each short name sets: fields with ``metadata={"option": "orbit"}``."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for name, _, member in _members(settings, leave_out):
         if (short := member.metadata.get("option")) is not None:
-            found.setdefault(short, []).append(name)
-    return found
+            names.setdefault(short, []).append(name)
+    return names
 
 
 def short_fields(settings: Any, leave_out: Collection[str], taken: Collection[str]) -> list[Setting]:
@@ -99,7 +99,7 @@ def short_fields(settings: Any, leave_out: Collection[str], taken: Collection[st
     `taken` has the names of other options.
     """
     owners = {name: (owner, member) for name, owner, member in _members(settings, leave_out)}
-    found: list[Setting] = []
+    declared: list[Setting] = []
     for short, names in short_names(settings, leave_out).items():
         kinds = [_readable(_hints(type(owner)).get(member.name)) for owner, member in map(owners.__getitem__, names)]
         listed = " and ".join(names)
@@ -110,7 +110,7 @@ def short_fields(settings: Any, leave_out: Collection[str], taken: Collection[st
             why = "which words cannot give" if kinds[0] is None else "and have different types"
             raise SetsupError(f"{listed} cannot have the short name {short!r}, {why}: declare one type of plain values")
         owner, member = owners[names[0]]
-        values = [write_value(getattr(one, field.name)) for one, field in map(owners.__getitem__, names)]
+        values = [write_value(getattr(part, field.name)) for part, field in map(owners.__getitem__, names)]
         default = (values[0] or "none of them") if len(set(values)) == 1 else "as each of these has it"
         text = helps(type(owner)).get(member.name, "").rstrip(".")
         sets = f"sets {' and '.join(f'--{name}' for name in names)}".replace("_", "-")
@@ -121,8 +121,8 @@ def short_fields(settings: Any, leave_out: Collection[str], taken: Collection[st
             group=_SETTINGS,
             converter=partial(_convert, kinds[0]),
         )
-        found.append((short, Annotated[kinds[0], about], field(default=NOT_GIVEN)))
-    return found
+        declared.append((short, Annotated[kinds[0], about], field(default=NOT_GIVEN)))
+    return declared
 
 
 def _members(settings: Any, leave_out: Collection[str] = (), head: str = "") -> Iterator[tuple[str, Any, "Field[Any]"]]:
@@ -139,24 +139,24 @@ def _members(settings: Any, leave_out: Collection[str] = (), head: str = "") -> 
 
 def changed(options: Any, settings: Any, leave_out: Collection[str] = ()) -> dict[str, Any]:
     """What options ask for otherwise than settings have it, by dotted names."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for member in fields(settings):
         name, before = member.name, as_settings(getattr(settings, member.name))
         if name in leave_out or not hasattr(options, name):
             continue
         value = getattr(options, name)
         if is_dataclass(before):
-            found |= {f"{name}.{inner}": asked for inner, asked in changed(value, before).items()}
+            values |= {f"{name}.{inner}": asked for inner, asked in changed(value, before).items()}
         elif value != before:
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 def as_settings(value: Any) -> Any:
     """Settings by name as settings with these names; any other value as it is."""
     if not isinstance(value, Mapping) or not value or not all(map(is_dataclass, value.values())):
         return value
-    kinds = [(name, type(one)) for name, one in value.items()]
+    kinds = [(name, type(part)) for name, part in value.items()]
     return make_dataclass("Parts", kinds, frozen=True, namespace={"__module__": __name__})(**value)
 
 
@@ -200,19 +200,19 @@ def _about(kind: type) -> str:
 
 def helps(kind: type) -> dict[str, str]:
     """Descriptions of attributes or parameters in numpydoc, by name."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for base in reversed(kind.__mro__):
-        found |= described((base.__doc__ and getdoc(base)) or "")
-    return found
+        texts |= described((base.__doc__ and getdoc(base)) or "")
+    return texts
 
 
 def described(docstring: str) -> dict[str, str]:
     """Descriptions in one docstring, by name."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     section = _DESCRIBED.search(docstring)
     for names, text in _entries(section.group(1) if section else ""):
-        found |= dict.fromkeys(names.split(", "), _plain(text))
-    return found
+        texts |= dict.fromkeys(names.split(", "), _plain(text))
+    return texts
 
 
 def _entries(section: str) -> Iterator[tuple[str, str]]:

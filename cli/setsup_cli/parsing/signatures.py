@@ -20,48 +20,42 @@ class Argument(NamedTuple):
     """
 
     annotation: str
-    default: object
-    text: str
+    default: Any = None
+    text: str = ""
 
     @property
     def choices(self) -> tuple[str, ...]:
         """Members of a ``Literal``; none of another type."""
-        listed = self.annotation.removeprefix("Literal")
-        return tuple(ast.literal_eval(listed)) if listed != self.annotation else ()
+        members = self.annotation.removeprefix("Literal")
+        return tuple(ast.literal_eval(members)) if members != self.annotation else ()
 
 
 @cache
 def read_arguments(module: str, sampler: str) -> dict[str, Argument]:
     """Arguments of a sampler's constructor by name, without the table."""
-    classes = (node for node in _parse(module).body if isinstance(node, ast.ClassDef))
-    found = next(node for node in classes if node.name == sampler)
-    constructor = next(node for node in found.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
-    texts = described(inspect.cleandoc(ast.get_docstring(found) or ""))
-    given = constructor.args
-    missing = [None] * (len(given.args) - len(given.defaults))
-    arguments, defaults = [*given.args, *given.kwonlyargs], [*missing, *given.defaults, *given.kw_defaults]
+    classes = {node.name: node for node in _parse(module).body if isinstance(node, ast.ClassDef)}
+    texts = described(inspect.cleandoc(ast.get_docstring(classes[sampler]) or ""))
+    functions = {node.name: node for node in classes[sampler].body if isinstance(node, ast.FunctionDef)}
+    signature = functions["__init__"].args
+    required = [None] * (len(signature.args) - len(signature.defaults))
+    defaults = [*required, *signature.defaults, *signature.kw_defaults]
     return {
         argument.arg: Argument(
-            _annotation(argument),
+            ast.unparse(argument.annotation).removesuffix(" | None"),
             None if default is None else ast.literal_eval(default),
             texts.get(argument.arg, ""),
         )
-        for argument, default in zip(arguments, defaults, strict=True)
-        if argument.arg not in ("self", "table")
+        for argument, default in zip([*signature.args, *signature.kwonlyargs], defaults, strict=True)
+        if argument.annotation is not None and argument.arg != "table"
     }
 
 
 def read_constant(module: str, name: str) -> Any:
     """A constant of a module of the samplers."""
     assignments = (node for node in _parse(module).body if isinstance(node, ast.Assign))
-    found = next(node for node in assignments if name in map(ast.unparse, node.targets))
-    return ast.literal_eval(found.value)
+    return next(ast.literal_eval(node.value) for node in assignments if name in map(ast.unparse, node.targets))
 
 
 def _parse(module: str) -> ast.Module:
     source = Path(setsup.__file__).with_name("samplers") / f"{module}.py"
     return ast.parse(source.read_text(encoding="utf-8"))
-
-
-def _annotation(argument: ast.arg) -> str:
-    return "" if argument.annotation is None else ast.unparse(argument.annotation).removesuffix(" | None")

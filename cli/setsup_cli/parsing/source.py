@@ -1,6 +1,6 @@
 """Which dataset a subcommand opens: the name of a benchmark, a path, an address, or a table."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,6 @@ __all__ = [
     "check_root",
     "find_source",
     "given_words",
-    "numbers",
     "open_arguments",
     "open_call",
     "open_source",
@@ -92,12 +91,14 @@ def open_arguments(options: Named) -> dict[str, Any]:
     _, kind, given = _asked(options)
     chosen = any(word.startswith(_KIND) for word in options.option or ())
     asked = {"root": options.root, "split": options.split, "kind": kind if chosen else None, **given, "relist": None}
-    return {name: str(one) if isinstance(one, Path) else one for name, one in asked.items() if one is not None}
+    return {
+        name: str(value) if isinstance(value, Path) else value for name, value in asked.items() if value is not None
+    }
 
 
 def open_call(options: Named) -> str:
     """The expression of Python that opens the same source."""
-    words = [f"{name}={write_literal(one)}" for name, one in open_arguments(options).items()]
+    words = [f"{name}={write_literal(value)}" for name, value in open_arguments(options).items()]
     return f"setsup.open({', '.join([write_literal(str(find_source(options)[0])), *words])})"
 
 
@@ -139,7 +140,11 @@ def word_options(source: str | Path, kind: "SourceKind | None" = None) -> dict[s
     from setsup.opening import options_of
 
     known = options_of(source, kind).items()
-    return {name: one for name, one in known if (name in _WORDS or name not in _GO_WITH) and is_readable(one)}
+    return {
+        name: parameter
+        for name, parameter in known
+        if (name in _WORDS or name not in _GO_WITH) and is_readable(parameter)
+    }
 
 
 def card_command(options: Named) -> str:
@@ -163,17 +168,21 @@ def check_root(root: Path | str | None) -> None:
         )
 
 
-def assignments(words: Iterable[str], option: str, what: str) -> dict[str, str]:
-    """Read words such as ``name=value``."""
-    found: dict[str, str] = {}
+def assignments(words: Iterable[str], option: str, what: str, read: Callable[[str], Any] = str) -> dict[str, Any]:
+    """Read words such as ``name=value``; `read` raises ValueError for a value that is not `what`."""
+    values: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not (name and equals and value):
             raise DataError(f"{option} takes FACTOR={what.upper()}, such as `{option} name={what}`, not {word!r}")
-        if name in found:
+        if name in values:
             raise DataError(f"{option} names {name!r} twice")
-        found[name] = value
-    return found
+        try:
+            values[name] = read(value)
+        except ValueError:
+            expected = {"number": "a number", "integer": "an integer"}.get(what, what.upper())
+            raise DataError(f"{option} {word}: expected {expected} after the =") from None
+    return values
 
 
 def check_factors(names: Iterable[str], table: "FactorTable", card: str) -> None:
@@ -185,14 +194,3 @@ def check_factors(names: Iterable[str], table: "FactorTable", card: str) -> None
         if len(parts) > 1 and all(part in table for part in parts):
             raise FactorError(f"{name!r} is not a factor; put spaces between factors: {' '.join(parts)}")
         raise FactorError(f"unknown factor {name!r}{did_you_mean(name, table.names)} ({card} lists the factors)")
-
-
-def numbers(words: Mapping[str, str], option: str) -> dict[str, float]:
-    """Turn the values of :func:`assignments` into numbers."""
-    found = {}
-    for name, word in words.items():
-        try:
-            found[name] = float(word)
-        except ValueError:
-            raise DataError(f"{option} {name}={word}: expected a number after the =, as in {name}=0.05") from None
-    return found

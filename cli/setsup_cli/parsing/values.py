@@ -50,7 +50,7 @@ def is_convertible(kind: Any) -> bool:
         return all(is_convertible(part) for part in get_args(kind) if part is not Ellipsis)
     if get_origin(kind) is Literal:
         return True
-    return all(one in _METAVARS if one is kind else is_convertible(one) for one in alternatives(kind))
+    return all(member in _METAVARS if member is kind else is_convertible(member) for member in alternatives(kind))
 
 
 def convert_words(kind: Any, words: Sequence[Any]) -> Any:
@@ -100,20 +100,20 @@ def metavar(kind: Any, separator: str = " ") -> str:
         *parts, last = get_args(kind) or (str, Ellipsis)
         if get_origin(kind) is tuple and last is not Ellipsis:
             return separator.join(metavar(part, separator) for part in (*parts, last))
-        one = metavar(last if last is not Ellipsis else parts[0], separator)
-        return f"[{one} ...]" if separator == " " else f"{one}{separator}…"
+        member = metavar(last if last is not Ellipsis else parts[0], separator)
+        return f"[{member} ...]" if separator == " " else f"{member}{separator}…"
     kinds = alternatives(kind)
     if len(kinds) == 1:
         return _METAVARS.get(kind, "TEXT")
-    shown = [one for one in kinds if one is not NoneType and not (one is str and Path in kinds)]
+    shown = [member for member in kinds if member is not NoneType and not (member is str and Path in kinds)]
     shown += [NoneType] if NoneType in kinds else []
-    return "|".join(dict.fromkeys(metavar(one, separator) for one in shown))
+    return "|".join(dict.fromkeys(metavar(member, separator) for member in shown))
 
 
 def write_value(value: Any, separator: str = " ") -> str:
     """Write a value as the command line takes it."""
     if isinstance(value, tuple | list):
-        return separator.join(write_value(one, separator) for one in value)
+        return separator.join(write_value(item, separator) for item in value)
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
@@ -131,7 +131,7 @@ _ORDER = (NoneType, bool, int, float, str, Path)
 
 def read_options(words: Sequence[str], known: Mapping[str, Parameter], name: str) -> dict[str, Any]:
     """Convert words such as ``size=64,64`` by the types of parameters."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for word in words:
         option, equals, value = word.partition("=")
         if not (option and equals):
@@ -140,13 +140,13 @@ def read_options(words: Sequence[str], known: Mapping[str, Parameter], name: str
         if option not in known:
             there = ", ".join(describe_options(known)) or "none"
             raise DataError(f"--option {word}: {name} has no option {option!r}; its options: {there}")
-        if option in found:
+        if option in values:
             raise DataError(f"--option names {option!r} twice")
         try:
-            found[option] = _convert(value, _type(known[option]))
+            values[option] = _convert(value, _type(known[option]))
         except (CycloptsError, ValueError):
             raise DataError(f"--option {word}: {name} takes {_describe(known[option])}") from None
-    return found
+    return values
 
 
 def write_options(options: Mapping[str, Any]) -> list[str]:
@@ -156,30 +156,30 @@ def write_options(options: Mapping[str, Any]) -> list[str]:
 
 def describe_options(known: Mapping[str, Parameter]) -> list[str]:
     """Each option with its type, such as ``"size=N,N"``."""
-    return [_describe(one) for one in known.values()]
+    return [_describe(parameter) for parameter in known.values()]
 
 
-def is_readable(one: Parameter) -> bool:
+def is_readable(parameter: Parameter) -> bool:
     """Whether words can be converted to the type of an option."""
-    return is_convertible(_type(one))
+    return is_convertible(_type(parameter))
 
 
-def _describe(one: Parameter) -> str:
-    return f"{one.name}={metavar(_type(one), ',')}"
+def _describe(parameter: Parameter) -> str:
+    return f"{parameter.name}={metavar(_type(parameter), ',')}"
 
 
-def _type(one: Parameter) -> Any:
+def _type(parameter: Parameter) -> Any:
     """The declared type, or that of the default where none is declared."""
-    if one.annotation is not Parameter.empty:
-        return one.annotation
-    return str if one.default in (None, Parameter.empty) else type(one.default)
+    if parameter.annotation is not Parameter.empty:
+        return parameter.annotation
+    return str if parameter.default in (None, Parameter.empty) else type(parameter.default)
 
 
 def _convert(text: str, kind: Any) -> Any:
     """Convert a text to a type: to a sequence where it has a comma, or where nothing else is possible."""
     kinds = alternatives(kind)
-    scalars = [one for one in _ORDER if one in kinds]
-    scalars += [one for one in kinds if one not in scalars and not is_sequence(one)]
+    scalars = [alternative for alternative in _ORDER if alternative in kinds]
+    scalars += [alternative for alternative in kinds if alternative not in scalars and not is_sequence(alternative)]
     if "," in text or not scalars:
         for sequence in filter(is_sequence, kinds):
             try:

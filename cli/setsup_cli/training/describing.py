@@ -52,9 +52,9 @@ def list_names(names: Iterable[str]) -> str:
 
 def list_paper(paper: str, shown: Mapping[str, str]) -> str:
     """The names of a paper with a line each."""
-    found = {name: line for name, line in shown.items() if name.partition("/")[0] == paper}
-    width = max(map(len, found))
-    return "\n".join(f"{name:<{width}}  {line}" for name, line in found.items())
+    lines = {name: line for name, line in shown.items() if name.partition("/")[0] == paper}
+    width = max(map(len, lines))
+    return "\n".join(f"{name:<{width}}  {line}" for name, line in lines.items())
 
 
 def is_paper(word: str | None, names: Iterable[str]) -> bool:
@@ -90,16 +90,16 @@ def describe(asked: Asked) -> Iterator[str]:
 def _changes(asked: Asked, before: Mapping[str, Any]) -> Iterator[str]:
     """Changed settings with their values, before and after; under its short name where all that have it are equal."""
     left = {key: (value, before[key]) for key, value in asked.changed.items()}
-    short = {names[0]: (one, names) for one, names in short_names(asked.preset, NO_SETTINGS).items()}
+    short = {names[0]: (setting, names) for setting, names in short_names(asked.preset, NO_SETTINGS).items()}
     for key, both in tuple(left.items()):
         name, names = short.get(key, (key, [key]))
-        if any(left.get(one) != both for one in names):
+        if any(left.get(setting) != both for setting in names):
             name, names = key, [key]
         if key in left:
             was = shown(key, both[1])
             yield f"{name} {shown(key, both[0])} ({'none before' if was == _NONE else f'not {was}'})"
-        for one in names:
-            left.pop(one, None)
+        for setting in names:
+            left.pop(setting, None)
 
 
 def shown(key: str, value: Any) -> str:
@@ -156,17 +156,17 @@ def result_json(training: Training, run: "Run", before: "Progress") -> dict[str,
     }
 
 
-def describe_result(found: dict[str, Any]) -> Iterator[str]:
+def describe_result(result: dict[str, Any]) -> Iterator[str]:
     """Lines with the results of a run."""
-    if found["steps"]:
-        rate = found["images_per_second"]
-        seconds = found["seconds"]
-        all_of_them = f", of which {found['steps'] - found['from_step']:,} now" if found["from_step"] else ""
+    if result["steps"]:
+        rate = result["images_per_second"]
+        seconds = result["seconds"]
+        all_of_them = f", of which {result['steps'] - result['from_step']:,} now" if result["from_step"] else ""
         spent = f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-        steps = "step" if found["steps"] == 1 else "steps"
-        parts = [f"{found['steps']:,} {steps}{all_of_them}", f"{spent} in all" if all_of_them else spent]
+        steps = "step" if result["steps"] == 1 else "steps"
+        parts = [f"{result['steps']:,} {steps}{all_of_them}", f"{spent} in all" if all_of_them else spent]
         parts += [f"{rate:,.0f} images/s"] if rate is not None else []
-        yield "  " + ", ".join([*parts, *(f"{name} {number(value)}" for name, value in found["metrics"].items())])
+        yield "  " + ", ".join([*parts, *(f"{name} {number(value)}" for name, value in result["metrics"].items())])
 
 
 def plan_json(plan: "Plan") -> dict[str, Any]:

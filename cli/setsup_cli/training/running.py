@@ -37,20 +37,22 @@ def train_points(asked: Asked, points: Sequence[Point], options: Any) -> int:
     if options.sweep or processes > 1:
         _check_all(points, asked.seeds)
     if processes > 1 and len(trainings) > 1:
-        found = _train_beside(trainings, processes, heading, told)
+        runs = _train_beside(trainings, processes, heading, told)
     else:
-        found = _train_in_sequence(points, asked.seeds, heading, told, bool(options.sweep))
-    each = [summarise(point, part) for point, part in zip(points, _parts(found, len(asked.seeds)), strict=True)]
+        runs = _train_in_sequence(points, asked.seeds, heading, told, bool(options.sweep))
+    each = [summarise(point, part) for point, part in zip(points, _parts(runs, len(asked.seeds)), strict=True)]
     about = {"preset": asked.preset.name, "shows": asked.preset.shows, "changed": dict(asked.changed)}
     if options.json and speaks():
-        show_json(about | ({"sweep": each} if options.sweep else {"runs": found}))
+        show_json(about | ({"sweep": each} if options.sweep else {"runs": runs}))
     elif told and options.sweep:
         say()
         show_points(each)
-    trained = [run["folder"] for run in found if "error" not in run]
+    trained = [run["folder"] for run in runs if "error" not in run]
     if told and trained:
         advise_command(options, _next(asked, trained))
-    failed = [f"{one.folder}: {run['error']}" for one, run in zip(trainings, found, strict=True) if "error" in run]
+    failed = [
+        f"{training.folder}: {run['error']}" for training, run in zip(trainings, runs, strict=True) if "error" in run
+    ]
     if failed:
         more = f" (and {len(failed) - 1} more runs failed)" if len(failed) > 1 else ""
         raise SetsupError(f"{failed[0]}{more}")
@@ -68,11 +70,11 @@ def plan_points(asked: Asked, points: Sequence[Point], as_json: bool) -> int:
     plans = []
     for point in points:
         for seed in asked.seeds:
-            one = point.asked.training(seed)
-            plan = check(one)
+            training = point.asked.training(seed)
+            plan = check(training)
             if plan is not None:
                 plans.append({"values": dict(point.values), **plan_json(plan)})
-                check_lines += describe_plan(one, plan)
+                check_lines += describe_plan(training, plan)
     if as_json:
         show_json({"preset": asked.preset.name, "changed": dict(asked.changed), "runs": plans})
         return 0
@@ -111,17 +113,17 @@ def _train_in_sequence(
     points: Sequence[Point], seeds: Sequence[int], heading: Sequence[str], told: bool, sweep: bool
 ) -> list[dict[str, Any]]:
     """Train one after the other; in a sweep, one that fails does not keep others from being trained."""
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     for point in points:
         for seed in seeds:
-            lines = [] if found else list(heading)
+            lines = [] if results else list(heading)
             if sweep and seed == seeds[0]:
                 lines.append(_name(point))
-            found.append(_train_and_print(point.asked.training(seed), lines, told, sweep))
-    return found
+            results.append(_train_and_print(point.asked.training(seed), lines, told, sweep))
+    return results
 
 
-def _train_and_print(one: Training, heading: Sequence[str], told: bool, sweep: bool) -> dict[str, Any]:
+def _train_and_print(training: Training, heading: Sequence[str], told: bool, sweep: bool) -> dict[str, Any]:
     begun: list[str] = []
 
     def begin(run: "Run", before: "Progress") -> None:
@@ -131,15 +133,15 @@ def _train_and_print(one: Training, heading: Sequence[str], told: bool, sweep: b
                 say(line)
 
     try:
-        found = train_one(one, begin)
+        result = train_one(training, begin)
     except SetsupError as error:
-        if not (sweep and begun) or one.config.devices * one.config.nodes > 1:
+        if not (sweep and begun) or training.config.devices * training.config.nodes > 1:
             raise
-        found = {"folder": str(one.folder), "seed": one.seed, "error": str(error)}
+        result = {"folder": str(training.folder), "seed": training.seed, "error": str(error)}
     if told:
-        for line in _result(found):
+        for line in _result(result):
             say(line)
-    return found
+    return result
 
 
 def _train_beside(
@@ -148,23 +150,23 @@ def _train_beside(
     if told:
         for line in (*heading, f"{len(trainings)} runs, {min(processes, len(trainings))} at a time"):
             say(line)
-    found = train_beside(trainings, processes)
-    for one, run in zip(trainings, found, strict=True):
+    results = train_beside(trainings, processes)
+    for training, run in zip(trainings, results, strict=True):
         if "error" in run:
-            run |= {"folder": str(one.folder), "seed": one.seed}
+            run |= {"folder": str(training.folder), "seed": training.seed}
         if told:
-            for line in (f"seed {one.seed}: {one.folder}", *_result(run)):
+            for line in (f"seed {training.seed}: {training.folder}", *_result(run)):
                 say(line)
-    return found
+    return results
 
 
-def _result(found: dict[str, Any]) -> Iterator[str]:
-    return iter([f"  failed: {found['error']}"]) if "error" in found else describe_result(found)
+def _result(result: dict[str, Any]) -> Iterator[str]:
+    return iter([f"  failed: {result['error']}"]) if "error" in result else describe_result(result)
 
 
-def _parts(found: Sequence[Any], length: int) -> Iterator[Sequence[Any]]:
-    for start in range(0, len(found), length):
-        yield found[start : start + length]
+def _parts(runs: Sequence[Any], length: int) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(runs), length):
+        yield runs[start : start + length]
 
 
 def _name(point: Point) -> str:

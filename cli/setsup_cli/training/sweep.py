@@ -46,21 +46,21 @@ def read_points(asked: Asked, options: Any) -> list[Point]:
             raise SetsupError(f"--sweep takes SETTING=VALUE,VALUE,… such as steps=500,1000, not {word!r}")
         if name not in known:
             raise SetsupError(f"--sweep {word}: there is no setting {name!r}{did_you_mean(name, known)}")
-        for one in short.get(name, [name]):
-            if one in sets:
-                raise SetsupError(f"--sweep names {one} twice: give all its values at once, separated by commas")
-            sets.add(one)
+        for setting in short.get(name, [name]):
+            if setting in sets:
+                raise SetsupError(f"--sweep names {setting} twice: give all its values at once, separated by commas")
+            sets.add(setting)
         # a value of several words is separated by spaces
         several = isinstance(known[name], list)
         values = [_read(name, text.split(" ") if several else [text], options) for text in texts.split(",")]
         swept[name] = [value for at, value in enumerate(values) if value not in values[:at]]
-    found = []
+    points = []
     for combined in product(*swept.values()):
         point = dict(zip(swept, combined, strict=True))
-        settings = {one: value for name, value in point.items() for one in short.get(name, [name])}
+        settings = {setting: value for name, value in point.items() for setting in short.get(name, [name])}
         preset, changed = put(asked.preset, settings), {**asked.changed, **settings}
-        found.append(Point(point, asked._replace(preset=preset, changed=changed, out=asked.out / _folder(point))))
-    return found
+        points.append(Point(point, asked._replace(preset=preset, changed=changed, out=asked.out / _folder(point))))
+    return points
 
 
 def _read(name: str, words: Sequence[str], options: Any) -> Any:
@@ -80,8 +80,8 @@ def _folder(point: Mapping[str, Any]) -> str:
 def summarise(point: Point, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Results of a point for JSON: mean and standard deviation over seeds of each metric that all runs end with."""
     done = [run["metrics"] for run in runs if "error" not in run]
-    names = [name for name in done[0] if all(name in one for one in done)] if done else []
-    metrics = {name: _spread([one[name] for one in done]) for name in names}
+    names = [name for name in done[0] if all(name in values for values in done)] if done else []
+    metrics = {name: _spread([values[name] for values in done]) for name in names}
     return {"values": dict(point.values), "folder": str(point.asked.out), "metrics": metrics, "runs": list(runs)}
 
 
@@ -92,13 +92,13 @@ def _spread(values: Sequence[float | None]) -> dict[str, Any]:
     return {"mean": mean, "std": std, "runs": len(values)}
 
 
-def show_points(found: Sequence[Mapping[str, Any]]) -> None:
+def show_points(points: Sequence[Mapping[str, Any]]) -> None:
     """Print a table of the points with their last metrics."""
-    settings = list(found[0]["values"])
-    metrics = list(dict.fromkeys(name for point in found for name in point["metrics"]))
+    settings = list(points[0]["values"])
+    metrics = list(dict.fromkeys(name for point in points for name in point["metrics"]))
     rows = [
         [*(write_value(value) for value in point["values"].values()), _count(point), *_cells(point, metrics)]
-        for point in found
+        for point in points
     ]
     show_table([*settings, "runs", *metrics], rows, right=("runs", *metrics))
 
@@ -110,8 +110,8 @@ def _count(point: Mapping[str, Any]) -> str:
 
 def _cells(point: Mapping[str, Any], metrics: Sequence[str]) -> Iterator[str]:
     for name in metrics:
-        found = point["metrics"].get(name)
-        if found is None:
+        spread = point["metrics"].get(name)
+        if spread is None:
             yield "–"
         else:
-            yield number(found["mean"]) + (f" ± {found['std']:.2g}" if found["std"] is not None else "")
+            yield number(spread["mean"]) + (f" ± {spread['std']:.2g}" if spread["std"] is not None else "")

@@ -99,8 +99,10 @@ def read_asked(options: Any) -> Asked:
     preset = put(before, asked | _opening(options, before, asked.get("data.name")))
     _check_validation(before, preset)
     _check_place(options, preset)
-    differing = difference(*(_without(flatten(one), NO_SETTINGS) for one in (usual, preset)))
-    given = {one.name: value for one in fields(RunConfig) if (value := getattr(options, one.name, None)) is not None}
+    differing = difference(*(_without(flatten(settings), NO_SETTINGS) for settings in (usual, preset)))
+    given = {
+        member.name: value for member in fields(RunConfig) if (value := getattr(options, member.name, None)) is not None
+    }
     return Asked(
         name,
         usual,
@@ -117,7 +119,7 @@ def read_asked(options: Any) -> Asked:
 
 def _by_short_names(options: Any, preset: "Preset") -> dict[str, Any]:
     """Settings that are given by their short names, by dotted names."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for short, names in short_names(preset, NO_SETTINGS).items():
         value = getattr(options, short)
         if value is NOT_GIVEN:
@@ -126,8 +128,8 @@ def _by_short_names(options: Any, preset: "Preset") -> dict[str, Any]:
             if name in options.typed and reduce(getattr, name.split("."), options) != value:
                 words = f"--{short} and --{name}".replace("_", "-")
                 raise SetsupError(f"{words} are given with different values: leave out one of them")
-            found[name] = value
-    return found
+            settings[name] = value
+    return settings
 
 
 def _without(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
@@ -146,7 +148,11 @@ def _check_validation(before: "Preset", preset: "Preset") -> None:
     """Refuse settings of a validation that never takes place."""
     if preset.validation.every or before.validation.every:
         return
-    given = [one.name for one in fields(preset.validation) if _differ(before.validation, preset.validation, one.name)]
+    given = [
+        member.name
+        for member in fields(preset.validation)
+        if _differ(before.validation, preset.validation, member.name)
+    ]
     if given:
         raise SetsupError(
             f"--validation.{given[0]} has no effect without --validation.every N, the steps from one validation to the "
@@ -174,7 +180,7 @@ def _differ(before: Any, after: Any, name: str) -> bool:
 
 def _opening(options: Any, preset: "Preset", name: str | None = None) -> dict[str, Any]:
     """The setting of the preset with its dataset options, if other ones are given; ``name`` is another dataset."""
-    words = {one: value for one in _OPENING if (value := getattr(options, one, None))}
+    words = {option: value for option in _OPENING if (value := getattr(options, option, None))}
     if not words:
         return {}
     first = next(iter(words))
@@ -190,13 +196,13 @@ def _opening(options: Any, preset: "Preset", name: str | None = None) -> dict[st
     if kind in ("rendered", "shards"):
         raise SetsupError(f"--{first} is for datasets that are opened with options; {name} is {KINDS[kind]}")
     given = read_source_options(words.pop("option", ()), name, kind)
-    for one, value in words.items():
-        if one not in options_of(name, kind):
-            raise SetsupError(f"--{one} goes with a table (--data.name photos.csv), and {name} is {KINDS[kind]}")
-        given[one] = tuple(assignments(value, "--kinds", "kind").items()) if one == "kinds" else value
-    for one in given.keys() & path_options(name, kind):
-        if isinstance(given[one], str | Path):  # the run may be resumed from another folder
-            given[one] = type(given[one])(expanded(given[one]).absolute())
+    for option, value in words.items():
+        if option not in options_of(name, kind):
+            raise SetsupError(f"--{option} goes with a table (--data.name photos.csv), and {name} is {KINDS[kind]}")
+        given[option] = tuple(assignments(value, "--kinds", "kind").items()) if option == "kinds" else value
+    for option in given.keys() & path_options(name, kind):
+        if isinstance(given[option], str | Path):  # the run may be resumed from another folder
+            given[option] = type(given[option])(expanded(given[option]).absolute())
     asked = dict(preset.data.options) | given
     # sorted, since their order does not matter
     return {} if asked == dict(preset.data.options) else {"data.options": tuple(sorted(asked.items()))}

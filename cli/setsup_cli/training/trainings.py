@@ -23,7 +23,7 @@ __all__ = ["check", "check_draws", "check_parallel", "default_parallel", "train_
 OnBegin = Callable[["Run", "Progress"], None]
 
 
-def train_one(one: Training, on_begin: OnBegin | None = None) -> dict[str, Any]:
+def train_one(training: Training, on_begin: OnBegin | None = None) -> dict[str, Any]:
     """Train, and return the results for JSON."""
     from setsup.experiments import train
 
@@ -34,51 +34,53 @@ def train_one(one: Training, on_begin: OnBegin | None = None) -> dict[str, Any]:
         if on_begin is not None:
             on_begin(*begun[0])
 
-    parts: dict[str, Any] = {"root": one.root, "substitute": one.substitute, "config": one.config}
+    parts: dict[str, Any] = {"root": training.root, "substitute": training.substitute, "config": training.config}
     try:
-        with _as_asked(one, begun):
-            run = train(one.preset, one.folder, seed=one.seed, on_start=begin, **parts)
+        with _as_asked(training, begun):
+            run = train(training.preset, training.folder, seed=training.seed, on_start=begin, **parts)
     except KeyboardInterrupt:
         if not begun:
             raise
-        at = f"at step {begun[0][0].progress().steps:,} of {one.preset.steps:,}"
+        at = f"at step {begun[0][0].progress().steps:,} of {training.preset.steps:,}"
         raise KeyboardInterrupt(f"{at}; run the same command to resume") from None
-    return result_json(one, run, begun[0][1])
+    return result_json(training, run, begun[0][1])
 
 
-def check(one: Training, *, data: bool = True) -> "Plan | None":
+def check(training: Training, *, data: bool = True) -> "Plan | None":
     """Raise what a training would raise before it begins; without `data`, what its folder says."""
     from setsup.experiments.runs.run_folder import check_begin
     from setsup.experiments.training.dry_run import dry_run
 
-    parts: dict[str, Any] = {"root": one.root, "substitute": one.substitute}
-    with _as_asked(one):
+    parts: dict[str, Any] = {"root": training.root, "substitute": training.substitute}
+    with _as_asked(training):
         if data:
-            return dry_run(one.preset, one.folder, seed=one.seed, config=one.config, **parts)
-        check_begin(one.folder, one.preset, one.seed, config=asdict(one.config), **parts)
+            return dry_run(training.preset, training.folder, seed=training.seed, config=training.config, **parts)
+        check_begin(training.folder, training.preset, training.seed, config=asdict(training.config), **parts)
     return None
 
 
-def check_draws(one: Training) -> None:
+def check_draws(training: Training) -> None:
     """Raise what is wrong with the data of a training, or with the factors that it names; torch is not imported."""
     from setsup.experiments.training.preflight import check_draws as check_preset
 
-    with _as_asked(one):
-        check_preset(one.preset, one.seed, root=one.root, substitute=one.substitute)
+    with _as_asked(training):
+        check_preset(training.preset, training.seed, root=training.root, substitute=training.substitute)
 
 
 @contextmanager
-def _as_asked(one: Training, begun: Sequence[object] = ()) -> Iterator[None]:
+def _as_asked(training: Training, begun: Sequence[object] = ()) -> Iterator[None]:
     """Name options in errors of samplers, and the substitute in those of data, unless the training has begun."""
     from setsup.samplers.spelling import PYTHON_NAMES, spelled_as_options
 
-    sampler = one.preset.sampler
+    sampler = training.preset.sampler
     names: list[str] = [member.name for member in fields(sampler)] if is_dataclass(sampler) else []
     try:
         with spelled_as_options({PYTHON_NAMES.get(name, name): f"--sampler.{name}" for name in names}):
             yield
     except DataError as error:
-        other = None if begun or one.substitute or one.preset.data is None else one.preset.data.substitute
+        other = (
+            None if begun or training.substitute or training.preset.data is None else training.preset.data.substitute
+        )
         if other is None:
             raise
         raise DataError(f"{error}; or --substitute trains on {other}") from None
@@ -87,22 +89,22 @@ def _as_asked(one: Training, begun: Sequence[object] = ()) -> Iterator[None]:
 # -- side by side ------------------------------------------------------------------------------------------------------
 
 
-def check_parallel(one: Training, processes: int) -> None:
+def check_parallel(training: Training, processes: int) -> None:
     """Raise SetsupError unless trainings can run side by side."""
     if processes < 1:
         raise SetsupError(f"--parallel must be 1 or more, not {processes}")
-    if processes > 1 and one.config.devices * one.config.nodes > 1:
+    if processes > 1 and training.config.devices * training.config.nodes > 1:
         raise SetsupError(
             f"--parallel {processes} trains runs side by side, each on one device: leave out --parallel, --devices or "
             "--nodes"
         )
 
 
-def default_parallel(one: Training) -> int:
+def default_parallel(training: Training) -> int:
     """One run per GPU where there are several, and each run trains on one; 1 on a CPU."""
     import torch
 
-    single = one.config.devices == one.config.nodes == 1 and one.config.accelerator != "cpu"
+    single = training.config.devices == training.config.nodes == 1 and training.config.accelerator != "cpu"
     return max(torch.cuda.device_count(), 1) if single else 1
 
 
@@ -116,27 +118,29 @@ def train_beside(trainings: Sequence[Training], processes: int) -> list[dict[str
     from setsup import jobs
 
     threads = max(1, torch.get_num_threads() // processes)
-    with TemporaryDirectory(prefix="setsup-") as places:
-        common = {"threads": threads, "gpus": _gpus(), "processes": processes, "places": places}
-        units = [jobs.Unit(str(one.folder), {**_portable(one), **common}) for one in trainings]
+    with TemporaryDirectory(prefix="setsup-") as locks:
+        common = {"threads": threads, "gpus": _gpus(), "processes": processes, "locks": locks}
+        units = [jobs.Unit(str(training.folder), {**_portable(training), **common}) for training in trainings]
         try:
             return jobs.run(_train_unit, units, processes=processes, what="training", counted="runs")
         except KeyboardInterrupt:
             raise KeyboardInterrupt("; run the same command to resume from the last checkpoints") from None
 
 
-def _portable(one: Training) -> dict[str, Any]:
+def _portable(training: Training) -> dict[str, Any]:
     """A training as plain values: presets in a file of the user's own are found there again."""
     from setsup.experiments.settings import flatten
 
-    about = {"name": one.name, "shrunk": one.preset.shrunk, "settings": flatten(one.preset)}
-    return about | {**one._asdict(), "preset": None, "config": asdict(one.config)}
+    about = {"name": training.name, "shrunk": training.preset.shrunk, "settings": flatten(training.preset)}
+    return about | {**training._asdict(), "preset": None, "config": asdict(training.config)}
 
 
 def _train_unit(data: dict[str, Any]) -> dict[str, Any]:
     """Train in a worker process."""
     if len(data["gpus"]) > 1:
-        os.environ["CUDA_VISIBLE_DEVICES"] = data["gpus"][_place(data["places"], data["processes"]) % len(data["gpus"])]
+        os.environ["CUDA_VISIBLE_DEVICES"] = data["gpus"][
+            _take_number(data["locks"], data["processes"]) % len(data["gpus"])
+        ]
     import torch
 
     from setsup.experiments import RunConfig, find_preset, smoke
@@ -147,9 +151,11 @@ def _train_unit(data: dict[str, Any]) -> dict[str, Any]:
     preset = find_preset(data["name"])
     preset = put(smoke(preset) if data["shrunk"] else preset, data["settings"])
     config = RunConfig(**data["config"])
-    one = Training(data["name"], preset, Path(data["folder"]), data["seed"], data["root"], data["substitute"], config)
+    training = Training(
+        data["name"], preset, Path(data["folder"]), data["seed"], data["root"], data["substitute"], config
+    )
     try:
-        return train_one(one)
+        return train_one(training)
     except SetsupError as error:
         return {"error": str(error)}
 
@@ -165,12 +171,12 @@ def _gpus() -> list[str]:
 _held: list[tuple[int, Any]] = []
 
 
-def _place(folder: str, places: int) -> int:
-    """A number below `places` that no other process has; this one keeps it, and the system frees it at its end."""
+def _take_number(folder: str, count: int) -> int:
+    """A number below `count` that no other process has; this one keeps it, and the system frees it at its end."""
     from filelock import FileLock, Timeout
 
     while not _held:
-        for number in range(places):
+        for number in range(count):
             lock = FileLock(Path(folder, f"{number}.lock"))
             with suppress(Timeout):
                 lock.acquire(blocking=False)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from setsup.arrays import Array
-from setsup.errors import FactorError, abbreviate
+from setsup.errors import FactorError, abbreviate, advice
 from setsup.factors.factor import Factor, Kind, level_sort
 from setsup.factors.io.distinct import Sort, distinct, point_decimals, value_sorts
 from setsup.factors.io.encoding import COMMA, ColumnEncoder, Commas, level_reader, unchanged
@@ -174,7 +174,7 @@ class Field:
             raise FactorError(
                 f"row {row} (from 0) of column {self.name!r} has {abbreviate(value)}, whose comma may be decimal or "
                 "separate thousands; write the numbers without commas, or read strings with "
-                f"kinds={{{self.name!r}: 'nominal'}} (--kinds)"
+                + advice(f"kinds={{{self.name!r}: 'nominal'}}", f"--kinds {self.name}=nominal")
             )
         _log.info("the commas in the numbers of column %r are decimal: %r", self.name, value)
 

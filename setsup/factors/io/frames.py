@@ -33,7 +33,8 @@ from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.infer import Blocks, Store, arrow_array, from_blocks
 from setsup.factors.io.json_lines import JsonLines
 from setsup.factors.io.text_file import arrow_source, ending
-from setsup.files import cache_folder, disk_errors, locked
+from setsup.files import cache_folder, disk_errors
+from setsup.files.builds import build_once
 from setsup.files.lfs import refuse_pointer
 from setsup.progress import progress
 
@@ -246,11 +247,8 @@ def _convert(
     before = path.stat()
     identity = json.dumps([_VERSION, str(path.resolve()), before.st_size, before.st_mtime_ns, choice], sort_keys=True)
     target = cache_folder() / "tables" / f"{hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()}.arrow"
-    if (table := _find_converted(target)) is not None:
-        return table
-    with locked(target):
-        if (table := _find_converted(target)) is not None:
-            return table
+
+    def build(target: Path) -> None:
         _log.info("converting %s once, to %s", path, target)
         with disk_errors(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as folder:
             with progress(None, f"converting {path.name}", "rows") as advance, _on_disk(Path(folder)) as store:
@@ -264,7 +262,8 @@ def _convert(
             if (path.stat().st_size, path.stat().st_mtime_ns) != (before.st_size, before.st_mtime_ns):
                 raise DataError(f"{path} was changed while it was converted; try again once it is finished")
             save_table(table, target)
-    return open_table(target)
+
+    return build_once(target, _find_converted, build)
 
 
 def _find_converted(target: Path) -> FactorColumns | None:

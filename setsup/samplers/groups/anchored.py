@@ -10,10 +10,9 @@ from setsup.errors import SamplerError
 from setsup.factors.constraint import Constraint
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
-from setsup.random import randint_below
 from setsup.samplers.groups.anchors import Anchors
-from setsup.samplers.groups.members import fill
-from setsup.samplers.groups.within import ANCHOR, ROWS, Keys, distinct, order_by_weight, successive
+from setsup.samplers.groups.members import fill, fill_evenly
+from setsup.samplers.groups.within import ANCHOR, ROWS, Keys, order_by_weight, successive
 from setsup.samplers.report import AnchorEntry
 from setsup.samplers.spelling import spell, spell_name
 
@@ -30,8 +29,10 @@ class AnchoredMembers:
 
     Attributes
     ----------
-    anchors : (groups,) int64 or float64
+    totals : (groups,) int64 or float64
         Anchors of each group, or their weights together.
+    sizes : (groups,) int64
+        Rows of a set, where the group has an anchor.
 
     """
 
@@ -47,11 +48,11 @@ class AnchoredMembers:
     ) -> None:
         others = need - 1 if on_small_group in ("error", "drop") else 1
         self._anchors = Anchors(table, groups.names, {_ROLE: constraint}, {_ROLE: others}, where, weights)
-        self._weights = weights
+        self._groups, self._weights = groups, weights
         self._number = self._anchors.number(groups.keys())
-        self.anchors: Array = np.append(self._anchors.totals, 0)[self._number]
-        self.sizes = np.where(self.anchors > 0, need, 0)
-        lonely = np.flatnonzero(self.anchors == 0)
+        self.totals: Array = np.append(self._anchors.totals, 0)[self._number]
+        self.sizes = np.where(self.totals > 0, need, 0)
+        lonely = np.flatnonzero(self.totals == 0)
         if len(lonely) == len(groups) or (len(lonely) and on_small_group == "error"):
             named = "; ".join(groups.describe(table, int(group)) for group in lonely[:5])
             drop = f", or pass {spell(on_small_group='drop')} to leave them out" if len(lonely) < len(groups) else ""
@@ -81,14 +82,7 @@ class AnchoredMembers:
         self, keys: Keys, cells: Rows, anchors: Rows, slots: int, on_small_group: str
     ) -> tuple[Rows, Bools | None]:
         sizes = self._anchors.others(_ROLE, cells, anchors)
-        ranks, counts = fill(
-            sizes,
-            slots,
-            on_small_group,
-            keys,
-            lambda part, draws: distinct(part, sizes[draws], slots),
-            lambda part, draws: randint_below(part.bits(ROWS, slots), sizes[draws][:, None]),
-        )
+        ranks, counts = fill_evenly(sizes, slots, on_small_group, keys)
         return self._anchors.take(_ROLE, cells[:, None], anchors[:, None], ranks), counts
 
     def _by_weight(
@@ -120,10 +114,10 @@ class AnchoredMembers:
             ordered,
         )
 
-    def unreachable(self, groups: Groups) -> int:
-        """Rows of the groups that are neither an anchor nor go with any; 0 where there are too many to look at."""
+    def unreachable(self, drawable: Rows) -> int:
+        """Known rows that are neither an anchor nor go with any; 0 where there are too many to look at."""
         never = self._anchors.never()
-        return 0 if never is None else never - groups.unknown - groups.excluded
+        return 0 if never is None else never - self._groups.unknown - self._groups.excluded
 
     def reached(self) -> Bools | None:
         """Rows that are an anchor or go with one, (rows of the table,) bool; None for too many to look at."""

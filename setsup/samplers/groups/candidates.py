@@ -163,54 +163,54 @@ class Candidates:
             agreeing.append(numbers)
         return CandidateRuns(start, first, last, counts, tuple(agreeing))
 
-    def others(self, found: CandidateRuns, anchors: Rows) -> Rows:
+    def others(self, runs: CandidateRuns, anchors: Rows) -> Rows:
         """Count the rows, or their units, that go with anchors, themselves not among them."""
         if not self.may_be_itself:
-            return found.counts
+            return runs.counts
         if self._units is not None:
-            return np.asarray(found.counts - self._units.of_rows(anchors))
-        return np.asarray(found.counts - (1 if self.mask is None else self.mask[anchors]))
+            return np.asarray(runs.counts - self._units.of_rows(anchors))
+        return np.asarray(runs.counts - (1 if self.mask is None else self.mask[anchors]))
 
-    def take(self, found: CandidateRuns, anchors: Rows, ranks: Rows) -> Rows:
+    def take(self, runs: CandidateRuns, anchors: Rows, ranks: Rows) -> Rows:
         """Rows that go with anchors, by their ranks below the count of others; all of one shape."""
         if self._units is not None:
-            return self._take_by_weight(self._units, found, anchors, ranks)
+            return self._take_by_weight(self._units, runs, anchors, ranks)
         if self.may_be_itself:
-            rows = self._row(found.start + ranks)
+            rows = self._row(runs.start + ranks)
             # the last row of the run stands in for the anchor
-            return np.where(rows == anchors, self._row(found.start + found.counts - 1), rows)
+            return np.where(rows == anchors, self._row(runs.start + runs.counts - 1), rows)
         if len(self._tables) > 1:
-            cells, left = self._search(found, ranks)
+            cells, left = self._search(runs, ranks)
             return self._groups.take(self._order[cells], left)
-        cell = self._tables[0].first(found.agreeing[0])
-        size = self._tables[0].total(found.agreeing[0])
-        place = found.start + ranks
+        cell = self._tables[0].first(runs.agreeing[0])
+        size = self._tables[0].total(runs.agreeing[0])
+        place = runs.start + ranks
         return self._row(place + np.where(place >= self._ends[cell], size, 0))
 
-    def pick(self, found: CandidateRuns, anchors: Rows, bits: Words) -> Rows:
+    def pick(self, runs: CandidateRuns, anchors: Rows, bits: Words) -> Rows:
         """One row for each anchor, uniform over the rows that go with it, or by weight; all of one shape."""
-        return self.take(found, anchors, randint_below(bits, self.others(found, anchors)))
+        return self.take(runs, anchors, randint_below(bits, self.others(runs, anchors)))
 
-    def _take_by_weight(self, units: Units, found: CandidateRuns, anchors: Rows, ranks: Rows) -> Rows:
+    def _take_by_weight(self, units: Units, runs: CandidateRuns, anchors: Rows, ranks: Rows) -> Rows:
         """Rows by the units before them, without those of the anchor, or of the cells that agree with it."""
         if len(self._tables) > 1:
-            cells, left = self._search(found, ranks)
+            cells, left = self._search(runs, ranks)
             return units.take(cells, cells + 1, left)
         if self.may_be_itself:
-            before, own = units.before(found.first, anchors), units.of_rows(anchors)
+            before, own = units.before(runs.first, anchors), units.of_rows(anchors)
         else:
-            cell = self._tables[0].first(found.agreeing[0])
-            before, own = self._ends[cell] - found.start, self._tables[0].total(found.agreeing[0])
-        return units.take(found.first, found.last, ranks + np.where(ranks >= before, own, 0))
+            cell = self._tables[0].first(runs.agreeing[0])
+            before, own = self._ends[cell] - runs.start, self._tables[0].total(runs.agreeing[0])
+        return units.take(runs.first, runs.last, ranks + np.where(ranks >= before, own, 0))
 
-    def _search(self, found: CandidateRuns, ranks: Rows) -> tuple[Rows, Rows]:
+    def _search(self, runs: CandidateRuns, ranks: Rows) -> tuple[Rows, Rows]:
         """Find the last cell of the run before which no more rows than the rank are left, and the rank in it."""
-        low, high = found.first, found.last
+        low, high = runs.first, runs.last
         before = np.zeros_like(ranks)
         while np.count_nonzero(high - low > 1):
             middle = (low + high) // 2
-            left = self._ends[middle] - found.start
-            for agreed, numbers, sign in zip(self._tables, found.agreeing, self._signs, strict=True):
+            left = self._ends[middle] - runs.start
+            for agreed, numbers, sign in zip(self._tables, runs.agreeing, self._signs, strict=True):
                 left = left + sign * agreed.before(numbers, middle)
             fits = left <= ranks
             low, high = np.where(fits, middle, low), np.where(fits, high, middle)

@@ -74,23 +74,13 @@ def reached_groups(
         reasons.append(reason)
         which[numbers] = number
     which[sampler.drawable] = -1
-    unreached = 0
     if isinstance(members, WindowMembers):
-        unreached = members.unreachable(sampler.drawable) - int(groups.sizes[which >= 0].sum())
         reasons.append(Reason("no anchor of its group is within the tolerance", "widen tolerance=, or lower size"))
     elif isinstance(members, AnchoredMembers):
-        unreached = max(members.unreachable(groups) - int(groups.sizes[which >= 0].sum()), 0)
         reasons.append(Reason("it is no anchor and goes with none", "lower size, or ask for less of members="))
+    unreached = max(members.unreachable(sampler.drawable) - int(groups.sizes[which >= 0].sum()), 0)
     return ReachedGroups(
-        sampler.describe(),
-        tuple(sets),
-        groups,
-        whole,
-        tuple(reasons),
-        which,
-        estimated,
-        max(unreached, 0),
-        sampler.names,
+        sampler.describe(), tuple(sets), groups, whole, tuple(reasons), which, estimated, unreached, sampler.names
     )
 
 

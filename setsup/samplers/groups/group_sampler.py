@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from setsup.arrays import Array, Bools, Reals, Rows
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, advice
 from setsup.factors.constraint import Constraint
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
+from setsup.samplers.draw import by_factor
 from setsup.samplers.groups.anchored import AnchoredMembers
 from setsup.samplers.groups.choose import Chooser
 from setsup.samplers.groups.members import SMALL, EvenMembers, GroupMembers, WeightedMembers, drawable_groups
@@ -44,9 +45,12 @@ class GroupSampler:
         tolerance = tolerance or {}
         near = [name for name in names if table[name].continuous and name in tolerance]
         if len(near) > 1:
+            how = advice(
+                f"bin the others, as in table.binned({near[1]!r}, width), and fix {near[1] + '_bin'!r}",
+                f"declare the others as ordinal, --kinds {near[1]}=ordinal",
+            )
             raise SamplerError(
-                f"at most one continuous factor can be fixed within a tolerance, not {' and '.join(near)}: bin "
-                f"the others, as in table.binned({near[1]!r}, width), and fix {near[1] + '_bin'!r}"
+                f"at most one continuous factor can be fixed within a tolerance, not {' and '.join(near)}: {how}"
             )
         if near and weights is not None:
             raise SamplerError(f"weights and the tolerance of {near[0]!r} cannot be combined; bin {near[0]!r} instead")
@@ -74,19 +78,13 @@ class GroupSampler:
 
     def restrict(self, drawable: Rows) -> None:
         """Choose among these groups only, given by their numbers among all."""
-        sizes: Array = self.groups.sizes
-        if isinstance(self.members, WeightedMembers):
-            sizes = self.members.totals
-        elif isinstance(self.members, AnchoredMembers):
-            sizes = self.members.anchors
         self.drawable, self._all = drawable, len(drawable) == len(self.groups)
         self.keys = self.groups.keys(drawable)
-        self.chooser = Chooser(self.keys, sizes[drawable], self._choose)
+        self.chooser = Chooser(self.keys, self.members.totals[drawable], self._choose)
 
     def codes(self, chosen: Rows) -> dict[str, Array]:
         """Codes that chosen groups share (numbers among the drawable ones), each of the shape of ``chosen``."""
-        keys = self.keys[chosen]
-        return {name: keys[..., place] for place, name in enumerate(self.groups.names)}
+        return by_factor(self.groups.names, self.keys[chosen])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -99,12 +97,12 @@ class GroupSampler:
 
     def inactive(self, chosen: Rows, rows: Rows) -> dict[str, Array]:
         """Codes, and the anchor's value, of chosen groups (steps, sets) and the rows (steps, sets, size) drawn."""
-        found = self.codes(chosen)
+        codes = self.codes(chosen)
         if isinstance(self.members, WindowMembers):
             # sets that share one group share its anchor, which leads the first of them
             anchors = self.members.anchors(rows)
-            found[self.members.name] = np.broadcast_to(anchors[:, :1], anchors.shape) if self.shared else anchors
-        return found
+            codes[self.members.name] = np.broadcast_to(anchors[:, :1], anchors.shape) if self.shared else anchors
+        return codes
 
     def draw(self, keys: Keys, chosen: Rows, size: int) -> tuple[Rows, Bools | None]:
         """Rows (..., size) of chosen groups, and which of them count (None: all)."""

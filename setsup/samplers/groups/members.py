@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from setsup.arrays import Bools, Reals, Rows, Words
+from setsup.arrays import Array, Bools, Reals, Rows, Words
 from setsup.checks import check_choice, check_memory
 from setsup.errors import SamplerError, abbreviate
 from setsup.factors.groups import Groups
@@ -44,11 +44,17 @@ class GroupMembers(Protocol):
     sizes: Rows
     """(groups,) int64: rows that a draw from each group can have without repeats."""
 
+    totals: Array
+    """(groups,) int64 or float64: by what groups are chosen with ``choose="rows"``."""
+
     def crowded(self, slots: int) -> bool:
         """Whether every draw of so many rows needs a permutation, and no bits for rows."""
 
     def draw(self, keys: Keys, groups: Rows, slots: int, on_small_group: str) -> tuple[Rows, Bools | None]:
         """Rows (draws, slots) of the given groups (draws,), and which slots count (None: all)."""
+
+    def unreachable(self, drawable: Rows) -> int:
+        """Known rows that are never drawn, where these groups are."""
 
 
 class EvenMembers:
@@ -62,9 +68,8 @@ class EvenMembers:
     """
 
     def __init__(self, groups: Groups) -> None:
-        self.sizes = groups.sizes
+        self.sizes = self.totals = sizes = groups.sizes
         self._groups = groups
-        sizes = self.sizes
         self.common = int(sizes[0]) if len(sizes) and sizes.strides == (0,) else None
 
     def crowded(self, slots: int) -> bool:
@@ -76,16 +81,12 @@ class EvenMembers:
         if self.common is not None and self.common >= slots:
             positions, mask = distinct(keys, self.common, slots), None
         else:
-            sizes = self.sizes[groups]
-            positions, mask = fill(
-                sizes,
-                slots,
-                on_small_group,
-                keys,
-                lambda part, draws: distinct(part, sizes[draws], slots),
-                lambda part, draws: randint_below(part.bits(ROWS, slots), sizes[draws][:, None]),
-            )
+            positions, mask = fill_evenly(self.sizes[groups], slots, on_small_group, keys)
         return self._groups.take(groups[:, None], positions), mask
+
+    def unreachable(self, drawable: Rows) -> int:
+        """Rows of groups that are not drawn."""
+        return self._groups.rows - int(self.sizes[drawable].sum())
 
 
 class WeightedMembers:
@@ -123,6 +124,10 @@ class WeightedMembers:
             lambda part, draws: order_by_weight(part.order(), self._weights, start[draws], sizes[draws], slots),
         )
         return self._groups.take(groups[:, None], positions), mask
+
+    def unreachable(self, drawable: Rows) -> int:
+        """Rows of groups that are not drawn."""
+        return self._groups.rows - int(self.sizes[drawable].sum())
 
     def shares(self, group: int) -> Reals:
         """Weights of the rows of a group, in their order, as shares of its total."""
@@ -173,22 +178,34 @@ def fill(
     if not few.any():
         return apart(keys, Ellipsis), None
     scarce, ample = np.flatnonzero(few), np.flatnonzero(~few)
-    found = np.empty((len(sizes), slots), dtype=np.int64)
+    positions = np.empty((len(sizes), slots), dtype=np.int64)
     if len(ample):
-        found[ample] = apart(keys.part(ample), ample)
+        positions[ample] = apart(keys.part(ample), ample)
     part = keys.part(scarce)
     if on_small_group == "replace":
-        found[scarce] = repeating(part, scarce)
-        return found, None
+        positions[scarce] = repeating(part, scarce)
+        return positions, None
     slot = np.arange(slots)
     counts = slot < sizes[scarce, None]
     if ordered is None:
-        found[scarce] = permute(part.order(), sizes[scarce], np.where(counts, slot, 0))
+        positions[scarce] = permute(part.order(), sizes[scarce], np.where(counts, slot, 0))
     else:
-        found[scarce] = ordered(part, scarce)
-    mask = np.ones(found.shape, dtype=bool)
+        positions[scarce] = ordered(part, scarce)
+    mask = np.ones(positions.shape, dtype=bool)
     mask[scarce] = counts
-    return found, mask
+    return positions, mask
+
+
+def fill_evenly(sizes: Rows, slots: int, on_small_group: str, keys: Keys, more: int = 0) -> tuple[Rows, Bools | None]:
+    """Uniform positions as of :func:`fill`; with replacement, ``more`` positions than a group has."""
+    return fill(
+        sizes,
+        slots,
+        on_small_group,
+        keys,
+        lambda part, draws: distinct(part, sizes[draws], slots),
+        lambda part, draws: randint_below(part.bits(ROWS, slots), sizes[draws][:, None] + more),
+    )
 
 
 def check_small(on_small_group: str) -> str:

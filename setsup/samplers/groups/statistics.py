@@ -66,20 +66,11 @@ def counts_entry(sampler: GroupSampler) -> Entry:
         len(sampler.drawable),
         int(sizes.min()),
         int(sizes.max()),
-        unreachable=_never(sampler),
+        unreachable=sampler.members.unreachable(sampler.drawable),
         unknown=groups.unknown,
         excluded=groups.excluded,
         narrowest=None if windows is None else int(windows.widths.min()),
     )
-
-
-def _never(sampler: GroupSampler) -> int:
-    """Known rows that no draw has."""
-    if isinstance(sampler.members, WindowMembers):
-        return sampler.members.unreachable(sampler.drawable)
-    if isinstance(sampler.members, AnchoredMembers):
-        return sampler.members.unreachable(sampler.groups)
-    return sampler.groups.rows - int(sampler.groups.sizes[sampler.drawable].sum())
 
 
 @dataclass(frozen=True, slots=True)

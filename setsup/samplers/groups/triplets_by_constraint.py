@@ -61,15 +61,9 @@ class ConstraintTriplets:
         drawn = np.bincount(of_rows[of_rows >= 0], minlength=len(groups)) > 0
         text = "no row of it has a positive and a negative, or is one"
         reason = Reason(text, "ask for less of positive= and negative=")
-        triplet_groups = ReachedGroups(
-            ", ".join(self.shared) or "nothing",
-            (),
-            groups,
-            np.where(drawn, np.nan, 0.0),
-            (reason,),
-            np.where(drawn, -1, 0).astype(np.int8),
-            unreached=groups.rows - int(groups.sizes[~drawn].sum()) - int((of_rows >= 0).sum()),
-        )
+        unreached = groups.rows - int(groups.sizes[~drawn].sum()) - int((of_rows >= 0).sum())
+        chance = np.where(drawn, np.nan, 0.0)
+        triplet_groups = ReachedGroups.drawn_or_never(groups, chance, drawn, reason, unreached)
         return triplet_groups, lambda rows: np.where(reached[rows], np.nan, 0.0), notes, False
 
     def entry(self) -> tuple[AnchorEntry, list[str]]:

@@ -20,8 +20,8 @@ def to_units(weights: Reals, totals: Reals) -> Rows:
     positive; `totals` float64, of all rows or of each row's run.
     """
     _, exponent = np.frexp(totals)
-    found: Rows = np.maximum(np.rint(np.ldexp(weights, _DIGITS - exponent)), 1.0).astype(np.int64)
-    return found
+    units: Rows = np.maximum(np.rint(np.ldexp(weights, _DIGITS - exponent)), 1.0).astype(np.int64)
+    return units
 
 
 def last_before(ends: Rows, low: Rows, high: Rows, ranks: Rows) -> Rows:

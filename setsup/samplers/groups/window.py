@@ -13,8 +13,8 @@ from setsup.arrays import Array, Bools, Reals, Rows
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import randint_below
-from setsup.samplers.groups.members import fill
-from setsup.samplers.groups.within import ANCHOR, ROWS, Keys, distinct
+from setsup.samplers.groups.members import fill_evenly
+from setsup.samplers.groups.within import ANCHOR, Keys
 
 __all__ = ["WindowMembers"]
 
@@ -35,7 +35,7 @@ class WindowMembers:
     def __init__(
         self, table: FactorTable, groups: Groups, name: str, tolerance: float, need: int, on_small_group: str
     ) -> None:
-        self.name = name
+        self.name, self.totals = name, groups.sizes
         self._begin = np.cumsum(groups.sizes) - groups.sizes
         self._count = groups.sizes
         which = np.repeat(np.arange(len(groups)), groups.sizes)
@@ -120,18 +120,11 @@ class WindowMembers:
         some = np.flatnonzero(others > 0) if on_small_group == "short" else np.arange(len(others))
         part = keys.part(some)
         sizes = others[some]
-        found, counts = fill(
-            sizes,
-            slots - 1,
-            on_small_group,
-            part,
-            lambda inner, draws: distinct(inner, sizes[draws], slots - 1),
-            # with repeats the anchor may come again: it is the position after the others
-            lambda inner, draws: randint_below(inner.bits(ROWS, slots - 1), sizes[draws][:, None] + 1),
-        )
-        again = found == sizes[:, None]
-        found += found >= place[some, None]
-        near = self._rows[begin[some, None] + (start[some, None] + found) % count[some, None]]
+        # with repeats the anchor may come again: it is the position after the others
+        position, counts = fill_evenly(sizes, slots - 1, on_small_group, part, more=1)
+        again = position == sizes[:, None]
+        position += position >= place[some, None]
+        near = self._rows[begin[some, None] + (start[some, None] + position) % count[some, None]]
         if counts is not None:  # padding repeats the set's first member
             again |= ~counts
         rows[some, 1:] = np.where(again, rows[some, :1], near)
@@ -144,9 +137,9 @@ class WindowMembers:
         """Values of the anchors, given as drawn rows whose slot 0 they take; float32 as the table has them."""
         return self._given[rows[..., 0]]
 
-    def unreachable(self, groups: Rows) -> int:
-        """Rows that no anchor of the given groups has near."""
-        anchors, _ = self._anchors_of(groups)
+    def unreachable(self, drawable: Rows) -> int:
+        """Rows that no anchor of these groups has near."""
+        anchors, _ = self._anchors_of(drawable)
         return int((self._covered(anchors, np.ones(len(anchors), dtype=np.int64)) == 0).sum())
 
     def chances(self, size: int, full: int, on_small_group: str, groups: Rows) -> tuple[Rows, Reals]:

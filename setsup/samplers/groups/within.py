@@ -22,6 +22,7 @@ __all__ = [
     "order_by_weight",
     "pick_by_weight",
     "share_ends",
+    "spread_words",
     "successive",
 ]
 
@@ -36,6 +37,11 @@ def word(sets: Array | int, purpose: int, slots: Array | int) -> Words:
     """Key words of slots of sets for one purpose, broadcast."""
     high = np.asarray(sets, dtype=np.uint64) << np.uint64(40)
     return (high + np.uint64(purpose << 32)) + np.asarray(slots, dtype=np.uint64)
+
+
+def spread_words(sets: int, words: int) -> Words:
+    """Key words by which the group or the rows of each set of a step are chosen, spread: (sets, words) uint64."""
+    return np.asarray(spread(word(np.arange(sets)[:, None], GROUP, np.arange(words))))
 
 
 class Keys:
@@ -95,38 +101,40 @@ def distinct(keys: Keys, sizes: Rows | int, slots: int) -> Rows:
         return _redraw(keys, randint_below(keys.bits(ROWS, slots), sizes[:, None]), sizes)
     if crowded.all():
         return leading(keys.order(), sizes, slots)
-    found = np.empty((len(sizes), slots), dtype=np.int64)
-    dense, loose = np.flatnonzero(crowded), np.flatnonzero(~crowded)
-    found[dense] = leading(keys.part(dense).order(), sizes[dense], slots)
-    part = keys.part(loose)
-    found[loose] = _redraw(part, randint_below(part.bits(ROWS, slots), sizes[loose, None]), sizes[loose])
-    return found
+    positions = np.empty((len(sizes), slots), dtype=np.int64)
+    dense, sparse = np.flatnonzero(crowded), np.flatnonzero(~crowded)
+    positions[dense] = leading(keys.part(dense).order(), sizes[dense], slots)
+    part = keys.part(sparse)
+    positions[sparse] = _redraw(part, randint_below(part.bits(ROWS, slots), sizes[sparse, None]), sizes[sparse])
+    return positions
 
 
-def _redraw(keys: Keys, found: Rows, sizes: Rows | int) -> Rows:
+def _redraw(keys: Keys, positions: Rows, sizes: Rows | int) -> Rows:
     """Replace later repeats by fresh positions, pass after pass."""
-    slots = found.shape[1]
+    slots = positions.shape[1]
     for turn in range(1, PASSES + 1):
-        ordered = found.copy()
+        ordered = positions.copy()
         ordered.sort(axis=1)  # half of what np.sort costs for one set
         equal = ordered[:, 1:] == ordered[:, :-1]
         if not np.count_nonzero(equal):  # a third of what any() costs for one set
-            return found
+            return positions
         draws = np.flatnonzero(equal.any(axis=1))
-        part, some = keys.part(draws), sizes if isinstance(sizes, int) else sizes[draws]
+        part, own_sizes = keys.part(draws), sizes if isinstance(sizes, int) else sizes[draws]
         if turn == PASSES:
-            found[draws] = leading(part.order(), some, slots)
-            return found
-        fresh = randint_below(part.bits(ROWS + turn, slots), some if isinstance(some, int) else some[:, None])
-        found[draws] = np.where(_repeats(found[draws]), fresh, found[draws])
-    return found
+            positions[draws] = leading(part.order(), own_sizes, slots)
+            return positions
+        fresh = randint_below(
+            part.bits(ROWS + turn, slots), own_sizes if isinstance(own_sizes, int) else own_sizes[:, None]
+        )
+        positions[draws] = np.where(_repeats(positions[draws]), fresh, positions[draws])
+    return positions
 
 
-def _repeats(found: Rows) -> Bools:
+def _repeats(positions: Rows) -> Bools:
     """Slots whose position an earlier slot has already."""
-    order = np.argsort(found, axis=1, kind="stable")
-    ordered = np.take_along_axis(found, order, axis=1)
-    again = np.zeros(found.shape, dtype=bool)
+    order = np.argsort(positions, axis=1, kind="stable")
+    ordered = np.take_along_axis(positions, order, axis=1)
+    again = np.zeros(positions.shape, dtype=bool)
     np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
     return again
 
@@ -152,9 +160,9 @@ def successive(
     `pick` gives values by weight, with repeats, from words (some draws, slots) and the numbers of these draws;
     `listed` all values of a draw, ascending, and their weights.
     """
-    found = pick(keys.bits(ROWS, slots), Ellipsis)
+    values_drawn = pick(keys.bits(ROWS, slots), Ellipsis)
     for turn in range(1, PASSES + 1):
-        repeated = _repeats(found)
+        repeated = _repeats(values_drawn)
         draws = np.flatnonzero(repeated.any(axis=1))
         if not len(draws):
             break
@@ -162,11 +170,11 @@ def successive(
             for draw in draws.tolist():
                 values, own = listed(draw)
                 bits = keys.part(np.array([draw])).bits(ROWS + turn, slots)[0]
-                found[draw] = values[_successive(np.searchsorted(values, found[draw]), own, bits)]
+                values_drawn[draw] = values[_successive(np.searchsorted(values, values_drawn[draw]), own, bits)]
             break
         fresh = pick(keys.part(draws).bits(ROWS + turn, slots), draws)
-        found[draws] = np.where(repeated[draws], fresh, found[draws])
-    return found
+        values_drawn[draws] = np.where(repeated[draws], fresh, values_drawn[draws])
+    return values_drawn
 
 
 def share_ends(weights: Array, start: Rows, sizes: Rows) -> tuple[Reals, Reals]:
@@ -183,8 +191,8 @@ def by_weight(bits: Words, ends: Array, start: Rows, sizes: Rows) -> Rows:
     """Positions within groups by weight, with repeats; bits and result are (draws, slots)."""
     before = np.where(start > 0, ends[start - 1], 0.0)[:, None]
     total = ends[start + sizes - 1][:, None] - before
-    found = np.searchsorted(ends, before + uniform(bits) * total, side="right") - start[:, None]
-    return np.asarray(np.clip(found, 0, sizes[:, None] - 1), dtype=np.int64)
+    positions = np.searchsorted(ends, before + uniform(bits) * total, side="right") - start[:, None]
+    return np.asarray(np.clip(positions, 0, sizes[:, None] - 1), dtype=np.int64)
 
 
 def pick_by_weight(bits: Words, ends: Array, start: Rows | int, sizes: Rows | int) -> Rows:
@@ -204,23 +212,23 @@ def order_by_weight(keys: Words, weights: Array, start: Rows, sizes: Rows, slots
     position = np.arange(most)
     left = np.where(position < sizes[:, None], weights[np.minimum(start[:, None] + position, len(weights) - 1)], 0.0)
     chance = uniform(fold(keys[:, None], position))
-    found = np.empty((len(sizes), slots), dtype=np.int64)
+    positions = np.empty((len(sizes), slots), dtype=np.int64)
     for slot in range(most):
         ends = np.cumsum(left, axis=1)
         point = np.minimum(chance[:, slot] * ends[:, -1], np.nextafter(ends[:, -1], 0.0))
         place = np.minimum((ends <= point[:, None]).sum(axis=1), most - 1)
         left[draw, place] = 0.0
-        found[:, slot] = place
-    return np.where(np.arange(slots) < sizes[:, None], found, found[:, :1])
+        positions[:, slot] = place
+    return np.where(np.arange(slots) < sizes[:, None], positions, positions[:, :1])
 
 
-def _successive(found: Rows, weights: Array, bits: Words) -> Rows:
+def _successive(positions: Rows, weights: Array, bits: Words) -> Rows:
     """Replace positions that earlier slots have, slot after slot, by ones from the weights that these leave.
 
     Only earlier slots count: a later one whose position is taken meanwhile is redrawn in its turn.
     """
-    left, filled = weights.copy(), found.copy()
-    for slot, place in enumerate(found.tolist()):
+    left, filled = weights.copy(), positions.copy()
+    for slot, place in enumerate(positions.tolist()):
         if left[place] == 0:
             ends = np.cumsum(left)
             place = int(np.searchsorted(ends, uniform(bits[slot]) * ends[-1], side="right"))

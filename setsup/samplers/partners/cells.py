@@ -114,11 +114,11 @@ def cells_of(
     # where levels within a radius do not occur, steps lead out of what would be a product
     whole = all(axis.radius is None or len(there) == axis.size for axis, there in zip(axes, present, strict=True))
     if not len(groups) or (even and whole and math.prod(map(len, present)) == len(groups)):
-        found = [
+        axes_of_cells = [
             Axis(axis.name, len(there), axis.cyclic, axis.radius) for axis, there in zip(axes, present, strict=True)
         ]
-        return Cells(groups, tuple(found), [], True)
-    found = [
+        return Cells(groups, tuple(axes_of_cells), [], True)
+    axes_of_cells = [
         Axis(axis.name, max(axis.size, int(there[-1]) + 1 if len(there) else 1), axis.cyclic, axis.radius)
         for axis, there in zip(axes, present, strict=True)
     ]
@@ -126,7 +126,7 @@ def cells_of(
     if weights is not None:
         every = np.arange(len(groups))
         units = Units(groups, every, np.zeros_like(every), weights)
-    return Cells(groups, tuple(found), columns, False, units)
+    return Cells(groups, tuple(axes_of_cells), columns, False, units)
 
 
 def _with_outer(table: FactorTable, names: tuple[str, ...], keys: Rows, place: int) -> Rows:
@@ -135,5 +135,5 @@ def _with_outer(table: FactorTable, names: tuple[str, ...], keys: Rows, place: i
     if not outer:
         return np.asarray(keys[place])
     whole = [names.index(name) for name in (*reversed(outer), names[place])]
-    found = number_cells([keys[i] for i in whole], [len(table[names[i]]) for i in whole])[0]
-    return np.asarray(found, dtype=np.int64)
+    numbers = number_cells([keys[i] for i in whole], [len(table[names[i]]) for i in whole])[0]
+    return np.asarray(numbers, dtype=np.int64)

@@ -41,7 +41,7 @@ class Nearest:
     ) -> None:
         count, ranks = neighbours.shape
         self.counts = np.zeros(count, dtype=np.int64)
-        found = []
+        valid_rows = []
         step = max(1, _BLOCK // ranks)
         for start in range(0, count, step):
             others = np.asarray(neighbours[start : start + step], dtype=np.int64)
@@ -51,8 +51,8 @@ class Nearest:
             if where is not None:
                 valid &= where[anchors] & where[others]
             self.counts[start : start + step] = valid.sum(axis=1)
-            found.append(others[valid].astype(np.int32 if count < 2**31 else np.int64))
-        self._rows = np.concatenate(found)
+            valid_rows.append(others[valid].astype(np.int32 if count < 2**31 else np.int64))
+        self._rows = np.concatenate(valid_rows)
         self._starts = np.cumsum(self.counts) - self.counts
         self._weights, self._ends = weights, None
         if weights is not None:
@@ -80,9 +80,9 @@ class Nearest:
 
     def drawn(self, anchors: Bools) -> Bools:
         """Rows of the table that go with any of some anchors."""
-        found = np.zeros(len(anchors), dtype=bool)
-        found[self._rows[np.repeat(anchors, self.counts)]] = True
-        return found
+        drawn = np.zeros(len(anchors), dtype=bool)
+        drawn[self._rows[np.repeat(anchors, self.counts)]] = True
+        return drawn
 
 
 class AllRows:
@@ -115,20 +115,20 @@ class AllRows:
         reverse = Candidates(self._table, constraint, anchors)
         of_rows = groups.of_rows()
         rows = np.flatnonzero(of_rows >= 0)
-        found = np.zeros(len(anchors), dtype=bool)
-        found[rows] = reverse.others(reverse.find(groups.names, groups.keys()).at(of_rows[rows]), rows) > 0
-        return found
+        drawn = np.zeros(len(anchors), dtype=bool)
+        drawn[rows] = reverse.others(reverse.find(groups.names, groups.keys()).at(of_rows[rows]), rows) > 0
+        return drawn
 
 
-def chance_of_rows(companions: Sequence[Nearest | AllRows], of_anchor: Reals) -> Reals:
+def chance_of_rows(partners: Sequence[Nearest | AllRows], of_anchor: Reals) -> Reals:
     """Chance of each row to be an anchor, or to go with one, (rows,); NaN for rows whose chance is not counted.
 
-    `of_anchor` (rows,): chance of each row to be the anchor; of each of up to two companions one row is drawn.
+    `of_anchor` (rows,): chance of each row to be the anchor; of each of up to two partners one row is drawn.
     """
     anchors = of_anchor > 0
-    nearest = [one.pairs(anchors) for one in companions if isinstance(one, Nearest)]
-    if len(nearest) < len(companions):
-        reached = np.any([anchors, *(one.drawn(anchors) for one in companions)], axis=0)
+    nearest = [partner.pairs(anchors) for partner in partners if isinstance(partner, Nearest)]
+    if len(nearest) < len(partners):
+        reached = np.any([anchors, *(partner.drawn(anchors) for partner in partners)], axis=0)
         return np.where(reached, np.nan, 0.0)
     chance = of_anchor.copy()
     for anchor, rows, share in nearest:

@@ -10,7 +10,7 @@ import numpy as np
 
 from setsup.arrays import Array
 from setsup.checks import check_array, check_path
-from setsup.errors import SamplerError, abbreviate
+from setsup.errors import SamplerError, abbreviate, advice
 from setsup.files.disk import read_errors
 from setsup.samplers.steps import LAST
 
@@ -44,10 +44,10 @@ def read_tables(given: Any, count: int) -> dict[int, NeighbourTable]:
     """Neighbour tables of `count` rows by the steps from which they hold, ascending, from one or from a mapping."""
     if not isinstance(given, Mapping) or set(given) == _FILE:
         given = {0: given}
-    found = {_step(key): value for key, value in given.items()}
-    if not found or len(found) < len(given):
+    tables = {_step(key): value for key, value in given.items()}
+    if not tables or len(tables) < len(given):
         raise SamplerError("neighbours by step needs a table for at least one step, and one for each step")
-    return {step: _read(found[step], f"the neighbour table of step {step}", count) for step in sorted(found)}
+    return {step: _read(tables[step], f"the neighbour table of step {step}", count) for step in sorted(tables)}
 
 
 def _step(key: Any) -> int:
@@ -85,14 +85,16 @@ def _read(given: Any, what: str, count: int) -> NeighbourTable:
 def _load(path: Path) -> Array:
     with read_errors(path):
         try:
-            found: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+            rows: Array = np.load(path, mmap_mode="r", allow_pickle=False)
         except OSError:
             raise
         except Exception as error:  # numpy raises many kinds
-            raise SamplerError(
-                f"{path} is no .npy file of integers: save the first array of setsup.evaluation.nearest by numpy.save"
-            ) from error
-    return found
+            how = advice(
+                "save the first array of setsup.evaluation.nearest by numpy.save",
+                "`setsup embed --neighbours` writes one",
+            )
+            raise SamplerError(f"{path} is no .npy file of integers: {how}") from error
+    return rows
 
 
 def _digest(rows: Array, what: str, count: int) -> str:
@@ -102,14 +104,14 @@ def _digest(rows: Array, what: str, count: int) -> str:
         if whole:
             raise SamplerError(
                 f"{what} has {rows.shape[0]:,} rows, and the dataset {count:,}: a table has a line for each row of the "
-                "dataset, also for those that where= leaves out"
+                f"dataset, also for those that {advice('where=', '--where')} leaves out"
             )
         kind = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else type(rows).__name__
         raise SamplerError(
             f"{what} must be integers, the numbers of the rows nearest to each row, of shape ({count}, k), not {kind}; "
-            "setsup.evaluation.nearest makes one of embeddings"
+            + advice("setsup.evaluation.nearest makes one of embeddings", "`setsup embed --neighbours` writes one")
         )
-    found = hashlib.blake2b(repr(rows.shape).encode(), digest_size=16)
+    digest = hashlib.blake2b(repr(rows.shape).encode(), digest_size=16)
     step = max(1, _BLOCK // rows.shape[1])
     for start in range(0, count, step):
         block = rows[start : start + step]
@@ -126,5 +128,5 @@ def _digest(rows: Array, what: str, count: int) -> str:
                 f"{what} has row {ordered[place, rank]} twice among the neighbours of row {start + place}: expected "
                 "each neighbour once, and -1 where there are fewer"
             )
-        found.update(np.ascontiguousarray(block, dtype="<i8").tobytes())
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(block, dtype="<i8").tobytes())
+    return digest.hexdigest()

@@ -1,39 +1,37 @@
-"""Rows that are ranked by the levels of ordinal factors: all that have known levels of them."""
+"""Pairs of independent rows, ranked by the levels of ordinal factors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from setsup.arrays import Bools, Reals, Rows, Words
+from setsup.arrays import Bools, Reals, Rows, Steps, Words
 from setsup.errors import SamplerError
 from setsup.factors.factor import Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import randint_below
+from setsup.samplers.coverage import ReachedGroups
+from setsup.samplers.draw import Draw
+from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import pick_by_weight
+from setsup.samplers.report import PairEntry, listed_counts
 
-__all__ = ["RankedRows"]
+__all__ = ["RankedPairs"]
 
 
-class RankedRows:
-    """Rows with known levels of ordinal factors, drawn uniformly or by weight.
+class RankedPairs:
+    """Pairs of independent rows with known levels of ordinal factors, each drawn uniformly or by weight.
 
     `names` of the factors; `mask` (rows,) bool: the rows that are drawn at all; `weights` (rows,) float64, positive in
     these.
-
-    Attributes
-    ----------
-    groups : Groups
-        The rows by these levels.
-
     """
 
     def __init__(self, table: FactorTable, names: Sequence[str], mask: Bools | None, weights: Reals | None) -> None:
         for name in names:
             if table[name].kind is not Kind.ORDINAL:
                 raise SamplerError(f"rank compares levels of ordinal factors, and {name!r} is {table[name].kind}")
-        self._table, self.names = table, list(names)
-        self.groups = groups = group_by(table, names, mask)
+        self._table, self._names = table, list(names)
+        self._groups = groups = group_by(table, names, mask)
         if not groups.rows:
             raise SamplerError(
                 f"no row has a known level of {', '.join(names)}; where or weights leave out {groups.excluded:,}"
@@ -45,43 +43,66 @@ class RankedRows:
             self._shares /= self._shares.sum()
             self._ends = np.cumsum(self._shares if self._known is None else self._shares[self._known])
 
-    def draw(self, bits: Words) -> Rows:
+    def draw(self, steps: Steps, bits: Words) -> Draw:
+        """Pairs (steps, pairs, 2), from a word for each row."""
+        rows = self._rows(bits[..., :2])
+        levels = {name: self._table.codes(name, rows) for name in self._names}
+        return Draw(rows, pair_labels={name: code[..., 0] >= code[..., 1] for name, code in levels.items()})
+
+    def _rows(self, bits: Words) -> Rows:
         """Rows, of the shape of the bits."""
         if self._shares is None:
-            place = randint_below(bits, self.groups.rows)
+            place = randint_below(bits, self._groups.rows)
         else:
-            place = pick_by_weight(bits, self._ends, 0, self.groups.rows)
+            place = pick_by_weight(bits, self._ends, 0, self._groups.rows)
         return place if self._known is None else np.asarray(self._known[place])
 
-    def chance(self, rows: Rows) -> Reals:
+    def reach(self, pairs: int) -> tuple[ReachedGroups, Callable[[Rows], Reals], list[str]]:
+        """Groups, the chance of rows in a pair, and no notes."""
+        groups = self._groups
+        of_step = at_least_one(self._chance_of_groups(), 2 * pairs)
+        reached = ReachedGroups(", ".join(groups.names), (), groups, of_step)
+        return reached, lambda rows: at_least_one(self._chance_of_rows(rows), 2), []
+
+    def _chance_of_rows(self, rows: Rows) -> Reals:
         """Chance of rows to be drawn, (rows,)."""
         if self._shares is not None:
             return np.asarray(self._shares[rows])
-        _, place = self.groups.find(self._table, rows)
-        return np.where(place >= 0, 1 / self.groups.rows, 0.0)
+        _, place = self._groups.find(self._table, rows)
+        return np.where(place >= 0, 1 / self._groups.rows, 0.0)
 
-    def of_groups(self) -> Reals:
+    def _chance_of_groups(self) -> Reals:
         """Chance of each group to have a row that is drawn, (groups,)."""
         if self._shares is None:
-            return np.asarray(self.groups.sizes / self.groups.rows)
-        of_rows = self.groups.of_rows()
+            return np.asarray(self._groups.sizes / self._groups.rows)
+        of_rows = self._groups.of_rows()
         known = of_rows >= 0
-        return np.bincount(of_rows[known], self._shares[known], len(self.groups)).astype(np.float64)
+        return np.bincount(of_rows[known], self._shares[known], len(self._groups)).astype(np.float64)
 
-    def ties(self) -> list[str]:
-        """How often two rows have the same level."""
-        found = []
-        for name in self.names:
-            if self._shares is not None:
-                codes = self._table.codes(name)
-                chances: Reals = np.bincount(codes[codes >= 0], self._shares[codes >= 0]).astype(np.float64)
-            elif self._known is None:
-                chances = self._table.counts(name) / self.groups.rows
-            else:
-                chances = np.bincount(self._table.codes(name, self._known)) / self.groups.rows
-            share = float((chances**2).sum())
-            found.append(
-                f"{name}: the first level is at least the second in {(1 + share) / 2:.1%} of the pairs, "
-                f"equal in {share:.1%}"
-            )
-        return found
+    @property
+    def words(self) -> str:
+        """What pairs are, in few words."""
+        return f"ranked by {', '.join(self._names)}"
+
+    def entries(self) -> list[PairEntry]:
+        """No entries: a report on independent rows has notes only."""
+        return []
+
+    def notes(self) -> list[str]:
+        """Rows that are never drawn, and how often two rows have the same level."""
+        groups = self._groups
+        lost = {"with an unknown value": groups.unknown, "left out by where or weights": groups.excluded}
+        return [f"rows never drawn: {listed_counts(lost)}", *map(self._ties, self._names)]
+
+    def _ties(self, name: str) -> str:
+        """How often two rows have the same level of a factor."""
+        if self._shares is not None:
+            codes = self._table.codes(name)
+            chances: Reals = np.bincount(codes[codes >= 0], self._shares[codes >= 0]).astype(np.float64)
+        elif self._known is None:
+            chances = self._table.counts(name) / self._groups.rows
+        else:
+            chances = np.bincount(self._table.codes(name, self._known)) / self._groups.rows
+        share = float((chances**2).sum())
+        at_least = (1 + share) / 2
+        return f"{name}: the first level is at least the second in {at_least:.1%} of the pairs, equal in {share:.1%}"

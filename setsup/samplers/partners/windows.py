@@ -42,14 +42,14 @@ class Windows:
         base, size = head * self.axis.size, self.axis.size
         low, high = self.axis.window
         first, last = codes + low, codes + high
-        found = self._between(base + np.maximum(first, 0), base + np.minimum(last, size - 1))
+        rows = self._between(base + np.maximum(first, 0), base + np.minimum(last, size - 1))
         if self.axis.cyclic:  # what lies beyond one end comes from the other
-            found += self._between(base + np.minimum(first + size, size), base + size - 1)
-            found += self._between(base, base + np.maximum(last - size, -1))
+            rows += self._between(base + np.minimum(first + size, size), base + size - 1)
+            rows += self._between(base, base + np.maximum(last - size, -1))
         if must_differ:
-            found -= self._between(base + codes, base + codes)
+            rows -= self._between(base + codes, base + codes)
         there: Bools = self.heads[head] == keys
-        return np.where(there, found, 0)
+        return np.where(there, rows, 0)
 
     def _between(self, first: Array, last: Array) -> Rows:
         """Rows of the line from one number to another, none where the last is before the first."""

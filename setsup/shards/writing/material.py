@@ -7,8 +7,8 @@ import numpy as np
 
 from setsup.arrays import Rows
 from setsup.datasets.concatenation import Concat
-from setsup.datasets.dataset import Dataset, Selection
-from setsup.errors import DataError, FactorError, did_you_mean
+from setsup.datasets.dataset import Dataset, Selection, check_modalities
+from setsup.errors import DataError, FactorError
 from setsup.shards.decoding import check_members
 from setsup.shards.index import Spans, part
 from setsup.shards.layout import CAMERA, CRC32C, INDEX, VIEW, Catalogue, Member, Shard, parse_catalogue
@@ -27,12 +27,7 @@ def stored_members(dataset: Dataset, modalities: Iterable[str] | None, format: s
     """How the modalities of a dataset are stored, with images in a format."""
     if not len(dataset):
         raise DataError(f"{dataset.name} has no rows to write")
-    if isinstance(modalities, str):
-        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the string {modalities!r}")
-    names = dict.fromkeys(dataset.modalities if modalities is None else modalities)
-    for name in names:
-        if name not in dataset.modalities:
-            raise DataError(f"{dataset.name} has no modality {name!r}{did_you_mean(name, dataset.modalities)}")
+    names = check_modalities(dataset, modalities)
     if not names:
         raise DataError(f"name at least one modality to write: {', '.join(dataset.modalities) or 'there is none'}")
     members = {name: stored(name, dataset.modalities[name], format) for name in names}

@@ -15,7 +15,7 @@ import numpy as np
 
 from setsup.arrays import Array, Rows
 from setsup.checks import check_integer
-from setsup.errors import DataError, FactorError
+from setsup.errors import DataError, FactorError, advice
 from setsup.factors import FactorTable
 from setsup.factors.counting import counting_sort, number_cells
 from setsup.random import permute, stream_key
@@ -75,10 +75,11 @@ def order_rows(table: FactorTable, order: str, seed: int = 0) -> Order:
     chosen: dict[str, None] = {}
     for name in names:
         if table[name].continuous:
-            raise FactorError(
-                f"factor {name!r} is continuous, so it has no levels to order by: order by {name + '_bin'!r} of "
-                f"table.binned({name!r}, width)"
+            how = advice(
+                f"order by {name + '_bin'!r} of table.binned({name!r}, width)",
+                f"declare it as ordinal, --kinds {name}=ordinal",
             )
+            raise FactorError(f"factor {name!r} is continuous, so it has no levels to order by: {how}")
         chosen |= dict.fromkeys([*reversed(table.outer(name)), name])
     columns, radix = [], []
     for name in chosen:

@@ -1,11 +1,8 @@
 import gzip
 import logging
-import pickle
 import shutil
 import tarfile
 import time
-from concurrent.futures import ThreadPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +17,6 @@ from setsup.files.archives.streams import stream_tar
 from tests.fuzzing import survives
 from tests.true_files.cars3d import STEMS, car, content, pack, write
 
-FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 COUNT = len(STEMS)
 ROWS = 96 * COUNT
 
@@ -93,26 +89,6 @@ def test_pictures_masks_and_factors(root, truth):
         out = {name: np.zeros_like(array) for name, array in found.items()}
         dataset.fetch_into(rows, out)
         assert all(np.array_equal(out[name], found[name]) for name in found)
-
-
-@pytest.mark.long("worker processes")
-@FORKS
-def test_pickle_processes_and_threads(root, truth):
-    dataset = cars3d.open(root)
-    rows = np.array([[0, ROWS - 1], [3, 200]])
-    with ThreadPoolExecutor(4) as threads:
-        assert all(np.array_equal(found["image"], truth[0][rows]) for found in threads.map(dataset.fetch, [rows] * 6))
-    carried = pickle.dumps(dataset)
-    assert len(carried) < 30_000, "the images stay where they are"
-    assert np.array_equal(pickle.loads(carried).fetch(rows)["object_mask"], truth[1][rows])
-    with get_context("fork").Pool(1) as pool:
-        assert np.array_equal(pool.apply(dataset.fetch, (rows,))["image"], truth[0][rows])
-
-
-@pytest.mark.long("worker processes")
-def test_spawned_processes(release, truth):
-    with get_context("spawn").Pool(1) as pool:
-        assert np.array_equal(pool.apply(cars3d.open(release).fetch, ([2, 65],))["image"], truth[0][[2, 65]])
 
 
 @pytest.mark.long("large or genuine files")

@@ -1,6 +1,5 @@
 import io
 import logging
-import pickle
 import shutil
 import tarfile
 import zipfile
@@ -225,14 +224,6 @@ def test_68_landmarks_are_carried_along(release, whole):
     np.testing.assert_allclose(cropped.fetch(rows)["landmarks68"], outlines[rows] * 2 + 0.5, atol=1e-4)
     known = small.where("face_found == True")
     assert np.isfinite(known.fetch(range(len(known)))["landmarks68"]).all()
-
-
-def test_it_travels_without_its_68_landmarks(whole):
-    whole.fetch([0], ["landmarks68"])
-    assert len(pickle.dumps(whole)) < 50_000
-    again = pickle.loads(pickle.dumps(whole))
-    for name in whole.modalities:
-        assert np.array_equal(again.fetch([3])[name], whole.fetch([3])[name])
 
 
 @pytest.mark.parametrize(

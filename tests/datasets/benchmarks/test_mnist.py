@@ -1,7 +1,5 @@
 import gzip
 import hashlib
-import pickle
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +15,6 @@ MD5 = {
     "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
     "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
 }
-
-# from Python 3.12 on: libraries that were imported hold threads, which a forked process does not have
-FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
 def _images(pixels):
@@ -75,20 +70,6 @@ def test_unpacked_files_come_first(tmp_path):
     _write(tmp_path, end=".gz", train_images=b"broken")
     noise = _write(tmp_path, end="")
     assert np.array_equal(mnist.open(tmp_path).fetch(3)["image"][..., 0], noise[3])
-
-
-@pytest.mark.long("worker processes")
-@FORKS
-def test_pickle_and_processes(tmp_path):
-    noise = _write(tmp_path)
-    digits = mnist.open(tmp_path)
-    digits.fetch([0, 49])
-    carried = pickle.dumps(digits)
-    assert len(carried) < 10_000, "the arrays stay where they are"
-    assert np.array_equal(pickle.loads(carried).fetch([1, 40])["image"][..., 0], noise[[1, 40]])
-    for method in ("fork", "spawn"):
-        with get_context(method).Pool(1) as pool:
-            assert np.array_equal(pool.apply(digits.fetch, ([2, 33],))["image"][..., 0], noise[[2, 33]])
 
 
 @pytest.mark.parametrize(

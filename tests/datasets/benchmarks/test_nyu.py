@@ -1,10 +1,7 @@
 import logging
 import os
-import pickle
 import shutil
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,6 @@ from setsup.errors import DataError, RowError
 from tests.fuzzing import survives
 from tests.true_files import nyu as true
 
-FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 MAT = "nyu_depth_v2_labeled.mat"
 KEYS = {
     "image": "images",
@@ -398,30 +394,6 @@ def test_damaged_files(small: Path, tmp_path: Path) -> None:
 
 
 # -- processes and threads ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.long("worker processes")
-@FORKS
-@pytest.mark.parametrize("prepared", [False, True])
-def test_pickle_processes_and_threads(folder: Path, prepared: bool) -> None:
-    if prepared:
-        nyu.prepare(folder)
-    dataset = nyu.open(folder)
-    expected = {row: dataset.fetch(row, ["image", "labels40"]) for row in (0, 9, 23)}
-    carried = pickle.dumps(dataset)
-    assert len(carried) < 20_000
-    for method in ("fork", "spawn"):
-        with get_context(method).Pool(1) as pool:
-            for name, array in pool.apply(dataset.fetch, (9, ["image", "labels40"])).items():
-                np.testing.assert_array_equal(array, expected[9][name])
-    fresh = pickle.loads(carried)
-    with ThreadPoolExecutor(8) as threads:
-        rows = [0, 9, 23] * 8
-        for row, found in zip(
-            rows, threads.map(lambda row: fresh.fetch(row, ["image", "labels40"]), rows), strict=True
-        ):
-            for name, array in found.items():
-                np.testing.assert_array_equal(array, expected[row][name])
 
 
 # -- prepare -----------------------------------------------------------------------------------------------------------

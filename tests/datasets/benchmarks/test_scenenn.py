@@ -1,11 +1,8 @@
 import os
-import pickle
 import shutil
 import struct
 import tarfile
-import threading
 import zipfile
-from multiprocessing import get_context
 from xml.etree import ElementTree
 
 import numpy as np
@@ -19,8 +16,6 @@ from setsup.datasets.benchmarks.scenenn.splits import ONLINE3D_VAL
 from setsup.errors import DataError, RowError
 from tests.fuzzing import mutations, survives
 from tests.true_files import scenenn as true
-
-FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
 @pytest.fixture(scope="module")
@@ -233,31 +228,6 @@ def test_no_mesh_is_read_for_boxes(release, tmp_path):
         boxes.fetch([0])
     with pytest.raises(DataError, match=r"/700 has 700\.xml but no 700\.ply"):
         boxes.mesh(35)
-
-
-@pytest.mark.long("worker processes")
-@FORKS
-def test_processes_and_threads(release):
-    here = scenenn.open(release)
-    expected = here.fetch([0, 35])
-    here.mesh(0)
-    carried = pickle.dumps(here)
-    assert len(carried) < 20_000, "meshes and previews stay where they are"
-    for method in ("fork", "spawn"):
-        with get_context(method).Pool(1) as pool:
-            found = pool.apply(here.fetch, ([0, 35],))
-            assert all(np.array_equal(found[name], expected[name]) for name in expected)
-    again, results = pickle.loads(carried), {}
-    threads = [
-        threading.Thread(target=lambda row=row: results.update({row: again.fetch(row, ["preview"])["preview"]}))
-        for row in (0, 35, 0, 35)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert np.array_equal(results[0], expected["preview"][0])
-    assert np.array_equal(results[35], expected["preview"][1])
 
 
 def test_online3d(release):

@@ -2,7 +2,6 @@ import pickle
 import shutil
 import tarfile
 import zipfile
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from tests.fuzzing import mutations
 from tests.true_files import scenenn as rooms
 from tests.true_files import scenenn_frames as true
 
-FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 SCENES, FRAMES = 3, 8
 
 
@@ -138,16 +136,6 @@ def test_the_folder_of_scenenn_is_among_the_usual_places(release, tmp_path, monk
     monkeypatch.setenv("SETSUP_DATA", str(tmp_path))
     shutil.copytree(release, tmp_path / "scenenn")
     assert len(scenenn_frames.open()) == 24
-
-
-@pytest.mark.long("worker processes")
-@FORKS
-def test_processes(frames):
-    expected = frames.fetch([0, 23])
-    for method in ("fork", "spawn"):
-        with get_context(method).Pool(1) as pool:
-            found = pool.apply(pickle.loads(pickle.dumps(frames)).fetch, ([0, 23],))
-            assert all(np.array_equal(found[name], expected[name]) for name in expected)
 
 
 def written(folder, frames=2, scenes=2):

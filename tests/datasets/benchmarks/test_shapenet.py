@@ -4,7 +4,6 @@ import pickle
 import shutil
 import tarfile
 import zipfile
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from tests.true_files.keypointnet import CATEGORIES, painted_toy
 from tests.true_files.shapenet import SIDE, shell, voxels, write
 
 trimesh = pytest.importorskip("trimesh")
-FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
 @pytest.fixture(scope="module")
@@ -242,21 +240,6 @@ def test_opening_looks_at_names_only(tmp_path, monkeypatch):
         assert str(models.release.names[models.surface[row]]).endswith(
             f"{row:032x}/models/model_normalized.surface.binvox"
         )
-
-
-@pytest.mark.long("worker processes")
-@FORKS
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_other_processes(release, tmp_path, method):
-    models = shapenet.open(_zipped(release, tmp_path / "all.zip"))
-    expected = models.fetch([2, 9], ["voxels_solid"])["voxels_solid"]
-    with get_context(method).Pool(2) as pool:
-        for found in pool.starmap(_voxels_of, [(models, [2, 9])] * 3):
-            assert np.array_equal(found, expected)
-
-
-def _voxels_of(models, rows):
-    return models.fetch(rows, ["voxels_solid"])["voxels_solid"]
 
 
 @pytest.mark.long("fuzzing")

@@ -4,12 +4,9 @@ import itertools
 import json
 import math
 import os
-import pickle
 import re
 import struct
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -29,8 +26,6 @@ from setsup.datasets.benchmarks.shapenet_renderings.records import read_views
 from setsup.errors import DataError, RowError
 from tests.fuzzing import survives
 from tests.true_files import shapenet_renderings as writer
-
-FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
 @pytest.fixture(scope="module")
@@ -475,26 +470,6 @@ def test_a_root_without_permission(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "stat", refused)
     with pytest.raises(DataError, match=r"looked in .*mine \(may not be entered\), .*; run `setsup fetch"):
         shapenet_renderings.open(tmp_path / "mine")
-
-
-@pytest.mark.long("worker processes")
-@FORKS
-@pytest.mark.parametrize("name", ["cars", "cars.zip"])
-def test_pickle_processes_and_threads(tmp_path, cars, name):
-    writer.pack(cars, tmp_path / name)
-    found = shapenet_renderings.open(tmp_path)
-    expected = np.concatenate([read(cars, record)[0] for record in range(4)])
-    found.fetch([0, 47])
-    carried = pickle.dumps(found)
-    assert len(carried) < 10_000, "the arrays and the unpacked files stay where they are"
-    assert np.array_equal(pickle.loads(carried).fetch([1, 40])["image"], expected[[1, 40]])
-    for method in ("fork", "spawn"):
-        with get_context(method).Pool(1) as pool:
-            assert np.array_equal(pool.apply(found.fetch, ([2, 33],))["image"], expected[[2, 33]])
-    rows = np.random.default_rng(2).integers(0, 48, (12, 16))
-    with ThreadPoolExecutor(4) as threads:
-        for index, result in zip(rows, threads.map(found.fetch, rows), strict=True):
-            assert np.array_equal(result["image"], expected[index])
 
 
 # -- what may be wrong -------------------------------------------------------------------------------------------------

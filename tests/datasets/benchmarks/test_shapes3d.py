@@ -24,9 +24,9 @@ from setsup.errors import DataError, RowError, SetsupError
 from setsup.factors import FactorTable
 from setsup.files.prepare import prepare_array
 from setsup.scenes import shapes3d as scene
+from tests.kept import kept
 from tests.true_files.mpi3d_toy import write_stored
 
-SPAWN = multiprocessing.get_context("spawn")
 FORK = multiprocessing.get_context("fork")
 ROWS = 4100
 PUBLISHED: dict[str, Any] = {"chunks": (2048, 4, 4, 1), "compression": "gzip", "compression_opts": 4}
@@ -58,10 +58,17 @@ def small(tmp_path: Path) -> Path:
     return write(tmp_path / "3dshapes.h5")
 
 
+@kept
+def write_published(folder: Path) -> None:
+    write(folder / "3dshapes.h5", ROWS, **PUBLISHED)
+
+
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The layout of the published file, with fewer rows: three rows of 768 chunks, the last one cut off."""
-    return write(tmp_path_factory.mktemp("published") / "3dshapes.h5", ROWS, **PUBLISHED)
+    folder = tmp_path_factory.mktemp("published")
+    write_published(folder)
+    return folder / "3dshapes.h5"
 
 
 @pytest.fixture
@@ -500,31 +507,6 @@ def test_a_killed_conversion_goes_on(tmp_path: Path, linked: Path, monkeypatch: 
 
 
 # -- processes and threads ---------------------------------------------------------------------------------------------
-
-
-def fetched(dataset: Shapes3D, rows: list[int], results: Any) -> None:
-    results.put(dataset.fetch(rows)["image"].tobytes())
-
-
-@pytest.mark.long("worker processes")
-@pytest.mark.parametrize("context", [FORK, SPAWN], ids=["fork", "spawn"])
-@pytest.mark.parametrize("prepared", [False, True])
-def test_other_processes_fetch_the_same(tmp_path: Path, context: Any, prepared: bool) -> None:
-    path = write(tmp_path / "3dshapes.h5", **LAYOUTS["one row"])
-    dataset = Shapes3D(path)
-    if prepared:
-        dataset.prepare()
-    rows = [5, 1, 39]
-    expected = dataset.fetch(rows)["image"].tobytes()  # and now something is open here
-    results = context.SimpleQueue()
-    child = context.Process(target=fetched, args=(dataset, rows, results))
-    child.start()
-    assert results.get() == expected == pictures(np.array(rows)).tobytes()
-    child.join(60)
-    assert child.exitcode == 0
-    copy = pickle.loads(pickle.dumps(dataset))
-    assert copy.fetch(rows)["image"].tobytes() == expected
-    assert copy.factors.fingerprint == dataset.factors.fingerprint
 
 
 @pytest.mark.long("worker processes")

@@ -1,11 +1,9 @@
 import gzip
 import logging
-import pickle
 import struct
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +14,6 @@ from setsup.datasets.benchmarks.smallnorb import dataset as smallnorb
 from setsup.errors import DataError, RowError
 from tests.true_files.smallnorb import STEMS, matrix, write
 
-FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 TRAIN, TEST = (stem for stem, _ in STEMS.values())
 
 
@@ -139,28 +136,6 @@ def test_what_is_slow_is_said_once_and_prepared_arrays_are_checked(tmp_path, cap
         found = smallnorb.open(tmp_path).fetch([5, 41, 79])["image"]
     assert np.array_equal(found, [before[0], 255 - before[1], 255 - before[2]])
     assert "made of other files" in caplog.text
-
-
-@FORKS
-def test_pickle_processes_and_threads(folder):
-    dataset = smallnorb.open(folder)
-    rows = [[0, 1199], [3, 700]]
-    expected = dataset.fetch(rows)["image"]
-    carried = pickle.dumps(dataset)
-    assert len(carried) < 40_000, "the images stay where they are"
-    assert np.array_equal(pickle.loads(carried).fetch(rows)["image"], expected)
-    with get_context("fork").Pool(1) as pool:
-        assert np.array_equal(pool.apply(dataset.fetch, (rows,))["image"], expected)
-    fresh = smallnorb.open(folder)
-    with ThreadPoolExecutor(4) as threads:
-        assert all(np.array_equal(found["image"], expected) for found in threads.map(fresh.fetch, [rows] * 8))
-
-
-@pytest.mark.long("worker processes")
-def test_spawned_processes(packed):
-    dataset = smallnorb.open(packed)
-    with get_context("spawn").Pool(1) as pool:
-        assert np.array_equal(pool.apply(dataset.fetch, ([2, 650],))["image"], dataset.fetch([2, 650])["image"])
 
 
 def _info(**changed):

@@ -1,5 +1,4 @@
 import os
-import pickle
 import shutil
 import tarfile
 
@@ -176,13 +175,6 @@ def test_a_damaged_archive(tmp_path, release):
     with pytest.raises(DataError, match="cut off"):
         stl10.prepare(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["stl10_binary.tar.gz"]
-
-
-def test_it_travels_by_its_path(pictures):
-    pictures.fetch([0])
-    content = pickle.dumps(pictures)
-    assert len(content) < 20_000
-    assert np.array_equal(pickle.loads(content).fetch(3)["image"], pictures.fetch(3)["image"])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import pickle
 import shutil
 import subprocess
 import sys
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -19,8 +18,6 @@ from tests.fuzzing import survives
 
 hf = pytest.importorskip("datasets")
 
-# from Python 3.12 on: libraries that were imported hold threads, which a forked process does not have
-FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 ROWS = 20
 
 
@@ -371,26 +368,6 @@ def test_damaged_folders_are_refused_or_read(tmp_path, name):
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------
-
-
-def fetched(data, queue):
-    queue.put([data.fetch([3, 1])["image"].tobytes(), data.factors.fingerprint, os.getpid()])
-
-
-@pytest.mark.long("worker processes")
-@FORKS
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_other_processes(tmp_path, method):
-    _photos().save_to_disk(tmp_path / "photos")
-    data = from_huggingface(tmp_path / "photos")
-    context = get_context(method)
-    queue = context.Queue()
-    worker = context.Process(target=fetched, args=(data, queue))
-    worker.start()
-    content, fingerprint, process = queue.get(timeout=120)
-    worker.join()
-    assert (content, fingerprint) == (PIXELS[[3, 1]].tobytes(), data.factors.fingerprint)
-    assert process != os.getpid()
 
 
 def test_a_mapped_data_set_is_pickled_by_its_files(tmp_path):

@@ -3,10 +3,8 @@ import io
 import json
 import pickle
 import struct
-import threading
 import tracemalloc
 import zlib
-from multiprocessing import get_context
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +19,6 @@ from setsup.datasets.adapters.named_files import find_missing
 from setsup.datasets.images import decode, header
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, Kind
-
-# from Python 3.12 on: libraries that were imported hold threads, which a forked process does not have
-FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
 def _pixels(row, height=6, width=8, channels=3):
@@ -405,17 +400,6 @@ def test_images_packed_in_parquet(tmp_path, kind):
     assert open_table(tmp_path / "u.parquet").factors.names == ("label",)
 
 
-@pytest.mark.long("worker processes")
-@FORKS
-def test_packed_images_in_other_processes(tmp_path):
-    images = [_png(_pixels(row)) for row in range(20)]
-    pq.write_table(pa.table({"image": images, "label": [row % 2 for row in range(20)]}), tmp_path / "t.parquet")
-    data = open_table(tmp_path / "t.parquet")
-    for method in ("fork", "spawn"):
-        with get_context(method).Pool(1) as pool:
-            assert pool.apply(_sum, (data,)) == sum(int(_pixels(row).astype(int).sum()) for row in range(20))
-
-
 def test_parquet_with_paths_and_structs_that_name_files(tmp_path):
     for row in range(3):
         _save(tmp_path / f"{row}.png", _pixels(row))
@@ -497,28 +481,6 @@ def test_formats_that_run_other_programs_are_no_images():
 
 
 # -- processes and threads ---------------------------------------------------------------------------------------------
-
-
-def _sum(data):
-    return int(data.fetch(range(20))["image"].astype(int).sum())
-
-
-@pytest.mark.long("worker processes")
-@FORKS
-def test_pickle_threads_fork_and_spawn(photos):
-    path, pixels = photos
-    data = open_table(path)
-    expected = int(pixels.astype(int).sum())
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(_sum(data))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [expected] * 4
-    for method in ("fork", "spawn"):
-        with get_context(method).Pool(1) as pool:
-            assert pool.apply(_sum, (data,)) == expected
 
 
 # -- mutations ---------------------------------------------------------------------------------------------------------

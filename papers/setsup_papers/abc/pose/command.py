@@ -11,7 +11,7 @@ from setsup.errors import DataError, FactorError, SetsupError, require_modules
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
-from setsup_cli.output_paths import Force, free_place, is_missing_or_equal, moved
+from setsup_cli.output_paths import Force, free_path, is_missing_or_equal, moved
 from setsup_cli.parsing.arguments import Checkpoint, Common, DatasetOptions, Device, Named, Root, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.source import check_root, open_source
@@ -216,7 +216,7 @@ def _write(asked: Path, lines: list[list[Any]], sheet: bytes, *, force: bool) ->
 
     with ExitStack() as stack:
         stack.enter_context(locked(asked))  # two processes would find the same place free
-        free_folder = asked if force else free_place(asked, is_free)
+        free_folder = asked if force else free_path(asked, is_free)
         parts = {name: stack.enter_context(written(free_folder / name)) for name in files}
         for name, content in files.items():
             parts[name].write_bytes(content)

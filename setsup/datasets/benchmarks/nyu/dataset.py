@@ -28,7 +28,7 @@ from setsup.datasets.benchmarks.nyu.file import SIZE, STORED, open_file, open_st
 from setsup.datasets.benchmarks.nyu.normals import Intrinsics, surface_normals
 from setsup.datasets.benchmarks.nyu.repacks import NyuRepack, find_repack
 from setsup.datasets.copying import gather
-from setsup.datasets.dataset import Modality, fetch_request
+from setsup.datasets.dataset import Modality, check_modalities
 from setsup.datasets.formats.matlab.h5 import MatlabStack
 from setsup.datasets.per_process import per_process
 from setsup.errors import DamagedFile, DataError
@@ -150,7 +150,7 @@ class NyuDepth(BaseDataset):
     def _to_prepare(self, modalities: Iterable[str] | None) -> list[str]:
         if modalities is None:
             return list(STORED)
-        _, names = fetch_request(self, [], modalities)
+        names = check_modalities(self, modalities)
         return list(dict.fromkeys(_DERIVED.get(name, name) for name in names))
 
     def _take(self, name: str) -> Take:

@@ -9,7 +9,7 @@ from setsup.datasets.base import BaseDataset
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.npz import NpzArray
 from setsup.datasets.own.arrays.stored import StoredArray, take_rows
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.factors import FactorTable
 
 __all__ = ["ArrayDataset", "describe"]
@@ -77,6 +77,9 @@ def _modality(label: str, array: StoredArray, channels_first: bool | None) -> tu
     if pixels and shape[0] in _COLORS and channels_first is None:
         raise DataError(
             f"{label} is uint8 {array.shape}, which looks like (n, channels, height, width); open it with "
-            "channels_first=True, or with channels_first=False where it is no image"
+            + advice(
+                "channels_first=True, or with channels_first=False where it is no image",
+                "--option channels_first=true, or with --option channels_first=false where it is no image",
+            )
         )
     return Modality(shape, array.dtype.name), False

@@ -14,7 +14,7 @@ from setsup.datasets.formats.npz import NpzArray, npz_names
 from setsup.datasets.own.arrays.dataset import ArrayDataset, describe
 from setsup.datasets.own.arrays.stored import NpzColumn, StoredArray
 from setsup.datasets.own.factor_sources import Kinds, plain_column, read_factors
-from setsup.errors import DataError, did_you_mean
+from setsup.errors import DataError, advice, did_you_mean
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import need_readable
 from setsup.files.expand_user import expanded
@@ -103,7 +103,9 @@ def _open_npy(
     if factors is None:
         raise DataError(
             f"{path} has images, {array.dtype} {array.shape}, but no factors; give a table with a row per image: "
-            "factors='labels.csv' (--option factors=labels.csv), or setsup.from_arrays(images, {'name': values})"
+            + advice(
+                "factors='labels.csv', or setsup.from_arrays(images, {'name': values})", "--option factors=labels.csv"
+            )
         )
     table = read_factors(factors, len(array), str(path), kinds)
     return ArrayDataset(path.stem, table, {"image": array}, channels_first)
@@ -136,7 +138,7 @@ def _open_npz(
         if not columns and len(values) < 2:
             raise DataError(
                 f"{path} has no factors, which are arrays of {rows:,} values: it has {describe(arrays)}; give them as "
-                "factors='labels.csv' (--option factors=labels.csv), or with setsup.from_arrays"
+                + advice("factors='labels.csv', or with setsup.from_arrays", "--option factors=labels.csv")
             )
         table = _table({name: _column(array) for name, array in columns.items()}, rows, kinds)
     else:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Array
 from setsup.checks import check_arguments
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.dataset import Dataset, Modality, check_modalities
 from setsup.datasets.images import parallel
 from setsup.datasets.own.huggingface.card import card, dataset_info
 from setsup.errors import DataError, imported
@@ -105,7 +105,7 @@ def to_huggingface(
 def _chosen(dataset: Dataset, modalities: Iterable[str] | None) -> dict[str, Modality]:
     if not len(dataset):
         raise DataError(f"{dataset.name} has no rows to write")
-    _, names = fetch_request(dataset, [], modalities)
+    names = check_modalities(dataset, modalities)
     for name in names:
         if name in dataset.factors:
             others = [other for other in names if other not in dataset.factors]

@@ -125,9 +125,8 @@ class Room:
         for what in ("meshes", "objects"):
             if getattr(self, what) is not None:
                 object.__setattr__(self, what, check_models(getattr(self, what), what))
-        if not isinstance(self.count, tuple | list) or len(self.count) != 2:
-            raise SetsupError(f"count must be (least, most) objects in a room, not {self.count!r}")
-        least, most = (check_integer(some, "count", SetsupError, 0, 1000) for some in self.count)
+        pair = self.count if isinstance(self.count, tuple | list) and len(self.count) == 2 else (1, 0)
+        least, most = (check_integer(some, "count", SetsupError, 0, 1000) for some in pair)
         if least > most:
             raise SetsupError(f"count must be (least, most) objects in a room, not {self.count!r}")
         object.__setattr__(self, "count", (least, most))
