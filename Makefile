@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # hundreds of processes of the tests start from the sources, which are compiled once and not by each of them
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help sample test test-all smoke lint style types units docs bench bench-check clean
+.PHONY: help sample test test-all smoke lint style types units docs bench bench-check others clean
 
 help:
 	@echo "make sample   draw two sets of procedural Shapes3D images with a fixed wall hue"
@@ -52,7 +52,7 @@ docs: $(STAMPS)/all
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
-# tests of code of other libraries, which are installed beside the benchmarks
+# tests of code of other libraries, which are installed beside the benchmarks; on one core, beside types and docs
 OTHERS := tests/docs/test_other_libraries.py
 
 units: $(STAMPS)/all
@@ -67,14 +67,12 @@ ifdef CI
 # what takes long comes last, and both tiers are one run, which collects the tests once
 test-all: $(STAMPS)/all
 	@$(MAKE) --no-print-directory style
-	@$(MAKE) --no-print-directory --jobs=2 types docs bench-check
-	.venv-bench/bin/python -m pytest --numprocesses auto -m "not smoke" $(OTHERS)
+	@$(MAKE) --no-print-directory --jobs=2 types docs others
 	$(PYTEST) --doctest-modules --ignore $(OTHERS) -m "not smoke"
 else
 # properties are checked again with random examples, but in CI, where the same commit has the same result
 test-all: test
-	@$(MAKE) --no-print-directory --jobs=2 docs bench-check
-	.venv-bench/bin/python -m pytest --numprocesses auto -m "not smoke" $(OTHERS)
+	@$(MAKE) --no-print-directory --jobs=2 docs others
 	$(PYTEST) --ignore $(OTHERS) -m "(long or hypothesis) and not smoke" --hypothesis-profile random
 endif
 
@@ -88,6 +86,9 @@ bench: $(STAMPS)/all
 bench-check: $(STAMPS)/all
 	@$(BIN)/python benchmarks/install_peers.py .venv-bench
 	@.venv-bench/bin/python -m benchmarks --shrink
+
+others: bench-check
+	.venv-bench/bin/python -m pytest -m "not smoke" $(OTHERS)
 
 clean:
 	rm -rf $(VENV) .venv-bench setsup-bench.json site setsup-samples .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import crashes, tiers
+from tests import cpu_times, crashes, tiers
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # a process a core: threads of each would only wait for one another
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for plugin in (crashes, tiers):
+    for plugin in (cpu_times, crashes, tiers):
         config.pluginmanager.register(plugin)
 
 

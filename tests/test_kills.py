@@ -245,6 +245,7 @@ def test_a_kill_before_every_step(tmp_path: Path, mirror: str, name: str, capsys
 # -- two at a time -----------------------------------------------------------------------------------------------------
 
 
+@LONG
 def test_two_jobs_that_write_the_same(tmp_path: Path) -> None:
     """The second waits for the first, which is held until it does: else it might come when all is done."""
     sandbox = Sandbox(tmp_path / "two", shard(False, ""))
@@ -261,7 +262,7 @@ def test_two_jobs_that_write_the_same(tmp_path: Path) -> None:
     assert "waits for" in sandbox.said(second)
 
 
-@pytest.mark.long("kills and interruptions")
+@LONG
 def test_another_job_never_mixes_in(tmp_path: Path) -> None:
     """Whoever comes first has the place, the other is told; also where it comes when all is done."""
     sandbox = Sandbox(tmp_path / "two", shard(False, ""))
@@ -290,6 +291,7 @@ cp -r "$top/out" "$kept/whole"
 """
 
 
+@LONG
 def test_a_full_disk_leaves_no_half_shard_and_the_same_command_goes_on(tmp_path: Path) -> None:
     whole = Sandbox(tmp_path / "sandbox", shard(False, ""))
     disk, kept = tmp_path / "disk", tmp_path / "kept"

@@ -158,7 +158,7 @@ def test_what_is_no_pair_is_refused(views: RenderedPairs, folder: Path) -> None:
     with pytest.raises(DataError, match="views 0 and 1 of a pair"):
         RenderedPairs(RECIPE, FactorTable(RECIPE.factors), "embree")
     table = views.factors
-    for rows in ([0, 1, 2], [1, 0], [0, 2], [0, 1, 0, 1]):
+    for rows in ([0, 1, 2], [1, 0], [0, 2], [0, 1, 0, 1], [0, 3, 2, 1]):
         with pytest.raises(DataError, match="views 0 and 1 of a pair"):
             RenderedPairs(RECIPE, table.select(rows), "embree")
     codes = {name: table.codes(name).copy() for name in table.names}

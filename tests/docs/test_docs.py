@@ -181,6 +181,7 @@ def test_console_blocks_hold_known_commands() -> None:
                 assert re.match(r"\$ (setsup|make|pip|python|conda|uv|git|cd|apt) ", line), f"{page_name(page)}: {line}"
 
 
+@LONG
 def test_the_commands_of_the_readme_run(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = replaced(README.read_text(encoding="utf-8"), SHORTER).splitlines()
     commands = [line.strip().partition("#")[0] for line in lines if line.startswith("    .venv/bin/setsup ")]

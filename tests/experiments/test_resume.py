@@ -100,15 +100,8 @@ def steps_of(folder: Path) -> int:
     return torch.load(checkpoint, weights_only=True)["global_step"] if checkpoint.exists() else 0
 
 
-@pytest.mark.parametrize(
-    "preset",
-    [
-        pytest.param(DROPOUT, id="dropout", marks=pytest.mark.long("kills and interruptions")),
-        pytest.param(HALVED, id="halved"),
-        pytest.param(ACCUMULATED, id="accumulated", marks=pytest.mark.long("kills and interruptions")),
-        pytest.param(AUGMENTED, id="augmented", marks=pytest.mark.long("kills and interruptions")),
-    ],
-)
+@pytest.mark.long("kills and interruptions")
+@pytest.mark.parametrize("preset", [DROPOUT, HALVED, ACCUMULATED, AUGMENTED], ids=lambda preset: preset.name)
 def test_a_run_killed_at_the_worst_moments_is_the_run_that_was_not(
     children: Children, whole: Callable[[Preset], Run], tmp_path: Path, preset: Preset
 ) -> None:

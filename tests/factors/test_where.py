@@ -2,6 +2,7 @@ import ast
 import operator
 import random
 import string
+from functools import cache
 
 import numpy as np
 import pytest
@@ -535,12 +536,17 @@ def test_mutated_expressions_are_expressions_or_factor_errors(data):
     assert len(outcome(text))
 
 
+@cache
+def large_grid(sizes):
+    return FactorTable([Factor(name, Kind.ORDINAL, range(size)) for name, size in zip("abc", sizes, strict=False)])
+
+
 @pytest.mark.parametrize("sizes", [(10**6, 10**6), (10**4, 10**4, 10**4), (2**16, 2**17, 2**17)])
 @pytest.mark.parametrize(
     "expression", ["a == 3", "a == b", "a <= b", "a == 3 and b == 2", "a == 3 or not b == 2", "3 < a < b"]
 )
 def test_grids_of_too_many_rows_are_refused_by_one_sentence(sizes, expression):
-    grid = FactorTable([Factor(name, Kind.ORDINAL, range(size)) for name, size in zip("abc", sizes, strict=False)])
+    grid = large_grid(sizes)
     with pytest.raises(FactorError) as refused:
         grid.rows(expression)
     found = str(refused.value)

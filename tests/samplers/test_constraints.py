@@ -16,6 +16,7 @@ from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.constraint import read_constraint
 from setsup.samplers import OrbitSampler, TripletSampler, from_dict
 from setsup.samplers.groups.anchors import Anchors
+from tests.samplers.agreement import assert_agrees
 
 SIZES = {"id": 4, "camera": 3, "category": 2, "day": 2, "part": 2}
 
@@ -114,14 +115,6 @@ def triplets_of(table, positive, negative, choose="rows", kept=None, weights=Non
         found |= {(anchor, i, j): of_anchor * one[i] * other[j] for i in one for j in other}
     assert not found or math.isclose(sum(found.values()), 1)
     return found
-
-
-def assert_agrees(drawn, chances):
-    counts = Counter(map(tuple, drawn.reshape(-1, drawn.shape[-1]).tolist()))
-    assert set(counts) <= set(chances)
-    expected = np.array(list(chances.values())) * counts.total()
-    assert expected.min() > 5
-    assert chisquare([counts[one] for one in chances], expected).pvalue > 1e-4
 
 
 PAIRS = {

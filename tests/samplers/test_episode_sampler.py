@@ -13,6 +13,7 @@ from scipy.stats import chisquare
 from setsup.errors import FactorError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.samplers import EpisodeSampler, from_dict
+from tests.samplers.agreement import assert_agrees
 
 
 def table_of(counts, unknown=0):
@@ -87,14 +88,6 @@ def chances_of(cells, ways, shots, queries, which):
     return found
 
 
-def assert_agrees(drawn, chances):
-    counts = Counter(map(tuple, drawn.reshape(len(drawn), -1).tolist()))
-    assert set(counts) <= set(chances)
-    expected = np.array(list(chances.values())) * counts.total()
-    assert expected.min() > 5
-    assert chisquare([counts[episode] for episode in chances], expected).pvalue > 1e-4
-
-
 RAGGED = [[2, 3, 1, 2], [1, 0, 2, 2], [3, 0, 1, 0]]
 
 
@@ -109,7 +102,9 @@ def test_episodes_come_as_often_as_documented(counts, ways, shots, queries):
     draw = sampler.block(0, 40_000)
     assert draw.indices.shape == (40_000, ways, shots + queries)
     assert draw.mask is None
-    assert_agrees(draw.indices, chances_of(cells_of(table), ways, shots, queries, "within"))
+    assert_agrees(
+        draw.indices.reshape(len(draw.indices), -1), chances_of(cells_of(table), ways, shots, queries, "within")
+    )
 
 
 @pytest.mark.long("statistics")
@@ -128,7 +123,9 @@ def test_episodes_come_as_often_as_documented(counts, ways, shots, queries):
 def test_episodes_of_domains_come_as_often_as_documented(counts, ways, shots, queries, which):
     table = table_of(counts, unknown=2)
     sampler = EpisodeSampler(table, "label", ways, shots, queries, **{which: "domain"}, on_small_group="drop")
-    assert_agrees(sampler.block(0, 40_000).indices, chances_of(cells_of(table), ways, shots, queries, which))
+    assert_agrees(
+        sampler.block(0, 40_000).indices.reshape(40_000, -1), chances_of(cells_of(table), ways, shots, queries, which)
+    )
 
 
 def successive(rows, weights, slots):
@@ -160,7 +157,7 @@ def test_rows_of_classes_by_weight(which):
                 parts = {a + b: ends[0][a] * ends[1][b] for a in ends[0] for b in ends[1]}
             for rows, chance in parts.items():
                 chances[rows] += chance / len(places) / len(able)
-    assert_agrees(sampler.block(0, 40_000).indices, chances)
+    assert_agrees(sampler.block(0, 40_000).indices.reshape(40_000, -1), chances)
     assert sampler.report().entries[0].excluded == int((weights == 0).sum())
 
 

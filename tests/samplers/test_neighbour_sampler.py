@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 from setsup import from_arrays
 from setsup.errors import DataError, FactorError, SamplerError
@@ -15,6 +14,7 @@ from setsup.evaluation import nearest
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.loading import loader, set_batches
 from setsup.samplers import EpochSampler, NeighbourSampler, Zip, from_dict
+from tests.samplers.agreement import assert_agrees
 
 SAME = "id == anchor.id and camera != anchor.camera"
 OTHER = "kind == anchor.kind and id != anchor.id"
@@ -84,14 +84,6 @@ def chances_of(*valid, weights=None):
             rows = longer
         chances.update(rows)
     return chances
-
-
-def assert_agrees(drawn, chances):
-    counts = Counter(map(tuple, drawn.reshape(-1, drawn.shape[-1]).tolist()))
-    assert set(counts) <= set(chances)
-    expected = np.array(list(chances.values())) * counts.total()
-    assert expected.min() > 5
-    assert chisquare([counts[one] for one in chances], expected).pvalue > 1e-4
 
 
 @pytest.mark.parametrize(

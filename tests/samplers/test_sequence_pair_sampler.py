@@ -14,6 +14,7 @@ from scipy.stats import chisquare
 from setsup.errors import FactorError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.samplers import SequencePairSampler, from_dict
+from tests.samplers.agreement import assert_agrees
 
 FRAMES = tuple(range(12))
 
@@ -62,14 +63,6 @@ def chances_of(neighbours):
         for rows in times.values()
         for other in rows
     }
-
-
-def assert_agrees(drawn, chances):
-    counts = Counter(map(tuple, drawn.reshape(-1, 2).tolist()))
-    assert set(counts) <= set(chances)
-    expected = np.array(list(chances.values())) * counts.total()
-    assert expected.min() > 5
-    assert chisquare([counts[pair] for pair in chances], expected).pvalue > 1e-4
 
 
 VIDEOS = {

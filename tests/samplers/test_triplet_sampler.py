@@ -13,6 +13,7 @@ from scipy.stats import chisquare
 from setsup.errors import FactorError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.samplers import TripletSampler
+from tests.samplers.agreement import assert_agrees
 
 
 def table_of(sizes, unknown=0):
@@ -42,14 +43,6 @@ def chances_of(orbits, choose):
             found[anchor, positive, negative] = chance / (len(rows) * (len(rows) - 1) * len(strangers))
     assert math.isclose(sum(found.values()), 1)
     return found
-
-
-def assert_agrees(drawn, chances):
-    counts = Counter(map(tuple, drawn.reshape(-1, 3).tolist()))
-    assert set(counts) <= set(chances)
-    expected = np.array(list(chances.values())) * counts.total()
-    assert expected.min() > 5
-    assert chisquare([counts[triplet] for triplet in chances], expected).pvalue > 1e-4
 
 
 @pytest.mark.long("statistics")

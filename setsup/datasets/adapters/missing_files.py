@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from setsup.errors import DamagedFile, DataError
+from setsup.errors import DamagedFile
 from setsup.files.roots import some
 
 __all__ = ["counting_left_out", "refuse_twice", "warn_left_out"]
@@ -43,18 +43,18 @@ def warn_left_out(where: object, what: str, lost: Sequence[str], total: int) -> 
 
     Raises
     ------
-    DataError
+    DamagedFile
         Nothing is listed, or nothing of it is there.
 
     """
     if not total:
-        raise DataError(f"{where}: the lists of the release name no {what}; fetch it again")
+        raise DamagedFile(f"{where}: the lists of the release name no {what}")
     if not lost:
         return
     if len(lost) == total:
-        raise DataError(
-            f"{where} has none of the {total:,} listed {what}, such as {lost[0]}; fetch or unpack the release again, "
-            "or take away the lists of another one"
+        raise DamagedFile(
+            f"{where} has none of the {total:,} listed {what}, such as {lost[0]}",
+            "fetch or unpack the release again, or take away the lists of another one",
         )
     if (counted := _counted.get()) is not None:
         counted.append(len(lost))

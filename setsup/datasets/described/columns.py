@@ -3,20 +3,22 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from setsup.arrays import Places
 from setsup.datasets.described.conditions import Encoded, condition_table, names_in
 from setsup.datasets.described.schema import Layout
-from setsup.datasets.described.texts import Text, read_text
+from setsup.datasets.described.texts import Text, read_text, refuse_second
 from setsup.datasets.described.values import Type
 from setsup.errors import DamagedFile
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.members import MemberIndex
 
-__all__ = ["Columns", "check_rows", "fill_template", "read_image_names", "read_tables"]
+__all__ = ["Columns", "add_times", "check_rows", "fill_template", "kept_rows", "read_image_names", "read_tables"]
 
 _INTEGER = "^-?[0-9]{1,18}$"
 _NUMBER = r"^-?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,2})?$"
@@ -119,10 +121,14 @@ def read_tables(release: MemberIndex, layout: Layout) -> Columns:
     keyed = bool(texts) and texts[0][0].key is not None
     for number, (table, text) in enumerate(texts):
         if number and table.key is not None:
-            at = _places_by_key(values[table.key], text, table.key)
-            if keyed and len(rows) == 1:
+            if table.incomplete:
+                text = _sought(values[table.key], text, table.key)
+            at = _places_by_key(values[table.key], text, table.key, table.incomplete)
+            if keyed and len(rows) == 1 and not table.incomplete:
                 _places_by_key(text.columns[table.key], rows[0], table.key)
-            values |= {name: column.take(at) for name, column in text.columns.items() if name != table.key}
+            values |= {
+                name: column.take(at).fill_null("") for name, column in text.columns.items() if name != table.key
+            }
             labels |= {name: text.label for name in text.columns if name != table.key}
     return Columns(values, labels, layout.types)
 
@@ -133,14 +139,26 @@ def _joined(parts: Sequence[Any]) -> Any:
     return parts[0] if len(parts) == 1 else pa.concat_arrays([part.cast(pa.large_string()) for part in parts])
 
 
-def _places_by_key(sought: Any, text: Text, key: str) -> Any:
-    """Rows of a text that have the keys; refuses one that it does not have."""
+def _sought(sought: Any, text: Text, key: str) -> Text:
+    """Rows of a text whose keys others have; each of them may be there once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = pa.large_string()
+    wanted = pc.is_in(text.columns[key].cast(kind), value_set=sought.cast(kind).unique())
+    found = text.take(as_numpy(pc.indices_nonzero(wanted)).astype(np.int64))
+    refuse_second(found, key)
+    return found
+
+
+def _places_by_key(sought: Any, text: Text, key: str, incomplete: bool = False) -> Any:
+    """Rows of a text that have the keys, null for one that it lacks, which an incomplete text alone may."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     known = text.columns[key].cast(pa.large_string())
     found = pc.index_in(sought.cast(pa.large_string()), value_set=known)
-    if found.null_count:
+    if found.null_count and not incomplete:
         lost = sought[int(as_numpy(pc.indices_nonzero(pc.is_null(found)))[0])].as_py()
         raise DamagedFile(f"{text.label} says nothing of {key} {lost[:80]}, which another list of the release has")
     return found
@@ -157,6 +175,42 @@ def fill_template(template: str, columns: Columns) -> Any:
     if len(pieces) == 3 and not pieces[0] and not pieces[2]:
         return parts[1]
     return pc.binary_join_element_wise(*parts, pa.scalar("", kind))
+
+
+def kept_rows(columns: Columns, layout: Layout) -> npt.NDArray[np.bool_]:
+    """Rows that the layout does not leave out by a condition, (rows,)."""
+    if layout.without is None:
+        return np.ones(len(columns), bool)
+    names = names_in(layout.without, layout.columns)
+    table = condition_table({name: columns.encode(name) for name in names}, [layout.without])
+    return ~table.mask(layout.without)
+
+
+def add_times(columns: Columns, layout: Layout) -> Columns:
+    """Add the parts of times, by UTC where a time has an offset, that the layout makes columns."""
+    import pyarrow as pa
+
+    values, labels = dict(columns.values), dict(columns.labels)
+    for name, parts in layout.times.items():
+        if name not in columns:
+            continue
+        encoded = columns.values[name].dictionary_encode()
+        times = [_read_time(text) for text in encoded.dictionary.to_pylist()]
+        if None in times:
+            row = int(np.argmax(as_numpy(encoded.indices) == times.index(None)))
+            raise columns.wrong(name, row, "it is no time such as 2015-08-01T08:54:30Z")
+        for part in parts:
+            texts = pa.array([str(getattr(time, part)) for time in times], pa.large_string())
+            values[part], labels[part] = texts.take(encoded.indices), labels[name]
+    return Columns(values, labels, columns.types)
+
+
+def _read_time(text: str) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        return time if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def check_rows(columns: Columns, layout: Layout) -> None:

@@ -10,7 +10,15 @@ from setsup.arrays import Places
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.missing_files import refuse_twice, warn_left_out
-from setsup.datasets.described.columns import Columns, check_rows, fill_template, read_image_names, read_tables
+from setsup.datasets.described.columns import (
+    Columns,
+    add_times,
+    check_rows,
+    fill_template,
+    kept_rows,
+    read_image_names,
+    read_tables,
+)
 from setsup.datasets.described.factors import factor_table
 from setsup.datasets.described.schema import Layout, read_layout
 from setsup.datasets.images import check_size
@@ -67,8 +75,14 @@ def open_described(
     size = check_size(size)
     layout = read_layout(manifest)
     release = find_members(manifest.name, root, layout.holds, layout.archives, own=own)
-    places, columns = (_find_listed if layout.tables else _find_named)(release, layout)
-    return DescribedImages(manifest, factor_table(columns, layout), MemberImages(release, places), size)
+    try:
+        places, columns = (_find_listed if layout.tables else _find_named)(release, layout)
+        factors = factor_table(add_times(columns, layout), layout)
+    except DamagedFile as error:
+        if own and "fetch" in error.hint:  # nothing of a user's own is fetched
+            raise DamagedFile(error.args[0], "correct the data or the manifest", file=error.file) from error
+        raise
+    return DescribedImages(manifest, factors, MemberImages(release, places), size)
 
 
 def _find_named(release: MemberIndex, layout: Layout) -> tuple[Places, Columns]:
@@ -77,7 +91,8 @@ def _find_named(release: MemberIndex, layout: Layout) -> tuple[Places, Columns]:
     if not len(places):
         raise DamagedFile(f"{release.source} holds no image such as {layout.example or layout.images}")
     check_rows(columns, layout)
-    return places, columns
+    kept = np.flatnonzero(kept_rows(columns, layout))
+    return (places, columns) if len(kept) == len(places) else (places[kept], columns.take(kept))
 
 
 def _find_listed(release: MemberIndex, layout: Layout) -> tuple[Places, Columns]:
@@ -91,12 +106,13 @@ def _find_listed(release: MemberIndex, layout: Layout) -> tuple[Places, Columns]
     for template in layout.paths[1:]:
         lost = np.flatnonzero(places < 0)
         places[lost] = release.places(fill_template(template, columns.take(lost)))
-    lost = np.flatnonzero(places < 0)
-    warn_left_out(release.source, "images", paths.take(lost).to_pylist(), len(places))
+    wanted = kept_rows(columns, layout)
+    lost = np.flatnonzero(wanted & (places < 0))
+    warn_left_out(release.source, "images", paths.take(lost).to_pylist(), int(np.count_nonzero(wanted)))
     if layout.images is not None:
         _warn_unlisted(release, layout, places)
-    kept = np.flatnonzero(places >= 0)
-    return places[kept], columns.take(kept) if len(lost) else columns
+    kept = np.flatnonzero(wanted & (places >= 0))
+    return places[kept], columns if len(kept) == len(places) else columns.take(kept)
 
 
 def _refuse_repeated(paths: Any, label: str) -> None:

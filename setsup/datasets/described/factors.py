@@ -36,8 +36,10 @@ def factor_table(columns: Columns, layout: Layout) -> FactorTable:
 
 def _is_there(source: Source, columns: Columns, layout: Layout) -> bool:
     """Whether all columns that a factor is read from are there."""
-    named = [name for rule, _ in source.rules for name in names_in(rule, layout.columns)]
-    return all(name in columns for name in (named if source.rules else [source.column]))
+    if not source.rules:
+        return any(name in columns for name in source.columns)
+    parts = [part for parts in layout.times.values() for part in parts]
+    return all(name in columns for rule, _ in source.rules for name in names_in(rule, [*layout.columns, *parts]))
 
 
 def _from_rules(source: Source, columns: Columns, known: Sequence[str]) -> tuple[Factor, Array]:
@@ -51,7 +53,7 @@ def _from_rules(source: Source, columns: Columns, known: Sequence[str]) -> tuple
 
 
 def _from_column(source: Source, columns: Columns) -> tuple[Factor, Array]:
-    values, places = columns.encode(source.column)
+    values, places = _first_values(source, columns)
     if source.match is not None:
         values = _matched(source, columns, (values, places))
     if source.codes is not None:
@@ -59,10 +61,23 @@ def _from_column(source: Source, columns: Columns) -> tuple[Factor, Array]:
     if source.factor.kind == "continuous":
         numbers = np.array(values or [0], np.float32)[places]
         return Factor(source.factor.name, Kind.CONTINUOUS, None, *_how(source)), numbers
-    levels = tuple(sorted({value for value in values if value != ""})) or ("unknown",)
+    different = {value for value in values if value != ""}
+    levels = tuple(sorted(different, key=lambda level: (str(type(level)), level))) or ("unknown",)
     code = {level: number for number, level in enumerate(levels)}
     codes = np.array([code.get(value, -1) for value in values] or [0], np.int64)
     return _discrete(source, levels), codes[places]
+
+
+def _first_values(source: Source, columns: Columns) -> Encoded:
+    """Different values, and which each row has: of the first of the columns that is there and has one."""
+    first, *others = [columns.encode(name) for name in source.columns if name in columns]
+    values, places = first
+    for more, at in others:
+        empty = np.array([value == "" for value in values] or [True])[places]
+        used, at = np.unique(np.where(empty, at + len(values), places), return_inverse=True)
+        both = [*values, *more]
+        values, places = [both[place] for place in used.tolist()], at.astype(np.int64)
+    return values, places
 
 
 def _matched(source: Source, columns: Columns, encoded: Encoded) -> list[str]:
@@ -75,7 +90,7 @@ def _matched(source: Source, columns: Columns, encoded: Encoded) -> list[str]:
     wrong = np.flatnonzero(~np.asarray(pc.match_substring_regex(texts, source.match)))
     if len(wrong):
         row = int(np.argmax(np.isin(places, wrong)))
-        raise columns.wrong(source.column, row, f"it does not tell the {source.factor.name}")
+        raise columns.wrong(source.columns[0], row, f"it does not tell the {source.factor.name}")
     found: list[str] = pc.replace_substring_regex(texts, rf"^[\s\S]*?(?:{source.match})[\s\S]*$", r"\1").to_pylist()
     return found
 
@@ -89,9 +104,9 @@ def _coded(source: Source, columns: Columns, encoded: Encoded) -> tuple[Factor, 
         row = int(np.argmax(np.isin(places, wrong)))
         expected = f"one of {', '.join(meant)} was expected"
         if source.match is None:
-            raise columns.wrong(source.column, row, expected)
+            raise columns.wrong(source.columns[0], row, expected)
         raise DamagedFile(
-            f"{columns.labels[source.column]}: {source.factor.name} of row {row} is {values[places[row]]!r:.40}; "
+            f"{columns.labels[source.columns[0]]}: {source.factor.name} of row {row} is {values[places[row]]!r:.40}; "
             f"{expected}"
         )
     named = [meant[str(value)] for value in values]

@@ -23,6 +23,7 @@ from setsup.datasets.described.values import (
     read_part,
     rules_reader,
     template_reader,
+    times_reader,
     types_reader,
 )
 from setsup.errors import FactorError, did_you_mean
@@ -43,7 +44,8 @@ class Table:
 
     `columns`: names, with the expression that each value matches as a whole, or None. `comma`: whether commas separate
     them; else white space does, and the last column takes the rest of the line. `counted`: whether the first line is
-    the number of the rows. `line` describes a line in messages.
+    the number of the rows. `number` is a column with the number of each row. `incomplete`: whether rows of other tables
+    may have a key that is not there. `line` describes a line in messages.
     """
 
     files: tuple[str, ...]
@@ -52,23 +54,28 @@ class Table:
     header: bool
     counted: bool = False
     key: str | None = None
+    number: str | None = None
     constants: Mapping[str, str] = field(default_factory=dict)
     optional: bool = False
+    incomplete: bool = False
     line: str = ""
 
     @property
     def names(self) -> list[str]:
         """Names of all columns: those of the text, those within them, and the constants."""
         inner = [group for form in self.columns.values() for group in named_groups(form)]
-        return [*self.columns, *inner, *self.constants]
+        return [*self.columns, *inner, *self.constants, *([] if self.number is None else [self.number])]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a factor is read from: a column, the part of it that matches, codes of its values; or rules."""
+    """Where a factor is read from: columns, the part that matches, codes of its values; or rules.
+
+    Of several columns, the first that a row has a value of counts.
+    """
 
     factor: ManifestFactor
-    column: str
+    columns: tuple[str, ...]
     match: str | None = None
     codes: Mapping[str, Level | None] | None = None
     rules: tuple[tuple[str, Level], ...] = ()
@@ -89,6 +96,8 @@ class Layout:
     paths: tuple[str, ...]
     order: Mapping[str, tuple[str, ...] | None]
     types: Mapping[str, Type]
+    times: Mapping[str, tuple[str, ...]]
+    without: str | None
     checks: tuple[str, ...]
     unique: bool
     sources: tuple[Source, ...]
@@ -118,6 +127,8 @@ def read_layout(manifest: Manifest) -> Layout:
     tables = tuple(_table(part) for part in fields.parts("tables"))
     images = fields.get("images", read_expression)
     columns = _columns_of(fields, images, tables)
+    times = fields.get("times", times_reader(columns)) or {}
+    parts = [part for parts in times.values() for part in parts]
     layout = Layout(
         images=images,
         example=fields.get("example", validators.text) or "",
@@ -126,11 +137,13 @@ def read_layout(manifest: Manifest) -> Layout:
         columns=tuple(columns),
         paths=fields.get("path", list_reader(template_reader(columns))) or (),
         order=fields.get("order", order_reader(named_groups(images))) or {},
-        types=fields.get("types", types_reader(columns)) or {},
+        types=(fields.get("types", types_reader(columns)) or {}) | dict.fromkeys(parts, "integer"),
+        times=times,
+        without=fields.get("without", read_condition),
         checks=fields.get("checks", list_reader(read_condition)) or (),
         unique=fields.get("unique", validators.yes) or False,
         sources=tuple(
-            _source(Fields(written, file, f"factors[{place}]"), factor, columns)
+            _source(Fields(written, file, f"factors[{place}]"), factor, [*columns, *parts])
             for place, (factor, written) in enumerate(zip(manifest.factors, manifest.columns, strict=True))
         ),
     )
@@ -179,14 +192,17 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
         if any(factor.name == above.factor.name for above in layout.sources[:place]):
             raise _factor_error(fields, place, "name", "another name than those of the factors above", factor.name)
         if factor.within is not None and factor.within not in known:
-            raise _factor_error(
-                fields, place, "within", f"another factor{did_you_mean(factor.within, known)}", factor.within
-            )
-        if factor.kind == "continuous" and (source.rules or source.codes or source.column not in layout.types):
-            raise _factor_error(fields, place, "from", "a column that types makes a number", source.column)
+            hint = did_you_mean(factor.within, known)
+            raise _factor_error(fields, place, "within", "another factor", factor.within, hint)
+        numbers = len(source.columns) == 1 and source.columns[0] in layout.types
+        if factor.kind == "continuous" and (source.rules or source.codes or not numbers):
+            key = "name" if source.columns == (factor.name,) else "from"
+            raise _factor_error(fields, place, key, "a column that types makes a number", ", ".join(source.columns))
     conditions: list[tuple[str, str, int | None]] = [
         (f"checks[{place}]", check, None) for place, check in enumerate(layout.checks)
     ]
+    if layout.without is not None:
+        conditions.append(("without", layout.without, None))
     conditions += [
         (f"rules[{turn}]", rule, place)
         for place, source in enumerate(layout.sources)
@@ -194,7 +210,8 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
     ]
     for key, condition, at in conditions:
         try:
-            check_conditions([condition], {name: layout.types.get(name) for name in layout.columns})
+            parts = [part for parts in layout.times.values() for part in parts if at is not None]
+            check_conditions([condition], {name: layout.types.get(name) for name in (*layout.columns, *parts)})
         except FactorError as error:
             said = f"a condition on columns ({' '.join(str(error).split())})"
             if at is None:
@@ -202,8 +219,8 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
             raise _factor_error(fields, at, key, said, condition) from None
 
 
-def _factor_error(fields: Fields, place: int, key: str, expected: str, value: object) -> Exception:
-    return Fields({}, fields.file, f"factors[{place}]").wrong(key, expected, value)
+def _factor_error(fields: Fields, place: int, key: str, expected: str, value: object, hint: str = "") -> Exception:
+    return Fields({}, fields.file, f"factors[{place}]").wrong(key, expected, value, hint)
 
 
 def _table(fields: Fields) -> Table:
@@ -218,15 +235,19 @@ def _table(fields: Fields) -> Table:
         header=comma if header is None else header,
         counted=fields.get("counted", validators.yes) or False,
         key=fields.get("key", validators.text),
+        number=fields.get("number", validators.text),
         constants=fields.get("constants", read_constants) or {},
         optional=fields.get("optional", validators.yes) or False,
+        incomplete=fields.get("incomplete", validators.yes) or False,
         line=fields.get("what", validators.text) or "",
     )
     fields.done()
     if table.counted and table.comma:
         raise fields.wrong("counted", "left out of a table between commas", True)
-    if table.key is not None and table.key not in table.columns:
-        raise fields.wrong("key", f"one of the columns ({', '.join(table.columns)})", table.key)
+    if table.key is not None and table.key not in table.names:
+        raise fields.wrong("key", f"one of the columns ({', '.join(table.names)})", table.key)
+    if table.incomplete and table.key is None:
+        raise fields.wrong("incomplete", "left out of a table without a key", True)
     return table
 
 
@@ -234,15 +255,18 @@ def _source(fields: Fields, factor: ManifestFactor, columns: list[str]) -> Sourc
     levels = factor.levels if isinstance(factor.levels, tuple) else None
     source = Source(
         factor=factor,
-        column=fields.get("from", column_reader(columns)) or factor.name,
+        columns=fields.get("from", list_reader(column_reader(columns))) or (factor.name,),
         match=fields.get("match", read_part),
         codes=fields.get("codes", codes_reader(levels)),
         rules=fields.get("rules", rules_reader(levels)) or (),
     )
     if source.rules and (source.match or source.codes):
         raise fields.wrong("rules", "alone, without match and codes", list(source.rules))
-    if not source.rules and source.column not in columns:
-        raise fields.wrong("from", f"one of the columns{did_you_mean(source.column, columns)}", source.column)
+    if len(source.columns) > 1 and (source.rules or source.match or source.codes):
+        raise fields.wrong("from", "one column where there are rules, match or codes", list(source.columns))
+    if not source.rules and source.columns == (factor.name,) and factor.name not in columns:
+        expected = "one of the columns, where from names none"
+        raise fields.wrong("name", expected, factor.name, did_you_mean(factor.name, columns))
     return source
 
 

@@ -16,7 +16,7 @@ from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.members import MemberIndex
 from setsup.files.texts import comma_separated, text_of
 
-__all__ = ["Text", "read_comma_separated", "read_text"]
+__all__ = ["Text", "read_text", "refuse_second"]
 
 _MOST = 1 << 30
 
@@ -32,6 +32,11 @@ class Text:
     def __len__(self) -> int:
         """Count the rows."""
         return len(next(iter(self.columns.values())))
+
+    def take(self, rows: npt.NDArray[np.int64]) -> "Text":
+        """Select rows."""
+        columns = {name: column.take(rows) for name, column in self.columns.items()}
+        return Text(self.label, columns, None if self.lines is None else self.lines[rows])
 
     def spot(self, row: int) -> str:
         """Where a row is, for messages."""
@@ -59,13 +64,15 @@ def read_text(release: MemberIndex, table: Table) -> Text | None:
         columns |= _groups(text.columns[column], form)
     for column, value in table.constants.items():
         columns[column] = _repeated(value, len(text))
+    if table.number is not None:
+        columns[table.number] = _row_numbers(len(text))
     found = Text(label, columns, text.lines)
-    if table.key is not None:
-        _refuse_second(found, table.key)
+    if table.key is not None and not table.incomplete:
+        refuse_second(found, table.key)
     return found
 
 
-def read_comma_separated(content: bytes, label: str, columns: Sequence[str], header: bool = True) -> Any:
+def _read_comma_separated(content: bytes, label: str, columns: Sequence[str], header: bool = True) -> Any:
     """Read some columns of a table between commas, as texts: a ``pyarrow.Table`` with rows."""
     import pyarrow as pa
     from pyarrow import csv
@@ -97,7 +104,7 @@ def read_comma_separated(content: bytes, label: str, columns: Sequence[str], hea
 
 
 def _read_table(content: bytes, label: str, table: Table) -> Text:
-    found = read_comma_separated(content, label, list(table.columns), table.header)
+    found = _read_comma_separated(content, label, list(table.columns), table.header)
     return Text(label, {name: found[name].combine_chunks() for name in table.columns})
 
 
@@ -177,7 +184,13 @@ def _repeated(value: str, rows: int) -> Any:
     return pa.repeat(pa.scalar(value, pa.large_string()), rows)
 
 
-def _refuse_second(text: Text, key: str) -> None:
+def _row_numbers(rows: int) -> Any:
+    import pyarrow as pa
+
+    return pa.array(np.arange(rows)).cast(pa.large_string())
+
+
+def refuse_second(text: Text, key: str) -> None:
     """Refuse a table in which two rows have one key."""
     encoded = text.columns[key].dictionary_encode()
     if len(encoded.dictionary) == len(text):

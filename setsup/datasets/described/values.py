@@ -22,6 +22,7 @@ __all__ = [
     "read_part",
     "rules_reader",
     "template_reader",
+    "times_reader",
     "types_reader",
 ]
 
@@ -30,6 +31,7 @@ _FIELD = re.compile(r"\{([^{}]+)\}")
 _GROUP = re.compile(r"\(\?P?<")
 
 Type = Literal["integer", "number"]
+TIME_PARTS = ("year", "month", "day", "hour")
 
 
 def named_groups(pattern: str | None) -> list[str]:
@@ -99,7 +101,7 @@ def template_reader(columns: list[str]) -> Callable[[Any], str]:
         fields = _FIELD.findall(text)
         plain = _FIELD.sub("x", text)
         if unknown := [name for name in fields if name not in columns]:
-            raise ValueError(f"a path with columns in braces{did_you_mean(unknown[0], columns)}")
+            raise ValueError("a path with columns in braces", did_you_mean(unknown[0], columns))
         if not fields or "{" in plain or "}" in plain:
             raise ValueError("a path with columns in braces, such as images/{path}")
         validators.relative(plain)
@@ -129,7 +131,7 @@ def column_reader(columns: list[str]) -> Callable[[Any], str]:
 
     def read(value: Any) -> str:
         if value not in columns:
-            raise ValueError(f"one of the columns{did_you_mean(value, columns)}")
+            raise ValueError("one of the columns", did_you_mean(value, columns))
         return str(value)
 
     return read
@@ -154,8 +156,27 @@ def types_reader(columns: list[str]) -> Callable[[Any], dict[str, Type]]:
         if not isinstance(value, dict) or any(each not in ("integer", "number") for each in value.values()):
             raise ValueError("columns, each with integer or number")
         if unknown := [name for name in value if name not in columns]:
-            raise ValueError(f"columns{did_you_mean(unknown[0], columns)}")
+            raise ValueError("columns", did_you_mean(unknown[0], columns))
         return value
+
+    return read
+
+
+def times_reader(columns: list[str]) -> Callable[[Any], dict[str, tuple[str, ...]]]:
+    """Make a reader of columns of times, with the parts of them that are columns, too."""
+
+    def read(value: Any) -> dict[str, tuple[str, ...]]:
+        if not isinstance(value, dict):
+            raise ValueError(f"columns, each with some of {', '.join(TIME_PARTS)}")
+        if unknown := [name for name in value if name not in columns]:
+            raise ValueError("columns", did_you_mean(unknown[0], columns))
+        times = {name: validators.words(parts) for name, parts in value.items()}
+        named = [part for parts in times.values() for part in parts]
+        if wrong := [part for part in named if part not in TIME_PARTS]:
+            raise ValueError("columns with parts of times", did_you_mean(wrong[0], TIME_PARTS))
+        if len(set(named)) < len(named) or set(named) & set(columns):
+            raise ValueError("parts of times, each once and with other names than the columns")
+        return times
 
     return read
 
@@ -175,14 +196,14 @@ def codes_reader(levels: tuple[Level, ...] | None) -> Callable[[Any], dict[str, 
         if levels is None:
             raise ValueError("left out where levels is no list")
         if isinstance(value, list):
-            value = {each: each for each in value if isinstance(each, str)} if len(value) else None
+            value = {each: each for each in value if isinstance(each, str | int)} if len(value) else None
         if not isinstance(value, dict) or not all(
             isinstance(key, str | int) and not isinstance(key, bool) for key in value
         ):
             raise ValueError("texts, in quotes where they are no words, each with a level")
         for level in value.values():
             if level is not None and not _is_level(level, levels):
-                raise ValueError(f"levels of the factor{did_you_mean(level, levels)}")
+                raise ValueError("levels of the factor", did_you_mean(level, levels))
         return {str(key): level for key, level in value.items()}
 
     return read
@@ -198,7 +219,7 @@ def rules_reader(levels: tuple[Level, ...] | None) -> Callable[[Any], tuple[tupl
             raise ValueError("a list of [condition, level]")
         for _, level in value:
             if not _is_level(level, levels):
-                raise ValueError(f"levels of the factor{did_you_mean(level, levels)}")
+                raise ValueError("levels of the factor", did_you_mean(level, levels))
         return tuple((read_condition(condition), level) for condition, level in value)
 
     return read

@@ -21,7 +21,8 @@ _MOST_ALIASES = 64
 class Fields:
     """A mapping out of a YAML file, whose keys are taken one by one; :meth:`done` refuses those that are left.
 
-    A reader is a function from a value to what is wanted of it, which raises ValueError with what it expected.
+    A reader is a function from a value to what is wanted of it, which raises ValueError with what it expected, and
+    with a hint such as that of ``did_you_mean`` where it has one.
     """
 
     __slots__ = ("_file", "_left", "_seen", "_where")
@@ -83,11 +84,11 @@ class Fields:
                 f"{self._file}{line}: unknown key {reprlib.repr(self._place(key))}{did_you_mean(key, self._seen)}"
             )
 
-    def wrong(self, key: str, expected: str, value: object) -> DataError:
-        """Make the error for a value that is not as expected."""
+    def wrong(self, key: str, expected: str, value: object, hint: str = "") -> DataError:
+        """Make the error for a value that is not as expected; the hint ends it, and begins with a semicolon."""
         place = self._place(key) or "the file"
         # reprlib, since YAML aliases can make a small file a huge value
-        return DataError(f"{self._file}{self._line(key)}: {place} must be {expected}, not {reprlib.repr(value)}")
+        return DataError(f"{self._file}{self._line(key)}: {place} must be {expected}, not {reprlib.repr(value)}{hint}")
 
     def _line(self, key: str) -> str:
         """The line of a key, or of what it lacks in; nothing where that is not known."""
@@ -109,7 +110,10 @@ class Fields:
         try:
             return read(value)
         except ValueError as error:
-            raise self.wrong(key, str(error), value) from None
+            # errors of libraries have other arguments
+            has_hint = type(error) is ValueError and len(error.args) == 2
+            expected, hint = error.args if has_hint else (str(error), "")
+            raise self.wrong(key, expected, value, hint) from None
 
     def _place(self, key: str) -> str:
         return f"{self._where}.{key}" if self._where and key else self._where or key

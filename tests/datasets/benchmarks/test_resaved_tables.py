@@ -76,5 +76,5 @@ def test_categories_without_their_columns_are_refused(tmp_path):
     importlib.import_module("tests.true_files.iwildcam").write(tmp_path)
     (table,) = tmp_path.rglob("categories.csv")
     table.write_text(table.read_text().replace("name", "Name", 1))
-    with pytest.raises(DataError, match=r"categories\.csv has the columns .*; y and name were expected"):
+    with pytest.raises(DataError, match=r"categories\.csv has no column 'name'; did you mean 'Name'"):
         setsup.load("iwildcam", tmp_path)

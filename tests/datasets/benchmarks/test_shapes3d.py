@@ -24,6 +24,7 @@ from setsup.errors import DataError, RowError, SetsupError
 from setsup.factors import FactorTable
 from setsup.files.prepare import prepare_array
 from setsup.scenes import shapes3d as scene
+from tests.kept import kept
 from tests.true_files.mpi3d_toy import write_stored
 
 FORK = multiprocessing.get_context("fork")
@@ -57,10 +58,17 @@ def small(tmp_path: Path) -> Path:
     return write(tmp_path / "3dshapes.h5")
 
 
+@kept
+def write_published(folder: Path) -> None:
+    write(folder / "3dshapes.h5", ROWS, **PUBLISHED)
+
+
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The layout of the published file, with fewer rows: three rows of 768 chunks, the last one cut off."""
-    return write(tmp_path_factory.mktemp("published") / "3dshapes.h5", ROWS, **PUBLISHED)
+    folder = tmp_path_factory.mktemp("published")
+    write_published(folder)
+    return folder / "3dshapes.h5"
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ MADE = {
     "veri776": (19, "9a93e0ab0815b327c11ebe99d12e1c1c", "296312334af6263f", "901c053cbd4a7df6"),
     "in-shop": (40, "00f882c79a93a49c921f27dcef47e2e4", "19cd5b50cd12acb5", "aa38d9f47d350cf4"),
     "online-products": (48, "2c6fa92c21db46afb06aa86d04db5217", "293a15c3407b5bb1", "6072cf6af6265bff"),
+    "fmow": (72, "f6f32b38683e583c74d2dfae5b1f3d9a", "5a60815361829a55", "64dfd7958085bbaa"),
+    "iwildcam": (24, "40d8bf91151fe4ea19c71925ee9085c6", "ae9b9eb41d99c2cd", "1af528e75228dc2a"),
 }
 """Rows, fingerprint of the table, and the beginnings of the digests of all pixels and of the paths."""
 

@@ -194,19 +194,34 @@ def test_the_command_draws_and_replays(birds: Path, tmp_path: Path, monkeypatch:
         ("(?P<who>", "(?P<view>", 3, r"layout\.images must be .*two groups have one name"),
         ("(?P<who>", "(?P<who>(x?)", 3, r"layout\.images must be .*unnamed groups"),
         ("{view: integer}", "{view: int}", 4, r"layout\.types must be columns, each with integer or number"),
-        ("{view: integer}", "{vew: integer}", 4, r"layout\.types must be columns; did you mean 'view'"),
+        (
+            "{view: integer}",
+            "{vew: integer}",
+            4,
+            r"layout\.types must be columns, not \{'vew': 'integer'\}; did you mean 'view'\?$",
+        ),
         (
             "from: who, codes",
             "from: whom, codes",
             8,
-            r"factors\[2\]\.from must be one of the columns; did you mean 'who'",
+            r"factors\[2\]\.from must be one of the columns, not 'whom'; did you mean 'who'\?$",
         ),
-        ("ann: Ann, bob", "ann: An, bob", 8, r"factors\[2\]\.codes must be levels of the factor; did you mean 'Ann'"),
+        (
+            "ann: Ann, bob",
+            "ann: An, bob",
+            8,
+            r"factors\[2\]\.codes must be levels of the factor, not .*; did you mean 'Ann'\?$",
+        ),
         ("'^(.)'", "'^.'", 9, r"factors\[3\]\.match must be .* with a group in parentheses"),
         ("view <= 90", "vew <= 90", 10, r"factors\[4\]\.rules\[0\] must be a condition .*did you mean 'view'"),
         ("view <= 90", "view <= 'x'", 10, r"factors\[4\]\.rules\[0\] must be a condition on columns"),
         ("view <= 90", "__import__(1)", 10, r"factors\[4\]\.rules\[0\] must be a condition on columns"),
-        ("period: 360", "period: 360, within: speces", 7, r"factors\[1\]\.within must be another factor; did you mean"),
+        (
+            "period: 360",
+            "period: 360, within: speces",
+            7,
+            r"factors\[1\]\.within must be another factor, not 'speces'; did you mean 'species'\?$",
+        ),
         (
             "name: initial, kind: nominal",
             "name: initial, kind: continuous",
@@ -249,7 +264,7 @@ def test_what_is_wrong_is_named_with_file_line_and_key(birds: Path, old: str, ne
         (
             "[number, note]",
             "[number, nose]",
-            r"line 15: factors\[3\]\.from must be one of the columns; did you mean 'nose'",
+            r"line 15: factors\[3\]\.name must be one of the columns, .*, not 'note'; did you mean 'nose'\?$",
         ),
         ("weight: number", "weight: integer", r"labels\.csv: weight of row 0 is '\.5'; an integer was expected"),
     ],
@@ -310,6 +325,99 @@ def test_tables_that_contradict_each_other(listed: Path) -> None:
     images.write_text(images.read_text().replace("4 an image 4", "4 an image 3"))
     with pytest.raises(DataError, match="2 times"):
         setsup.open(listed)
+
+
+def test_files_of_ones_own_are_corrected_and_not_fetched(listed: Path) -> None:
+    for name, damaged in (
+        ("labels.csv", "weight,number,kind\n"),
+        ("images.txt", "1 a.png\n2\n"),
+        ("images.txt", "1 a.png\n"),
+    ):
+        before = (listed.parent / name).read_text()
+        (listed.parent / name).write_text(damaged)
+        with pytest.raises(DataError, match=r"; correct the data or the manifest$"):
+            setsup.open(listed)
+        (listed.parent / name).write_text(before)
+    for number in range(1, 5):
+        (listed.parent / "pictures" / f"an image {number}.png").unlink()
+    image(listed.parent / "pictures" / "another.png", 1)
+    with pytest.raises(DataError, match=r"has none of the 4 listed images.*; correct the data or the manifest$"):
+        setsup.open(listed)
+
+
+SHOTS = """layout:
+  tables:
+    - {file: shots.csv, columns: [kind, place, taken], number: shot, constants: {elsewhere: nowhere}}
+    - {file: places.csv, columns: {code: '(?P<place>.*)', region: null}, key: place, incomplete: true}
+  path: shots/{shot}.png
+  images: 'shots/[0-9]+[.]png'
+  without: kind == 'blurred'
+  times: {taken: [year, month, day, hour]}
+factors:
+  - {name: kind, kind: nominal}
+  - {name: region, kind: nominal, from: [region, elsewhere]}
+  - {name: year, kind: ordinal, levels: &years [2019, 2020, 2021], codes: *years}
+  - {name: hour, kind: ordinal}
+  - {name: part, kind: nominal, levels: [early, late], rules: [[year < 2020, early], [year >= 2020 and hour > 3, late]]}
+"""
+
+
+@pytest.fixture
+def shots(tmp_path: Path) -> Path:
+    """A manifest with a numbered image for each line of a table, some of which do not count."""
+    folder = tmp_path / "shots"
+    for number in range(5):
+        image(folder / "shots" / f"{number}.png", number)
+    times = ("2019-12-31T23:30:00Z", "no time", "2019-12-31T23:30:00-02:00", "2020-02-29 03:00:00.5", "2020-01-01")
+    kinds = ("cup", "blurred", "mug", "", "cup")
+    lines = [f"{kind},{place},{time}\n" for kind, place, time in zip(kinds, "abxba", times, strict=True)]
+    (folder / "shots.csv").write_text("kind,place,taken\n" + "".join(lines))
+    (folder / "places.csv").write_text("region,code\nnorth,a\n,b\nsouth,z\neast,z\n")
+    (folder / "shots.yaml").write_text(SHOTS)
+    return folder / "shots.yaml"
+
+
+def test_numbered_rows_by_a_condition_their_times_and_an_incomplete_table(
+    shots: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = setsup.open(shots)
+    table = found.factors
+    assert found.fetch(range(4))["image"][:, 0, 0, 0].tolist() == [0, 2, 3, 4]
+    assert table.values("kind").tolist() == ["cup", "mug", None, "cup"]
+    assert table.values("region").tolist() == ["north", "nowhere", "nowhere", "north"]
+    assert table["region"].levels == ("north", "nowhere")
+    assert table.values("year").tolist() == [2019, 2020, 2020, 2020]
+    assert table["year"].levels == (2019, 2020, 2021)
+    assert table.values("hour").tolist() == [23, 1, 3, 0]
+    assert table.values("part").tolist() == ["early", None, None, None]
+    assert not caplog.text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("without: kind", "without: kin", r"line 7: layout\.without must be a condition on columns"),
+        (
+            "without: kind == 'blurred'",
+            "without: year > 2000",
+            r"line 7: layout\.without must be a condition on columns",
+        ),
+        ("without: kind", "without: place", r"shots\.csv: taken of row 1 is 'no time'; it is no time such as"),
+        ("{taken: [", "{take: [", r"line 8: layout\.times must be columns, not .*; did you mean 'taken'"),
+        ("[year, month", "[yeer, month", r"line 8: layout\.times must be .*; did you mean 'year'"),
+        ("[year, month", "[year, year", r"line 8: layout\.times must be parts of times, each once"),
+        ("number: shot,", "number: kind,", r"line 3: layout\.tables\[0\]\.columns must be columns .* that differ"),
+        ("number: shot,", "incomplete: true,", r"line 3: layout\.tables\[0\]\.incomplete must be left out"),
+        ("elsewhere]}", "elsewhere], match: '(.)'}", r"line 11: factors\[1\]\.from must be one column where"),
+        ("2019, 2020, 2021", "2019, 2021", r"shots\.csv: year of row 1 is '2020'; one of 2019, 2021 was expected"),
+        ("incomplete: true", "incomplete: false", r"places\.csv: row 3 is the second of place z"),
+    ],
+)
+def test_numbers_times_and_conditions_are_checked(shots: Path, old: str, new: str, said: str) -> None:
+    assert old in SHOTS
+    shots.write_text(SHOTS.replace(old, new, 1))
+    with pytest.raises(DataError, match=said):
+        setsup.open(shots)
 
 
 def test_names_in_tables_lead_nowhere_else(listed: Path, caplog: pytest.LogCaptureFixture) -> None:

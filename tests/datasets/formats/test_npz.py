@@ -118,6 +118,11 @@ def test_versions(tmp_path, version):
         (_npy(np.zeros(4, "u1"), "{'descr': '|O', 'fortran_order': False, 'shape': (4,), }"), "pickled Python objects"),
         (_npy(np.zeros(4, "u1"), "{'descr': '|u1', 'fortran_order': False, 'shape': (9**9,), }"), "damaged header"),
         (_npy(np.zeros(4, "u1"), "{'descr': '|u1', 'fortran_order': False, 'shape': (-4,), }"), "damaged header"),
+        (_npy(np.zeros(4, "u1"), "{'descr': '|u1', 'fortran_order': False, 'shape': (2 2,), }"), "damaged header"),
+        (
+            _npy(np.zeros(1, "u1"), f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({'1,' * 99}), }}"),
+            "damaged header",
+        ),
         (_npy(np.zeros(4, "u1"), "{'descr': 'nonsense', 'fortran_order': False, 'shape': (4,), }"), "'nonsense'"),
         (_npy(np.zeros(4, "u1"), f"{{'descr': '|u1', 'fortran_order': False, 'shape': (1{'0' * 15},), }}"), "but has"),
     ],
