@@ -1,4 +1,4 @@
-"""An unmarked test that takes too much CPU time fails the run: pytest runs pytest."""
+"""A run names the unmarked tests that take too much CPU time: pytest runs pytest."""
 
 import os
 import subprocess
@@ -50,7 +50,7 @@ SLOW = "def test_burns(): burn()\ndef test_of_a_process(): subprocess.run([sys.e
 
 
 @pytest.mark.parametrize(("slow", "workers"), [(False, 0), (True, 2)])
-def test_an_unmarked_test_that_burns_fails_the_run(tmp_path: Path, slow: bool, workers: int) -> None:
+def test_unmarked_tests_that_burn_are_named(tmp_path: Path, slow: bool, workers: int) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_some.py").write_text(TESTS + SLOW * slow)
     done = subprocess.run(
@@ -63,7 +63,7 @@ def test_an_unmarked_test_that_burns_fails_the_run(tmp_path: Path, slow: bool, w
         timeout=600,
         check=False,
     )
-    assert done.returncode == slow, done.stdout
+    assert done.returncode == 0, done.stdout
     told = [line.rpartition("::")[2] for line in done.stdout.splitlines() if "without a mark" in line]
     assert sorted(told) == ["test_burns", "test_of_a_process"] * slow
     assert "failed" not in done.stdout

@@ -13,7 +13,7 @@ from torch.optim import lr_scheduler  # noqa: E402
 
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import Run, RunConfig, open_run, train  # noqa: E402
-from setsup.experiments.runs.resume import _schedulers_with_total  # noqa: E402
+from setsup.experiments.runs.extension import _schedulers_with_total  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
 from setsup_papers.abc.settings import ABCObjective  # noqa: E402
 from tests.experiments.small import DROPOUT, HALVED, PLAIN, Tiny  # noqa: E402

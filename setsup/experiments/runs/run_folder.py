@@ -13,8 +13,8 @@ from setsup.experiments.preset import Preset, smoke
 from setsup.experiments.registry import find_named, find_preset
 from setsup.experiments.runs.checkpoint import kept_name
 from setsup.experiments.runs.config_file import CONFIG, config_content, format_config
+from setsup.experiments.runs.extension import need_continuable
 from setsup.experiments.runs.json_files import read_json, write_json
-from setsup.experiments.runs.resume import need_continuable
 from setsup.experiments.runs.run import DIGEST, FILE, FROM_DATA, Run, is_left_to_data, is_trained
 from setsup.experiments.settings import difference, fill_defaults, flatten, put, training_settings
 from setsup.files.atomic import written
