@@ -105,6 +105,12 @@ def test_the_index_of_other_tars_is_not_replaced(written, tmp_path):
     assert len(index_shards(written)) == 24
 
 
+def test_levels_that_the_catalogue_cannot_hold_are_refused_before_anything_is_written(written, monkeypatch):
+    monkeypatch.setattr("setsup.shards.external.indexing.LARGEST", 100)
+    refused(written, "the levels of the factors would take", "index a copy of the tars without it")
+    assert not list(written.glob("*.json")) + list(written.glob("*.parquet"))
+
+
 def test_a_full_disk(written, monkeypatch):
     monkeypatch.setattr(spill_buffer, "IN_MEMORY", 1000)
 
