@@ -30,7 +30,7 @@ class Data:
     name : str
         As for :func:`setsup.open`.
     split : str, optional
-        Split to train on; by default the whole dataset.
+        Split of the dataset; by default all of it.
     substitute : str, optional
         Dataset with the same factors, for users without the published files; it is never used silently.
     where : str, optional

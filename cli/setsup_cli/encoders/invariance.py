@@ -61,11 +61,11 @@ class Options(Common):
         tuple[str, ...] | None,
         declared(
             "NAME ...",
-            "Other factors to read; elevation+azimuth is the combinations of both.",
+            "Other factors to predict; elevation+azimuth is the combinations of both.",
             "all that vary, with 5 rows per level or more",
         ),
     ] = None
-    rows: Annotated[int, declared("N", "Rows that are embedded, drawn with the seed.", alias="-n")] = 10_000
+    rows: Annotated[int, declared("N", "Number of rows, drawn with the seed.", alias="-n")] = 10_000
     embedding: Embedding = None
     preset: OwnPreset = None
     device: Device = None

@@ -71,11 +71,15 @@ class Options(Common):
         tuple[str, ...] | None,
         declared("NAME ...", "Factors to measure.", "all that vary, with 5 rows per level or more"),
     ] = None
-    rows: Annotated[int, declared("N", "Rows that are embedded, drawn with the seed.", alias="-n")] = 5_000
-    metric: Annotated[Literal["cosine", "l2sq"], declared("cosine|l2sq", "Of neighbours and retrieval.")] = "cosine"
+    rows: Annotated[int, declared("N", "Number of rows, drawn with the seed.", alias="-n")] = 5_000
+    metric: Annotated[Literal["cosine", "l2sq"], declared("cosine|l2sq", "Distance of neighbours and retrieval.")] = (
+        "cosine"
+    )
     estimator: Annotated[
         Literal["linear", "probe", "mine"],
-        declared("linear|probe|mine", "Of information: the linear probe, a trained probe under noise, or MINE."),
+        declared(
+            "linear|probe|mine", "Estimator of information: the linear probe, a trained probe under noise, or MINE."
+        ),
     ] = "linear"
     embedding: Embedding = None
     preset: OwnPreset = None

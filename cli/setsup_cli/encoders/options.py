@@ -67,7 +67,8 @@ Encoders = Annotated[
     ),
 ]
 Embedding = Annotated[
-    str | None, option("NAME", "Which embedding of runs whose method gives several, such as a view.", "all of them")
+    str | None,
+    option("NAME", "Name of the embedding, if the method of the runs has several, such as a view.", "all of them"),
 ]
 OwnPreset = Annotated[str | None, option("FILE", "File of the runs' preset, if it is your own and was moved.")]
 

@@ -67,8 +67,8 @@ class Options(Common):
     root: Root = None
     split: Split = None
     option: DatasetOptions = None
-    rows: Annotated[int, declared("N", "Orbits that are drawn with the seed.", alias="-n")] = 100
-    members: Annotated[int, declared("N", "Members of an orbit that are drawn, at most.")] = 64
+    rows: Annotated[int, declared("N", "Number of orbits, drawn with the seed.", alias="-n")] = 100
+    members: Annotated[int, declared("N", "Maximum number of members drawn per orbit.")] = 64
     embedding: Embedding = None
     preset: OwnPreset = None
     device: Device = None

@@ -41,7 +41,8 @@ class DigitStyle:
     every : int
         Stride over the test images: 1 uses all.
     sigma : float, optional
-        Of the noise, in units of the embeddings; by default that of :func:`~setsup.experiments.measures.noise_of`.
+        Scale of the noise, in units of the embeddings; by default that of
+        :func:`~setsup.experiments.measures.noise_of`.
     embedding : str, optional
         Which one, of a method that gives several.
 

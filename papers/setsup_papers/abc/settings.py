@@ -26,7 +26,7 @@ class ABCObjective:
         τ > 0, in the unit of the similarity.
     objective : {"correspondence", "double", "augmentation"}
         The loss between single images of pairs of sets; between two augmented copies of each; or the baseline that has
-        copies and no second set, which asks with copy 1 among copy 2.
+        copies and no second set, with copy 1 as the query and copy 2 as the candidates.
     neighbours : {"second", "first"}
         With ``double``: the copy that soft neighbours are made of.
     rate : float

@@ -29,7 +29,7 @@ _CLASSES = ("label", "labels", "classes", "segmentation")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewCrops:
-    """One crop of all modalities of an image, then the views of a colour space where they are asked for.
+    """One crop of all modalities of an image, then the views of a color space if requested.
 
     A view is a modality of the data under its own name, or the channels of a colour space: ``L`` and ``ab`` of ``lab``.
     Bytes stay bytes, depth stays in metres, normals turn with a flip, and classes are never interpolated. Views that
@@ -48,7 +48,7 @@ class ViewCrops:
     flip : bool
         Whether half of the images are flipped.
     space : str
-        Colour space, such as ``lab`` or ``ycbcr``.
+        Color space, such as ``lab`` or ``ycbcr``.
     image : str
         Modality that is converted to it.
 

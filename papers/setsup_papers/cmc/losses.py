@@ -121,7 +121,7 @@ def in_batch_loss(
     temperature : float
         τ.
     groups : (n,) integer, optional
-        Images of one group, such as clips of one video, are no negatives of each other.
+        Images of one group, such as clips of one video, are not negatives of each other.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def patch_loss(vectors: Tensor, maps: Tensor, groups: Tensor | None = None) -> T
     maps : (n, d, h, w) floating
         f, the features of places in another view of the same images, or in the same one.
     groups : (n,) integer, optional
-        Images of one group are no negatives of each other.
+        Images of one group are not negatives of each other.
 
     Returns
     -------

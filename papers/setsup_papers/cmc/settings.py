@@ -81,14 +81,14 @@ class CMCSettings(ViewSettings):
         Noise-contrastive estimation or softmax over memory banks; softmax over the images of a batch; or over places of
         an early layer, which a single view allows too.
     encoder : str
-        Of every view: ``alexnet``, ``stl10``, ``resnet18``, ``resnet50``, ``resnet101``, ``nyu``, ``caffenet`` or
-        ``small``.
+        Encoder of every view: ``alexnet``, ``stl10``, ``resnet18``, ``resnet50``, ``resnet101``, ``nyu``, ``caffenet``
+        or ``small``.
     width : float
         Multiplies the channels of its layers; of ResNets 0.5, 1 and 2 are v1, v2 and v3 of the code.
     features : int
         d, dimensions of features.
     negatives : int
-        m, of memory banks, drawn with replacement: of data with fewer rows some are there several times. The paper has
+        m, of memory banks, drawn with replacement: with fewer rows some are repeated. The paper has
         4,096, and the default of the code 16,384.
     temperature : float
         τ of all objectives but ``patch``.
@@ -106,7 +106,7 @@ class CMCSettings(ViewSettings):
     shared : tuple of str
         Views that have one encoder in common, such as two frames.
     apart : tuple of str
-        Factors: images that are equal in all of them, such as clips of one video, are no negatives of each other in
+        Factors: images that are equal in all of them, such as clips of one video, are not negatives of each other in
         ``in_batch`` and ``patch``.
     norm : {"batch", "local"}
         Normalisation of ``caffenet`` [our choice].

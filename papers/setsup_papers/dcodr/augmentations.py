@@ -18,7 +18,7 @@ _WITHOUT_SIZE = ("dcodr-blur",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Positives:
-    """An augmented copy of each image, ``positive_image``; images themselves are resized only.
+    """An augmented copy of each image, ``positive_image``; the images themselves are only resized.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Positives:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resized:
-    """Images of one size, by averaging where they shrink; those that have it are left as they are.
+    """Resizes images, averaging when they shrink; images of that size are unchanged.
 
     Attributes
     ----------

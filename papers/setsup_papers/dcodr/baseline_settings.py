@@ -92,12 +92,12 @@ class AmortisedLORDSettings(LORDStageSettings):
     encoder : {"resnet50", "small"}
         ResNet-50 with two linear layers, as in DCoDR's tables, or four convolutions with stride 2 and a linear layer.
     channels : tuple of int
-        Of the convolutions of ``small``.
+        Channels of the convolutions of ``small``.
     encoder_weights : str, optional
         File, or published name, of the weights of MoCo-v2 that both encoders of ``resnet50`` start from; by default
         they are random. [unclear]
     weights : (float, float)
-        Of the errors of images' codes, and of domains' codes.
+        Weights of the errors of images' codes, and of domains' codes.
     rate : float
         Learning rate of the first step.
 
@@ -138,11 +138,11 @@ class DRNETSettings(DomainSettings):
         Dimensions of the codes of what a domain's images share, and of what they do not; the code has 64 and 5, or 128
         and 10. [unclear]
     channels : tuple of int
-        Of the encoders' convolutions, and in reverse of the decoder's.
+        Channels of the encoders' convolutions, and in reverse of the decoder's.
     discriminator : int
         Width of the discriminator's layers.
     skips : bool
-        Whether the decoder takes the maps of the content's encoder, too. The code has both. [unclear]
+        Whether the decoder also takes the maps of the content's encoder. The code has both. [unclear]
     similarity : float
         Weight of the similarity of contents.
     adversarial : float
@@ -150,7 +150,7 @@ class DRNETSettings(DomainSettings):
     rate : float
         Learning rate of Adam.
     betas : (float, float)
-        Of Adam.
+        β₁ and β₂ of Adam.
 
     """
 

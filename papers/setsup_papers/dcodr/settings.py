@@ -32,7 +32,7 @@ class DomainBatches:
     domain : tuple of str
         Factors whose combinations are the domains.
     sets : int
-        Domains per step; all of them where there are fewer.
+        Domains per step; all of them if there are fewer.
     size : int
         Images of each.
     domains : {"independent", "balanced"}
@@ -106,7 +106,7 @@ class ReconstructionSettings(DomainSettings):
     perceptual : {"vgg16", "pyramid"}
         Distance of images: L1 with features of VGG16, or with a Laplacian pyramid of three levels.
     vgg_weights : str
-        torchvision's file of VGG16, or ``vgg16-imagenet``, which is fetched where it is not there yet; ``random`` for
+        torchvision's file of VGG16, or ``vgg16-imagenet``, which is downloaded if it is missing; ``random`` for
         RANDOM WEIGHTS, to try a training.
 
     """
@@ -137,9 +137,9 @@ class DCoDRSettings(ReconstructionSettings):
         The paper's, or four convolutions with stride 2. MoCo's weights are an initial run: ``--initial-run
         moco_v2_800ep_pretrain.pth.tar``, or the name ``resnet50-mocov2-800``.
     channels : tuple of int
-        Of the small encoder's convolutions.
+        Channels of the small encoder's convolutions.
     dimensions : int
-        Of the code.
+        Dimensions of the code.
     head : bool
         Whether three linear layers follow. The text has them for SmallNORB and Shapes3D, the published code only for
         SmallNORB and not without reconstruction.
@@ -157,11 +157,11 @@ class DCoDRSettings(ReconstructionSettings):
     reconstruction : float
         Weight of the distance of reconstructions; 0 for DCoDR-norec, which has no generator.
     rate : float
-        Learning rate of encoder and head. The text has 1e-4 where the published code has other ones.
+        Learning rate of encoder and head. The text has 1e-4, the published code has other rates.
     generator_rate : float
-        Of the generator.
+        Learning rate of the generator.
     style_rate : float
-        Of the domains' codes.
+        Learning rate of the domains' codes.
     decay : float
         Factor of all rates, every `decay_every` steps; published only as code.
     decay_every : int, optional

@@ -36,7 +36,7 @@ class OrbitBatches:
     sets : int
         Orbits per step.
     size : int
-        Members of each, without repeats.
+        Members per orbit, without repeats.
     canonical : str, optional
         Canonical member of an orbit: ``first``, ``argmin:FACTOR``, or an expression over the factors, such as ``yaw ==
         0``.
@@ -105,9 +105,9 @@ class OrbitJointSettings(ImageSettings):
     orbit : tuple of str
         Factors whose combinations are the orbits; for the supervised baseline the class.
     channels : tuple of int
-        Of the encoder's stages.
+        Channels of the encoder's stages.
     dimensions : int
-        Of the code.
+        Dimensions of the code.
     pools : tuple of int
         Side of each stage's max-pool; the paper has 2 and 4, and does not say where. [unclear]
     transformer : bool
@@ -117,9 +117,9 @@ class OrbitJointSettings(ImageSettings):
     normalise : bool
         Whether triplets, and embeddings, have codes of length 1. [unclear]
     negatives : {"hardest", "random"}
-        Which of the semi-hard negatives. [unclear]
+        Choice among the semi-hard negatives. [unclear]
     weights : (float, float)
-        Of the triplets' and of the rectification's term.
+        Weights of the triplets' and of the rectification's term.
     scale : {"recmean", "dims", "none"}
         Divisors of these terms: 1 and the size of an image; the dimensions of the code and that size; none. [unclear]
     tied : bool

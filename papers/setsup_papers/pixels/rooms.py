@@ -40,7 +40,7 @@ class Views:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoomPairs:
-    """One window of both views, colours of each view by itself, and a partner for every pixel.
+    """One window of both views, separate colors per view, and a partner for every pixel.
 
     See the recipe ``oxels-3d`` and :class:`setsup.loading.views.SpatialPairs`.
 
@@ -51,7 +51,7 @@ class RoomPairs:
     keep : float
         Share of the pixels that are traced; others have a random partner.
     colors : bool
-        Whether colours are changed.
+        Whether colors are changed.
 
     """
 

@@ -64,7 +64,7 @@ class PixelContrastSettings:
         λ, weight of the loss within pairs; that of the loss between pairs is 1 - λ. With 1 the features of a pixel tell
         apart the places of an image; with less also images.
     norm : {"inf", "l1", "l2"}
-        Of the losses' distances; see :func:`~setsup_papers.pixels.pixel_distances`.
+        Norm of the losses' distances; see :func:`~setsup_papers.pixels.pixel_distances`.
     balance : {"pooled", "per_part"}
         Whether positive and random pixels are averaged together, as in the code, or each by themselves, as in the text.
     rate : float
@@ -72,7 +72,7 @@ class PixelContrastSettings:
     warmup : float
         Share of the steps in which it rises.
     weight_decay : float
-        Of AdamW.
+        Weight decay of AdamW.
 
     """
 

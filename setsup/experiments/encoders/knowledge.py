@@ -62,9 +62,9 @@ class FactorKnowledge:
     neighbours : int
         That vote, or are averaged.
     metric : {"cosine", "l2sq"}
-        Of neighbours and rankings.
+        Distance of neighbours and rankings.
     estimator : {"linear", "probe", "mine"}
-        Of information.
+        Estimator of information.
     steps : int, optional
         Of the training of the estimators ``probe`` and ``mine``; their default if None.
     embedding : str, optional

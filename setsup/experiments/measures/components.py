@@ -30,7 +30,7 @@ class Components:
     Attributes
     ----------
     factors : tuple of str
-        Each gives a panel of an image, coloured by its values.
+        Factors that color the panels of an image.
     samples : int
         Rows that are embedded.
     shown : int

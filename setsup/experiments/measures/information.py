@@ -31,7 +31,7 @@ class FactorInformation:
     Attributes
     ----------
     factors : tuple of str
-        In the order of the report.
+        Factors, in the order of the report.
     samples : int
         Rows that are embedded.
     estimator : {"probe", "mine", "neighbours"}
@@ -40,7 +40,7 @@ class FactorInformation:
         choice, underestimates for factors of many levels, while ``probe`` is evaluated on held-out rows and treats
         levels as classes. A factor without levels needs one of the other two.
     steps : int, optional
-        Of the estimator's training; the estimator's default if None, also for the next two. ``neighbours`` trains
+        Steps of the estimator's training; its default if None, also for the next two. ``neighbours`` trains
         nothing and takes none of the four.
     batch : int, optional
         Rows per step.
@@ -49,7 +49,7 @@ class FactorInformation:
     last : int, optional
         Steps at the end over which ``mine`` averages its estimate; the last 1,000 by default.
     sigma : float, optional
-        Of the noise, in units of the embeddings; by default that of :func:`noise_of`.
+        Scale of the noise, in units of the embeddings; by default that of :func:`noise_of`.
     embedding : str, optional
         Which embedding, of a method with several.
 
@@ -179,7 +179,7 @@ class Accuracy:
     rate : float
         Learning rate.
     sigma : float, optional
-        Of the noise, in units of the embeddings; by default that of :func:`noise_of`.
+        Scale of the noise, in units of the embeddings; by default that of :func:`noise_of`.
     embedding : str, optional
         Which embedding, of a method with several.
 

@@ -39,7 +39,7 @@ class Probes:
         Those with levels are told by :func:`~setsup.evaluation.linear_classifier`, with a tenth of the rows held out;
         continuous ones by :func:`~setsup.evaluation.ridge_probe`, with a fifth of them held out, each in turn.
     samples : int
-        Rows that are embedded; of the other split, too.
+        Rows to embed, also of the other split.
     split : str, optional
         Test on rows of this split, and fit to all rows of the training data.
     classifiers : tuple of {"logistic", "svm"}
@@ -48,11 +48,11 @@ class Probes:
         Candidates for the inverse strength of the penalty, scikit-learn's ``C``; one is chosen for each factor on a
         tenth of the rows of the fit. Without any the defaults of :func:`~setsup.evaluation.linear_classifier`.
     knn : tuple of int
-        Numbers of neighbours that vote, among the rows of the fit without augmentation; each gives an accuracy.
+        Numbers of voting neighbours, among the rows of the fit without augmentation; each gives an accuracy.
     metric : {"l2sq", "cosine"}
-        Of neighbours.
+        Distance of neighbours.
     augment : str or Augmentation, optional
-        Linear models are fitted to augmented copies of the rows, too: the name of a recipe, or settings of a
+        Also fit linear models to augmented copies of the rows: the name of a recipe, or settings of a
         transform. Of pairs, the augmented image is taken, of several copies the first.
     copies : int
         Augmented copies of each row.

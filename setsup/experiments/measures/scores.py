@@ -115,7 +115,7 @@ class Retrieval:
     samples : int
         Rows that are embedded.
     k : int
-        Neighbours of a query, of which precision is the share that has its value.
+        Neighbours of a query; precision is the share with its value.
     metric : {"l2sq", "cosine"}
         See :func:`~setsup.evaluation.nearest`.
     embedding : str, optional

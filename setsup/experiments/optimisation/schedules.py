@@ -47,7 +47,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepDecay:
-    """Multiplies the learning rate by a factor, every so many steps or at given ones.
+    """Multiplies the learning rate by a factor, at regular or given steps.
 
     Attributes
     ----------

@@ -43,9 +43,9 @@ class PoseSets:
     real : float
         Largest p: 0.10 for look-up, 0.02 for regression. With 0 no real images are needed.
     every : int, optional
-        p rises in equal steps every so many steps of training: p(t) = real·min(⌊t/every⌋, levels − 1)/(levels − 1), so
-        that it is `real` for the last part of 40,000 steps, or of 60,000 with 6,000; where between 0 and `real` its
-        steps are is [unclear]. None for the constant p = `real`.
+        p rises in equal steps, once every this many training steps: p(t) = real·min(⌊t/every⌋, levels − 1)/(levels −
+        1), so that it is `real` for the last part of 40,000 steps, or of 60,000 with 6,000. The values between 0 and
+        `real` are [unclear]. None for the constant p = `real`.
     levels : int
         Number of values of p, with 0 and `real`.
     constrained : bool
@@ -101,15 +101,15 @@ class PoseAugmentation:
         Largest move of the box, as a share of its sides, as stated. Images have a margin as large around the box, .1 by
         default; beyond a smaller one is background, which is logged.
     brightness, hue, sobel : float
-        Largest amounts either way: what is added to colours of 0 … 1, turns of the hue of real images, weight of a
+        Largest amounts either way: offset of colors in 0 … 1, turns of the hue of real images, weight of a
         Sobel-filtered copy. [unclear]
     noise : float
         Standard deviation of normal noise of each pixel. [unclear]
     salt_and_pepper : float
         Share of the pixels that become black or white. The text has this noise, a caption has normal noise. [unclear]
     backgrounds : int
-        Images of the pool of backgrounds, at most; renderings stand before random crops of them. 0 leaves renderings on
-        black.
+        Maximum number of images in the pool of backgrounds; renderings are composited over random crops of them. 0
+        leaves renderings on black.
 
     """
 
@@ -155,7 +155,7 @@ class PoseAugmentation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoseCrop:
-    """The object's box as it is, from the middle of images, without alpha: colours of transparent pixels are kept.
+    """The unchanged box of the object, from the centre of images, without alpha: colors of transparent pixels are kept.
 
     Those are black in images with a margin, and what the file has in images without one, as in the published
     evaluation; see :func:`setsup_papers.abc.pose.datasets.abc_pose.open`.

@@ -120,7 +120,7 @@ class SphericalRegressionSettings(PoseEncoderSettings):
     magnitude : {"cosine", "log"}
         Loss of magnitudes: of ABC's text, or of the published code of spherical regression. [unclear]
     magnitude_weight : float
-        Its weight beside the cross-entropy of quadrants; 4 in that code. [unclear]
+        Its weight relative to the cross-entropy of quadrants; 4 in that code. [unclear]
 
     """
 

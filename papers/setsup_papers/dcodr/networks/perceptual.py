@@ -101,7 +101,7 @@ class PerceptualDistance(nn.Module):
     Parameters
     ----------
     weights : str or Path
-        torchvision's file of VGG16, or ``"vgg16-imagenet"``, which is fetched where it is not there yet; or
+        torchvision's file of VGG16, or ``"vgg16-imagenet"``, which is downloaded if it is missing; or
         ``"random"`` for RANDOM WEIGHTS, always the same ones, to try a training without the file. A warning says so.
 
     Raises
