@@ -13,6 +13,7 @@ import pytest
 
 from setsup.errors import DataError, SetsupError
 from setsup.jobs import Unit, run
+from tests.waiting import die, until
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="/proc tells about processes on Linux only")
@@ -29,14 +30,6 @@ def square(number: int) -> int:
 def process(number: int) -> int:
     time.sleep(0.02)
     return os.getpid()
-
-
-def until(true: Any, seconds: float = 20) -> bool:
-    """Whether something becomes true; patient, because machines are busy."""
-    end = time.monotonic() + seconds
-    while not true() and time.monotonic() < end:
-        time.sleep(0.02)
-    return bool(true())
 
 
 def workers() -> list[int]:
@@ -172,16 +165,6 @@ def test_what_does_not_open_is_said() -> None:
 def test_numbers_of_processes_that_are_none(processes: Any) -> None:
     with pytest.raises(SetsupError, match="processes must be an integer from 1 on"):
         run(square, units(3), processes=processes)
-
-
-def die(folder: Path, times: int, number: int) -> int:
-    """Kill the process at number 3, so many times."""
-    if number == 3:
-        died = len(list(folder.iterdir()))
-        if died < times:
-            (folder / str(died)).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-    return number
 
 
 @pytest.mark.long("kills and interruptions")

@@ -26,6 +26,7 @@ from setsup.factors import Factor, FactorTable, Kind
 from setsup.loading.postprocess import Finish
 from setsup.loading.processes import _SIZES, WorkerPool, _Buffers
 from setsup.loading.stream import BatchBuilder, requests
+from tests.waiting import until
 
 FACTORS = FactorTable([Factor("shape", Kind.NOMINAL, ("a", "b", "c")), Factor("size", Kind.ORDINAL, tuple(range(40)))])
 SIDE = 96  # so large that a batch does not fit into a socket
@@ -71,14 +72,6 @@ def children() -> list[int]:
     tasks = Path("/proc/self/task").iterdir()
     found = [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
     return [pid for pid in found if b"setsup.loading.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-
-
-def until(true: Any, seconds: float = 20) -> bool:
-    """Whether something becomes true; patient, because machines are busy."""
-    end = time.monotonic() + seconds
-    while not true() and time.monotonic() < end:
-        time.sleep(0.02)
-    return bool(true())
 
 
 def alive(pid: int) -> bool:

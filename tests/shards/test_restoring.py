@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from contextlib import suppress
+from importlib import import_module
 from itertools import combinations
 
 import numpy as np
@@ -16,7 +17,8 @@ from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.shards.backup import read_backup
 from setsup.shards.external.indexing import index_shards, write_external_index
-from setsup.shards.external.restoring import LOST
+from setsup.shards.external.restoring import LOST, OTHER_BYTES
+from setsup.shards.index import write_index
 from setsup.shards.writing.writer import write_shards
 from tests.sharded import Varied, contents
 from tests.shards.sets import FEW
@@ -57,6 +59,25 @@ def test_a_set_that_is_whole_stays_as_it_is(folder, whole, caplog):
         index_shards(folder).source_rows(np.arange(5)), setsup.open_shards(whole).source_rows(np.arange(5))
     )
     assert "nothing to do" in caplog.text
+
+
+def test_an_index_that_another_version_of_pyarrow_writes_has_the_same_content(folder, whole, monkeypatch):
+    module = import_module("setsup.shards.external.restoring")
+
+    def write(path, *arguments):
+        write_index(path, *arguments)
+        pq.write_table(pq.read_table(path), path, compression="gzip")
+
+    monkeypatch.setattr(module, "write_index", write)
+    DAMAGES["lost"](folder / "index.parquet")
+    assert write_external_index(folder).notes == (OTHER_BYTES,)
+    for _ in range(2):  # also from the second copy, which is of the new index
+        found, expected = setsup.open_shards(folder), setsup.open_shards(whole)
+        assert found.factors.fingerprint == expected.factors.fingerprint
+        np.testing.assert_array_equal(found.source_rows(np.arange(5)), expected.source_rows(np.arange(5)))
+        for name in ("index.parquet", "shards.json"):
+            (folder / name).unlink()
+        assert write_external_index(folder).notes == ()
 
 
 @pytest.mark.parametrize("change", ["damaged", "cut off", "lost", "another"])
