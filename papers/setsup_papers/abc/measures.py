@@ -44,7 +44,7 @@ class DigitStyle:
         Scale of the noise, in units of the embeddings; by default that of
         :func:`~setsup.experiments.measures.noise_of`.
     embedding : str, optional
-        Which one, of a method that gives several.
+        Name of the embedding, if the method has several.
 
     """
 

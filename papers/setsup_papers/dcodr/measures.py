@@ -42,7 +42,7 @@ class DeepProbeSettings:
     width, layers, rate, batch, epochs, patience
         As for :func:`~setsup.evaluation.deep_probes`.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
 
     """
 
@@ -229,7 +229,7 @@ class Retrieval:
     samples : int, optional
         At most so many images of the test are queries; all of it is searched.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
 
     """
 

@@ -57,7 +57,7 @@ class OneShot:
         Measure these on the same re-splits, too: the values of pixels as they are in the dataset, and the method with
         its initial weights.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
     resplit_seed : int
         Of re-splits, and of the groups that are taken.
 
@@ -174,7 +174,7 @@ class SampleComplexity:
     groups : int, optional
         Take at most so many orbits of each class.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
     resplit_seed : int
         Of resamples, and of the orbits that are taken.
 

@@ -41,7 +41,7 @@ class OrbitMap:
     baselines : tuple of {"pixels", "untrained"}
         Draw maps of these, too.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
     orbit_seed : int
         Of the orbits that are taken, and of the map.
 

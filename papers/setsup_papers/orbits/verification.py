@@ -42,7 +42,7 @@ class Verification:
     baselines : tuple of {"pixels", "untrained"}
         Measure these on the same images, too.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
 
     """
 

@@ -26,7 +26,7 @@ def suitable_factors(
     table : FactorTable
         Of the dataset.
     rows : (n,) int64
-        Rows that are embedded.
+        Number of rows to embed.
     factors : sequence of str
         Those that are wanted; by default all that vary and have at least five rows per level on average.
 

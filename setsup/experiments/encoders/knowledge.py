@@ -56,7 +56,7 @@ class FactorKnowledge:
     factors : tuple of str
         By default all that :func:`suitable_factors` finds.
     samples : int
-        Rows that are embedded.
+        Number of rows to embed.
     queries : int
         Rows, the first ones of the sample, among which average precision is measured: all are ranked for each.
     neighbours : int
@@ -68,7 +68,7 @@ class FactorKnowledge:
     steps : int, optional
         Of the training of the estimators ``probe`` and ``mine``; their default if None.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
 
     """
 

@@ -32,14 +32,14 @@ class Components:
     factors : tuple of str
         Factors that color the panels of an image.
     samples : int
-        Rows that are embedded.
+        Number of rows to embed.
     shown : int
         Points of an image.
     maps : tuple of {"pca", "tsne", "umap"}
         Images: the two first components, or where :func:`~setsup.evaluation.maps.tsne_map` and
         :func:`~setsup.evaluation.maps.umap_map` put the points.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
 
     """
 

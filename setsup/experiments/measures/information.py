@@ -33,7 +33,7 @@ class FactorInformation:
     factors : tuple of str
         Factors, in the order of the report.
     samples : int
-        Rows that are embedded.
+        Number of rows to embed.
     estimator : {"probe", "mine", "neighbours"}
         See :func:`~setsup.evaluation.probe_information`, :func:`~setsup.evaluation.mine` and
         :func:`~setsup.evaluation.neighbour_information`. ``probe`` and ``mine`` are lower bounds; ``mine``, ABC's
@@ -51,7 +51,7 @@ class FactorInformation:
     sigma : float, optional
         Scale of the noise, in units of the embeddings; by default that of :func:`noise_of`.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
 
     """
 
@@ -108,7 +108,7 @@ class NoiseSweep:
     factors : tuple of str
         A curve each.
     samples : int
-        Rows that are embedded.
+        Number of rows to embed.
     scales : int
         Scales of noise, evenly spaced in their logarithm.
     low, high : float
@@ -121,7 +121,7 @@ class NoiseSweep:
     sigma : float, optional
         σ, in units of the embeddings; by default that of :func:`noise_of`.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
 
     """
 
@@ -171,7 +171,7 @@ class Accuracy:
     factors : tuple of str
         A classifier each.
     samples : int
-        Rows that are embedded.
+        Number of rows to embed.
     steps : int
         Of the training of each classifier.
     held_out : float
@@ -181,7 +181,7 @@ class Accuracy:
     sigma : float, optional
         Scale of the noise, in units of the embeddings; by default that of :func:`noise_of`.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
 
     """
 

@@ -88,7 +88,7 @@ def study_invariance(
     untrained : bool
         Read from the method with its initial weights.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
 
     Returns
     -------

@@ -83,7 +83,7 @@ class OrbitStructure:
     members : int
         Of each orbit at most.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
 
     """
 
@@ -120,7 +120,7 @@ def study_orbits(trained: TrainedRun, drawn: DrawnOrbits, embedding: str | None 
     drawn : DrawnOrbits
         Orbits of its dataset, from :meth:`OrbitStructure.draw`.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
 
     Returns
     -------

@@ -57,7 +57,7 @@ class Probes:
     copies : int
         Augmented copies of each row.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
 
     """
 

@@ -30,7 +30,7 @@ class Disentanglement:
     factors : tuple of str
         Two or more, with levels.
     samples : int
-        Rows that are embedded.
+        Number of rows to embed.
     components : int, optional
         Take the place of the axes: the first so many principal components.
     dci_learner : {"boosting", "additive"}
@@ -38,7 +38,7 @@ class Disentanglement:
     sap_learner : {"svm", "thresholds"}
         Of SAP; published values are of ``svm``.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
 
     """
 
@@ -113,13 +113,13 @@ class Retrieval:
     factors : tuple of str
         With levels.
     samples : int
-        Rows that are embedded.
+        Number of rows to embed.
     k : int
         Neighbours of a query; precision is the share with its value.
     metric : {"l2sq", "cosine"}
         See :func:`~setsup.evaluation.nearest`.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
 
     """
 

@@ -66,7 +66,7 @@ def estimate_poses(
     size : (height, width), optional
         Of the renderings that are embedded; that of :func:`image_size` by default.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
 
     Returns
     -------

@@ -56,7 +56,7 @@ class PoseLookup:
     baselines : tuple of {"untrained"}
         Measure these on the same photographs and codebooks, too: the method with its initial weights.
     embedding : str, optional
-        Which embedding, of a method with several.
+        Name of the embedding, if the method has several.
     codebook_seed : int
         Of codebooks, and of the photographs that are shown or taken.
 

@@ -60,7 +60,7 @@ class StyleOverTraining:
         Root mean square length of the noise as a share of the root of the summed variances of embeddings: σ is
         noise · spread / √d. 0.6 is about σ = √τ = 1 for the 8 dimensions of ABC after its training.
     embedding : str, optional
-        Which one, of a method that gives several.
+        Name of the embedding, if the method has several.
 
     """
 
