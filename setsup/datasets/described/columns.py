@@ -175,12 +175,16 @@ def fill_template(template: str, columns: Columns) -> Any:
 
 
 def kept_rows(columns: Columns, layout: Layout) -> npt.NDArray[np.bool_]:
-    """Rows that the layout does not leave out by a condition, (rows,)."""
-    if layout.without is None:
+    """Rows that the layout does not leave out by a condition, (rows,); all if it is on a table that is not there."""
+    names = [] if layout.without is None else names_in(layout.without, layout.columns)
+    if layout.without is None or not all(name in columns for name in names):
         return np.ones(len(columns), bool)
-    names = names_in(layout.without, layout.columns)
     table = condition_table({name: columns.encode(name) for name in names}, [layout.without])
-    return ~table.mask(layout.without)
+    kept = ~table.mask(layout.without)
+    if not kept.any():
+        why = f"{columns.labels[names[0]]}: layout.without, {layout.without!r}, leaves no row"
+        raise DamagedFile(why, "correct the data or the manifest")
+    return kept
 
 
 def add_times(columns: Columns, layout: Layout) -> Columns:

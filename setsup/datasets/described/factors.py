@@ -35,11 +35,11 @@ def factor_table(columns: Columns, layout: Layout) -> FactorTable:
 
 
 def _is_there(source: Source, columns: Columns, layout: Layout) -> bool:
-    """Whether all columns that a factor is read from are there."""
+    """Whether one of the columns of a factor is there, or all that its rules name."""
     if not source.rules:
         return any(name in columns for name in source.columns)
-    parts = [part for parts in layout.times.values() for part in parts]
-    return all(name in columns for rule, _ in source.rules for name in names_in(rule, [*layout.columns, *parts]))
+    known = [*layout.columns, *layout.parts_of_times]
+    return all(name in columns for rule, _ in source.rules for name in names_in(rule, known))
 
 
 def _from_rules(source: Source, columns: Columns, known: Sequence[str]) -> tuple[Factor, Array]:

@@ -103,6 +103,11 @@ class Layout:
     sources: tuple[Source, ...]
 
     @property
+    def parts_of_times(self) -> tuple[str, ...]:
+        """Columns that are made of times."""
+        return tuple(part for parts in self.times.values() for part in parts)
+
+    @property
     def holds(self) -> dict[str, str]:
         """Expressions that names of files match by which the release is known, and what they are called."""
         needed = [table for table in self.tables if not table.optional]
@@ -210,8 +215,9 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
     ]
     for key, condition, at in conditions:
         try:
-            parts = [part for parts in layout.times.values() for part in parts if at is not None]
-            check_conditions([condition], {name: layout.types.get(name) for name in (*layout.columns, *parts)})
+            # rules of factors alone may name parts of times, which are made of the rows that are kept
+            names = (*layout.columns, *(() if at is None else layout.parts_of_times))
+            check_conditions([condition], {name: layout.types.get(name) for name in names})
         except FactorError as error:
             said = f"a condition on columns ({' '.join(str(error).split())})"
             if at is None:

@@ -75,7 +75,8 @@ def _read_comma_separated(content: bytes, label: str, columns: Sequence[str], he
 
     content = comma_separated(content)
     try:
-        head = re.split(rb"[\r\n]", content, maxsplit=1)[0].decode("utf-8-sig").strip()
+        first = re.match(rb"[^\r\n]*", content)
+        head = (first[0] if first else b"").decode("utf-8-sig").strip()
         names = next(csv_rows([head]), [])
         lacks = [column for column in columns if column not in names] if header else []
         if lacks:

@@ -196,7 +196,8 @@ def codes_reader(levels: tuple[Level, ...] | None) -> Callable[[Any], dict[str, 
         if levels is None:
             raise ValueError("left out where levels is no list")
         if isinstance(value, list):
-            value = {each: each for each in value if isinstance(each, str | int)} if len(value) else None
+            named = value and all(isinstance(each, str | int) for each in value)
+            value = dict(zip(value, value, strict=True)) if named else None
         if not isinstance(value, dict) or not all(
             isinstance(key, str | int) and not isinstance(key, bool) for key in value
         ):

@@ -32,7 +32,7 @@ def triangulate(points: Reals, corners: Integers, lengths: Integers) -> tuple[In
     """Cut polygons into triangles, in the order of the polygons.
 
     `points` (v, 3); `corners` (c,) their numbers, one polygon after the other; `lengths` (n,) at least 3; returns
-    `places` (t, 3) in ``corners``, and the polygon of each triangle (t,).
+    places in ``corners`` (t, 3), and the polygon of each triangle (t,).
 
     Examples
     --------

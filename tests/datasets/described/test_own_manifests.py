@@ -411,6 +411,8 @@ def test_numbered_rows_by_a_condition_their_times_and_an_incomplete_table(
         ("elsewhere]}", "elsewhere], match: '(.)'}", r"line 11: factors\[1\]\.from must be one column where"),
         ("2019, 2020, 2021", "2019, 2021", r"shots\.csv: year of row 2 is '2020'; one of 2019, 2021 was expected"),
         ("incomplete: true", "incomplete: false", r"places\.csv: row 3 is the second of place z"),
+        ("kind == 'blurred'", "place != 'q'", r"shots\.csv: layout\.without, .*, leaves no row; correct"),
+        ("codes: *years", "codes: [2019, 2020, 2021.5]", r"line 12: factors\[2\]\.codes must be texts"),
     ],
 )
 def test_numbers_times_and_conditions_are_checked(shots: Path, old: str, new: str, said: str) -> None:
@@ -425,6 +427,18 @@ def test_the_second_row_of_a_key_is_named_by_its_number_in_the_table(shots: Path
     table.write_text(table.read_text() + "west,b\n")
     with pytest.raises(DataError, match=r"places\.csv: row 4 is the second of place b"):
         setsup.open(shots)
+
+
+def test_a_condition_on_an_optional_table_that_is_not_there_leaves_no_row_out(shots: Path) -> None:
+    text = SHOTS.replace("incomplete: true", "incomplete: true, optional: true")
+    text = text.replace("without: kind == 'blurred'", "without: region == 'north'")
+    shots.with_name("shots.csv").write_text("kind,place,taken\ncup,a,2020-01-01\nmug,b,2020-01-01\n")
+    shots.write_text(text)
+    assert setsup.open(shots).factors.values("kind").tolist() == ["mug"]
+    shots.with_name("places.csv").unlink()
+    found = setsup.open(shots).factors
+    assert found.values("kind").tolist() == ["cup", "mug"]
+    assert found.values("region").tolist() == ["nowhere", "nowhere"]
 
 
 def test_names_in_tables_lead_nowhere_else(listed: Path, caplog: pytest.LogCaptureFixture) -> None:

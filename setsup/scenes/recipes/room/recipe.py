@@ -125,10 +125,11 @@ class Room:
         for what in ("meshes", "objects"):
             if getattr(self, what) is not None:
                 object.__setattr__(self, what, check_models(getattr(self, what), what))
-        pair = self.count if isinstance(self.count, tuple | list) and len(self.count) == 2 else (1, 0)
-        least, most = (check_integer(some, "count", SetsupError, 0, 1000) for some in pair)
+        if not isinstance(self.count, tuple | list) or len(self.count) != 2:
+            raise _wrong_count(self.count)
+        least, most = (check_integer(some, "count", SetsupError, 0, 1000) for some in self.count)
         if least > most:
-            raise SetsupError(f"count must be (least, most) objects in a room, not {self.count!r}")
+            raise _wrong_count(self.count)
         object.__setattr__(self, "count", (least, most))
         object.__setattr__(self, "size", check_image_size(self.size, "size", SetsupError, LARGEST))
         if self.up is not None:
@@ -293,6 +294,10 @@ class _Built:
     space: Space
     mode: str
     pairs: dict[int, CameraPair]
+
+
+def _wrong_count(count: object) -> SetsupError:
+    return SetsupError(f"count must be (least, most) objects in a room, not {count!r}")
 
 
 def spread_positions(key: Words, space: Space, count: int) -> Reals:
