@@ -242,7 +242,7 @@ def test_what_a_killed_embedding_left_goes_away(setsup: Run, trained: Path) -> N
     ("words", "sentence"),
     [
         ([], "`setsup embed` requires the argument RUN"),
-        (["nowhere", *MEAN], "nowhere holds no run"),
+        (["nowhere", *MEAN], "no run found in nowhere"),
         (["runs", *MEAN], f"below it are {RUN}"),
         ([RUN, "mnits", *MEAN], "there is no dataset 'mnits'; did you mean 'mnist'"),
         ([RUN, "mnist", "more", *MEAN], "unexpected argument 'more'"),

@@ -194,7 +194,7 @@ def test_unfinished_runs_and_substitutes_are_labelled(
     [
         ([], "`setsup eval` requires the argument RUNS: folders of runs of `setsup train`"),
         (["--json"], "`setsup eval` requires the argument RUNS"),
-        (["nowhere"], "nowhere holds no run (no run.json)"),
+        (["nowhere"], "no run found in nowhere: run.json is missing"),
         (["runs"], f"below it are {RUN}, runs/own/mean/seed-1"),
         ([RUN, "--preset", f"{OWN}:own/nothing"], "name one as "),
         ([RUN, *MEAN, "--only", "spraed"], "own/mean has no evaluation 'spraed'; did you mean 'spread'?"),

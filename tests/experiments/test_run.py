@@ -239,8 +239,12 @@ def test_a_shrunk_run_opens_shrunk(tmp_path: Path) -> None:
 
 
 def test_where_there_is_no_run(tmp_path: Path, stopped: Path) -> None:
-    refused(DataError, r"holds no run \(no run.json\); `setsup train PRESET` makes one", lambda: open_run(tmp_path))
-    sentence = f"holds no run .*; below it are .*shorter, {stopped}"
+    refused(DataError, "no run found in .*: run.json is missing; `setsup train PRESET`", lambda: open_run(tmp_path))
+        DataError,
+        r"no run found in .*: run.json is missing; `setsup train PRESET` makes one",
+        lambda: open_run(tmp_path),
+    )
+    sentence = f"no run found in .*; below it are .*shorter, {stopped}"
     refused(DataError, sentence, lambda: open_run(stopped.parent))
     refused(SetsupError, "is a run of 'small/plain', and no preset has that name here", lambda: open_run(stopped))
 

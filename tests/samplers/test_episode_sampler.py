@@ -357,7 +357,7 @@ def test_small_classes_are_named():
         ({"queries": 2**30, "ways": 2**20}, SamplerError, "reduce ways, shots or queries"),
         ({"on_small_group": "short"}, SamplerError, "on_small_group must be error or drop"),
         ({"on_small_group": 3}, SamplerError, "on_small_group must be error or drop"),
-        ({"where": "half > 1"}, SamplerError, "where or weights leave out all"),
+        ({"where": "half > 1"}, SamplerError, "where= and weights= leave none of the"),
         ({"seed": -1}, SamplerError, "seed"),
     ],
 )

@@ -241,7 +241,7 @@ def test_groups_with_too_few_groups_are_named():
         ({"size": 0}, SamplerError, "size must be an integer from 1"),
         ({"size": 7}, SamplerError, "fewer than the 7 rows"),
         ({"on_small_group": "short"}, SamplerError, "on_small_group must be error or drop"),
-        ({"where": "half > 1"}, SamplerError, "where or weights leave out all"),
+        ({"where": "half > 1"}, SamplerError, "where= and weights= leave none of the"),
         ({"seed": -1}, SamplerError, "seed"),
     ],
 )

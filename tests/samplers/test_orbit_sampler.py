@@ -390,7 +390,7 @@ def test_no_canonical_rows_unless_asked():
         ({"canonical": "argmin:yew"}, FactorError, "did you mean 'yaw'"),
         ({"canonical": {"camera": "0510"}}, FactorError, "no level '0510'.*'051'"),
         ({"canonical": {"kamera": "051"}}, FactorError, "did you mean 'camera'"),
-        ({"where": "camera == '050' and camera == '051'"}, SamplerError, "where or weights leave out all"),
+        ({"where": "camera == '050' and camera == '051'"}, SamplerError, "where= and weights= leave none of the"),
     ],
 )
 def test_wrong_arguments(arguments, error, sentence):

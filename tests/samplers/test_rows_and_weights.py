@@ -113,8 +113,8 @@ def test_rows_are_given_by_an_expression_by_booleans_or_by_numbers(name, form):
         ([0.0, 1.0], r"where must be an expression, one boolean per row, or row numbers, not"),
         (3, r"where must be an expression, one boolean per row, or row numbers, not 3"),
         ({"a": 1}, r"where must be an expression, one boolean per row, or row numbers"),
-        ([False] * 15, r"leave out all 15 rows|no row is left to draw"),
-        ([], r"leave out all 15 rows|no row is left to draw"),
+        ([False] * 15, r"leave none of the 15 rows|no row is left to draw"),
+        ([], r"leave none of the 15 rows|no row is left to draw"),
     ],
 )
 def test_wrong_rows_are_one_clear_sentence(name, where, sentence):

@@ -606,7 +606,7 @@ WRONG = [
     ({"inactive": ["a"], "seed": 2**64}, "seed must be"),
     ({"inactive": ["a"], "stream": 1}, "stream must be a string"),
     ({"inactive": ["a"], "tolerance": {"b": 1.0}}, "'b' has levels and is fixed exactly: .*continuous"),
-    ({"inactive": ["a"], "where": "a == 0 and a == 1"}, "no group of a: where or weights leave out all 24 rows"),
+    ({"inactive": ["a"], "where": "a == 0 and a == 1"}, "no group of a: where= and weights= leave none of the 24 rows"),
 ]
 
 

@@ -152,7 +152,7 @@ def test_on_a_grid_and_on_columns():
         ({"on_small_group": "replace"}, SamplerError, "on_small_group must be error or drop"),
         ({"choose": "row"}, SamplerError, "did you mean 'rows'"),
         ({"where": "face == 'f1'"}, SamplerError, "only one orbit"),
-        ({"where": "face == 'f1' and half > 1"}, SamplerError, "where or weights leave out all"),
+        ({"where": "face == 'f1' and half > 1"}, SamplerError, "where= and weights= leave none of the"),
         ({"seed": 2**64}, SamplerError, "seed"),
     ],
 )

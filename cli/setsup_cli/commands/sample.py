@@ -151,7 +151,7 @@ def _draw(options: Any) -> _Drawn:
     if key is None:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
-            "choose what sets fix: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets, "
+            "choose a sampler, for example --inactive FACTOR or --active FACTOR (or --domain, --orbit, --triplets, "
             "--positive and --negative, --neighbours, --episode, --hierarchy, --sequence, --pairs, --sampler); "
             f"factors of {dataset.name}: {', '.join(names)}"
         )

@@ -157,7 +157,7 @@ def _places_by_key(sought: Any, text: Text, key: str, incomplete: bool = False) 
     found = pc.index_in(sought.cast(pa.large_string()), value_set=known)
     if found.null_count and not incomplete:
         lost = sought[int(as_numpy(pc.indices_nonzero(pc.is_null(found)))[0])].as_py()
-        raise DamagedFile(f"{text.label} says nothing of {key} {lost[:80]}, which another list of the release has")
+        raise DamagedFile(f"{text.label} has no entry for {key} {lost[:80]}, which another list of the release has")
     return found
 
 

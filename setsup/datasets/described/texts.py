@@ -94,7 +94,7 @@ def _read_comma_separated(content: bytes, label: str, columns: Sequence[str], he
             ),
         )
     except (pa.ArrowException, UnicodeDecodeError, ValueError) as error:
-        raise DamagedFile(f"{label} is no table that can be read ({' '.join(str(error).split())[:200]})") from error
+        raise DamagedFile(f"{label} could not be parsed as CSV: {' '.join(str(error).split())[:200]}") from error
     if not found.num_rows:
         raise DamagedFile(f"{label} has no rows")
     return found

@@ -237,7 +237,7 @@ def read_description(folder: Path) -> dict[str, Any]:
     if not path.exists():
         below = sorted(str(file.parent) for file in folder.glob(f"**/{_DESCRIPTION}"))
         hint = f"; below it are {', '.join(below[:4])}" if below else "; `setsup train PRESET` makes one"
-        raise DataError(f"{folder} holds no run (no {_DESCRIPTION}){hint}")
+        raise DataError(f"no run found in {folder}: {_DESCRIPTION} is missing{hint}")
     return _read_description(path)
 
 

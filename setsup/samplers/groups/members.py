@@ -7,7 +7,7 @@ import numpy as np
 
 from setsup.arrays import Array, Bools, Reals, Rows, Words
 from setsup.checks import check_choice, check_memory
-from setsup.errors import SamplerError, abbreviate
+from setsup.errors import SamplerError, abbreviate, advice
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import permute, randint_below, uniform
@@ -237,7 +237,8 @@ def drawable_groups(
     names = ", ".join(groups.names) or "nothing"
     if not len(groups):
         if groups.excluded and not groups.unknown:
-            raise SamplerError(f"no group of {names}: where or weights leave out all {groups.excluded:,} rows")
+            filters = advice("where= and weights=", "--where and --weights")
+            raise SamplerError(f"no group of {names}: {filters} leave none of the {groups.excluded:,} rows")
         raise SamplerError(
             f"no group of {names}: {groups.unknown:,} rows have an unknown value there, and {groups.excluded:,} are "
             "left out by where or weights; draw from more rows"

@@ -34,7 +34,7 @@ class RankedPairs:
         self._groups = groups = group_by(table, names, mask)
         if not groups.rows:
             raise SamplerError(
-                f"no row has a known level of {', '.join(names)}; where or weights leave out {groups.excluded:,}"
+                f"no row has a known level of {', '.join(names)}; where= and weights= leave out {groups.excluded:,}"
             )
         self._known = None if groups.rows == len(table) else np.flatnonzero(groups.of_rows() >= 0)
         self._shares: Reals | None = None

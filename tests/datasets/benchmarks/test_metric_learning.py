@@ -38,7 +38,7 @@ def test_lists_of_cub200_are_read_by_the_number_of_the_image(tmp_path, caplog):
     assert len(setsup.load("cub200", tmp_path)) == len(lines) - 1
     assert "1 of the 24 listed images are not there" in caplog.text
     for text, words in (
-        ("1 1\n", "says nothing of image 2"),
+        ("1 1\n", "has no entry for image 2"),
         ("1\n", "line 1 is not"),
         ("1 x\n" * 24, "line 1 is not"),
     ):

@@ -111,8 +111,8 @@ def test_a_part_of_the_images(tmp_path, caplog):
     [
         ((b"split", b"spilt"), "has no column 'split'; did you mean 'spilt'"),
         ((b",0,0,0,0\n", b",7,0,0,0\n"), "tumor of row 0 is '7'; one of 0, 1 was expected"),
-        ((b",0,0,0,0\n", b",0,0,0\n"), "is no table that can be read"),
-        ((b",patient", b"\xff\xfe"), "is no table that can be read|has no column 'patient'"),
+        ((b",0,0,0,0\n", b",0,0,0\n"), "could not be parsed as CSV"),
+        ((b",patient", b"\xff\xfe"), "could not be parsed as CSV|has no column 'patient'"),
     ],
 )
 def test_damaged_tables(tmp_path, change, words):

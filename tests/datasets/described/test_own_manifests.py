@@ -312,8 +312,8 @@ def test_tables_that_contradict_each_other(listed: Path) -> None:
     labels = listed.parent / "labels.csv"
     text = labels.read_text()
     for changed, said in (
-        (text.replace("1.5,1,mug\n", ""), "says nothing of number 1"),
-        (text + "1,5,mug\n", r"images\.txt says nothing of number 5"),
+        (text.replace("1.5,1,mug\n", ""), "has no entry for number 1"),
+        (text + "1,5,mug\n", r"images\.txt has no entry for number 5"),
         (text + "1,3,mug\n", "row 4 is the second of number 3"),
         (text.replace("4e1", "4e99"), "a number was expected"),
     ):
