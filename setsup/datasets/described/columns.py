@@ -31,11 +31,15 @@ _LARGEST_32 = 3.4e38
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Columns by name, pyarrow arrays of strings of one length, with the name of the file that each is of."""
+    """Columns by name, pyarrow arrays of strings of one length, with the name of the file that each is of.
+
+    `rows`, where some were selected, are their numbers in the file, for messages.
+    """
 
     values: Mapping[str, Any]
     labels: Mapping[str, str]
     types: Mapping[str, Type]
+    rows: Places | None = None
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -47,7 +51,12 @@ class Columns:
 
     def take(self, rows: Places) -> "Columns":
         """Select rows."""
-        return Columns({name: column.take(rows) for name, column in self.values.items()}, self.labels, self.types)
+        values = {name: column.take(rows) for name, column in self.values.items()}
+        return replace(self, values=values, rows=rows if self.rows is None else self.rows[rows])
+
+    def number(self, row: int) -> int:
+        """Number of a row in its file, for messages."""
+        return row if self.rows is None else int(self.rows[row])
 
     def encode(self, name: str) -> Encoded:
         """Give the different values of a column, of its type, and of each row which it has.
@@ -76,7 +85,7 @@ class Columns:
     def wrong(self, name: str, row: int, expected: str) -> DamagedFile:
         """Make the error for a value that is not as expected."""
         value = self.values[name][row].as_py()
-        return DamagedFile(f"{self.labels[name]}: {name} of row {row} is {value!r:.40}; {expected}")
+        return DamagedFile(f"{self.labels[name]}: {name} of row {self.number(row)} is {value!r:.40}; {expected}")
 
 
 def read_image_names(release: MemberIndex, layout: Layout) -> tuple[Places, Columns]:
@@ -122,7 +131,7 @@ def read_tables(release: MemberIndex, layout: Layout) -> Columns:
     for number, (table, text) in enumerate(texts):
         if number and table.key is not None:
             if table.incomplete:
-                text = _sought(values[table.key], text, table.key)
+                refuse_second(text, table.key, among=values[table.key])
             at = _places_by_key(values[table.key], text, table.key, table.incomplete)
             if keyed and len(rows) == 1 and not table.incomplete:
                 _places_by_key(text.columns[table.key], rows[0], table.key)
@@ -137,18 +146,6 @@ def _joined(parts: Sequence[Any]) -> Any:
     import pyarrow as pa
 
     return parts[0] if len(parts) == 1 else pa.concat_arrays([part.cast(pa.large_string()) for part in parts])
-
-
-def _sought(sought: Any, text: Text, key: str) -> Text:
-    """Rows of a text whose keys others have; each of them may be there once."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kind = pa.large_string()
-    wanted = pc.is_in(text.columns[key].cast(kind), value_set=sought.cast(kind).unique())
-    found = text.take(as_numpy(pc.indices_nonzero(wanted)).astype(np.int64))
-    refuse_second(found, key)
-    return found
 
 
 def _places_by_key(sought: Any, text: Text, key: str, incomplete: bool = False) -> Any:
@@ -206,7 +203,7 @@ def add_times(columns: Columns, layout: Layout) -> Columns:
         for part in parts:
             texts = pa.array([str(getattr(time, part)) for time in times], pa.large_string())
             values[part], labels[part] = texts.take(encoded.indices), labels[name]
-    return Columns(values, labels, columns.types)
+    return replace(columns, values=values, labels=labels)
 
 
 def _read_time(text: str) -> datetime | None:

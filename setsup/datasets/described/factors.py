@@ -106,8 +106,8 @@ def _coded(source: Source, columns: Columns, encoded: Encoded) -> tuple[Factor, 
         if source.match is None:
             raise columns.wrong(source.columns[0], row, expected)
         raise DamagedFile(
-            f"{columns.labels[source.columns[0]]}: {source.factor.name} of row {row} is {values[places[row]]!r:.40}; "
-            f"{expected}"
+            f"{columns.labels[source.columns[0]]}: {source.factor.name} of row {columns.number(row)} is "
+            f"{values[places[row]]!r:.40}; {expected}"
         )
     named = [meant[str(value)] for value in values]
     codes = np.array([-1 if level is None else levels.index(level) for level in named] or [0], np.int64)

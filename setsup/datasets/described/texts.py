@@ -1,6 +1,7 @@
 """Lists and tables of a release, read as columns of texts, a million rows at once."""
 
 import io
+import re
 from collections.abc import Sequence
 from csv import reader as csv_rows
 from dataclasses import dataclass
@@ -32,11 +33,6 @@ class Text:
     def __len__(self) -> int:
         """Count the rows."""
         return len(next(iter(self.columns.values())))
-
-    def take(self, rows: npt.NDArray[np.int64]) -> "Text":
-        """Select rows."""
-        columns = {name: column.take(rows) for name, column in self.columns.items()}
-        return Text(self.label, columns, None if self.lines is None else self.lines[rows])
 
     def spot(self, row: int) -> str:
         """Where a row is, for messages."""
@@ -79,7 +75,8 @@ def _read_comma_separated(content: bytes, label: str, columns: Sequence[str], he
 
     content = comma_separated(content)
     try:
-        head = content[: content.find(b"\n") + 1 or len(content)].decode("utf-8-sig").strip()
+        first = re.match(rb"[^\r\n]*", content)
+        head = (first[0] if first else b"").decode("utf-8-sig").strip()
         names = next(csv_rows([head]), [])
         lacks = [column for column in columns if column not in names] if header else []
         if lacks:
@@ -190,11 +187,21 @@ def _row_numbers(rows: int) -> Any:
     return pa.array(np.arange(rows)).cast(pa.large_string())
 
 
-def refuse_second(text: Text, key: str) -> None:
-    """Refuse a table in which two rows have one key."""
+def refuse_second(text: Text, key: str, among: Any = None) -> None:
+    """Refuse a table in which two rows have one key; with `among`, one of these keys."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     encoded = text.columns[key].dictionary_encode()
     if len(encoded.dictionary) == len(text):
         return
     firsts = np.unique(as_numpy(encoded.indices), return_index=True)[1]
-    row = int(np.setdiff1d(np.arange(len(text)), firsts)[0])
-    raise DamagedFile(f"{text.label}: {text.spot(row)} is the second of {key} {text.columns[key][row].as_py()[:80]}")
+    rows = np.setdiff1d(np.arange(len(text)), firsts)
+    if among is not None:
+        kind = pa.large_string()
+        keys = text.columns[key].take(rows).cast(kind)
+        rows = rows[as_numpy(pc.indices_nonzero(pc.is_in(keys, value_set=among.cast(kind).unique())))]
+    if len(rows):
+        row = int(rows[0])
+        value = text.columns[key][row].as_py()
+        raise DamagedFile(f"{text.label}: {text.spot(row)} is the second of {key} {value[:80]}")

@@ -72,6 +72,15 @@ def test_celeba_as_csv_without_a_header_says_so(tmp_path):
         setsup.load("celeba", tmp_path)
 
 
+@pytest.mark.parametrize("name", ["fmow", "iwildcam"])
+def test_lines_that_end_with_carriage_returns_alone(tmp_path, name):
+    importlib.import_module(f"tests.true_files.{name}").write(tmp_path)
+    before = setsup.load(name, tmp_path).factors.fingerprint
+    for path in tmp_path.rglob("*.csv"):
+        path.write_bytes(resaved(path.read_bytes(), ",", csv.QUOTE_MINIMAL, newline="\r"))
+    assert setsup.load(name, tmp_path).factors.fingerprint == before
+
+
 def test_categories_without_their_columns_are_refused(tmp_path):
     importlib.import_module("tests.true_files.iwildcam").write(tmp_path)
     (table,) = tmp_path.rglob("categories.csv")

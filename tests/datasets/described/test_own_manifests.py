@@ -409,7 +409,7 @@ def test_numbered_rows_by_a_condition_their_times_and_an_incomplete_table(
         ("number: shot,", "number: kind,", r"line 3: layout\.tables\[0\]\.columns must be columns .* that differ"),
         ("number: shot,", "incomplete: true,", r"line 3: layout\.tables\[0\]\.incomplete must be left out"),
         ("elsewhere]}", "elsewhere], match: '(.)'}", r"line 11: factors\[1\]\.from must be one column where"),
-        ("2019, 2020, 2021", "2019, 2021", r"shots\.csv: year of row 1 is '2020'; one of 2019, 2021 was expected"),
+        ("2019, 2020, 2021", "2019, 2021", r"shots\.csv: year of row 2 is '2020'; one of 2019, 2021 was expected"),
         ("incomplete: true", "incomplete: false", r"places\.csv: row 3 is the second of place z"),
         ("kind == 'blurred'", "place != 'q'", r"shots\.csv: layout\.without, .*, leaves no row; correct"),
         ("codes: *years", "codes: [2019, 2020, 2021.5]", r"line 12: factors\[2\]\.codes must be texts"),
@@ -419,6 +419,13 @@ def test_numbers_times_and_conditions_are_checked(shots: Path, old: str, new: st
     assert old in SHOTS
     shots.write_text(SHOTS.replace(old, new, 1))
     with pytest.raises(DataError, match=said):
+        setsup.open(shots)
+
+
+def test_the_second_row_of_a_key_is_named_by_its_number_in_the_table(shots: Path) -> None:
+    table = shots.parent / "places.csv"
+    table.write_text(table.read_text() + "west,b\n")
+    with pytest.raises(DataError, match=r"places\.csv: row 4 is the second of place b"):
         setsup.open(shots)
 
 
