@@ -318,10 +318,10 @@ def test_what_cannot_run_side_by_side(setsup: Run, digits: Path) -> None:
     assert not Path("runs").exists()
 
 
-def test_processes_take_places_of_their_own(tmp_path: Path) -> None:
+def test_processes_take_numbers_of_their_own(tmp_path: Path) -> None:
     script = (
-        "import sys; from setsup_cli.training.trainings import _place\n"
-        f"print(_place({str(tmp_path)!r}, 2), _place({str(tmp_path)!r}, 2), flush=True); sys.stdin.read()"
+        "import sys; from setsup_cli.training.trainings import _take_number\n"
+        f"print(_take_number({str(tmp_path)!r}, 2), _take_number({str(tmp_path)!r}, 2), flush=True); sys.stdin.read()"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     processes = [

@@ -81,9 +81,9 @@ def test_the_list_says_where_it_comes_from(site: Path, tmp_path: Path) -> None:
 
 def test_in_python(site: Path, tmp_path: Path) -> None:
     code = (
-        "import setsup, numpy as np; from setsup.datasets.own.huggingface.card import info_of\n"
+        "import setsup, numpy as np; from setsup.datasets.own.huggingface.card import dataset_info\n"
         "rooms = setsup.load('my-rooms', split='plain'); np.save('plain', rooms.fetch(range(9))['image'])\n"
-        "print(rooms.factors.counts('wall').tolist(), info_of(rooms)['license'])"
+        "print(rooms.factors.counts('wall').tolist(), dataset_info(rooms)['license'])"
     )
     assert run([sys.executable, "-c", code], site, tmp_path) == "[3, 3, 3] CC-BY-4.0\n"
     plain = np.load(tmp_path / "plain.npy")

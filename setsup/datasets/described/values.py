@@ -31,7 +31,7 @@ _FIELD = re.compile(r"\{([^{}]+)\}")
 _GROUP = re.compile(r"\(\?P?<")
 
 Type = Literal["integer", "number"]
-TIME_PARTS = ("year", "month", "day", "hour")
+_TIME_PARTS = ("year", "month", "day", "hour")
 
 
 def named_groups(pattern: str | None) -> list[str]:
@@ -167,13 +167,13 @@ def times_reader(columns: list[str]) -> Callable[[Any], dict[str, tuple[str, ...
 
     def read(value: Any) -> dict[str, tuple[str, ...]]:
         if not isinstance(value, dict):
-            raise ValueError(f"columns, each with some of {', '.join(TIME_PARTS)}")
+            raise ValueError(f"columns, each with some of {', '.join(_TIME_PARTS)}")
         if unknown := [name for name in value if name not in columns]:
             raise ValueError("columns", did_you_mean(unknown[0], columns))
         times = {name: validators.words(parts) for name, parts in value.items()}
         named = [part for parts in times.values() for part in parts]
-        if wrong := [part for part in named if part not in TIME_PARTS]:
-            raise ValueError("columns with parts of times", did_you_mean(wrong[0], TIME_PARTS))
+        if wrong := [part for part in named if part not in _TIME_PARTS]:
+            raise ValueError("columns with parts of times", did_you_mean(wrong[0], _TIME_PARTS))
         if len(set(named)) < len(named) or set(named) & set(columns):
             raise ValueError("parts of times, each once and with other names than the columns")
         return times
