@@ -239,11 +239,8 @@ def test_a_shrunk_run_opens_shrunk(tmp_path: Path) -> None:
 
 
 def test_where_there_is_no_run(tmp_path: Path, stopped: Path) -> None:
-    refused(DataError, "no run found in .*: run.json is missing; `setsup train PRESET`", lambda: open_run(tmp_path))
-        DataError,
-        r"no run found in .*: run.json is missing; `setsup train PRESET` makes one",
-        lambda: open_run(tmp_path),
-    )
+    missing = "no run found in .*: run.json is missing; `setsup train PRESET` makes one"
+    refused(DataError, missing, lambda: open_run(tmp_path))
     sentence = f"no run found in .*; below it are .*shorter, {stopped}"
     refused(DataError, sentence, lambda: open_run(stopped.parent))
     refused(SetsupError, "is a run of 'small/plain', and no preset has that name here", lambda: open_run(stopped))
