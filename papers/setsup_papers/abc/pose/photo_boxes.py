@@ -10,7 +10,7 @@ from pathlib import Path
 
 from setsup.errors import DataError
 from setsup.factors.io.csv_file import CsvFile
-from  import Commas
+from setsup.factors.io.encoding import Commas
 from setsup.factors.io.text_file import explain_errors
 from setsup.files.expand_user import expanded
 
