@@ -15,8 +15,8 @@ from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
 
-MOST = 16
-"""Modules that may take part; four of them derive the options of a family from the signature of its sampler."""
+MOST = 12
+"""Modules that may take part."""
 
 _NEW = (ast.BinOp, ast.Compare, ast.JoinedStr)
 

@@ -47,7 +47,7 @@ def run(options: Options) -> int:
         show_table(["what", "state", ""], [[check.name, check.state, check.detail] for check in checks])
         if absent := _absent_uses():
             say()
-            show_table(["to add", "run"], absent)
+            show_table(["to add", "for"], absent)
         advise_command(options, ["setsup", "sample", "--inactive", "wall_hue"])
     return 2 if any(check.state == "missing" for check in checks) else 0
 
@@ -91,7 +91,7 @@ def _absent_uses() -> list[list[str]]:
     for module, library in LIBRARIES.items():
         if not installed(module):
             uses.setdefault(command([module]), []).append(library.use)
-    return [["; ".join(dict.fromkeys(texts)), install] for install, texts in uses.items()]
+    return [[install, "; ".join(dict.fromkeys(texts))] for install, texts in uses.items()]
 
 
 def _display() -> Check:

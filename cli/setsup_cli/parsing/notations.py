@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from setsup.factors import Factor, FactorTable
     from setsup.factors.factor import Level
 
-__all__ = ["NOTATIONS", "Notation", "choose_from", "find_levels", "named_factors"]
+__all__ = ["NOTATIONS", "Notation", "choose_from", "find_levels"]
 
 Words = tuple[str, ...]
 
@@ -53,15 +53,6 @@ class Notation(NamedTuple):
 def choose_from(choices: tuple[str, ...]) -> Notation:
     """The notation of a ``Literal``."""
     return Notation("|".join(choices), Literal[choices])
-
-
-def named_factors(notation: Notation, value: Any) -> list[str]:
-    """The factors that the value of an option names."""
-    if notation.metavar == "MEMBER ..." and isinstance(value, str):  # else levels by factors
-        return [value.removeprefix("argmin:")] if value.startswith("argmin:") else []
-    if not notation.metavar.startswith(("FACTOR", "MEMBER")) or isinstance(value, int):
-        return []
-    return [value] if isinstance(value, str) else list(value)
 
 
 # -- values by step and by name ----------------------------------------------------------------------------------------

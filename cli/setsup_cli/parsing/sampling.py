@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import FactorError, SamplerError
-from setsup_cli.parsing.notations import find_levels, named_factors
+from setsup_cli.parsing.notations import Notation, find_levels
 from setsup_cli.parsing.own_samplers import build_own
 from setsup_cli.parsing.sampler_options import FAMILIES, all_options, sampler_options
 from setsup_cli.parsing.source import check_factors
@@ -38,9 +38,10 @@ def choose_family(given: Given) -> str | None:
     if not choosing:
         return None
     key = families[choosing[0]]
+    taken = {family: sampler_options(family).keys() for family in FAMILIES}
     for name in given:
-        if name not in sampler_options(key):
-            goes = ", ".join(_describe(other) for other in FAMILIES if name in sampler_options(other))
+        if name not in taken[key]:
+            goes = ", ".join(_describe(family) for family in FAMILIES if name in taken[family])
             raise SamplerError(f"--{name} goes with {goes}, not with --{choosing[0]}")
     return key
 
@@ -64,7 +65,7 @@ def check_factor_lists(values: Given) -> None:
     from setsup.opening import is_table
 
     for option, value in values.items():
-        factors = named_factors(all_options()[option].notation, value)
+        factors = _named_factors(all_options()[option].notation, value)
         for name in factors:
             if is_table(name) or name in names():
                 others = " ".join(other for other in factors if other != name) or "FACTOR ..."
@@ -72,6 +73,15 @@ def check_factor_lists(values: Given) -> None:
                     f"{name!r} was taken for a factor of --{option}; name it before the options: `setsup sample {name} "
                     f"--{option} {others}`"
                 )
+
+
+def _named_factors(notation: Notation, value: Any) -> list[str]:
+    """The factors that the value of an option names."""
+    if notation.metavar == "MEMBER ..." and isinstance(value, str):  # else levels by factors
+        return [value.removeprefix("argmin:")] if value.startswith("argmin:") else []
+    if not notation.metavar.startswith(("FACTOR", "MEMBER")) or isinstance(value, int):
+        return []
+    return [value] if isinstance(value, str) else list(value)
 
 
 def build_sampler(key: str, values: Given, table: "FactorTable", card: str) -> "Sampler":
@@ -85,7 +95,7 @@ def build_sampler(key: str, values: Given, table: "FactorTable", card: str) -> "
         with spelled_as_options(names):
             return build_own(values, table)
     for name, value in values.items():
-        check_factors(named_factors(options[name].notation, value), table, card)
+        check_factors(_named_factors(options[name].notation, value), table, card)
     arguments = {options[name].argument: value for name, value in values.items()}
     if isinstance(arguments.get("canonical"), Mapping):
         arguments["canonical"] = find_levels(arguments["canonical"], table, "--canonical")
