@@ -122,7 +122,8 @@ def decode(
     pixels = _pixels(_content(source, label), label, channels, out, lenient)
     if channels == 1 and pixels.shape[2] != 1:
         raise DataError(
-            f"{label} has colour, but the images looked at when the table was opened are grey; convert all to one mode"
+            f"{label} is a color image, but the images sampled when the table was opened are grayscale; convert all "
+            "to one mode"
         )
     return np.require(resize(_with_channels(pixels, channels), size), requirements=["C", "W"])
 
@@ -189,9 +190,7 @@ def _open(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
         with Image.open(source if isinstance(source, Path) else io.BytesIO(source), formats=pillow_formats()) as image:
             _check(image.width, image.height, label)
             if image.mode not in _MODES:
-                raise DataError(
-                    f"{label} has pixels of the mode {image.mode}, not 8 bits per channel; convert it to 8 bits"
-                )
+                raise DataError(f"{label} has pixels of mode {image.mode}; expected 8 bits per channel; convert it")
             yield image
     except DataError:
         raise
@@ -220,16 +219,18 @@ def _content(source: Source, label: str) -> bytes:
 
 def _unreadable(error: Exception, label: str) -> DataError:
     if isinstance(error, FileNotFoundError):
-        return DataError(f"{label} is missing; put it there, or take it out")
+        return DataError(f"{label} is missing; add it, or remove its row")
     if isinstance(error, PermissionError):
-        return DataError(f"{label} may not be read by you; change the file's permissions")
+        return DataError(f"{label} is not readable by the current user; change the file's permissions")
     why = " ".join(str(error).split()) or type(error).__name__
-    return DataError(f"{label} cannot be read, it may be damaged ({why}); replace it, or take it out")
+    return DataError(f"{label} could not be decoded: {why}; replace or remove it")
 
 
 def _check(width: int, height: int, label: str) -> None:
     if width * height > _MOST_PIXELS:
-        raise DataError(f"{label} has {width} × {height} pixels; images of more than {_MOST_PIXELS:,} are refused")
+        raise DataError(
+            f"{label} has {width} × {height} pixels, more than the limit of {_MOST_PIXELS:,}; resize or remove it"
+        )
 
 
 def _pixels(
@@ -332,6 +333,6 @@ def _upright(image: "Image.Image") -> "Image.Image":
 def several_sizes(what: str) -> DataError:
     """The error for images of several sizes where one is needed; `what` says which they are."""
     return DataError(
-        f"images of several sizes make no batch, and {what}; open the dataset with size=(height, width), as --option "
-        "size=64,64, to have all resized"
+        f"images of different sizes cannot be stacked: {what}; open the dataset with size=(height, width) (--option "
+        "size=64,64) to resize them"
     )

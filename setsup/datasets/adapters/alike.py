@@ -38,8 +38,8 @@ def check_alike(name: str, folder: Path, alike: Sequence[str]) -> None:
         for file in other.files:
             if _is_published(folder, file, unpacked=not known):
                 raise DataError(
-                    f"{_path(folder, file)} is {file.path} of {other.title}, whose files have the names of those of "
-                    f"{name}; open it as {other.name}, or name the folder of {name} (--root or root=)"
+                    f"{_path(folder, file)} is {file.path} of {other.title}, whose files have the same names as "
+                    f"those of {name}; open it as {other.name}, or pass the folder of {name} (--root or root=)"
                 )
     if known:
         return
@@ -47,14 +47,14 @@ def check_alike(name: str, folder: Path, alike: Sequence[str]) -> None:
     whose = _named(called, [load_manifest(own), *others])
     if whose is None:
         _log.warning(
-            "%s: nothing tells whose the files in %s are, by the published digests or the name of the folder: those of "
-            "%s have the same names and sizes",
+            "%s: neither the published digests nor the name of the folder identify the files in %s: those of %s "
+            "have the same names and sizes",
             *(name, folder, " and ".join(other.title for other in others)),
         )
     elif whose != own:
         raise DataError(
-            f"{folder} is named after {whose}, and nothing in it is known to be of {name}, whose files have the same "
-            f"names; open it as {whose}, or name the folder of {name} (--root or root=)"
+            f"{folder} is named after {whose}, and none of its files is known to belong to {name}, whose files have "
+            f"the same names; open it as {whose}, or pass the folder of {name} (--root or root=)"
         )
 
 

@@ -112,9 +112,9 @@ class CameraFrames(ReleaseDataset):
         if len(wrong):
             row, (height, width), (tall, wide) = flat[wrong[0]], own[wrong[0]], self._sizes[flat[wrong[0]]]
             raise DataError(
-                f"{self.name}: {self.paths([row])[0]} (row {row}) is {height} × {width} pixels (height × width), and "
-                f"its camera is that of {tall} × {wide}: it was cut or stretched, and its intrinsics are not known; "
-                "take the images as published, or resized by one ratio"
+                f"{self.name}: {self.paths([row])[0]} (row {row}) is {height} × {width} pixels (height × width), but "
+                f"its camera was calibrated for {tall} × {wide}: the image was cropped or stretched, so its "
+                "intrinsics are unknown; use the published images, or images resized by one ratio"
             )
         return fit_intrinsics(scaled, own, self._size).reshape(*rows.shape, 3, 3)
 
@@ -123,8 +123,8 @@ class CameraFrames(ReleaseDataset):
         lacks = rows[maps.places[rows] < 0]
         if len(lacks):
             raise DataError(
-                f"{self.name}: row {int(lacks[0])} ({self.paths([lacks[0]])[0]}) has no {name}; fetch the other "
-                "modalities, or take the row out"
+                f"{self.name}: row {int(lacks[0])} ({self.paths([lacks[0]])[0]}) has no {name}; fetch other "
+                "modalities, or leave out the row"
             )
         own = self._own_sizes(rows.reshape(-1))
         sizes = np.unique(own, axis=0) if self._size is None else np.array([self._size])

@@ -120,17 +120,17 @@ class FlowFiles:
         except FileNotFoundError:
             return None
         except Exception as error:  # numpy lets several kinds through
-            _log.warning("%s is damaged, and its flow is computed again: %s", path, error)
+            _log.warning("%s is damaged; its flow is computed again: %s", path, error)
             return None
         return fields if fields.dtype == np.int8 and fields.shape == shape else None
 
     def write(self, video: int, frame: int, fields: npt.NDArray[np.float32]) -> npt.NDArray[np.int8]:
         """Keep fields, in pixels; what was kept."""
-        kept = np.asarray(np.rint(np.clip(fields / LIMIT, -1, 1) * STEPS), np.int8)
+        steps = np.asarray(np.rint(np.clip(fields / LIMIT, -1, 1) * STEPS), np.int8)
         path = self.path(video, frame)
         with written(path) as part, part.open("wb") as file:
-            np.save(file, kept)
-        return kept
+            np.save(file, steps)
+        return steps
 
     def _file(self, video: int, frame: int) -> str:
         state = file_states(self._members, [int(self._places[video])])
@@ -145,7 +145,7 @@ def compute_flow(dataset: Any, rows: Sequence[int] | None = None, *, processes: 
     `dataset` with a modality ``flow``; all `rows` by default; returns how many rows there are.
     """
     if "flow" not in dataset.modalities:
-        raise DataError(f"{dataset.name} has no modality 'flow': open it with flow=True")
+        raise DataError(f"{dataset.name} has no modality 'flow'; open it with flow=True")
     wanted = list(range(len(dataset))) if rows is None else [int(row) for row in rows]
     units = [
         Unit(f"rows {part[0]} … {part[-1]}", (dataset, part), len(part))
@@ -193,10 +193,10 @@ def read_or_compute(
     files: FlowFiles, video: int, frame: int, shape: tuple[int, ...], frames: Callable[[], Array]
 ) -> npt.NDArray[np.float32]:
     """Fields of a window in −1 … 1, of a shape, from its file, or computed of its frames and kept."""
-    kept = files.read(video, frame, shape)
-    if kept is None:
-        kept = files.write(video, frame, tvl1_flow(frames()))
-    return kept.astype(np.float32) / np.float32(STEPS)
+    steps = files.read(video, frame, shape)
+    if steps is None:
+        steps = files.write(video, frame, tvl1_flow(frames()))
+    return steps.astype(np.float32) / np.float32(STEPS)
 
 
 def _writable(folder: Path) -> bool:

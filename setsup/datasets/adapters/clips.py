@@ -55,7 +55,7 @@ class Windows:
     def __init__(self, frames: npt.ArrayLike, length: int, stride: int = 1, every: int | None = None) -> None:
         for name, number in (("length", length), ("stride", stride), ("every", 1 if every is None else every)):
             if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-                raise DataError(f"{name} must be an integer of frames, 1 or more, not {number!r}")
+                raise DataError(f"{name} must be a number of frames, 1 or more, not {number!r}")
         self._length, self._stride = int(length), int(stride)
         # frames at which a window may begin
         room = np.maximum(np.asarray(frames, np.int64) - (self._length - 1) * self._stride, 0)
@@ -136,11 +136,11 @@ class Clips(BaseDataset):
         if check_boolean(flow, "flow", DataError):
             require_modules("optical flow needs", "skimage")
             if length < 2:
-                raise DataError("there is no flow within a single frame: give length=2 or more")
+                raise DataError("optical flow needs at least two frames; pass length=2 or more")
         size = check_size(size)
         twice = sorted(each for each, times in Counter(names).items() if times > 1)
         if twice:
-            raise DataError(f"{members.source} holds {twice[0]}.avi twice; keep one copy of the release in it")
+            raise DataError(f"{members.source} contains {twice[0]}.avi twice; keep only one copy of the release")
         self._members, self._places, self._size = members, places, size
         self._index = video_index(name, members, places.tolist())
         self._windows = Windows(self._index.frames, length, stride, every)
@@ -187,14 +187,14 @@ class Clips(BaseDataset):
     def flow_folder(self) -> Path:
         """Folder where flow is kept; DataError without any."""
         if self._flow is None:
-            raise DataError(f"{self.name} was opened without flow=True")
+            raise DataError(f"{self.name} has no modality 'flow'; open it with flow=True")
         return self._flow.folder
 
     def _moved(self, files: FlowFiles, rows: Rows, size: tuple[int, int], out: Mapping[str, Array | None]) -> Array:
         """Flow of rows, each computed once."""
         shape = (self._windows.frames(0).shape[-1] - 1, 2, *size) if len(self) else (1, 2, *size)
-        given = out["flow"]
-        flow = np.empty((len(rows), *shape), np.float32) if given is None else given
+        target = out["flow"]
+        flow = np.empty((len(rows), *shape), np.float32) if target is None else target
         distinct, inverse = np.unique(rows, return_inverse=True)
 
         def put(number: int) -> None:
@@ -233,28 +233,30 @@ class Clips(BaseDataset):
         frames = self._index.frames
         damaged = np.flatnonzero(frames == 0)
         short = np.flatnonzero((frames > 0) & ~np.isin(np.arange(len(frames)), self._windows.video))
-        said = []
+        problems = []
         if len(damaged):
-            said.append(f"{len(damaged):,} of {len(frames):,} videos cannot be decoded ({self._why(int(damaged[0]))})")
+            problems.append(
+                f"{len(damaged):,} of {len(frames):,} videos cannot be decoded ({self._why(int(damaged[0]))})"
+            )
         if len(short):
             first = self._members.label(int(self._places[short[0]]))
-            said.append(
+            problems.append(
                 f"{len(short):,} of {len(frames):,} videos, such as {first} of {frames[short[0]]} frames, are too "
                 f"short for {length} frames with a stride of {stride}"
             )
-        if said and not len(self._windows.video):
-            raise DataError("; ".join(said))
-        for each in said:
+        if problems and not len(self._windows.video):
+            raise DataError("; ".join(problems))
+        for each in problems:
             _log.warning("%s; they are left out", each)
 
     def _why(self, video: int) -> str:
         """Say what is wrong with a video; the cache keeps only that something is."""
-        place = int(self._places[video])
+        member = int(self._places[video])
         try:
-            video_file(self._members, place).index  # noqa: B018
+            video_file(self._members, member).index  # noqa: B018
         except DataError as error:
             return str(error)
-        return self._members.label(place)
+        return self._members.label(member)
 
     def _common_size(self, rows: Rows) -> tuple[int, int]:
         """Size of the frames of some rows, which must be one."""
@@ -265,8 +267,8 @@ class Clips(BaseDataset):
         sizes = sorted(set(zip(self._index.height[videos].tolist(), self._index.width[videos].tolist(), strict=True)))
         if len(sizes) > 1:
             raise several_sizes(
-                f"videos of {self.name} are {sizes[0][0]} × {sizes[0][1]} and {sizes[-1][0]} × {sizes[-1][1]} pixels "
-                "(height × width)"
+                f"the videos of {self.name} have different sizes, such as {sizes[0][0]} × {sizes[0][1]} and "
+                f"{sizes[-1][0]} × {sizes[-1][1]} pixels (height × width)"
             )
         return sizes[0] if sizes else (1, 1)
 

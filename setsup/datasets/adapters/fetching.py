@@ -80,8 +80,8 @@ def fetch_images(
             image = _decode(items[index], channels, size, crop, slot, lenient)
         if image.shape != expected:
             raise several_sizes(
-                f"{items[index][1]} is {image.shape[0]} × {image.shape[1]} pixels (height × width), where others are "
-                f"{expected[0]} × {expected[1]}"
+                f"{items[index][1]} is {image.shape[0]} × {image.shape[1]} pixels (height × width); expected "
+                f"{expected[0]} × {expected[1]}, as in the other images"
             )
         if image is not slot:
             slot[...] = image

@@ -96,8 +96,8 @@ def _refuse_nameless(table: Path, names: Sequence[str | None], codes: Array, fir
     if nameless:
         count = sum(int((np.minimum(codes, len(names)) == code).sum()) for code in nameless)
         raise DataError(
-            f"{table}: {count:,} of {len(codes):,} rows name no image, the first in row {firsts[nameless].min()} "
-            "(rows count from 0, without the header); fill them in or take them out"
+            f"{table}: {count:,} of {len(codes):,} rows have no image, first row {firsts[nameless].min()} (counting "
+            "from 0, without the header); fill them in, or remove these rows"
         )
 
 
@@ -181,9 +181,9 @@ class MemberImages:
         """
         read = _read if self._upright else as_stored
         sources: list[tuple[Source, str]] = []
-        for part, place, row in zip(self._part_numbers(rows), self._places[rows].tolist(), rows.tolist(), strict=True):
+        for part, member, row in zip(self._part_numbers(rows), self._places[rows].tolist(), rows.tolist(), strict=True):
             members = self._members[part]
-            sources.append((partial(read, members, place), f"{members.label(place)} (row {row})"))
+            sources.append((partial(read, members, member), f"{members.label(member)} (row {row})"))
         return sources
 
     def paths(self, rows: npt.NDArray[np.int64]) -> list[str]:
@@ -206,24 +206,24 @@ class MemberImages:
 def _check_places(members: MemberIndex, places: npt.NDArray[Any]) -> None:
     if places.size and not 0 <= places.min() <= places.max() < len(members):
         raise DataError(
-            f"{members.source} has {len(members):,} files, but rows name the places {places.min():,} to "
-            f"{places.max():,}; find places with members.places, and take out those that are -1"
+            f"{members.source} has {len(members):,} files, but rows refer to positions {places.min():,} to "
+            f"{places.max():,}; get positions from members.places, and remove those that are -1"
         )
 
 
-def _read(members: MemberIndex, place: int) -> bytes:
-    if members.sizes[place] > _LARGE:
-        need_image(members.begin(place, 16), members.label(place))
-    return members.read(place, MOST_BYTES)
+def _read(members: MemberIndex, member: int) -> bytes:
+    if members.sizes[member] > _LARGE:
+        need_image(members.begin(member, 16), members.label(member))
+    return members.read(member, MOST_BYTES)
 
 
-def as_stored(members: MemberIndex, place: int) -> bytes:
+def as_stored(members: MemberIndex, member: int) -> bytes:
     """Content of an image without the orientation that a camera may have noted in it.
 
     Boxes were annotated on the pixels as they are stored, which is how MATLAB shows them; some images of ImageNet
     have a note.
     """
-    return without_orientation(_read(members, place))
+    return without_orientation(_read(members, member))
 
 
 def without_orientation(content: bytes) -> bytes:
@@ -246,14 +246,15 @@ def _check_files(table: Path, names: Sequence[str]) -> dict[str, str]:
     encoding = sys.getfilesystemencoding()
     if unwritable := [name for name in missing if not _encodable(name, encoding)]:
         raise DataError(
-            f"{table}: the locale's encoding of file names, {encoding}, lacks letters of {len(unwritable):,} image "
-            f"files, such as {unwritable[0]!r}; set a UTF-8 locale, as with LC_ALL=C.UTF-8, or PYTHONUTF8=1"
+            f"{table}: the locale's encoding of file names, {encoding}, cannot represent the names of "
+            f"{len(unwritable):,} image files, such as {unwritable[0]!r}; set a UTF-8 locale, as with "
+            "LC_ALL=C.UTF-8, or PYTHONUTF8=1"
         )
     if missing:
         more = ", …" if len(missing) > _SHOWN else ""
         files = "1 image file is" if len(missing) == 1 else f"{len(missing):,} image files are"
         there = filter(None, (find_instead(folder, name) for name in missing[:_SHOWN]))
-        fix = next(there, "put the files there, or correct the table")  # what holds for one usually holds for all
+        fix = next(there, "add the files, or correct the table")  # what holds for one usually holds for all
         raise DataError(
             f"{table}: {files} missing: {', '.join(short(shown(name)) for name in missing[:_SHOWN])}{more}; "
             f"names are relative to {table.parent.absolute()}; {fix}"
@@ -273,16 +274,16 @@ def _encodable(name: str, encoding: str) -> bool:
     return True
 
 
-def _read_column(file: Any, column: str, most: int) -> Any:
-    """Read a column that takes so many bytes at most: where few images repeat, a small file may hold any number."""
+def _read_column(file: Any, column: str, limit: int) -> Any:
+    """Read a column of at most `limit` bytes: where few images repeat, a small file may hold any number."""
     import pyarrow as pa
 
-    chunks = []
+    chunks, size = [], 0
     with file:
         for batch in file.iter_batches(_ROWS, columns=[column]):
-            most -= batch.nbytes
-            if most < 0:
-                raise ValueError("its images repeat so often that no memory holds them")
+            size += batch.nbytes
+            if size > limit:
+                raise ValueError(f"the column takes more than {limit:,} bytes of memory")
             chunks.append(batch.column(0))
         return pa.chunked_array(chunks, file.schema_arrow.field(column).type)
 
@@ -307,5 +308,8 @@ def _read_packed(table: Path, column: str) -> tuple[Any, Any]:
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise DataError(f"{table}: the column {column!r} cannot be read as images: {error}") from error
     if absent.any():
-        raise DataError(f"{table}: {absent.sum():,} rows have no image, the first is row {int(np.argmax(absent))}")
+        raise DataError(
+            f"{table}: {absent.sum():,} rows have no image, first row {int(np.argmax(absent))} (counting from 0); "
+            "fill them in, or remove these rows"
+        )
     return data, names

@@ -39,17 +39,17 @@ def need_trimesh() -> ModuleType:
     return trimesh
 
 
-def load_obj(members: MemberIndex, place: int, top: str) -> Any:
+def load_obj(members: MemberIndex, member: int, top: str) -> Any:
     """Load an OBJ file with its materials and textures, from a folder or directly from an archive."""
-    label = members.label(place)
+    label = members.label(member)
 
     def read(path: str, most: int) -> bytes | None:
-        place = int(members.places([path])[0])
-        return None if place < 0 else members.read(place, most)
+        asset = int(members.places([path])[0])
+        return None if asset < 0 else members.read(asset, most)
 
-    folder = posixpath.dirname(str(members.names[place]))
+    folder = posixpath.dirname(str(members.names[member]))
     assets = Assets(read, folder, top, lambda content, what: images.decode(content, what, 3))
-    scene = _scene(obj_parts(members.read(place, _LARGEST_OBJ), "obj", label, assets))
+    scene = _scene(obj_parts(members.read(member, _LARGEST_OBJ), "obj", label, assets))
     scene.metadata["missing"] = assets.missing
     if assets.missing:
         _log.warning("%s: %s", label, "; ".join(assets.missing))

@@ -35,7 +35,7 @@ def refuse_twice(label: str, names: Sequence[str]) -> None:
     """Refuse a list that has one file twice."""
     if len(set(names)) < len(names):
         twice, times = Counter(names).most_common(1)[0]
-        raise DamagedFile(f"{label} lists {twice} {times} times")
+        raise DamagedFile(f"{label} lists {twice} {times} times; expected it once")
 
 
 def warn_left_out(where: object, what: str, lost: Sequence[str], total: int) -> None:
@@ -48,17 +48,17 @@ def warn_left_out(where: object, what: str, lost: Sequence[str], total: int) -> 
 
     """
     if not total:
-        raise DamagedFile(f"{where}: the lists of the release name no {what}")
+        raise DamagedFile(f"{where}: the lists of the release contain no {what}")
     if not lost:
         return
     if len(lost) == total:
         raise DamagedFile(
-            f"{where} has none of the {total:,} listed {what}, such as {lost[0]}",
-            "fetch or unpack the release again, or take away the lists of another one",
+            f"{where} contains none of the {total:,} listed {what}, such as {lost[0]}",
+            "fetch or unpack the release again, or remove the lists of another release",
         )
     if (counted := _counted.get()) is not None:
         counted.append(len(lost))
     _log.warning(
-        "%s: %s of the %s listed %s are not there (%s); they are left out",
+        "%s: %s of the %s listed %s are missing (%s); they are left out",
         *(where, f"{len(lost):,}", f"{total:,}", what, some(lost)),
     )

@@ -55,11 +55,11 @@ def find_instead(folder: str, name: str) -> str:
     Empty where there is nothing like it.
     """
     if "://" in name[:16]:
-        return f"{name} is an address, which is not fetched; download the images, and list their files"
+        return f"{name} is a URL, which setsup does not download; download the images, and list their files"
     name = with_slashes(name)
     below, last = os.path.split(name)
     if similar := _other_spelling(os.path.join(folder, below), last):
-        return f"{os.path.join(below, similar)} is there in place of {name}; correct the table"
+        return f"{os.path.join(below, similar)} exists instead of {name}; correct the table"
     parts = [part for part in name.split("/") if part not in ("", ".", "..")] or [name]
     folders = ["", *(entry.name for entry in _entries(folder) if entry.is_dir() and not entry.name.startswith("."))]
     for cut in range(len(parts)):
@@ -67,10 +67,10 @@ def find_instead(folder: str, name: str) -> str:
         for inner in folders:
             path = os.path.join(inner, rest)
             if path != name and os.path.isfile(os.path.join(folder, path)):
-                return f"{path} is there in place of {name}; correct the table"
+                return f"{path} exists instead of {name}; correct the table"
     for entry in _entries(folder):
         if entry.name.lower().endswith(_ARCHIVES) and _has_file(entry.path, parts[-1]):
-            return f"{entry.name} has {parts[-1]}; unpack it"
+            return f"{entry.name} contains {parts[-1]}; unpack it"
     return ""
 
 

@@ -78,7 +78,7 @@ class PackedRelease:
 
     def _packed(self, archive: Path, root: Path | str | None) -> DataError:
         return DataError(
-            f"{self.name}: {archive} is packed, and its files are mapped into memory; run "
-            f"{prepare_command(self.name, root)}, which unpacks it once, or unpack it (tar -xf "
+            f"{self.name}: {archive} is compressed, but its files must be mapped into memory; run "
+            f"{prepare_command(self.name, root)} once to unpack it, or unpack it yourself (tar -xf "
             f"{shlex.quote(archive.name)})"
         )

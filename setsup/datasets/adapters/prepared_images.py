@@ -94,14 +94,14 @@ class PreparedImages(BaseDataset):
             return partial(gather, prepared)
         container = self._same()
         outdated = self._prepared.outdated()
-        why = f"{outdated} was made of another version of it" if outdated else ""
+        why = f"{outdated} was made from another version of it" if outdated else ""
         if container.packed:
             raise DataError(
                 f"{self.file} can only be read sequentially{f' ({why})' if why else ''}; run {self._command} once"
             )
         if not container.mapped:
             _log.warning(
-                "reading images directly from %s is slow (%s); %s converts it once",
+                "reading images directly from %s is slow (%s); run %s once to convert it",
                 *(self.file, why or "many images share a compressed block", self._command),
             )
         return container.take
@@ -109,7 +109,7 @@ class PreparedImages(BaseDataset):
     def _same(self) -> Container:
         container = self._open_container()
         if container.shape != self._prepared.shape:
-            raise DataError(f"{self.file} was replaced since it was opened; open it again")
+            raise DataError(f"{self.file} has been replaced since it was opened; open the dataset again")
         return container
 
 

@@ -83,11 +83,11 @@ def splat(
     fine = (_FINER * size[0], _FINER * size[1])
     image = np.full((*fine, 3), 255, np.uint8)
     seen = np.concatenate([where, marked])
-    kept = np.isfinite(seen).all(axis=1)
-    if kept.any():
-        seen[kept] = _frame(seen[kept] @ axes.T, fine)
+    finite = np.isfinite(seen).all(axis=1)
+    if finite.any():
+        seen[finite] = _frame(seen[finite] @ axes.T, fine)
         cloud, over = np.split(seen, [len(where)])
-        first, then = np.split(kept, [len(where)])
+        first, then = np.split(finite, [len(where)])
         diameter = _diameter(int(first.sum()), fine)
         _paint(image, cloud[first], paint[first], diameter)
         largest = max(diameter + 2, round(_MARK * np.sqrt(fine[0] * fine[1])))
@@ -124,7 +124,7 @@ def surface(
 def _check(points: npt.ArrayLike, colors: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], Pixels]:
     where, paint = np.asarray(points, np.float64), np.asarray(colors, np.uint8)
     if where.ndim != 2 or where.shape[1:] != (3,) or paint.shape != where.shape:
-        raise DataError(f"points and colours must both be (n, 3), not {where.shape} and {paint.shape}")
+        raise DataError(f"points and colors must both have the shape (n, 3), not {where.shape} and {paint.shape}")
     return where, paint
 
 

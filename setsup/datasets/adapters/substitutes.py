@@ -29,7 +29,7 @@ def settle_record(folder: Path, title: str, options: Mapping[str, Any]) -> None:
             earlier = json.loads(path.read_text(encoding="utf-8"))
             if earlier != record:
                 raise DataError(
-                    f"{path} says that the folder was made with {_differences(earlier, record)}: give the same "
+                    f"{path} states that the folder was made with {_differences(earlier, record)}; pass the same "
                     "options, or choose another folder (--root or root=)"
                 )
             return
@@ -37,7 +37,7 @@ def settle_record(folder: Path, title: str, options: Mapping[str, Any]) -> None:
         others = sorted(each.name for each in folder.iterdir() if each.name != lock and not each.name.startswith("."))
     if others:
         raise DataError(
-            f"{folder} holds {others[0]} but no {RECORD}; choose a new folder for the substitute (--root or root=)"
+            f"{folder} contains {others[0]} but no {RECORD}; choose a new folder for the substitute (--root or root=)"
         )
     with written(path) as fresh:
         fresh.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -49,7 +49,7 @@ def _differences(earlier: Mapping[str, Any], record: Mapping[str, Any]) -> str:
     words = []
     for name in unlike:
         there, asked = (_words(options.get(name)) for options in (earlier, record))
-        words.append(f"{name} {there}, not {asked}" if there != asked else f"{name} {there}, changed since")
+        words.append(f"{name} {there}, not {asked}" if there != asked else f"{name} {there}, which has changed since")
     return "; ".join(words)
 
 
@@ -72,4 +72,6 @@ def find_substitute(name: str, root: Path | str | None, last: str) -> Path:
         if is_substitute(folder) and (folder / last).is_file():
             return folder
     seen = ", ".join(map(place_seen, folders))
-    raise DataError(f"{name} is not rendered yet (looked in {seen}); run `setsup prepare {name}{root_option(root)}`")
+    raise DataError(
+        f"{name} has not been rendered yet (looked in {seen}); run `setsup prepare {name}{root_option(root)}`"
+    )

@@ -72,17 +72,17 @@ def video_index(name: str, members: MemberIndex, places: Sequence[int]) -> Video
     return VideoIndex(entries, len(places))
 
 
-def video_file(members: MemberIndex, place: int, index: FrameIndex | None = None) -> VideoFile:
+def video_file(members: MemberIndex, member: int, index: FrameIndex | None = None) -> VideoFile:
     """Open a video of a release: by its path, or by its content where it lies in an archive."""
-    path = members.path(place)
-    return VideoFile(partial(members.read, place) if path is None else path, members.label(place), index)
+    path = members.path(member)
+    return VideoFile(partial(members.read, member) if path is None else path, members.label(member), index)
 
 
 def _made(name: str, members: MemberIndex, places: Sequence[int]) -> Array:
     with progress(len(places), f"{name}: counting frames", "videos") as advance:
 
-        def entries(place: int) -> list[tuple[int | float, ...]]:
-            frames = _entries(video_file(members, place))
+        def entries(member: int) -> list[tuple[int | float, ...]]:
+            frames = _entries(video_file(members, member))
             advance()
             return frames
 

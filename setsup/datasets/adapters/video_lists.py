@@ -37,9 +37,9 @@ def lists_beside(
         places, groups = members.matching(rf"(?:[^/]+/)?{pattern}")
     keys = zip(*(groups[group].to_pylist() for group in groups), strict=True)
     lists = {}
-    for key, place in zip(keys, places.tolist(), strict=True):
-        label = members.label(place)
-        text = text_of(members.read(place, _MOST), label)
+    for key, member in zip(keys, places.tolist(), strict=True):
+        label = members.label(member)
+        text = text_of(members.read(member, _MOST), label)
         lists[key] = label, [line.strip() for line in text.splitlines() if line.strip()]
     return lists
 
@@ -58,7 +58,7 @@ def split_factor(
     lost = sorted(set(parts) - set(keys))
     if lost:
         _log.warning(
-            "%s: %s of the %s videos in the lists of %s are not in the release (%s)",
+            "%s: %s of the %s videos in the lists of %s are missing from the release (%s)",
             *(where, f"{len(lost):,}", f"{len(parts):,}", name, some(lost)),
         )
     return nominal(name, [parts.get(key) for key in keys], role="split", levels=PARTS)

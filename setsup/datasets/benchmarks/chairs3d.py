@@ -46,10 +46,10 @@ def open(
     archives = ["rendered_chairs.tar", "rendered_chairs", "rendered_chairs.zip"]
     example = "<chair>/renders/image_000_p020_t000_r096.png"
     release = find_members("chairs3d", root, {_FILE: example}, archives)
-    places, said = release.matching(_FILE)
-    chair, of = nominal("chair", said["chair"].to_pylist())
+    places, groups = release.matching(_FILE)
+    chair, of = nominal("chair", groups["chair"].to_pylist())
     elevation, azimuth = (
-        _codes(said[name].to_pylist(), levels, name, str(release.source))
+        _codes(groups[name].to_pylist(), levels, name, str(release.source))
         for name, levels in (("elevation", _ELEVATIONS), ("azimuth", _AZIMUTHS))
     )
     factors = [
@@ -71,5 +71,5 @@ def _codes(
 ) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     code = {f"{level:03}": number for number, level in enumerate(levels)}
     if unknown := sorted(set(texts) - set(code)):
-        raise DamagedFile(f"{source} has images of the {name} {unknown[0]}, which 3D Chairs does not have")
+        raise DamagedFile(f"{source} has images with the {name} {unknown[0]}, which does not exist in 3D Chairs")
     return np.array([code[text] for text in texts], np.int64)

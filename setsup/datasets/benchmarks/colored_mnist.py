@@ -108,7 +108,9 @@ class ColoredMnist(BaseDataset):
         if not isinstance(recipe, str) or recipe not in _SHAPES:
             raise DataError(f"colored-mnist has no recipe {recipe!r}{did_you_mean(recipe, _SHAPES)}")
         if permutation is not None and recipe != "domainbed":
-            raise DataError(f"the recipe {recipe!r} takes no permutation; only 'domainbed' does")
+            raise DataError(
+                f"the recipe {recipe!r} does not accept permutation=; use recipe='domainbed', or leave out permutation="
+            )
         self.recipe = recipe
         self.folder, self._digits = Path(folder), Mnist(folder)
         self.factors = _table(self._digits.factors, recipe, seed, permutation)
@@ -208,11 +210,11 @@ def _environments(count: int, key: int, recipe: str, permutation: Permutation) -
 
 def _shuffle(count: int, key: int) -> Codes:
     """Environments of [1]: by even and odd places in a random order of the first five sixths, and the rest."""
-    found = np.full(count, 2, np.uint8)
+    parts = np.full(count, 2, np.uint8)
     first = max(count * 5 // 6, 1)
     order = permute(key, first, np.arange(first))
-    found[order[::2]], found[order[1::2]] = 1, 0
-    return found
+    parts[order[::2]], parts[order[1::2]] = 1, 0
+    return parts
 
 
 def _stretches(count: int) -> Codes:
@@ -224,15 +226,15 @@ def _deal(table: FactorTable, seed: int) -> Array:
     """Parts of [2]: shares of each environment, and the last one as a whole."""
     inside = table.column("environment") < 2
     dealt = split(table.select(np.flatnonzero(inside)), _SHARES, seed, stratify="environment")
-    found = np.full(len(table), len(_SHARES), np.int64)
-    found[inside] = dealt.codes("split")
-    return found
+    parts = np.full(len(table), len(_SHARES), np.int64)
+    parts[inside] = dealt.codes("split")
+    return parts
 
 
 def _weights(source: int, target: int) -> npt.NDArray[np.float32]:
     """Bilinear enlargement of one axis, (target, source); its corners are those of the image, not of its pixels."""
-    place = np.clip((np.arange(target) + 0.5) * source / target - 0.5, 0, source - 1)
-    return np.asarray(np.maximum(1 - np.abs(place[:, np.newaxis] - np.arange(source)), 0), np.float32)
+    centres = np.clip((np.arange(target) + 0.5) * source / target - 0.5, 0, source - 1)
+    return np.asarray(np.maximum(1 - np.abs(centres[:, np.newaxis] - np.arange(source)), 0), np.float32)
 
 
 _LARGER = _weights(28, 32)  # multiples of 1/16, so that products and sums of grey values are exact

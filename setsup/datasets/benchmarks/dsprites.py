@@ -87,10 +87,10 @@ class Dsprites(PreparedImages):
         return H5Images(self.file, images)
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
-        found = self._take(rows, out[..., 0])
-        if found.size and found.max() > 1:
-            raise _no_bits(self.file, int(rows[np.argmax(found.max(axis=(1, 2)))]), found)
-        np.multiply(found, 255, out=found)
+        images = self._take(rows, out[..., 0])
+        if images.size and images.max() > 1:
+            raise _no_bits(self.file, int(rows[np.argmax(images.max(axis=(1, 2)))]), images)
+        np.multiply(images, 255, out=images)
         return out
 
     def _filling(self, fill: Fill) -> Fill:
@@ -160,10 +160,10 @@ def _npz_labels(path: Path) -> Iterator[tuple[int, Labels]]:
     with classes.rows() as of_classes, values.rows() as of_values:
 
         def labels(start: int, stop: int) -> tuple[Array, Array]:
-            found = np.empty((stop - start, 6), classes.dtype), np.empty((stop - start, 6), values.dtype)
-            of_classes(start, stop, found[0])
-            of_values(start, stop, found[1])
-            return found
+            block = np.empty((stop - start, 6), classes.dtype), np.empty((stop - start, 6), values.dtype)
+            of_classes(start, stop, block[0])
+            of_values(start, stop, block[1])
+            return block
 
         yield len(images), labels
 
@@ -177,7 +177,7 @@ def _h5_labels(path: Path) -> Iterator[tuple[int, Labels]]:
         images = h5_dataset(path, content, "imgs")
         link = content.get("latents", getlink=True)
         if not isinstance(link, h5py.HardLink) or not isinstance(content["latents"], h5py.Group):
-            raise DataError(f"{path} has no group 'latents': it is not the published file")
+            raise DataError(f"{path} has no group 'latents'; it is not the published file")
         classes, values = (h5_dataset(path, content["latents"], name) for name in ("classes", "values"))
         _check_images(path, images)
         _check_labels(path, images, classes, values)
@@ -185,27 +185,30 @@ def _h5_labels(path: Path) -> Iterator[tuple[int, Labels]]:
             # unwritten images are black and cost nothing; unwritten labels would let a small file claim any length
             if stored.size * stored.dtype.itemsize > stored.id.get_storage_size() * _LARGEST_RATIO:
                 raise DataError(
-                    f"{path} claims {len(stored):,} labels, but holds {stored.id.get_storage_size():,} bytes of them"
+                    f"{path} declares {len(stored):,} labels, but contains only {stored.id.get_storage_size():,} "
+                    "bytes of them"
                 )
         yield len(images), lambda start, stop: (classes[start:stop], values[start:stop])
 
 
 def _check_images(path: Path, images: Any) -> None:
     if len(images.shape or ()) != 3 or images.shape[1:] != (_SIDE, _SIDE) or images.dtype != np.uint8:
-        raise DataError(f"{path}: 'imgs' is {images.dtype} {images.shape}; uint8 (N, 64, 64) was expected")
+        raise DataError(f"{path}: 'imgs' is {images.dtype} {images.shape}; expected uint8 (N, 64, 64)")
 
 
 def _check_labels(path: Path, images: Any, classes: Any, values: Any) -> None:
-    for what, found, kinds, expected in (
+    for what, labels, kinds, expected in (
         ("classes", classes, "iu", "integers"),
         ("values", values, "f", "floating-point"),
     ):
-        if len(found.shape or ()) != 2 or found.shape[1] != 6 or found.dtype.kind not in kinds:
-            raise DataError(f"{path}: the {what} are {found.dtype} {found.shape}; {expected} (N, 6) was expected")
-        if len(found) != len(images):
-            raise DataError(f"{path} has {len(images):,} images but {what} of {len(found):,}; they must be as many")
+        if len(labels.shape or ()) != 2 or labels.shape[1] != 6 or labels.dtype.kind not in kinds:
+            raise DataError(f"{path}: the {what} are {labels.dtype} {labels.shape}; expected {expected} (N, 6)")
+        if len(labels) != len(images):
+            raise DataError(
+                f"{path} has {len(images):,} images but {len(labels):,} {what}; expected the same number of both"
+            )
     if not len(images):
-        raise DataError(f"{path} has no rows")
+        raise DataError(f"{path} has no rows; it is not the published file")
 
 
 def _table(path: Path, rows: int, labels: Labels) -> FactorTable:
@@ -216,22 +219,22 @@ def _table(path: Path, rows: int, labels: Labels) -> FactorTable:
     for start in range(0, rows, _BLOCK):
         stop = min(start + _BLOCK, rows)
         classes, values = labels(start, stop)
-        for place, factor in enumerate(factors):
-            codes = classes[:, place]
+        for column, factor in enumerate(factors):
+            codes = classes[:, column]
             known = (codes >= 0) & (codes < len(factor))
-            told = _VALUES[place][np.where(known, codes, 0).astype(np.intp)]
-            wrong = ~(known & (np.abs(values[:, place] - told) <= _NEAR))
+            told = _VALUES[column][np.where(known, codes, 0).astype(np.intp)]
+            wrong = ~(known & (np.abs(values[:, column] - told) <= _NEAR))
             if wrong.any():
                 row = int(np.argmax(wrong))
                 raise DataError(
-                    f"{path}: the {factor.name} of row {start + row} (column {place} of the labels) has the class "
-                    f"{codes[row]} and the value {values[row, place]:g}, which do not belong together; it is not the "
-                    "published file, or damaged"
+                    f"{path}: the {factor.name} of row {start + row} (column {column} of the labels) has the class "
+                    f"{codes[row]} and the value {values[row, column]:g}, which contradict each other; the file is "
+                    "not the published one, or is damaged"
                 )
-            columns[place, start:stop] = codes
-    found = {factor.name: codes for factor, codes in zip(factors, columns, strict=True)}
-    same = rows == len(grid) and all(np.array_equal(grid.column(name), codes) for name, codes in found.items())
-    return grid if same else FactorTable(factors, found)
+            columns[column, start:stop] = codes
+    by_name = {factor.name: codes for factor, codes in zip(factors, columns, strict=True)}
+    same = rows == len(grid) and all(np.array_equal(grid.column(name), codes) for name, codes in by_name.items())
+    return grid if same else FactorTable(factors, by_name)
 
 
 def _factors() -> list[Factor]:
@@ -248,6 +251,5 @@ def _factors() -> list[Factor]:
 
 def _no_bits(path: Path, row: int, images: Array) -> DataError:
     return DataError(
-        f"{path}: the image of row {row} has a pixel of {images.max()}, where only 0 and 1 are published; fetch "
-        "the file again"
+        f"{path}: the image of row {row} contains the value {images.max()}; expected only 0 and 1; fetch the file again"
     )

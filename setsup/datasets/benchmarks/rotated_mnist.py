@@ -72,9 +72,9 @@ class RotatedMnist(BaseDataset):
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         digits = self._digits.fetch(rows, ["image"])["image"][..., 0]
-        for image, code, place in zip(digits, self.factors.column("angle").take(rows).tolist(), out, strict=True):
+        for image, code, slot in zip(digits, self.factors.column("angle").take(rows).tolist(), out, strict=True):
             turned = Image.fromarray(image).rotate(ANGLES[code], Image.Resampling.BILINEAR, fillcolor=0)
-            place[..., 0] = np.asarray(turned)
+            slot[..., 0] = np.asarray(turned)
         return out
 
 

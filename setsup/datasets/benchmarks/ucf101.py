@@ -106,7 +106,7 @@ def _splits(members: MemberIndex, root: Path | None, names: list[str]) -> list[C
     """Factors ``split1`` to ``split3``, those of which both lists are there."""
     lists = lists_beside(_NAME, members, root, _LIST, _LISTS)
     keys = [name.casefold() for name in names]
-    found = []
+    factors = []
     for split in "123":
         if not all((part, split) in lists for part in PARTS):
             continue
@@ -117,10 +117,10 @@ def _splits(members: MemberIndex, root: Path | None, names: list[str]) -> list[C
                 video = re.fullmatch(rf"(?:[^/]+/)?({_VIDEO})\.avi(?:\s+\d+)?", line)
                 if video is None:
                     raise DamagedFile(
-                        f"{label}: {line[:80]!r} is not a video such as ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi, "
-                        f"in line {number} of those that are not empty"
+                        f"{label}: {line[:80]!r} (non-empty line {number}) is not the name of a video; expected a "
+                        "name such as ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi"
                     )
                 if listed.setdefault(video[1].casefold(), part) != part:
-                    raise DamagedFile(f"{label}: {video[1]} is listed for training too")
-        found.append(split_factor(f"split{split}", keys, listed, members.source))
-    return found
+                    raise DamagedFile(f"{label}: {video[1]} is listed for both training and testing")
+        factors.append(split_factor(f"split{split}", keys, listed, members.source))
+    return factors

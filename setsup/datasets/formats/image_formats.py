@@ -81,7 +81,9 @@ def missing_plugins(names: Any) -> str:
         if count:
             files = "1 file ends" if count == 1 else f"{count:,} files end"
             endings = " or ".join(plugin.endings)
-            missing.append(f"{files} in {endings}, which Pillow cannot decode here: {command(plugin.modules[:1])}")
+            missing.append(
+                f"{files} in {endings}, which Pillow cannot decode without a plug-in: {command(plugin.modules[:1])}"
+            )
     return "; ".join(missing)
 
 

@@ -56,7 +56,7 @@ class NpzArray:
         there = index.names.to_pylist()
         if f"{name}.npy" not in there:
             arrays = ", ".join(shown(each.removesuffix(".npy")) for each in there[:_SHOWN]) or "nothing"
-            raise DataError(f"{path} has no array {name!r} (it has {arrays}): it is not the published file")
+            raise DataError(f"{path} has no array {name!r} (it has {arrays}); it is not the published file")
         self._row = index.row(there.index(f"{name}.npy"))
         self._file = (path.absolute(), index.about.size, index.about.mtime_ns)
         self._label = f"{path}: {name}.npy"
@@ -65,7 +65,7 @@ class NpzArray:
         expected = self._offset + math.prod(self.shape) * self.dtype.itemsize
         if expected != self._row.size and self.dtype.kind != "O":
             raise DamagedFile(
-                f"{self._label} gives the shape {self.shape} of {self.dtype}, {expected:,} bytes in all, but has "
+                f"{self._label} gives the shape {self.shape} of {self.dtype}, {expected:,} bytes in total, but has "
                 f"{self._row.size:,}"
             )
         self.shape = (math.prod(self.shape[:axes]), *self.shape[axes:])
@@ -95,7 +95,9 @@ class NpzArray:
         """Map an array that is not packed into memory; the checksum that the zip has of it is not compared."""
         self._refuse_objects()
         if self.packed:
-            raise DataError(f"{self._label} is packed and cannot be mapped into memory; read it from its begin on")
+            raise DataError(
+                f"{self._label} is compressed, so it cannot be mapped into memory; read it in blocks with rows()"
+            )
         start = self._archive().start(self._row, self._said)
         if start + self._row.size > self._file[1]:
             raise DamagedFile(f"{self._label} is damaged: the archive ends inside it")
@@ -142,7 +144,7 @@ class NpzArray:
 
     def _refuse_objects(self) -> None:
         if self.dtype.kind == "O":
-            raise DataError(f"{self._label} holds pickled Python objects, which setsup never reads")
+            raise DataError(f"{self._label} contains pickled Python objects, which setsup never reads")
 
 
 def npz_names(path: Path) -> list[str]:
@@ -153,7 +155,7 @@ def npz_names(path: Path) -> list[str]:
 def _load(path: Path) -> Index:
     index = load_index(path)
     if index.about.kind != "zip":
-        raise DamagedFile(f"{path} is a {index.about.kind}, not the zip that an npz is")
+        raise DamagedFile(f"{path} is a {index.about.kind}, but an npz is a zip")
     return index
 
 

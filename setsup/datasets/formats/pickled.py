@@ -73,9 +73,11 @@ def read_pickle(content: Any, path: Path) -> Any:
     try:
         return machine.run()
     except _Refused as error:
-        raise DataError(f"{path} {error}; setsup reads arrays of numbers in a pickle and never unpickles it") from None
+        raise DataError(
+            f"{path} {error}; setsup only reads arrays of numbers from a pickle, and never unpickles it"
+        ) from None
     except (struct.error, IndexError, KeyError, ValueError, TypeError) as error:
-        raise DamagedFile(f"{path} is no pickle, or damaged at byte {machine.at:,}") from error
+        raise DamagedFile(f"{path} is not a pickle, or is damaged at byte {machine.at:,}") from error
 
 
 class _Machine:
@@ -94,7 +96,7 @@ class _Machine:
                 return self._stack.pop()
             step = _STEPS.get(code)
             if step is None:
-                raise _Refused(f"has the instruction {code!r} at byte {self.at - 1:,}")
+                raise _Refused(f"contains the unsupported instruction {code!r} at byte {self.at - 1:,}")
             step(self)
 
     def _take(self, count: int) -> bytes:
@@ -161,7 +163,7 @@ class _Machine:
 
     def _reduce(self) -> None:
         function, arguments = self._popped(2)
-        name = function.name if type(function) is _Name else "what it holds"
+        name = function.name if type(function) is _Name else "an object"
         if name in _RECONSTRUCT:
             self._push(PickledArray())
         elif name == "numpy dtype" and type(arguments) is tuple and arguments and type(arguments[0]) is str:
@@ -195,9 +197,9 @@ def _fill(array: PickledArray, shape: Any, of: Any, by_columns: Any, content: An
     if type(of) is not _Type or type(shape) is not tuple or not all(type(length) is int for length in shape):
         raise TypeError
     if not _TYPE.fullmatch(of.told):
-        raise _Refused(f"has an array of the type {of.told!r}")
+        raise _Refused(f"contains an array of type {of.told!r}")
     if by_columns and len(shape) > 1:
-        raise _Refused("has an array in Fortran order")
+        raise _Refused("contains an array in Fortran order")
     if of.order not in _ORDERS or type(content) is not _Bytes or min(shape, default=0) < 0:
         raise ValueError
     dtype = np.dtype(of.order + of.told)

@@ -56,11 +56,11 @@ def png_pixels(content: bytes, head: PngHead) -> npt.NDArray[np.uint8]:
     from kornia_rs.io import decode_image_png_u8
 
     if head.height * (1 + head.width * head.channels) > len(content) * _MOST_TIMES:
-        raise ValueError(f"{head.width} × {head.height} pixels do not fit into its {len(content):,} bytes")
+        raise ValueError(f"{head.width} × {head.height} pixels do not fit in its {len(content):,} bytes")
     try:
         pixels: npt.NDArray[np.uint8] = decode_image_png_u8(content, (head.height, head.width), _MODES[head.channels])
     except Exception as error:
-        raise ValueError("its compressed data is cut off or corrupt") from error
+        raise ValueError("its compressed data is truncated or corrupt") from error
     # the decoder has looked at the checksums up to the last pixel, and at nothing behind it
     check_png(content, pixels=False)
     return pixels
@@ -73,10 +73,10 @@ def check_png(content: bytes, pixels: bool = True) -> None:
         name = content[at + 4 : at + 8]
         end = at + 12 + int.from_bytes(content[at : at + 4], "big")
         if len(name) < 4 or end > len(content):
-            raise ValueError("it is cut off")
+            raise ValueError("it is truncated")
         # ancillary chunks, whose names begin with a small letter, do not bear on the pixels
         if (name[0] < 0x60 and (pixels or name != b"IDAT")) and (
             zlib.crc32(view[at + 4 : end - 4]) != int.from_bytes(content[end - 4 : end], "big")
         ):
-            raise ValueError("a checksum is wrong")
+            raise ValueError("a checksum does not match")
         at = end

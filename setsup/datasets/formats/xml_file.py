@@ -28,7 +28,7 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
         nonlocal depth
         depth += 1
         if depth > _DEEPEST:
-            raise DamagedFile(f"{label}: line {parser.CurrentLineNumber} is nested more than {_DEEPEST} deep")
+            raise DamagedFile(f"{label}: line {parser.CurrentLineNumber} is nested more than {_DEEPEST} levels deep")
         if depth == 2 and name == tag:
             if len(children) == _MOST_ELEMENTS:
                 raise DamagedFile(f"{label} has more than {_MOST_ELEMENTS:,} elements {tag!r}")
@@ -40,7 +40,7 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
 
     def refuse(*_: object) -> None:
         raise DamagedFile(
-            f"{label} has a DOCTYPE, which may declare entities and is refused", "take it out, or fetch it again"
+            f"{label} contains a DOCTYPE, which could declare entities", "remove it, or fetch the file again"
         )
 
     parser.StartElementHandler, parser.EndElementHandler = begin, end
@@ -49,7 +49,7 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
         parser.Parse(content, True)
     except (ExpatError, LookupError, ValueError) as error:
         # a codec that is named in the file but does not exist is a LookupError, one of several bytes a ValueError
-        raise DamagedFile(f"{label} is no XML, or it is damaged ({error})") from error
+        raise DamagedFile(f"{label} could not be parsed as XML: {error}") from error
     return children
 
 

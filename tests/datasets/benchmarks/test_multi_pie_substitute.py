@@ -140,7 +140,7 @@ def test_several_processes_write_the_same(tmp_path, tree):
 
 
 def test_refusals(tmp_path, tree):
-    with pytest.raises(DataError, match=r"SUBSTITUTE\.json says .*choose another folder"):
+    with pytest.raises(DataError, match=r"SUBSTITUTE\.json states .*choose another folder"):
         write(tree, 2, seed=1)
     with pytest.raises(DataError, match="choose another folder"):
         write(tree, 2, shots=[0])
@@ -160,4 +160,4 @@ def test_refusals(tmp_path, tree):
 
 def test_the_command_asks_for_a_folder(capsys):
     assert main(["prepare", "multi-pie", "--option", "substitute=2", "processes=2"]) == 2
-    assert "name the folder of the substitute: setsup prepare multi-pie --root FOLDER" in capsys.readouterr().err
+    assert "pass the folder of the substitute: setsup prepare multi-pie --root FOLDER" in capsys.readouterr().err

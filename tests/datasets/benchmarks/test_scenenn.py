@@ -224,7 +224,7 @@ def test_no_mesh_is_read_for_boxes(release, tmp_path):
         shutil.copy(release / scene / f"{scene}.xml", tmp_path / scene)
     boxes = scenenn.open(tmp_path)
     assert boxes.fetch([0, 35], ["aabb"])["aabb"].shape == (2, 2, 3)
-    with pytest.raises(DataError, match=r"/005 has 005\.xml but no 005\.ply; fetch it again, or take the scene out"):
+    with pytest.raises(DataError, match=r"/005 has 005\.xml but no 005\.ply; fetch it again, or leave out the scene"):
         boxes.fetch([0])
     with pytest.raises(DataError, match=r"/700 has 700\.xml but no 700\.ply"):
         boxes.mesh(35)
@@ -260,7 +260,7 @@ def labels(*attributes):
 def test_an_object_without_vertices(tmp_path):
     rooms = opened(tmp_path, xml=labels('id="2" text="floor"', 'id="99" text="ghost"'))
     assert rooms.fetch(0, ["preview"])["preview"].min() < 255
-    with pytest.raises(DataError, match=r"scene 005 has no vertex of object 99 \(ghost, row 1\).*where=") as found:
+    with pytest.raises(DataError, match=r"scene 005 has no vertices of object 99 \(ghost, row 1\).*where=") as found:
         rooms.fetch([0, 1])
     kept = rooms.where(str(found.value).split('where="')[1].rstrip('"'))
     assert kept.factors.values("label").tolist() == ["floor"]

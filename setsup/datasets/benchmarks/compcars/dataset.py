@@ -123,25 +123,27 @@ def _find_images(members: MemberIndex) -> tuple[Rows, Array, dict[str, Any]]:
     labelled = members.places(pc.binary_join_element_wise(wanted, pa.scalar(".txt", pa.large_string()), text))
     there = np.flatnonzero(labelled >= 0)
     if not len(there):
-        raise DataError(f"{members.source} has no label of any of its {len(places):,} images; unpack the release again")
+        raise DataError(
+            f"{members.source} has no label for any of its {len(places):,} images; unpack the release again"
+        )
     labels = read_labels(members, labelled[there])
     boxed = np.isfinite(labels["box"]).all(axis=1)
     for lost, why in (
         (np.flatnonzero(labelled < 0), "have no label"),
-        (there[~boxed], "have a label without a box, or with one that has no extent"),
+        (there[~boxed], "have a label without a box, or with an empty box"),
     ):
         if len(lost):
             _log.warning(
                 "%s: %s of %s images %s, such as %s; they are left out",
                 *(members.source, f"{len(lost):,}", f"{len(places):,}", why, members.label(int(places[lost[0]]))),
             )
-    kept = there[boxed]
-    if not len(kept):
-        raise DataError(f"{members.source} has no label with a box; unpack the release again")
-    fields = {name: groups[name].take(kept).to_pylist() for name in ("make", "model", "year")}
+    chosen = there[boxed]
+    if not len(chosen):
+        raise DataError(f"{members.source} has no label that contains a box; unpack the release again")
+    fields = {name: groups[name].take(chosen).to_pylist() for name in ("make", "model", "year")}
     fields["viewpoint"] = labels["viewpoint"][boxed].astype(np.int64)
-    fields["image"] = pc.binary_join_element_wise(images.take(kept), pa.scalar(".jpg", pa.large_string()), text)
-    return places[kept], labels["box"][boxed], fields
+    fields["image"] = pc.binary_join_element_wise(images.take(chosen), pa.scalar(".jpg", pa.large_string()), text)
+    return places[chosen], labels["box"][boxed], fields
 
 
 def _table(members: MemberIndex, fields: dict[str, Any]) -> FactorTable:

@@ -94,7 +94,7 @@ def open_variant(name: str, root: Path | str | None, files: Sequence[str]) -> Mp
 
 def _check_images(path: Path, images: NpzArray) -> None:
     if len(images.shape) != 4 or images.shape[1:] != _IMAGE or images.dtype != np.uint8:
-        raise DataError(f"{path}: 'images' is {images.dtype} {images.shape}; uint8 (N, 64, 64, 3) was expected")
+        raise DataError(f"{path}: 'images' is {images.dtype} {images.shape}; expected uint8 (N, 64, 64, 3)")
 
 
 def _table(path: Path, count: int, grids_of: Sequence[Grid]) -> FactorTable:
@@ -103,8 +103,8 @@ def _table(path: Path, count: int, grids_of: Sequence[Grid]) -> FactorTable:
     if count not in lengths:
         known = " or ".join(f"{length:,}" for length in lengths)
         raise DamagedFile(
-            f"{path} has {count:,} images, where {known} were expected: it has no labels, so only a whole grid "
-            "can be read"
+            f"{path} has {count:,} images and no labels; expected {known} images, since only a complete grid can be "
+            "read without labels"
         )
     return FactorTable(grids[lengths.index(count)])
 

@@ -53,15 +53,15 @@ Part = tuple[str, Mesh, Reals, Reals]
 
 def _turn(sitting: Sitting) -> Reals:
     """Rotation of the head: turned about z, then nodding about x, then tilted about y."""
-    found = np.eye(3)
+    rotation = np.eye(3)
     for axis, degrees in ((2, sitting.turn), (0, sitting.nod), (1, sitting.tilt)):
         sine, cosine = np.sin(np.radians(degrees)), np.cos(np.radians(degrees))
-        one, two = [(1, 2), (2, 0), (0, 1)][axis]
+        first, second = [(1, 2), (2, 0), (0, 1)][axis]
         step = np.eye(3)
-        step[one, one] = step[two, two] = cosine
-        step[one, two], step[two, one] = -sine, sine
-        found = step @ found
-    return found
+        step[first, first] = step[second, second] = cosine
+        step[first, second], step[second, first] = -sine, sine
+        rotation = step @ rotation
+    return rotation
 
 
 def _grid(across: int, up: int) -> tuple[Reals, Reals, npt.NDArray[np.int32]]:
@@ -86,8 +86,8 @@ def _mesh(points: Reals, colors: Reals, faces: npt.NDArray[np.int32]) -> Mesh:
 
 def _bump(x: Reals, z: Reals, centre: tuple[float, float], radii: tuple[float, float]) -> Reals:
     """Bell of height 1."""
-    found: Reals = np.exp(-(((x - centre[0]) / radii[0]) ** 2) - ((z - centre[1]) / radii[1]) ** 2)
-    return found
+    height: Reals = np.exp(-(((x - centre[0]) / radii[0]) ** 2) - ((z - centre[1]) / radii[1]) ** 2)
+    return height
 
 
 def _both(x: Reals, z: Reals, centre: tuple[float, float], radii: tuple[float, float]) -> Reals:
@@ -102,8 +102,8 @@ def _inside(x: Reals, z: Reals, centre: tuple[float, float], radii: tuple[float,
 
 
 def _step(value: Reals) -> Reals:
-    found: Reals = np.clip(value + 0.5, 0, 1)
-    return found
+    weight: Reals = np.clip(value + 0.5, 0, 1)
+    return weight
 
 
 def _skull(person: Traits, sitting: Sitting) -> Part:

@@ -117,11 +117,11 @@ class NyuDepth(BaseDataset):
         }
 
     def _read_all(self, rows: Rows, out: Mapping[str, Array]) -> dict[str, Array]:
-        found: dict[str, Array] = {}
+        arrays: dict[str, Array] = {}
         for name in dict.fromkeys(_DERIVED.get(name, name) for name in out):
             room = out[name] if name in out else np.empty((len(rows), *STORED[name].shape), STORED[name].dtype)
-            found[name] = self._take(name)(rows, room)
-        return {name: self._derive(name, rows, found, out[name]) if name in _DERIVED else found[name] for name in out}
+            arrays[name] = self._take(name)(rows, room)
+        return {name: self._derive(name, rows, arrays, out[name]) if name in _DERIVED else arrays[name] for name in out}
 
     def prepare(self, modalities: Iterable[str] | None = None) -> list[Path]:
         """Convert modalities into arrays that are mapped into memory; see :func:`prepare`."""
@@ -171,9 +171,13 @@ class NyuDepth(BaseDataset):
         if reader.file is None:
             reader.file = open_file(self.file)
             outdated = self._prepared[name].outdated()
-            why = f"{outdated} was made of another version of it" if outdated else "each is unpacked again"
+            why = (
+                f"{outdated} was made from another version of it"
+                if outdated
+                else "each read decompresses a chunk again"
+            )
             _log.warning(
-                "reading images directly from %s is slow (%s); %s converts it once", self.file, why, self._command
+                "reading images directly from %s is slow (%s); run %s once to convert it", self.file, why, self._command
             )
         stack = self._stack(reader.file, name)
         return partial(self._labels, stack) if name == "labels" else stack.take
@@ -181,7 +185,7 @@ class NyuDepth(BaseDataset):
     def _stack(self, content: Any, name: str) -> MatlabStack:
         stack = open_stack(self.file, content, name)
         if stack.shape[0] != len(self):
-            raise DataError(f"{self.file} was replaced since it was opened; open it again")
+            raise DataError(f"{self.file} has been replaced since it was opened; open the dataset again")
         return stack
 
     def _labels(self, stack: MatlabStack, rows: Rows, out: Array | None) -> Array:
@@ -199,7 +203,7 @@ class NyuDepth(BaseDataset):
         most = labels.max(initial=0)
         last = len(self.classes["labels"]) - 1
         if most > last:
-            raise DamagedFile(f"{self.file}: 'labels' has the class {most}, but 'names' ends at {last:,}")
+            raise DamagedFile(f"{self.file}: 'labels' contains the class {most}, but 'names' has only {last:,} entries")
         return labels
 
     def _derive(self, name: str, rows: Rows, stored: Mapping[str, Array], out: Array) -> Array:
@@ -234,7 +238,7 @@ def open(root: Path | str | None = None) -> NyuDepth | NyuRepack:
     """
     from setsup.files import data_places, find_root
 
-    if not any(os.path.exists(place / _FILE) for place in data_places("nyu", root)):
+    if not any(os.path.exists(folder / _FILE) for folder in data_places("nyu", root)):
         repack = find_repack(root)
         if repack is not None:
             return repack
@@ -267,7 +271,9 @@ def prepare(root: Path | str | None = None, modalities: Iterable[str] | None = N
     """
     dataset = open(root)
     if isinstance(dataset, NyuRepack):
-        raise DataError(f"{dataset.source} is a re-pack of nyu, which is read as it is; only {_FILE} can be prepared")
+        raise DataError(
+            f"{dataset.source} is a repackaged copy of nyu, which needs no preparation; only {_FILE} can be prepared"
+        )
     return dataset.prepare(modalities)
 
 
@@ -301,7 +307,9 @@ def crop(images: Array) -> Array:
         return images[..., *_CROP]
     if images.shape[-3:-1] == SIZE:
         return images[..., *_CROP, :]
-    raise DataError(f"images of 480 × 640 pixels (height × width) can be cropped, not an array of {images.shape}")
+    raise DataError(
+        f"expected images of 480 × 640 pixels (height × width) to crop, but got an array of shape {images.shape}"
+    )
 
 
 def _modalities(coarse: Iterable[str]) -> dict[str, Modality]:
@@ -318,9 +326,9 @@ def _need_space(arrays: Mapping[str, PreparedArray]) -> None:
     needed: dict[Path, int] = {}
     for array in arrays.values():
         if array.find() is None:
-            place = array.place()
-            part = place.with_name(place.name + ".part")  # what an earlier run has written of it
+            target = array.place()
+            part = target.with_name(target.name + ".part")  # what an earlier run has written of it
             held = part.stat().st_blocks * 512 if part.exists() else 0
-            needed[place.parent] = needed.get(place.parent, 0) + max(array.size - held, 0)
+            needed[target.parent] = needed.get(target.parent, 0) + max(array.size - held, 0)
     for folder, size in needed.items():
         need_space(folder, size, "preparing nyu")

@@ -118,8 +118,8 @@ def _say_several(shoes: Shoes) -> None:
     told = ", ".join(f"{name} in {count:,} rows" for name, count in counts.items() if count)
     if told:
         _log.warning(
-            "%s: the catalogue has several values joined by ';' for %s; the first is the level, and listed(rows, "
-            "factor) gives all",
+            "%s: the catalogue has several values joined by ';' for %s; the level is the first, and listed(rows, "
+            "factor) returns all",
             *(shoes.images.source, told),
         )
 

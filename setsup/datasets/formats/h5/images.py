@@ -36,7 +36,7 @@ def h5_errors(path: Path | str) -> Iterator[None]:
         raise
     except Exception as error:  # h5py raises nearly every built-in exception on damaged files
         why = str(error).strip().splitlines()[:1] or [type(error).__name__]
-        raise DamagedFile(f"{path} is damaged or no HDF5 file ({why[0][:200]})") from error
+        raise DamagedFile(f"{path} could not be read as HDF5: {why[0][:200]}") from error
 
 
 def h5_open(path: Path) -> Any:
@@ -56,9 +56,9 @@ def h5_dataset(path: Path | str, file: Any, name: str) -> Any:
         link = file.get(name, getlink=True)
         if link is None:
             there = ", ".join(list(file)[:8]) or "nothing"
-            raise DataError(f"{path} has no dataset {name!r} (it has {there}): it is not the published file")
+            raise DataError(f"{path} has no dataset {name!r} (it has {there}); it is not the published file")
         if not isinstance(link, h5py.HardLink) or not isinstance(file[name], h5py.Dataset):
-            raise DataError(f"{path}: {name!r} is a link or a group; a dataset in the file itself was expected")
+            raise DataError(f"{path}: {name!r} is a link or a group; expected a dataset in the file itself")
         check_storage(path, file[name], repr(name))
         return file[name]
 
@@ -66,17 +66,17 @@ def h5_dataset(path: Path | str, file: Any, name: str) -> Any:
 def check_storage(path: Path | str, stored: Any, what: str) -> None:
     """Refuse a dataset whose data lie in other files, or that takes foreign code or too much memory to be read."""
     if stored.is_virtual or stored.external:
-        raise DataError(f"{path}: the dataset {what} keeps its data in other files, which setsup does not follow")
+        raise DataError(f"{path}: the dataset {what} stores its data in other files, which setsup does not open")
     unusual = [number for number in filters(stored) if number not in _FILTERS]
     if unusual:
         raise DataError(
-            f"{path}: the dataset {what} is packed with the HDF5 filter {unusual[0]}; re-pack it with gzip: "
-            f"`h5repack -f GZIP=4 {Path(path).name} repacked.h5`"
+            f"{path}: the dataset {what} is compressed with the HDF5 filter {unusual[0]}, which setsup does not "
+            f"support; compress it with gzip: `h5repack -f GZIP=4 {Path(path).name} repacked.h5`"
         )
     if math.prod(stored.chunks or ()) * stored.dtype.itemsize > _LARGEST_CHUNK:
         raise DataError(
-            f"{path}: the chunks of the dataset {what}, {stored.chunks}, are too large to be read within 1 GB of "
-            "memory; re-chunk it with h5repack"
+            f"{path}: the chunks of the dataset {what}, {stored.chunks}, have more than {_LARGEST_CHUNK:,} bytes, "
+            "too large to be read within 1 GB of memory; choose smaller chunks with h5repack"
         )
 
 
@@ -157,8 +157,8 @@ class H5Images:
             rows = slice(0, high - low, -(-(high - low) // _COMPARED))
             if not np.array_equal(written[low - start : high - start][(rows, *box)], expected[rows]):
                 raise DataError(
-                    f"rows {low:,} to {high - 1:,} of {self._path} were not converted faithfully: the disk or the "
-                    "memory of this machine may be at fault; run it again"
+                    f"rows {low:,} to {high - 1:,} of {self._path} differ after the conversion: the disk or the "
+                    "memory of this machine may be faulty; run the conversion again"
                 )
 
 
@@ -177,6 +177,6 @@ def _mapped(path: Path, images: Any) -> Bytes | None:
     size = math.prod(images.shape)
     if offset + size > os.path.getsize(path):
         raise DataError(
-            f"{path} is truncated: its images need {offset + size:,} bytes, it has {os.path.getsize(path):,}"
+            f"{path} is truncated: its images need {offset + size:,} bytes, but it has {os.path.getsize(path):,}"
         )
     return np.asarray(np.memmap(path, np.uint8, "r", offset, images.shape))

@@ -170,7 +170,7 @@ class VideoFile:
         if out is None:
             out = np.empty(shape, np.uint8)
         elif out.shape != shape or out.dtype != np.uint8:
-            raise DataError(f"frames of {self.label} need an array {shape} of uint8, not {out.shape} of {out.dtype}")
+            raise DataError(f"out for frames of {self.label} must be uint8 {shape}, not {out.dtype} {out.shape}")
         slots: dict[int, list[tuple[int, ...]]] = {}
         for slot in np.ndindex(rows.shape):
             slots.setdefault(int(rows[slot]), []).append(slot)
@@ -208,7 +208,10 @@ class VideoFile:
 
         """
         if start < 0 or step < 1 or (stop is not None and stop < 0):
-            raise RowError(f"frames {start} to {stop} by {step} of {self.label} were asked for; start from 0 or more")
+            raise RowError(
+                f"frames {start} to {stop} by {step} of {self.label}: expected start and stop of 0 or more, and a "
+                "step of 1 or more"
+            )
         return self._streamed(start, stop, step)
 
     def _streamed(self, start: int, stop: int | None, step: int) -> Iterator[tuple[int, Frame]]:
