@@ -1,4 +1,4 @@
-"""Frames of sequences with the camera of each: image, pose and intrinsics, and maps of numbers where there are any."""
+"""Frames of sequences with their cameras: image, pose and intrinsics, and optional maps of numbers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,10 +41,10 @@ class CameraFrames(ReleaseDataset):
     """Frames of sequences, with ``image``, ``pose`` (camera to world, NaN where unknown) and ``intrinsics`` (pixels).
 
     `poses` (n, 4, 4) float32; `intrinsics` (n, 3, 3) float32 of images of the height and width `sizes` (n, 2) int64, as
-    annotated. A copy may have smaller images: where one ratio resized both axes, intrinsics follow the image's own
-    size, and others are refused. With `size` (height, width), images are resized until they cover it and cut about
-    their centre, intrinsics follow, and maps are resized to the nearest pixel. `more` are other modalities, as arrays
-    of all rows.
+    annotated. A copy may have smaller images: if one ratio resized both axes, intrinsics are scaled to the image's own
+    size; other images raise an error. With `size` (height, width), images are resized until they cover it and cropped
+    to their centre, intrinsics are adjusted, and maps are resized to the nearest pixel. `more` contains other
+    modalities, as arrays of all rows.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class CameraFrames(ReleaseDataset):
         return {**self.__dict__, "_seen": None}
 
     def _own_sizes(self, rows: Rows) -> Rows:
-        """Height and width of the image files of some rows; each is looked at once by a process."""
+        """Height and width of the image files of some rows; each file is read once per process."""
         if self._seen is None:
             self._seen = np.zeros((len(self), 2), np.int64)
         seen = self._seen

@@ -1,7 +1,7 @@
-"""Rows that are stretches of videos: one from the middle of each, or one every so many frames.
+"""Rows that are segments of videos: one from the middle of each video, or one every N frames.
 
-A row is a window: `length` frames, `stride` frames apart, that begins at the factor ``frame``. That one form serves all
-that is drawn from videos, and gives arrays of one shape:
+A row is a window: `length` frames, `stride` frames apart, starting at the factor ``frame``. Windows serve all tasks on
+videos, with arrays of one shape:
 
 - action recognition: a window from the middle of each video, which is a row for each file of the release;
 - a frame and a later frame, with the motion between: ``video`` is what
@@ -41,14 +41,14 @@ _log = logging.getLogger("setsup")
 
 
 class Windows:
-    """Which frames of which video each row has.
+    """Video and frames of each row.
 
     `frames` (videos,) integer array.
 
     Attributes
     ----------
     video, start : (rows,) int64
-        The video, and the number of the first frame. A video too short for a window has no row.
+        The video, and the number of the first frame. A video that is too short for a window has no row.
 
     """
 
@@ -76,8 +76,8 @@ class Clips(BaseDataset):
     Factors are those of the video, then the keys ``file`` (its name), ``frame`` (the number of the window's first
     frame) and ``time`` (s; the same by the video's rate), then splits. Modalities are ``image``, the first frame of the
     window, and ``video``, all its frames: uint8 sRGB (height, width, 3) and (length, height, width, 3). Each frame is
-    decoded once, and nothing behind the last that is asked for. Rows are in the order of the files' names, and of
-    ``frame`` within each. With `flow` there is ``flow`` (length − 1, 2, height, width) float32 as well, the motion from
+    decoded once, and decoding stops at the last requested frame. Rows are sorted by the files' names, and then by
+    ``frame``. With `flow` there is ``flow`` (length − 1, 2, height, width) float32 as well, the motion from
     each frame to the next: TV-L1 of the frames as opened, clipped at ±20 pixels, which is scaled to ±1 [unclear]. It
     takes .1 s per field of 128 × 171 pixels, and is kept beside the videos.
 
@@ -88,17 +88,17 @@ class Clips(BaseDataset):
     members : MemberIndex
         The files of the release.
     places : (videos,) int64
-        Places of its videos.
+        Positions of its videos.
     names : sequence of str
         Names of the videos, as levels of ``file``.
     factors, splits : sequence of (Factor, (videos,) int64)
-        What is known of each video, as factors with their codes; −1 where it is not known.
+        Factors of the videos with their codes; −1 for unknown values.
     length, stride, every
         As for :class:`Windows`.
     size : (height, width), optional
-        Resize every frame, antialiased, until it just covers this size, and cut out the centre.
+        Resize every frame, antialiased, until it just covers this size, and crop the centre.
     flow : bool
-        Whether there is optical flow.
+        Whether to add the modality ``flow``.
 
     Raises
     ------
@@ -108,8 +108,8 @@ class Clips(BaseDataset):
 
     Notes
     -----
-    Videos that cannot be decoded whole, or are too short for a window, are left out, and their number is logged. The
-    first opening decodes all to count their frames, with a progress bar; see
+    Videos that cannot be decoded completely, or are too short for a window, are left out, with a warning. The first
+    opening decodes all videos to count their frames, with a progress bar; see
     :func:`setsup.datasets.adapters.video_index.video_index`.
 
     """
@@ -185,7 +185,7 @@ class Clips(BaseDataset):
 
     @property
     def flow_folder(self) -> Path:
-        """Folder where flow is kept; DataError without any."""
+        """Folder where flow is saved; DataError if the dataset has no flow."""
         if self._flow is None:
             raise DataError(f"{self.name} has no modality 'flow'; open it with flow=True")
         return self._flow.folder
@@ -229,7 +229,7 @@ class Clips(BaseDataset):
         return f"{type(self).__name__}({self.name!r}, {str(self._members.source)!r}, {len(self):,} rows)"
 
     def _tell(self, length: int, stride: int) -> None:
-        """Log how many videos have no row; refuse where none has one."""
+        """Log how many videos have no row; raise an error if no video has one."""
         frames = self._index.frames
         damaged = np.flatnonzero(frames == 0)
         short = np.flatnonzero((frames > 0) & ~np.isin(np.arange(len(frames)), self._windows.video))
@@ -250,7 +250,7 @@ class Clips(BaseDataset):
             _log.warning("%s; they are left out", each)
 
     def _why(self, video: int) -> str:
-        """Say what is wrong with a video; the cache keeps only that something is."""
+        """Describe what is wrong with a video; the cache records only that it is damaged."""
         member = int(self._places[video])
         try:
             video_file(self._members, member).index  # noqa: B018
@@ -259,7 +259,7 @@ class Clips(BaseDataset):
         return self._members.label(member)
 
     def _common_size(self, rows: Rows) -> tuple[int, int]:
-        """Size of the frames of some rows, which must be one."""
+        """Common size of the frames of some rows."""
         height, width = self.modalities["image"].shape[:2]
         if height is not None and width is not None:
             return height, width

@@ -44,7 +44,7 @@ class Crops:
 class BoxedImages:
     """Images by row number, each with the box of one object.
 
-    Pixels are taken as they are stored: boxes were annotated on them, whatever a camera noted of its orientation.
+    Pixels are used as stored, without the orientation noted by a camera, since boxes were annotated on them.
 
     `places` (rows,) integer array; `boxes` (rows, 4) float, pixels.
     """

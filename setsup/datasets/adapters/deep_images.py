@@ -1,4 +1,4 @@
-"""Images of one channel of more than 8 bits, such as depth: read exactly, as numbers that are not shown."""
+"""Images with one channel of more than 8 bits, such as depth, read exactly as arrays of numbers."""
 
 import io
 
@@ -38,7 +38,7 @@ class Measured:
 
 
 def deep_dtype(source: Source, label: str) -> str | None:
-    """Name of the dtype of an image of more than 8 bits, None of any other and of what is no image."""
+    """Name of the dtype of an image of more than 8 bits; None for other images, and for files that are not images."""
     from PIL import Image
 
     try:

@@ -1,4 +1,4 @@
-"""Open one of a benchmark's named splits: the published ones, those of papers, and subsets."""
+"""Open one of a benchmark's named splits: published splits, splits of papers, and subsets."""
 
 import logging
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ def _split_parts(dataset: Dataset, split: ManifestSplit) -> Dataset:
 
 
 def _draw_beside(table: FactorTable, split: ManifestSplit, test: str) -> npt.NDArray[Any]:
-    """Parts of the rows that are not the test's, which is the last part."""
+    """Split the rows outside the test set; the test set is the last part."""
     chosen = np.zeros(len(table), bool)
     chosen[table.rows(test)] = True
     if not chosen.any():
@@ -138,7 +138,7 @@ def _check(dataset: Dataset, table: FactorTable, factor: str, split: ManifestSpl
 
 
 def _warn(dataset: Dataset, codes: npt.NDArray[Any], split: ManifestSplit) -> None:
-    """Say how many groups lie in several parts of a split that was published so."""
+    """Warn how many groups are in several parts of a split that was published so."""
     if not split.leaks:
         return
     group = dataset.factors.group_by(split.leaks).of_rows()
@@ -152,12 +152,12 @@ def _warn(dataset: Dataset, codes: npt.NDArray[Any], split: ManifestSplit) -> No
 
 
 def _part_names(split: ManifestSplit) -> list[str]:
-    """Names of the parts that are not the levels of a factor."""
+    """Names of the parts, if they are not the levels of a factor."""
     return [name for name, _ in split.drawn] + (["test"] if split.test else [])
 
 
 def _names(table: FactorTable, declared: Sequence[ManifestSplit]) -> list[str]:
-    """Names under which splits and their parts are opened."""
+    """Names that open splits and their parts."""
     names = []
     for split in declared:
         parts = _part_names(split)

@@ -1,4 +1,4 @@
-"""Lists of the official splits that lie beside the videos of a release, and factors of what names say."""
+"""Lists of the official splits next to the videos of a release, and factors in the names of files."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ _log = logging.getLogger("setsup")
 def lists_beside(
     name: str, members: MemberIndex, root: Path | None, pattern: str, archives: Sequence[str] = ()
 ) -> dict[tuple[str, ...], tuple[str, list[str]]]:
-    """Find and read lists: those among the videos' own files, or else in the folder that the release lies in."""
+    """Find and read lists: among the videos' own files, otherwise in the folder that contains the release."""
     places, groups = members.matching(rf"(?:.*/)?{pattern}")
     if not len(places):
         beside = root.parent if root is not None and root.is_file() else root
@@ -47,7 +47,7 @@ def lists_beside(
 def split_factor(
     name: str, keys: Sequence[str], parts: Mapping[str, str], where: object
 ) -> tuple[Factor, npt.NDArray[np.int64]]:
-    """Make the factor of an official split, with the code of each video; listed ones that are not there are told.
+    """Make the factor of an official split, with the code of each video; warns about listed videos that are missing.
 
     Examples
     --------
