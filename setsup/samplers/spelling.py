@@ -59,7 +59,7 @@ def spelled_as_options(options: Mapping[str, str]) -> Iterator[None]:
         _OPTIONS.reset(token)
 
 
-def python_arguments(given: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
+def python_arguments(arguments: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
     """Arguments by their names in Python, from those of options or files; `known` are the names that a sampler takes.
 
     Examples
@@ -68,7 +68,7 @@ def python_arguments(given: Mapping[str, Any], known: Container[str]) -> dict[st
     {'size': 8, 'on_small_group': 'drop'}
 
     """
-    return {_python_name(name, known): value for name, value in given.items()}
+    return {_python_name(name, known): value for name, value in arguments.items()}
 
 
 def _python_name(name: str, known: Container[str]) -> str:
