@@ -47,7 +47,7 @@ def spell_name(name: str) -> str:
     return (command_options() or {}).get(name, name)
 
 
-def python_arguments(given: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
+def python_arguments(arguments: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
     """Arguments by their names in Python, from those of options or files; `known` are the names that a sampler takes.
 
     Examples
@@ -56,7 +56,7 @@ def python_arguments(given: Mapping[str, Any], known: Container[str]) -> dict[st
     {'size': 8, 'on_small_group': 'drop'}
 
     """
-    return {_python_name(name, known): value for name, value in given.items()}
+    return {_python_name(name, known): value for name, value in arguments.items()}
 
 
 def _python_name(name: str, known: Container[str]) -> str:
