@@ -6,9 +6,9 @@ A pose (4, 4) takes camera coordinates (x right, y down, z forward) to the world
 are the reconstruction's own. Intrinsics are in pixels with centres at integers, as in :mod:`setsup.scenes.camera`.
 
 The centre of a sequence's object is the point closest to all optical axes; its axis is the normal of the plane that
-fits the camera positions best, oriented like the cameras' up vectors. Azimuth is the angle about that axis in degrees, 0 at
-the first frame with a pose and counter-clockwise seen from above; elevation is the angle above the plane through the
-centre. Objects of different sequences are not aligned, so angles cannot be compared between sequences.
+fits the camera positions best, oriented like the cameras' up vectors. Azimuth is the angle about that axis in degrees,
+0 at the first frame with a pose and counter-clockwise seen from above; elevation is the angle above the plane through
+the centre. Objects of different sequences are not aligned, so angles cannot be compared between sequences.
 """
 
 import numpy as np

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from setsup.datasets.adapters.inconsistent import replaced
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.copying import gather
 from setsup.datasets.per_process import per_process
@@ -109,7 +110,7 @@ class PreparedImages(BaseDataset):
     def _same(self) -> Container:
         container = self._open_container()
         if container.shape != self._prepared.shape:
-            raise DataError(f"{self.file} has been replaced since it was opened; open the dataset again")
+            raise replaced(self.file)
         return container
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from setsup.datasets.adapters.alike import check_alike
+from setsup.datasets.adapters.inconsistent import count_mismatch
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.copying import gather
 from setsup.datasets.dataset import Modality
@@ -65,10 +66,7 @@ class IdxImages(BaseDataset):
         labels = [_open_file(folder, _names(prefix, "labels", 1), ()) for prefix in prefixes]
         for image, file in zip(images, labels, strict=True):
             if len(image) != len(file):
-                raise DataError(
-                    f"{image.path} has {len(image):,} images, but {file.path} has {len(file):,} labels; expected the "
-                    "same number of both: fetch both again"
-                )
+                raise count_mismatch(image.path, len(image), file.path, len(file))
         self._train, self._test = images
         self.factors = FactorTable(
             [label, Factor("split", Kind.NOMINAL, _SPLITS, role="split")],

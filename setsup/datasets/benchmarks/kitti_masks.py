@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from setsup.arrays import Array, Floats, Places, Rows
+from setsup.datasets.adapters.inconsistent import replaced
 from setsup.datasets.base import BaseDataset
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.pickled import PickledArray, read_pickle
 from setsup.datasets.per_process import per_process
-from setsup.errors import DamagedFile, DataError
+from setsup.errors import DamagedFile
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.disk import need_regular, read_errors
 from setsup.files.mapped import MappedFile, check_mapped
@@ -96,7 +97,7 @@ class KittiMasks(BaseDataset):
     def _bytes(self) -> Array:
         with read_errors(self.file):
             if self.file.stat().st_size != self._size:
-                raise DataError(f"{self.file} has been replaced since it was opened; open the dataset again")
+                raise replaced(self.file)
             return np.frombuffer(MappedFile.open(self.file), np.uint8)
 
 

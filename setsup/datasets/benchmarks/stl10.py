@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.adapters.factor_columns import table_of
+from setsup.datasets.adapters.inconsistent import count_mismatch, replaced
 from setsup.datasets.adapters.packed_release import PackedRelease
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality
@@ -122,7 +123,7 @@ def _map(path: Path, count: int) -> Array:
             return np.asarray(np.memmap(path, np.uint8, "r", shape=(count, *_STORED)))
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
-    raise DataError(f"{path} has been replaced since it was opened; open the dataset again")
+    raise replaced(path)
 
 
 def _table(members: MemberIndex, counts: list[int]) -> FactorTable:
@@ -148,10 +149,7 @@ def _labels(members: MemberIndex, split: str, count: int) -> npt.NDArray[np.uint
     label = members.label(member)
     stored = np.frombuffer(members.read(member, _MOST_LABELS), np.uint8)
     if len(stored) != count:
-        raise DataError(
-            f"{label} has {len(stored):,} labels, but {split}_X.bin has {count:,} images; expected the same number "
-            "of both: fetch both again"
-        )
+        raise count_mismatch(f"{split}_X.bin", count, label, len(stored))
     wrong = (stored < 1) | (stored > len(_CATEGORIES))
     if wrong.any():
         row = int(np.argmax(wrong))

@@ -268,7 +268,7 @@ def test_lists_that_are_none(copy):
     with pytest.raises(DataError, match=r"val\.txt is not a text"):
         keypointnet.open(copy)
     path.write_text((copy / "splits" / "test.txt").read_text())
-    with pytest.raises(DataError, match=r"is in splits/val\.txt and splits/test\.txt"):
+    with pytest.raises(DataError, match=r"is in both splits/val\.txt and splits/test\.txt"):
         keypointnet.open(copy)
 
 

@@ -152,8 +152,8 @@ def test_places(tmp_path, small, folder):
         (np.zeros((0, 64, 64, 3), np.uint8), "has 0 images"),
         (np.zeros((144, 3, 64, 64), np.uint8), r"expected uint8 \(N, 64, 64, 3\)"),
         (np.zeros((144, 64, 64, 3), np.int8), "'images' is int8"),
-        (np.zeros(144, np.uint8), "was expected"),
-        (np.array(144, np.uint8), "was expected"),
+        (np.zeros(144, np.uint8), "expected uint8"),
+        (np.array(144, np.uint8), "expected uint8"),
         (np.array([{}], dtype=object), "pickled"),
     ],
 )

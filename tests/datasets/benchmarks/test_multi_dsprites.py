@@ -77,7 +77,7 @@ def test_damaged_files(tmp_path):
         (gzip.compress(records[:-9], 1), "ends inside record 11"),
         (gzip.compress(records[:4], 1), "ends inside record 0"),
         (gzip.compress(bytes(damaged), 1), "the checksum of record 0 does not match"),
-        (gzip.compress(b"\1" + records[1:], 1), "the length of record 0 does not have its checksum"),
+        (gzip.compress(b"\1" + records[1:], 1), "the checksum of the length of record 0 does not match"),
         (gzip.compress(b"", 1), "has no records"),
         (true.content("binarized"), "'visibility' holds 4 × float; 6 × float was expected: is it of another"),
     ):

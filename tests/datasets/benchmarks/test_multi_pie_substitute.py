@@ -145,7 +145,7 @@ def test_refusals(tmp_path, tree):
     with pytest.raises(DataError, match="choose another folder"):
         write(tree, 2, shots=[0])
     (tmp_path / "session01").mkdir()
-    with pytest.raises(DataError, match=r"holds session01 but no SUBSTITUTE\.json"):
+    with pytest.raises(DataError, match=r"contains session01 but no SUBSTITUTE\.json"):
         write(tmp_path, 2)
     with pytest.raises(DataError, match="subjects"):
         write(tmp_path, 100)

@@ -94,7 +94,7 @@ def test_damaged_models(tmp_path):
     for name, content, words in (
         ("cameras.bin", cameras[:-1], "cameras.bin ends inside an entry"),
         ("cameras.bin", b"\xff" * 60, "not a binary COLMAP model"),
-        ("cameras.bin", unknown, "has the model 5; read are SIMPLE_PINHOLE"),
+        ("cameras.bin", unknown, "has the unsupported model 5; supported are SIMPLE_PINHOLE"),
         ("cameras.bin", cameras[:8] + b"\x02" + cameras[9:], "has the camera 1, which cameras.bin does not have"),
         ("images.bin", images[:50], "images.bin ends inside an entry"),
         ("images.bin", images[:12] + bytes(8) + images[20:], "image '026.jpg' has no pose"),

@@ -156,6 +156,6 @@ def test_what_it_cannot_take() -> None:
         with pytest.raises(DataError, match=r"depth must be a floating-point array \(height, width\)"):
             surface_normals(wrong, SMALL)
     for radius in (0, 8, -1):
-        with pytest.raises(DataError, match="radius of the window must be 1 to 7"):
+        with pytest.raises(DataError, match="radius must be 1 to 7"):
             surface_normals(np.zeros((3, 4)), SMALL, radius)
     assert surface_normals(np.zeros((0, 4)), SMALL).shape == (0, 4, 3)

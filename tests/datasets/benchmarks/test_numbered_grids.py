@@ -63,7 +63,7 @@ def test_images_that_are_not_of_the_grid(small, tmp_path):
     shutil.copytree(small, small.parent / "Falcor3D_again" / "images")
     (small / "000006.png").rename(small / "000005.png")
     (small.parent / "Falcor3D_again" / "images" / "000006.png").unlink()
-    with pytest.raises(DataError, match=r"has the image 000000 of falcor3d, twice"):
+    with pytest.raises(DataError, match=r"contains the image 000000 of falcor3d, twice"):
         setsup.load("falcor3d", tmp_path)
 
 

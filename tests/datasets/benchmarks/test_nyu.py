@@ -321,7 +321,7 @@ def nulled(file: h5py.File) -> None:
     [
         (
             replaced("images", shape=(480, 640, 3, 2), dtype="u1"),
-            r"'images' is uint8 \(480, 640, 3, 2\); expected uint8 \(N, 3 ",
+            r"'images' is uint8 \(480, 640, 3, 2\); expected uint8 \(N, 3, ",
         ),
         (replaced("images", shape=(2, 480, 640, 3), dtype="u1"), r"'images'.*as MATLAB writes it"),
         (replaced("images", shape=(2, 3, 640, 480), dtype="f4"), r"'images' is float32 .*expected uint8"),

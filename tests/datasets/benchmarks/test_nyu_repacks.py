@@ -200,5 +200,5 @@ def test_pictures_that_are_not_whole(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"rgb_00003\.jpg \(row 0\) is 240 × 320 pixels"):
         nyu.open(tmp_path).fetch(0)
     depth.unlink()
-    with pytest.raises(DataError, match=r"has no train/home_office/sync_depth_00000\.png.*1 depths of 2 images"):
+    with pytest.raises(DataError, match=r"has no train/home_office/sync_depth_00000\.png.*1 of 2 depth images"):
         nyu.open(tmp_path)

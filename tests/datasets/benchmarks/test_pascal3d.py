@@ -111,7 +111,7 @@ def test_cad_models(release, dataset):
         ("cat", 1, "no class 'cat'"),
         ("car", 0, "CAD model of 'car' must be 1 to 10"),
         ("car", 11, "CAD model of 'car' must be 1 to 10"),
-        ("car", 4, "has 3 models, not the number 4"),
+        ("car", 4, "has 3 models, but no model 4"),
         ("bus", 1, r"neither CAD/bus\.mat nor CAD/bus/01\.off"),
     ]:
         with pytest.raises(DataError, match=sentence):

@@ -228,5 +228,5 @@ def test_no_annotations(tmp_path):
     with pytest.raises(DataError, match="contains no annotations"):
         open_records(open_members(tmp_path))
     true.save(tmp_path, "car", "pascal", "2011_000001", [annotated("bus", [1, 1, 20, 20], EMPTY)])
-    with pytest.raises(DataError, match="none of its 1 annotations has an object of its folder's class"):
+    with pytest.raises(DataError, match="none of its 1 annotations contains an object of the class of its folder"):
         open_records(open_members(tmp_path))

@@ -99,7 +99,7 @@ def test_a_missing_car_is_rendered_again_and_alike(cars, tmp_path):
     with pytest.raises(DataError, match=r"SUBSTITUTE\.json states .*made with seed 0, not 1; .*choose another"):
         write_cars(cars, 2, seed=1)
     (tmp_path / "notes.txt").touch()
-    with pytest.raises(DataError, match=r"holds notes\.txt but no SUBSTITUTE\.json"):
+    with pytest.raises(DataError, match=r"contains notes\.txt but no SUBSTITUTE\.json"):
         write_cars(tmp_path, 1)
     with pytest.raises(DataError, match="objects"):
         write_cars(cars, 1000)

@@ -341,7 +341,7 @@ def test_files_of_ones_own_are_corrected_and_not_fetched(listed: Path) -> None:
     for number in range(1, 5):
         (listed.parent / "pictures" / f"an image {number}.png").unlink()
     image(listed.parent / "pictures" / "another.png", 1)
-    with pytest.raises(DataError, match=r"has none of the 4 listed images.*; correct the data or the manifest$"):
+    with pytest.raises(DataError, match=r"contains none of the 4 listed images.*; correct the data or the manifest$"):
         setsup.open(listed)
 
 
@@ -651,7 +651,7 @@ def test_a_package_offers_manifests(package: Path, capsys: pytest.CaptureFixture
     assert len(setsup.open("some-birds", package, split="ann")) == 4
     with pytest.raises(DataError, match="setsup fetch some-birds"):
         setsup.load("some-birds", package.parent / "nowhere")
-    with pytest.raises(DataError, match=r"bare\.yaml: layout is missing"):
+    with pytest.raises(DataError, match=r"bare\.yaml: the key layout is missing"):
         setsup.load("bare", package)
     assert packages.find_manifest("mnist") == packages.load_manifest("mnist")
     assert main(["datasets"]) == 0

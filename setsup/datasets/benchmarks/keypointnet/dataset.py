@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from setsup.datasets.adapters import meshes
 from setsup.datasets.adapters.fetching import read_distinct
+from setsup.datasets.adapters.inconsistent import replaced
 from setsup.datasets.adapters.preview import splat
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.keypointnet.annotations import read_annotations, read_category
@@ -126,9 +127,7 @@ class KeypointNet(BaseDataset):
         if parsed is None or parsed[0] != member:
             parsed = self._parsed = (member, read_category(self.members, member))
         if position >= len(parsed[1]) or parsed[1][position].get("model_id") != str(self._found.models[row]):
-            raise DataError(
-                f"{self.members.label(member)} has been replaced since it was opened; open the dataset again"
-            )
+            raise replaced(self.members.label(member))
         return copy.deepcopy(parsed[1][position])
 
     @of_row

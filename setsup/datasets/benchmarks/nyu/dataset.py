@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.adapters.fetching import read_distinct
+from setsup.datasets.adapters.inconsistent import replaced
 from setsup.datasets.adapters.prepared_images import convert, prepare_command
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.nyu.classes import read_classes13, read_classes40, read_split
@@ -185,7 +186,7 @@ class NyuDepth(BaseDataset):
     def _stack(self, content: Any, name: str) -> MatlabStack:
         stack = open_stack(self.file, content, name)
         if stack.shape[0] != len(self):
-            raise DataError(f"{self.file} has been replaced since it was opened; open the dataset again")
+            raise replaced(self.file)
         return stack
 
     def _labels(self, stack: MatlabStack, rows: Rows, out: Array | None) -> Array:

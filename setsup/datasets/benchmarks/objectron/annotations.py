@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.inconsistent import replaced
 from setsup.datasets.formats.protobuf import read_fields, read_floats, read_varint
 from setsup.errors import DamagedFile, DataError
 
@@ -79,7 +80,7 @@ def frame_points(content: bytes, label: str, position: int, size: tuple[int, int
     wire = _Wire(content, label)
     spans = wire.fields(0, len(content))[_FRAMES]
     if position >= len(spans):
-        raise DataError(f"{label} has been replaced since it was opened; open the dataset again")
+        raise replaced(label)
     frame = wire.inside(spans[position])
     points, pixels = [], []
     for annotated in map(wire.inside, frame[2]):

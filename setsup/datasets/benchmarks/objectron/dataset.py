@@ -12,12 +12,13 @@ from PIL import Image, ImageDraw
 from setsup.arrays import Array, Rows
 from setsup.datasets.adapters.factor_columns import nominal
 from setsup.datasets.adapters.fetching import read_distinct
+from setsup.datasets.adapters.inconsistent import replaced
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.base import BaseDataset
 from setsup.datasets.benchmarks.objectron.annotations import POINTS, Sequence, frame_points, read_sequence
 from setsup.datasets.cached_arrays import cached_table, release_state
 from setsup.datasets.dataset import Modality
-from setsup.errors import DamagedFile, DataError
+from setsup.errors import DamagedFile
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import cache_folder
 from setsup.files.archives.members import MemberIndex
@@ -122,7 +123,7 @@ class Objectron(BaseDataset):
         height, width = self._sizes[row].tolist()
         points, pixels = frame_points(content, label, int(self._index.values("position", row)), (height, width))
         if len(points) > self._most:
-            raise DataError(f"{label} has been replaced since it was opened; open the dataset again")
+            raise replaced(label)
         return points, pixels
 
     def _read_index(self) -> FactorTable:

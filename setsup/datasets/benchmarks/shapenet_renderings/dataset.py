@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from setsup.datasets import images
+from setsup.datasets.adapters.inconsistent import replaced
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.shapenet_renderings.parts import CATEGORIES, NAME, check_apart, open_part, part_table
 from setsup.datasets.benchmarks.shapenet_renderings.poses import to_pascal3d
@@ -116,7 +117,7 @@ class ShapenetRenderings(BaseDataset):
             slot, label, source = item
             image = images.decode(source, label, 4)
             if image.shape != _SHAPES["image"]:
-                raise DataError(f"{label} has been replaced since it was opened; open the dataset again")
+                raise replaced(label)
             out[slot] = image
 
         images.parallel(decode, wanted)

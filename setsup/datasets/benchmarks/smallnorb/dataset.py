@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.inconsistent import count_mismatch
 from setsup.datasets.adapters.prepared_images import convert, prepare_command
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.smallnorb.tree import FILE, SmallNorbTree
@@ -210,10 +211,7 @@ def _labels(folder: Path, number: int, images: BinaryMatrix) -> dict[str, Array]
     category, info = _open_file(folder, f"{stem}-cat", "<i4", ()), _open_file(folder, f"{stem}-info", "<i4", (4,))
     for file in (category, info):
         if len(file) != len(images):
-            raise DataError(
-                f"{images.path} has {len(images):,} pairs of images, but {file.path} has {len(file):,} rows; "
-                "expected the same number of both: fetch both again"
-            )
+            raise count_mismatch(images.path, len(images), file.path, len(file), "pairs of images")
     columns = {"category": _codes(category, "category", category.array(), len(_CATEGORIES), 1)}
     for column, (name, (count, step)) in enumerate(_STORED.items()):
         columns[name] = _codes(info, name, info.array()[:, column], count, step)
