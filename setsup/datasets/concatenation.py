@@ -81,7 +81,7 @@ def concat(*datasets: Dataset, parts: Sequence[str] | None = None) -> Concat:
     Raises
     ------
     DataError
-        When no modality is common to all, or one differs in shape, dtype, unit or colour space.
+        When no modality is common to all, or one differs in shape, dtype, unit or color space.
     FactorError
         When a factor of one name differs in kind or unit between the datasets.
 

@@ -7,7 +7,7 @@ or AVIF is applied.
 
 Notes
 -----
-JPEG in grey or colour is decoded by simplejpeg, plain PNG by kornia-rs, all else by Pillow; the pixels are the same,
+JPEG in grey or color is decoded by simplejpeg, plain PNG by kornia-rs, all else by Pillow; the pixels are the same,
 bit for bit. simplejpeg and Pillow both stand on libjpeg-turbo. simplejpeg takes half to three quarters of Pillow's
 time, which spends the rest on header objects and copies; it lets other threads run meanwhile; and it tells libjpeg-
 turbo's warnings, where Pillow gives what could be decoded: grey or shifted blocks. Such files are refused here, but for
@@ -297,7 +297,7 @@ def _with_channels(pixels: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[
 
 
 def resize(pixels: npt.NDArray[np.uint8], size: tuple[int, int] | None) -> npt.NDArray[np.uint8]:
-    """Resize an image, antialiased, until it just covers a size, and cut out the centre.
+    """Resize an image, antialiased, until it just covers a size, and crop the centre.
 
     `pixels` (height, width, 1, 3 or 4) uint8; `size` (height, width) or None; returns (*size, channels) uint8; the
     image itself where it has that size.

@@ -62,7 +62,7 @@ class Modality:
 
     @property
     def is_eight_bit_image(self) -> bool:
-        """Whether this is an image of 8 bits that any image format holds: grey, or colour with or without alpha."""
+        """Whether this is an image of 8 bits that any image format holds: grey, or color with or without alpha."""
         return bool(self.color) and self.dtype == "uint8" and len(self.shape) == 3 and self.shape[2] in (1, 3, 4)
 
 

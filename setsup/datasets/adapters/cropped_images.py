@@ -83,7 +83,7 @@ class BoxedImages:
 class BoxedDataset(ReleaseDataset):
     """Rows that are boxes in image files of a release.
 
-    The modalities are ``image``, (height, width, 3) uint8 sRGB, the box cut out and resized (proportions not kept,
+    The modalities are ``image``, (height, width, 3) uint8 sRGB, the box cropped and resized (proportions not kept,
     bilinear, antialiased), and ``box``, (4,) float32, in pixels, as annotated.
     """
 

@@ -28,7 +28,7 @@ _FILE = r"(?P<chair>[^/]+)/renders/image_[0-9]{3}_p(?P<elevation>[0-9]{3})_t(?P<
 def open(
     root: Path | str | None = None, size: tuple[int, int] | None = None, crop: tuple[int, int] | None = None
 ) -> ImageFilesDataset:
-    """Open 3D Chairs: ``rendered_chairs.tar``, which opens as it is, or the folder that it holds.
+    """Open 3D Chairs: ``rendered_chairs.tar``, unpacked or not.
 
     Factors: ``chair``, the name of its folder; ``elevation`` and ``azimuth`` of the camera. The table is a grid where
     all chairs have all 62 views. Images are 600 × 600 pixels with a wide white margin: papers cut out the middle,

@@ -71,7 +71,7 @@ class Div2k(ImageFilesDataset):
     and ``split``. A set that holds ``scene`` has one photograph at several scales.
 
     The only modality is ``image``, (None, None, 3) uint8 sRGB: sizes differ, and only images of one size can be
-    fetched together; `crop` or `size` gives all one size.
+    fetched together; `crop` or `size` makes all one size.
 
     `size, crop` (height, width), optional.
     """
@@ -87,7 +87,7 @@ class Div2k(ImageFilesDataset):
 def open(
     root: Path | str | None = None, size: tuple[int, int] | None = None, crop: tuple[int, int] | None = None
 ) -> Div2k:
-    """Open DIV2K: whichever of its parts are there, zips and folders mixed.
+    """Open DIV2K: the parts that are present, zips and folders mixed.
 
     `size` (height, width), optional; `crop` (height, width), optional.
     """

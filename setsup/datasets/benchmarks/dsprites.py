@@ -39,12 +39,12 @@ _LARGEST_RATIO = 1100  # of any filter that is read
 
 
 class Dsprites(PreparedImages):
-    """Images of a shape: its colour, kind, scale, orientation and place.
+    """Images of a shape: its color, kind, scale, orientation and place.
 
     The published file holds every combination once, in C order, the place from top to bottom changing fastest, and its
     table is a grid; a file with other rows gets a table with columns. The only modality is ``image``, (64, 64, 1) uint8
     grey: 255 is the shape, 0 the ground (the file has 1 and 0). Images come from the array that :func:`prepare` makes
-    where it is there and belongs to the file. Without it the ``.hdf5`` is read, which is slow and said once; the
+    if it exists and belongs to the file. Without it the ``.hdf5`` is read, which is slow and said once; the
     ``.npz``, packed as it is published, cannot be read at random.
 
     Parameters
@@ -52,12 +52,12 @@ class Dsprites(PreparedImages):
     file : Path or str
         The ``.npz`` or ``.hdf5``; the name tells which.
     root : Path or str, optional
-        What the user gave as root, for the command that messages name.
+        Root passed by the user, for the command in messages.
 
     Raises
     ------
     DataError
-        The file is missing, damaged, or does not hold what it should.
+        When the file is missing or damaged, or does not have the published content.
 
     Notes
     -----
@@ -109,12 +109,13 @@ def open(root: Path | str | None = None) -> Dsprites:
     ----------
     root : Path, str or None
         Folder with ``dsprites_ndarray_co1sh3sc6or40x32y32_64x64.hdf5`` or ``.npz`` (of both the first is opened), or
-        with a folder ``dsprites`` that has one; None for the usual places.
+        with a folder ``dsprites`` that has one; None for the default folders.
 
     Raises
     ------
     DataError
-        The file is not there (with the command that fetches it), or is not what it should be.
+        When the file is missing (the message gives the command that fetches it), or does not have the published
+        content.
 
     """
     from setsup.files import find_root
@@ -126,8 +127,8 @@ def open(root: Path | str | None = None) -> Dsprites:
 def prepare(root: Path | str | None = None) -> list[Path]:
     """Convert the images once into an array of 3 GB beside the file, which ``fetch`` then maps into memory.
 
-    Works block by block within 1 GB of memory; an interrupted run resumes. Where the folder
-    is read-only the array goes into the cache folder. Shows its progress.
+    Works block by block within 1 GB of memory; an interrupted run resumes. If the folder is read-only, arrays are
+    written to the cache folder. Shows a progress bar.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Raises
     ------
     DataError
-        As for :func:`open`, where a pixel is neither 0 nor 1, and where the disk is full or may not be written.
+        As for :func:`open`, where a pixel is neither 0 nor 1, and when the disk is full or not writable.
 
     """
     return open(root).prepare()

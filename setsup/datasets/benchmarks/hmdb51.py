@@ -73,7 +73,7 @@ def open(
     Parameters
     ----------
     root : Path, str or None
-        A folder, zip or tar with the folders of the actions; None for the usual places.
+        A folder, zip or tar with the folders of the actions; None for the default folders.
     length : int
         Frames of a row.
     stride : int
@@ -81,7 +81,7 @@ def open(
     every : int or None
         Frames of the video from the start of a row to that of the next. None for one row per video, from its middle.
     size : (height, width), optional
-        Resize every frame, antialiased, until it just covers this size, and cut out the centre.
+        Resize every frame, antialiased, until it just covers this size, and crop the centre.
     flow : bool
         Whether there is ``flow`` as well, optical flow from each frame to the next; see
         :class:`~setsup.datasets.adapters.clips.Clips`.
@@ -93,8 +93,8 @@ def open(
     Raises
     ------
     DataError
-        When the files are not there (with how to get them), a list is damaged, PyAV is not installed, or an argument is
-        out of range.
+        When the files are missing (the message tells how to get them), a list is damaged, PyAV is not installed, or an
+        argument is out of range.
 
     """
     require_modules(f"{_NAME} needs", "av")

@@ -47,7 +47,7 @@ class IdxImages(BaseDataset):
     Raises
     ------
     DataError
-        When a file is missing, damaged, or not what its name says.
+        When a file is missing or damaged, or is not what its name says.
 
     """
 

@@ -53,7 +53,7 @@ class KittiMasks(BaseDataset):
     Raises
     ------
     DataError
-        The file is missing, damaged, or does not hold what it should.
+        When the file is missing or damaged, or does not have the published content.
 
     """
 
@@ -107,12 +107,14 @@ def open(root: Path | str | None = None) -> KittiMasks:
     Parameters
     ----------
     root : Path, str or None
-        Folder with ``kitti_peds_v2.pickle``, or with a folder ``kitti-masks`` that has it; None for the usual places.
+        Folder with ``kitti_peds_v2.pickle``, or with a folder ``kitti-masks`` that has it; None for the default
+        folders.
 
     Raises
     ------
     DataError
-        The file is not there (with the command that fetches it), or is not what it should be.
+        When the file is missing (the message gives the command that fetches it), or does not have the published
+        content.
 
     """
     from setsup.files import find_root

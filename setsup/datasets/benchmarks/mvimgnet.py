@@ -74,7 +74,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     Raises
     ------
     DataError
-        There is no release, or a model of COLMAP is damaged or has a camera of another kind.
+        When the release is missing, or a model of COLMAP is damaged or has a camera of another kind.
 
     References
     ----------

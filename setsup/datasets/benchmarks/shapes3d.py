@@ -30,7 +30,7 @@ class Shapes3D(PreparedImages):
 
     The published file holds every combination once, in C order, and its table is a grid; a file with other rows gets a
     table with columns. The only modality is ``image``, (64, 64, 3) uint8 sRGB. Images come from the array that
-    :func:`prepare` makes where it is there and belongs to the file, else from the file itself, which is slow for the
+    :func:`prepare` makes if it exists and belongs to the file, else from the file itself, which is slow for the
     published layout and said once. A packed ``.npz`` cannot be read at random, and has to be prepared.
     """
 

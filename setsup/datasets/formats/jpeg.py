@@ -24,8 +24,8 @@ _PIXELS_A_BYTE = 512  # a block of 64 pixels takes at least one bit
 class Frame:
     """What the markers say: pixels, channels, whether a note (Exif, XMP) may say which side is up.
 
-    ``plain`` is False for what libjpeg-turbo's short way to grey or colour does not know: CMYK, more than 8 bits,
-    lossless and arithmetic coding, rare sampling of the colours, several images in one file.
+    ``plain`` is False for what libjpeg-turbo's short way to grey or color does not know: CMYK, more than 8 bits,
+    lossless and arithmetic coding, rare sampling of the colors, several images in one file.
     """
 
     height: int

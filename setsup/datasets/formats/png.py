@@ -17,7 +17,7 @@ _MOST_TIMES = 1040  # what deflate can pack at best
 
 @dataclass(frozen=True, slots=True)
 class PngHead:
-    """Pixels and channels of a plain PNG: 8 bits, not interlaced, no palette, no colour that means transparent."""
+    """Pixels and channels of a plain PNG: 8 bits, not interlaced, no palette, no color that means transparent."""
 
     height: int
     width: int

@@ -82,12 +82,12 @@ class AffineMnist(BaseDataset):
     Attributes
     ----------
     order : tuple of str
-        As given.
+        The order as passed.
 
     Raises
     ------
     DataError
-        When a file is missing, damaged, or not what its name says, or there is no such order, number of copies or
+        When a file is missing or damaged, or is not what its name says, or there is no such order, number of copies or
         translation.
 
     Notes
@@ -179,7 +179,7 @@ def open(
     Raises
     ------
     DataError
-        When the files are not there (with the command that fetches them), or are damaged.
+        When the files are missing (the message gives the command that fetches them), or are damaged.
 
     """
     return AffineMnist(release("affine-mnist", root), copies, order, seed, translation)

@@ -67,7 +67,7 @@ class Cars3D(BaseDataset):
     cars : LooseCars or PackedCars
         Where the MAT files lie.
     root : Path or str, optional
-        What the user gave as root, for the command that messages name.
+        Root passed by the user, for the command in messages.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ def open(root: Path | str | None = None) -> Cars3D:
     Raises
     ------
     DataError
-        When the files are not there (with the command that fetches them), or none that the list names is.
+        When the files are missing (the message gives the command that fetches them), or none that the list names is.
 
     """
     return Cars3D(find_cars(root), root)
@@ -209,7 +209,8 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     """Convert images and masks once into arrays beside the files, which ``fetch`` then maps into memory.
 
     Works block by block within 300 MB of memory; an interrupted run resumes. The published
-    archive is read through once. Where the folder is read-only the arrays go into the cache folder. Shows its progress.
+    archive is read through once. If the folder is read-only, arrays are written to the cache folder. Shows a progress
+    bar.
 
     Parameters
     ----------
@@ -224,7 +225,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Raises
     ------
     DataError
-        As for :func:`open`, where a file is damaged, and where the disk is full or may not be written.
+        As for :func:`open`, where a file is damaged, and when the disk is full or not writable.
 
     """
     return open(root).prepare()

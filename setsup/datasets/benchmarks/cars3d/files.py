@@ -54,7 +54,7 @@ class LooseCars:
 
     @property
     def where(self) -> Path:
-        """What messages call the release."""
+        """Name of the release in messages."""
         return self.members.source
 
     @property
@@ -102,7 +102,7 @@ class PackedCars:
 
     @property
     def where(self) -> Path:
-        """What messages call the release."""
+        """Name of the release in messages."""
         return self.source
 
     @property

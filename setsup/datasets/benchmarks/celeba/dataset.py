@@ -92,7 +92,7 @@ class CelebA(ReleaseDataset):
     members : MemberIndex
         The files of the release.
     places : (n,) int64
-        Where the images lie in it, in the order of their numbers.
+        Positions of the images in it, in the order of their numbers.
     images : (n,) int64
         Their numbers.
     annotations : mapping of str to Place
@@ -197,7 +197,7 @@ def open(
     root : Path, str or None
         Folder with ``img_align_celeba.zip`` or the unpacked ``img_align_celeba`` and with annotations (as in the
         release: in ``Img``, ``Anno`` and ``Eval``, or all beside each other), or Kaggle's archive, unpacked or not; or
-        a folder ``celeba`` with these. None for the usual places. One annotation has to be there, the others may.
+        a folder ``celeba`` with these. None for the default folders. One annotation has to be there, the others may.
     crop : (height, width), optional
         Cut this out of the middle of every image.
     size : (height, width), optional
@@ -208,8 +208,8 @@ def open(
     Raises
     ------
     DataError
-        Images or annotations are not there (with how to get them), are damaged or do not belong together, or an
-        argument is out of range.
+        When images or annotations are missing (the message tells how to get them), are damaged or do not belong
+        together, or an argument is out of range.
 
     """
     frame = Frame(crop, size)

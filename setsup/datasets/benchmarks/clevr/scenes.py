@@ -72,7 +72,7 @@ def find_scenes(name: str, root: Path | str | None) -> Scenes:
     Raises
     ------
     DataError
-        There is no release, or a file of scenes is damaged.
+        When the release is missing, or a file of scenes is damaged.
 
     """
     release = find_members(name, root, _HOLDS, _ARCHIVES)

@@ -55,7 +55,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     Raises
     ------
     DataError
-        There is no release, or an annotation or a list is damaged.
+        When the release is missing, or an annotation or a list is damaged.
 
     References
     ----------

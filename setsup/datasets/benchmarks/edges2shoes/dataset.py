@@ -132,7 +132,7 @@ def open(
         Folder, zip or tar with the folders ``train`` and ``val``, of which one may be missing; None for the usual
         places.
     size : (height, width), optional
-        Resize every image, antialiased, until it just covers this size, and cut out the centre.
+        Resize every image, antialiased, until it just covers this size, and crop the centre.
     dilate : int
         How often the black lines of edges are thickened, before they are resized: each time a pixel takes the darkest
         value of the 3 × 3 around it. DCoDR has 2, and 64 × 64 pixels; its script does so with photographs as well.
@@ -143,7 +143,7 @@ def open(
     Raises
     ------
     DataError
-        When the files are not there (with how to get them), or an argument is out of range.
+        When the files are missing (the message tells how to get them), or an argument is out of range.
 
     """
     size, path = check_size(size), None if root is None else expanded(root)
@@ -177,7 +177,7 @@ def prepare(root: Path | str | None = None, zappos: Path | str | None = None) ->
     Raises
     ------
     DataError
-        When files of either are not there or damaged, or the cache folder may not be written.
+        When files of either are not there or damaged, or the cache folder is not writable.
 
     """
     path = None if root is None else expanded(root)

@@ -4,7 +4,7 @@ Convention
 ----------
 Values are those of ``raw_latents``, as methods are evaluated by them: each in −1 to 1. The renderer of 3DIdent
 multiplies positions by 3 (that of Causal3DIdent by 2, as is reported), and angles by 90°, hues among them, which are
-turned around a colour circle of 360°. Columns are in the order of that renderer; ``latents.npy`` beside them has its
+turned around a color circle of 360°. Columns are in the order of that renderer; ``latents.npy`` beside them has its
 own units, and is not read.
 """
 

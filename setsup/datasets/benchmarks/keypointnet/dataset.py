@@ -54,7 +54,7 @@ class KeypointNet(BaseDataset):
       category, and nothing across categories.
     - ``points`` (2048, 3) float32 and ``colors`` (2048, 3) uint8, the published cloud.
     - ``preview`` (128, 128, 3) uint8, an image of the cloud (of the mesh, where only that is there) with the keypoints
-      as dots whose colour tells their id; see :mod:`setsup.datasets.adapters.preview`.
+      as dots whose color tells their id; see :mod:`setsup.datasets.adapters.preview`.
 
     Clouds and meshes may be missing until they are asked for.
 
@@ -142,7 +142,7 @@ class KeypointNet(BaseDataset):
         Returns
         -------
         trimesh.Trimesh or trimesh.Scene
-            A Trimesh with vertex colours where the PLY file is there: its faces stand in the order to which
+            A Trimesh with vertex colors where the PLY file is there: its faces stand in the order to which
             ``mesh_info.face_index`` refers. Else the scene of the OBJ file, see
             :func:`setsup.datasets.adapters.meshes.load_obj`.
 
@@ -228,7 +228,7 @@ def open(root: Path | str | None = None) -> KeypointNet:
     ----------
     root : Path, str or None
         Folder with ``annotations/`` (and ``pcds/``, ``ShapeNetCore.v2.ply/``, ``splits/``), or with a folder
-        ``keypointnet`` that has them, or a zip or tar of them; None for the usual places. Clouds and meshes may also
+        ``keypointnet`` that has them, or a zip or tar of them; None for the default folders. Clouds and meshes may also
         lie there as ``pcds.zip`` and ``ShapeNetCore.v2.ply.zip`` (or ``.tar``).
 
     Raises
@@ -310,6 +310,6 @@ def _colors(cloud: Pcd) -> npt.NDArray[np.uint8]:
 
 
 def _palette(ids: npt.NDArray[np.int16]) -> npt.NDArray[np.uint8]:
-    """Colours that tell semantic ids apart: hues by the golden ratio."""
+    """Colors that tell semantic ids apart: hues by the golden ratio."""
     colors = [colorsys.hsv_to_rgb(0.618034 * number % 1, 1.0, 1.0 - 0.35 * (number % 2)) for number in ids.tolist()]
     return np.asarray(np.rint(255 * np.array(colors).reshape(-1, 3)).astype(np.uint8))

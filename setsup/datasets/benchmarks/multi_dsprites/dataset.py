@@ -52,7 +52,7 @@ class MultiDsprites(PreparedImages):
     version : str
         Which of the three versions it is.
     root : Path or str, optional
-        What the user gave as root, for the command that messages name.
+        Root passed by the user, for the command in messages.
 
     Raises
     ------

@@ -98,9 +98,9 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     ----------
     root : Path, str or None
         A folder, zip or tar with the folders ``session01`` to ``session04``, or a folder around it such as
-        ``Multi-Pie/data``; sessions may be missing. None for the usual places.
+        ``Multi-Pie/data``; sessions may be missing. None for the default folders.
     size : (height, width), optional
-        Resize every image, antialiased, until it just covers this size, and cut out the centre.
+        Resize every image, antialiased, until it just covers this size, and crop the centre.
 
     Raises
     ------

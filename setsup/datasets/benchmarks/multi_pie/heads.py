@@ -3,7 +3,7 @@
 Convention
 ----------
 World frame in metres: z up, x to the right of the frontal image. The head is centred on the origin and looks along −y.
-Vertices carry the colours of an evenly lit face; the renderer adds no shading of its own.
+Vertices carry the colors of an evenly lit face; the renderer adds no shading of its own.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ _STYLES: dict[str, tuple[tuple[float, ...], float]] = {
 
 
 def head_scene(person: Traits, sitting: Sitting) -> Scene:
-    """Scene of a person in a session, without a background; all light is ambient, so that colours are albedo."""
+    """Scene of a person in a session, without a background; all light is ambient, so that colors are albedo."""
     parts = [_skull(person, sitting), *_ears(person), *_body(person, sitting)]
     parts += _hair(person, sitting)
     head = _turn(sitting)
@@ -143,7 +143,7 @@ def _features(person: Traits, x: Reals, z: Reals) -> Reals:
 
 
 def _paint(person: Traits, sitting: Sitting, x: Reals, z: Reals, front: Reals) -> Reals:
-    """Colours of the skin, lips, eyes, brows, beard and glasses."""
+    """Colors of the skin, lips, eyes, brows, beard and glasses."""
     side = np.abs(x)
     tip = person.eyes_up - person.nose_long
     mouth = tip - 0.024 + sitting.smile * ((x / person.lips_wide) ** 2 - 0.4)

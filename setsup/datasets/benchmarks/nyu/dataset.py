@@ -41,7 +41,7 @@ __all__ = ["INTRINSICS", "NyuDepth", "crop", "open", "prepare"]
 Take = Callable[[Rows, Array], Array]
 
 INTRINSICS = Intrinsics(518.85790117450188, 519.46961112127485, 324.58244941119034, 252.73616633400465)
-"""The colour camera, to whose images the depth was projected, pixels counted from 0."""
+"""The color camera, to whose images the depth was projected, pixels counted from 0."""
 
 _FILE, _SPLIT, _CLASSES40, _CLASSES13 = (
     "nyu_depth_v2_labeled.mat",
@@ -78,7 +78,7 @@ class NyuDepth(BaseDataset):
     depth, or a
     surface seen edge-on that is one pixel wide). :func:`crop` cuts off the border.
 
-    Arrays come from what :func:`prepare` made where it is there and belongs to the file, else from the file itself,
+    Arrays come from what :func:`prepare` made if it exists and belongs to the file, else from the file itself,
     which unpacks each image again and is said once.
 
     Parameters
@@ -86,7 +86,7 @@ class NyuDepth(BaseDataset):
     file : Path or str
         ``nyu_depth_v2_labeled.mat``; the others are looked for in its folder.
     root : Path or str, optional
-        What the user gave as root, for the command that messages name.
+        Root passed by the user, for the command in messages.
 
     Attributes
     ----------
@@ -228,8 +228,9 @@ def open(root: Path | str | None = None) -> NyuDepth | NyuRepack:
     root : Path, str or None
         Folder with ``nyu_depth_v2_labeled.mat`` and ``splits.mat`` (and the maps of classes ``classMapping40.mat`` and
         ``class13Mapping.mat``, without which there are no ``labels40`` and ``labels13``), or with a folder ``nyu`` that
-        has them; None for the usual places. A re-pack that serves as well, with image and depth only: the folder or tar
-        ``nyudepthv2`` of HDF5 files that FastDepth uses, or a folder of ``rgb_NNNNN.jpg`` and ``sync_depth_NNNNN.png``.
+        has them; None for the default folders. A re-pack that serves as well, with image and depth only: the folder or
+        tar ``nyudepthv2`` of HDF5 files that FastDepth uses, or a folder of ``rgb_NNNNN.jpg`` and
+        ``sync_depth_NNNNN.png``.
 
     Raises
     ------
@@ -250,7 +251,7 @@ def prepare(root: Path | str | None = None, modalities: Iterable[str] | None = N
     """Convert images, depths, labels and instances once into arrays beside the file, which ``fetch`` then maps.
 
     All of them take 6.2 GB, which must be free. Works block by block; an interrupted run resumes.
-    Where the folder is read-only the arrays go into the cache folder. Shows its progress.
+    If the folder is read-only, arrays are written to the cache folder. Shows a progress bar.
 
     Parameters
     ----------
@@ -267,7 +268,7 @@ def prepare(root: Path | str | None = None, modalities: Iterable[str] | None = N
     Raises
     ------
     DataError
-        As for :func:`open`, and where the disk is full or may not be written; or the files are a re-pack.
+        As for :func:`open`, and when the disk is full or not writable; or the files are a re-pack.
 
     """
     dataset = open(root)

@@ -231,7 +231,7 @@ def _places_of_lists(members: MemberIndex, part: str) -> list[tuple[MemberIndex,
 
 
 def _drawn(pixels: npt.NDArray[np.float64], height: int, width: int) -> Array:
-    """Draw boxes by their corners: the front of each in another colour."""
+    """Draw boxes by their corners: the front of each in another color."""
     image = Image.new("RGB", (_PREVIEW, _PREVIEW), (236, 236, 240))
     pen = ImageDraw.Draw(image)
     scale = _PREVIEW / max(height, width, 1)

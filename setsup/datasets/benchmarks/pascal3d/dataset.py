@@ -41,7 +41,7 @@ class Pascal3D(BoxedDataset):
     """Annotated objects of Pascal3D+ release 1.1; made by :func:`open`.
 
     A row is an object whose class is that of the folder its annotation lies in, so that none comes twice; objects of
-    whose box no pixel lies in the image are left out. The modalities are ``image``, the box cut out and resized
+    whose box no pixel lies in the image are left out. The modalities are ``image``, the box cropped and resized
     (proportions not kept, bilinear, antialiased), ``box`` and ``rotation``, the matrix of
     :func:`~setsup.datasets.benchmarks.pascal3d.pose.rotation`.
 
@@ -54,7 +54,7 @@ class Pascal3D(BoxedDataset):
     parts : sequence of (Factor, (rows,) int64)
         The factors ``split`` and ``abc``, with their codes.
     crops : Crops
-        How boxes are cut out, by the options of :func:`open`.
+        How boxes are cropped, from the options of :func:`open`.
 
     """
 
@@ -139,15 +139,15 @@ def open(
     Parameters
     ----------
     root : Path, str or None
-        The unpacked release, the published zip, a tar, or a folder that has one of them; None for the usual places.
+        The unpacked release, the published zip, a tar, or a folder that has one of them; None for the default folders.
         ABC's lists ``car_test.txt`` and ``chair_test.txt`` are read where they lie there, or in a folder ``abc_lists``.
     size : (height, width)
         Of the images.
     margin : float
-        What is cut out beyond each side of a box, as a fraction of its width or height.
+        Margin added on each side of a box, as a fraction of its width or height.
     jitter : float
-        What each side is moved at most, at random, as such a fraction below 0.5. The same row always gives the same
-        image, with another seed another one.
+        Largest random shift of each side of a box, as a fraction below 0.5. The image of a row depends only on the row
+        and the seed.
     seed : int
         0 ≤ seed < 2⁶⁴.
 

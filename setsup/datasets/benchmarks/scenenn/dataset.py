@@ -113,7 +113,7 @@ class SceneNN(BaseDataset):
         Returns
         -------
         trimesh.Trimesh
-            Vertices in metres, in the order of the file, with their colours where it has any;
+            Vertices in metres, in the order of the file, with their colors where it has any;
             ``vertex_attributes["label"]`` is the id of the object of each, 0 or another number for none.
 
         Raises
@@ -227,7 +227,7 @@ def open(root: Path | str | None = None) -> SceneNN:
     ----------
     root : Path, str or None
         Folder with ``005/005.xml``, ``005/005.ply`` and so on, or a folder ``scenenn`` that has them, or a zip or tar;
-        None for the usual places. Any number of scenes will do. Meshes are needed for previews and meshes only.
+        None for the default folders. Any number of scenes will do. Meshes are needed for previews and meshes only.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""SceneNN frames: colour and depth images extracted from the recordings, with the camera's path.
+"""SceneNN frames: color and depth images extracted from the recordings, with the camera's path.
 
 Convention
 ----------
@@ -42,7 +42,7 @@ _MOST_XML = 1 << 24  # bytes of an annotation
 
 
 class SceneNNFrames(BaseDataset):
-    """Colour and depth images of recorded rooms; one row per frame that has both, by scene and frame number.
+    """Color and depth images of recorded rooms; one row per frame that has both, by scene and frame number.
 
     Factors are ``scene``, ``frame`` (number in the scene, from 1; a key), ``time`` (s, as the recording counts it),
     ``tracked`` (whether the trajectory has a pose for the frame that is a rotation and a translation: its last row is
@@ -51,7 +51,7 @@ class SceneNNFrames(BaseDataset):
     Modalities are ``image``, (480, 640, 3) uint8; ``depth``, (480, 640) float32, m, 0 for none; ``pose``, (4, 4)
     float32, camera to world, NaN where a frame is not tracked; ``intrinsics``, (3, 3) float32, pixels; and, where there
     are any, ``instances``, (480, 640) int32: the id of each pixel's object as in the scene's XML file, -1 throughout
-    for a frame without one. Masks hold ids as colours. Of four channels blue is the most significant, then green, red
+    for a frame without one. Masks hold ids as colors. Of four channels blue is the most significant, then green, red
     and alpha: so the authors' program mask_from_label reads them. No program tells whether red or blue is the most
     significant of three channels, as their README describes masks: it is the one by which more pixels have an id of
     the scene's XML file, which has to lie in the scene's folder. Neither was checked against a published mask.
@@ -154,7 +154,7 @@ def open(root: Path | str | None = None, *, kinect2: Sequence[str] = ()) -> Scen
     ----------
     root : Path, str or None
         Folder with ``005/image/image00001.png``, ``005/depth/depth00001.png``, ``005/trajectory.log`` and so on, or a
-        folder ``scenenn-frames`` or ``scenenn`` that has them, or a zip or tar; None for the usual places of either
+        folder ``scenenn-frames`` or ``scenenn`` that has them, or a zip or tar; None for the default folders of either
         name. Trajectories may also lie in ``trajectory/005_trajectory.log``.
     kinect2 : sequence of str
         Scenes that were recorded with a Kinect 2, whose intrinsics are read from ``intrinsic/kinect2.ini``. All others
@@ -220,7 +220,7 @@ def _color(source: Source, label: str) -> Array:
 
 
 def _ids(channels: Array, known: Callable[[], Rows], label: str) -> Array:
-    """Ids of objects: the colours of a mask as numbers.
+    """Ids of objects: the colors of a mask as numbers.
 
     `channels` (height, width, 3 or 4) uint8.
     """

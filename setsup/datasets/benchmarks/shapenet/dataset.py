@@ -29,7 +29,7 @@ class ShapeNet(BaseDataset):
     (key), ``model`` (key, within the category), and ``split`` where ``all.csv`` lies beside the categories (unknown for
     a model that it does not list). Modalities:
 
-    - ``preview`` (128, 128, 3) uint8, an image of the mesh in the colours of its materials; see
+    - ``preview`` (128, 128, 3) uint8, an image of the mesh in the colors of its materials; see
       :mod:`setsup.datasets.adapters.preview`.
     - ``voxels_solid`` and ``voxels_surface`` (D, D, D) bool, indexed [x, y, z], where any model has such a file.
 
@@ -157,7 +157,7 @@ def open(root: Path | str | None = None) -> ShapeNet:
     ----------
     root : Path, str or None
         Folder with the categories (``03001627/…``), unpacked or one zip each (``03001627.zip``), or with a folder
-        ``shapenet`` that has them; or one zip of all. None for the usual places.
+        ``shapenet`` that has them; or one zip of all. None for the default folders.
 
     Raises
     ------

@@ -135,7 +135,7 @@ def open(root: Path | str | None = None) -> ShapenetRenderings:
     ----------
     root : Path, str or None
         Folder with ``cars_with_keypoints``, ``planes_with_keypoints`` or ``chairs_with_keypoints``, each a ``.zip``, a
-        ``.tar`` or a folder (also named ``cars`` …); or one of them itself. None for the usual places.
+        ``.tar`` or a folder (also named ``cars`` …); or one of them itself. None for the default folders.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Raises
     ------
     DataError
-        As for :func:`open`, and where the disk is full or may not be written.
+        As for :func:`open`, and when the disk is full or not writable.
 
     """
     return open(root).prepare()

@@ -97,7 +97,7 @@ def crop_to_alpha(image: Array, size: tuple[int, int] = (128, 128)) -> Array:
 
     Row i of the result is taken, by linear interpolation, at ``(H − 1)/H·(top + i·(bottom − top)/(height − 1))``, with
     the first and the last row of the box; columns likewise. (The factor is a trait of the published protocol: box
-    divided by the image's size, then multiplied by that less 1.) Colours under transparent pixels count as they are.
+    divided by the image's size, then multiplied by that less 1.) Colors under transparent pixels count as they are.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class SmallNorb(BaseDataset):
     folder : Path or str
         Folder with the six files, as published (``.mat.gz``) or unpacked (``.mat``).
     root : Path or str, optional
-        What the user gave as root, for the command that messages name.
+        Root passed by the user, for the command in messages.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
     Raises
     ------
     DataError
-        When the files are not there (with the command that fetches them), or are damaged.
+        When the files are missing (the message gives the command that fetches them), or are damaged.
 
     """
     from setsup.files import find_root
@@ -181,7 +181,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Raises
     ------
     DataError
-        As for :func:`open`, and where the disk is full or may not be written.
+        As for :func:`open`, and when the disk is full or not writable.
 
     """
     return open(root).prepare()

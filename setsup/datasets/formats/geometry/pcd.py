@@ -2,7 +2,7 @@
 
 Convention
 ----------
-Frame and unit are the file's own. Colour is one 32-bit word, (red << 16) | (green << 8) | blue, which the file holds as
+Frame and unit are the file's own. Color is one 32-bit word, (red << 16) | (green << 8) | blue, which the file holds as
 an unsigned integer or, from older tools, as the float of the same bits.
 """
 
@@ -47,7 +47,7 @@ class Pcd:
 
     @property
     def colors(self) -> npt.NDArray[np.uint8] | None:
-        """Colours, (n, 3) uint8 sRGB; None where the file has no field ``rgb`` or ``rgba`` of 32 bits."""
+        """Colors, (n, 3) uint8 sRGB; None where the file has no field ``rgb`` or ``rgba`` of 32 bits."""
         for name in ("rgb", "rgba"):
             if name in (self.records.dtype.names or ()) and self.records.dtype[name].str[1:] in ("f4", "u4", "i4"):
                 words = np.ascontiguousarray(self.records[name]).view(np.uint32)

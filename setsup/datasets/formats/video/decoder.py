@@ -162,7 +162,7 @@ def decoder_version() -> str:
 
 
 def find_index(source: Source, label: str) -> FrameIndex:
-    """Decode a video once, without its colours, and tell its frames and key frames."""
+    """Decode a video once, without its colors, and tell its frames and key frames."""
     opened = _open(source, label)
     with opened.container:
         return _index(opened, label)

@@ -13,7 +13,7 @@ A frame is what the decoder gives: containers state numbers and times of frames 
 before t, and frames are counted from there; frames that are shown before that key frame and stored behind it, which
 cannot be decoded right from there, are not given. Where a file has no table to seek by, decoding begins at its start.
 
-Colour is converted from Y′CbCr to R′G′B′ by the matrix and range that the stream names: BT.601 with 16 … 235 where it
+Color is converted from Y′CbCr to R′G′B′ by the matrix and range that the stream names: BT.601 with 16 … 235 where it
 names none, as FFmpeg assumes whatever the size. Neither primaries nor transfer are converted, and pixels that are not
 square stay so. FFmpeg rounds to within about two levels of the formula.
 
@@ -102,7 +102,7 @@ class VideoFile:
 
     @cached_property
     def index(self) -> FrameIndex:
-        """Frames and key frames; found by one pass that decodes all frames, without their colours, unless given."""
+        """Frames and key frames; found by one pass that decodes all frames, without their colors, unless given."""
         if self._given is not None:
             return self._given
         with told(self.label):
