@@ -1,4 +1,4 @@
-"""A file that holds one array behind a short header, gzipped or not: checked when it is opened, read on first use."""
+"""A file with one array after a short header, gzipped or not: checked when it is opened, read on first use."""
 
 import gzip
 import math
@@ -18,10 +18,10 @@ from setsup.files.disk import read_errors
 __all__ = ["ArrayFile", "Head", "ReadHead"]
 
 Head = tuple[np.dtype[Any], tuple[int, ...], int]
-"""What a header tells: type of the elements, shape, and bytes before the first element."""
+"""Content of a header: dtype, shape, and number of bytes before the first element."""
 
 ReadHead = Callable[[BinaryIO, Path], Head]
-"""Reads the header of an unpacked file from its start; the path is for messages."""
+"""Reads the header from the start of an unpacked file; the path is for messages."""
 
 # deflate packs at most 258 bytes into 2 bits, so a gzip file cannot hold more than this many times its size
 _MOST_RATIO = 1032
@@ -31,8 +31,8 @@ _BLOCK = 1 << 20
 class ArrayFile:
     """An array in a file whose header has been checked; it is read on first use, once per process.
 
-    A plain file is mapped into memory, a gzipped one (told by its first bytes, not by its name) is unpacked there.
-    Pickling carries the path, not the array.
+    A plain file is mapped into memory; a gzipped file (recognized by its first bytes, not by its name) is unpacked into
+    memory. Pickling stores the path, not the array.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class ArrayFile:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        """Show the path and what it holds."""
+        """Show the path, dtype and shape."""
         return f"{type(self).__name__}({str(self.path)!r}, {self.dtype} {self.shape})"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -82,11 +82,11 @@ class ArrayFile:
 
     @property
     def ready(self) -> bool:
-        """Whether the array costs nothing: it is mapped from a plain file, or was unpacked in this process."""
+        """Whether the array is available without reading: mapped, or already unpacked in this process."""
         return not self.packed or self._array is not None
 
     def array(self) -> Array:
-        """Read the array on the first call of a process, and give the same one from then on."""
+        """Read the array on the first call in a process, and return the same array afterwards."""
         if self._array is None:
             # a lock a process: after a fork, one that another thread of the parent held would stay locked for ever
             with self._locks.setdefault(os.getpid(), threading.Lock()):
@@ -96,7 +96,7 @@ class ArrayFile:
 
     @contextmanager
     def rows(self) -> Iterator[Callable[[int, int, Array], None]]:
-        """Open the file to read rows block by block, in order, without holding more than a block."""
+        """Open the file to read rows block by block, in order, with only one block in memory."""
         width = self._bytes // self.shape[0]
         with self._errors():
             file = self._open()
@@ -116,7 +116,7 @@ class ArrayFile:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn whatever goes wrong in reading into one sentence."""
+        """Convert errors of reading to a DataError."""
         try:
             with read_errors(self.path):
                 yield

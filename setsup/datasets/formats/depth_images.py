@@ -1,6 +1,6 @@
-"""PNG files that are no images to look at: 16-bit depth, and labels in four channels; read exactly or refused.
+"""PNG files of numbers: 16-bit depth, and labels in three or four channels; read exactly or refused.
 
-The checksums of all chunks are compared first: a damaged depth is a wrong measurement.
+The checksums of all chunks are checked first, since damaged depth is a wrong measurement.
 """
 
 import struct
@@ -44,7 +44,7 @@ def decode_depth(source: Source, label: str, size: tuple[int, int]) -> npt.NDArr
 
 
 def deep_size(content: bytes) -> tuple[int, int] | None:
-    """Height and width of a PNG of one channel of 16 bits; None where it is none."""
+    """Height and width of a PNG with one channel of 16 bits; None for other files."""
     if not content.startswith(_START) or len(content) < _HEAD or (content[24], content[25]) != (16, 0):
         return None
     return int.from_bytes(content[20:24], "big"), int.from_bytes(content[16:20], "big")
@@ -67,7 +67,7 @@ def decode_channels(source: Source, label: str, size: tuple[int, int]) -> npt.ND
 
 
 def _content(source: Source, label: str) -> bytes:
-    """Content of a PNG whose chunks are whole."""
+    """Content of a PNG with complete chunks."""
     try:
         content = source_content(source)
     except OSError as error:

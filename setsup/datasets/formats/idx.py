@@ -2,8 +2,8 @@
 
 Convention
 ----------
-Big-endian throughout: two zero bytes, a byte for the dtype, one for the number of axes, an uint32 a length, then the
-elements in C order.
+Big-endian: two zero bytes, a byte for the dtype, a byte for the number of axes, a uint32 per length, then the elements
+in C order.
 """
 
 import struct
@@ -36,7 +36,7 @@ class IdxFile(ArrayFile):
 
 
 def _check_name(path: Path) -> None:
-    """Refuse what is gzip by its name and not by its content, or the other way."""
+    """Refuse a file whose name and content disagree about gzip."""
     if path.exists() and not path.is_file():
         raise DataError(f"{path} is not a file; expected an idx file")
     with read_errors(path), path.open("rb") as raw:

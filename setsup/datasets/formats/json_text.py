@@ -1,4 +1,4 @@
-"""JSON from files that nobody has looked at: bounded in size, without NaN, and told apart in one sentence."""
+"""JSON from untrusted files: bounded in size, without NaN, with errors in one sentence."""
 
 import json
 from typing import Any, NoReturn

@@ -1,4 +1,4 @@
-"""Arrays of an ``.npz``, a zip of ``.npy`` files: mapped where they are stored as they are, else read in passing."""
+"""Arrays of an ``.npz``, a zip of ``.npy`` files: mapped if they are uncompressed, otherwise read sequentially."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -42,9 +42,9 @@ class NpzArray:
     dtype : numpy.dtype
         Type of its elements, in the byte order of the file.
     packed : bool
-        Whether it is deflated, and can only be read sequentially.
+        Whether it is compressed, and can only be read sequentially.
     block_rows : int
-        Rows that :meth:`rows` best reads at once.
+        Best number of rows per block for :meth:`rows`.
 
     """
 
@@ -77,22 +77,22 @@ class NpzArray:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        """Show where it is and what it holds."""
+        """Show the file, dtype and shape."""
         return f"NpzArray({self._label!r}, {self.dtype} {self.shape})"
 
     @property
     def mapped(self) -> bool:
-        """Whether the array lies in the file as it is, and is mapped into memory."""
+        """Whether the array is uncompressed in the file, and is mapped into memory."""
         return not self.packed
 
     def take(self, rows: npt.NDArray[np.int64], out: Array | None = None) -> Array:
-        """Copy any rows of an array that is not packed."""
+        """Copy any rows of an uncompressed array."""
         if self._map is None:
             self._map = self.map()
         return gather(self._map, rows, out)
 
     def map(self) -> Array:
-        """Map an array that is not packed into memory; the checksum that the zip has of it is not compared."""
+        """Map an uncompressed array into memory; the checksum in the zip is not checked."""
         self._refuse_objects()
         if self.packed:
             raise DataError(
@@ -107,7 +107,7 @@ class NpzArray:
 
     @contextmanager
     def rows(self) -> Iterator[Fill]:
-        """Open the array to read rows block by block, without holding more than a block.
+        """Open the array to read rows block by block, with only one block in memory.
 
         Yields: ``fill(start, stop, out)`` writes rows ``start`` to ``stop − 1`` into ``out``, C-contiguous, of the
         shape ``(stop − start, *shape[1:])`` and the array's dtype. Blocks that come in ascending order are read in
@@ -160,7 +160,7 @@ def _load(path: Path) -> Index:
 
 
 class _Tape:
-    """Reads what comes in pieces, onwards; going back starts it again."""
+    """Reads a stream of pieces forwards; going back restarts it."""
 
     def __init__(self, start: Callable[[], Iterator[bytes]]) -> None:
         self._start = start
@@ -181,7 +181,7 @@ class _Tape:
             self._take(count)
 
     def finish(self) -> None:
-        """Read on to the end, where the checksum is compared."""
+        """Read to the end, where the checksum is compared."""
         for piece in self._pieces:
             self._at += len(self._piece)
             self._piece = memoryview(piece)

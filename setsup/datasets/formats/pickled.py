@@ -1,8 +1,8 @@
-"""Arrays of numbers in a pickle, found without unpickling: nothing that the file names is imported or called.
+"""Arrays of numbers in a pickle, located without unpickling: nothing in the file is imported or called.
 
-A pickle is a program for a small machine with a stack. Here its instructions for plain values are followed, and of what
-numpy writes for an array only type, shape and the place of its elements are kept. Protocols 2 to 4; another one, and
-any other object, is refused.
+A pickle is a program for a stack machine. This module executes its instructions for plain values; for numpy arrays, it
+records only dtype, shape and the position of the elements. Protocols 2 to 4 are supported; other protocols and other
+objects are refused.
 """
 
 import re
@@ -25,7 +25,7 @@ _LONGEST_LINE = 256
 
 
 class PickledArray:
-    """Where the elements of an array are, in C order: bytes from the beginning of the file, shape and type."""
+    """Position of the elements of an array, in C order: offset in bytes, shape and dtype."""
 
     def __init__(self) -> None:
         # what numpy makes, before the state is known
@@ -59,14 +59,14 @@ class _Refused(Exception):
 
 
 def read_pickle(content: Any, path: Path) -> Any:
-    """Read what a pickle holds: dictionaries, lists, tuples, texts, numbers, and arrays as :class:`PickledArray`.
+    """Read the content of a pickle: dictionaries, lists, tuples, strings, numbers, and arrays as :class:`PickledArray`.
 
     `content` is the file, as bytes or mapped into memory.
 
     Raises
     ------
     DataError
-        It is no pickle, damaged, or holds anything else, such as an array of objects.
+        When the file is not a pickle, is damaged, or contains anything else, such as an array of objects.
 
     """
     machine = _Machine(content)
@@ -89,7 +89,7 @@ class _Machine:
         self._memo: dict[int, Any] = {}
 
     def run(self) -> Any:
-        """Follow the instructions to the last, and give what is then on the stack."""
+        """Execute all instructions, and return the top of the stack."""
         while True:
             code = self._take(1)
             if code == b".":
@@ -193,7 +193,7 @@ class _Machine:
 
 
 def _fill(array: PickledArray, shape: Any, of: Any, by_columns: Any, content: Any) -> None:
-    """Note what the state of an array of numpy's tells."""
+    """Record the state of a numpy array."""
     if type(of) is not _Type or type(shape) is not tuple or not all(type(length) is int for length in shape):
         raise TypeError
     if not _TYPE.fullmatch(of.told):

@@ -1,4 +1,4 @@
-"""PNG: whether a file is whole, and its image by a compiled decoder where it is one of the usual kinds."""
+"""PNG: checks that a file is complete, and decodes common kinds with a compiled decoder."""
 
 import zlib
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _MOST_TIMES = 1040  # what deflate can pack at best
 
 @dataclass(frozen=True, slots=True)
 class PngHead:
-    """Pixels and channels of a plain PNG: 8 bits, not interlaced, no palette, no color that means transparent."""
+    """Pixels and channels of a plain PNG: 8 bits, without interlacing, palette or transparent color."""
 
     height: int
     width: int
@@ -25,7 +25,7 @@ class PngHead:
 
 
 def png_head(content: bytes) -> PngHead | None:
-    r"""Read the chunks before the image; None where it is not plain, or not as it should be.
+    r"""Read the chunks before the image; None if the PNG is not plain, or malformed.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def png_pixels(content: bytes, head: PngHead) -> npt.NDArray[np.uint8]:
 
 
 def check_png(content: bytes, pixels: bool = True) -> None:
-    """See that a PNG's chunks are all there, each with its checksum; Pillow does not look at those of the pixels."""
+    """Check that all chunks of a PNG are present with correct checksums; Pillow ignores those of the pixels."""
     view, at, name = memoryview(content), len(_MAGIC), b""
     while name != b"IEND":
         name = content[at + 4 : at + 8]

@@ -1,4 +1,4 @@
-"""The wire format of protocol buffers: where the fields of a message lie.
+"""The wire format of protocol buffers: positions of the fields of a message.
 
 References
 ----------

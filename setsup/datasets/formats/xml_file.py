@@ -1,4 +1,4 @@
-"""Small XML files from strangers: the elements right below the root, without entities, without depth, without surprise.
+"""Small untrusted XML files: the elements directly below the root, without entities and deep nesting.
 
 No element tree is built. A DOCTYPE is refused outright, and entities, which can make a small file unfold into gigabytes
 or name other files, cannot be declared without one.
@@ -16,7 +16,7 @@ _MOST_ATTRIBUTES = 1_000
 
 
 def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[str, str]]]:
-    r"""Read the attributes of the elements of one name that stand right below the root."""
+    r"""Read the attributes of the elements with one name directly below the root."""
     from xml.parsers.expat import ExpatError, ParserCreate
 
     _refuse_swarms(content, label)

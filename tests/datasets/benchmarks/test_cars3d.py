@@ -262,8 +262,8 @@ WRONG = {
     "struct": (lambda one: {"im": {"pixels": one["im"]}}, "'im' is"),
     "cut": (lambda one: content(one)[:-3000], "is cut off or damaged"),
     "other version": (lambda _: b"MATLAB 7.3 MAT-file".ljust(600), r"is a MAT v7\.3 file \(HDF5\)"),
-    "empty": (lambda _: b"", "is no MAT v5 file"),
-    "long": (lambda _: bytes(40 << 20), "more than the 33,554,432 that are expected"),
+    "empty": (lambda _: b"", "is not a MAT v5 file"),
+    "long": (lambda _: bytes(40 << 20), "expected at most 33,554,432"),
 }
 
 

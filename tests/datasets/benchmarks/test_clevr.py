@@ -111,12 +111,15 @@ def test_damaged_scenes(tmp_path):
     for said, words in (
         ([], "no list 'scenes'"),
         ({"scenes": []}, "no list 'scenes'"),
-        ({"scenes": [{**healthy, "objects": odd}]}, "scene 0 is not as published .*has the color 'grey'"),
+        (
+            {"scenes": [{**healthy, "objects": odd}]},
+            "scene 0 differs from the published format: .*has the color 'grey'",
+        ),
         ({"scenes": [{**healthy, "objects": [{**healthy["objects"][0], "rotation": 10**400}]}]}, "of 401 digits"),
         ({"scenes": [{**healthy, "directions": {"right": [10**400, 0, 0], "front": [0] * 3}}]}, "of 401 digits"),
-        ({"scenes": [healthy, {}]}, "scene 1 is not as published .it lacks 'objects'"),
-        ({"scenes": [{**healthy, "directions": {"right": [1, 0, 0]}}]}, "it lacks 'front'"),
-        ({"scenes": [healthy, healthy]}, "two scenes of the image CLEVR_train_000000"),
+        ({"scenes": [healthy, {}]}, "scene 1 differs from the published format: 'objects' is missing"),
+        ({"scenes": [{**healthy, "directions": {"right": [1, 0, 0]}}]}, "'front' is missing"),
+        ({"scenes": [healthy, healthy]}, "two scenes for the image CLEVR_train_000000"),
     ):
         place.write_text(json.dumps(said))
         with pytest.raises(DataError, match=words):

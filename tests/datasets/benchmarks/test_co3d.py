@@ -133,8 +133,8 @@ def test_damaged_annotations(tmp_path):
         (b"[]", "could not be read as gzip"),
         (gzip.compress(b"[]"), "not a list of annotations"),
         (place.read_bytes()[:-20], "is truncated"),
-        (gzip.compress(json.dumps([{**healthy, "image": {}}]).encode()), "frame 0 .*it lacks 'size'"),
-        (gzip.compress(json.dumps([{**healthy, "viewpoint": wrong}]).encode()), "R of frame 0 is no rotation"),
+        (gzip.compress(json.dumps([{**healthy, "image": {}}]).encode()), "frame 0 .*'size' is missing"),
+        (gzip.compress(json.dumps([{**healthy, "viewpoint": wrong}]).encode()), "R of frame 0 is not a rotation"),
         (gzip.compress(json.dumps([healthy, {**healthy, "viewpoint": other}]).encode()), "frame 1 .*format 'pixels'"),
     ):
         place.write_bytes(content)
@@ -142,5 +142,5 @@ def test_damaged_annotations(tmp_path):
             setsup.load("co3d", tmp_path)
     co3d.write(tmp_path)
     (tmp_path / "apple/set_lists/set_lists_fewview_dev.json").write_text('{"train": [["110"]]}')
-    with pytest.raises(DataError, match="is no list of sets"):
+    with pytest.raises(DataError, match="is not a set list"):
         setsup.load("co3d", tmp_path)

@@ -123,7 +123,7 @@ def test_pictures_of_the_hdf5(linked, caplog):
         out = np.zeros((2, 3, 64, 64, 1), np.uint8)
         found.fetch_into(some, {"image": out})
         assert np.array_equal(out, expected[some])
-    assert caplog.text.count(f"`setsup prepare dsprites --root {path.parent}` converts it once") == 1
+    assert caplog.text.count(f"run `setsup prepare dsprites --root {path.parent}` once to convert it") == 1
     assert set(np.unique(expected)) == {0, 255}
     assert found.fetch(7)["image"].shape == (64, 64, 1)
     assert found.fetch([[]])["image"].shape == (1, 0, 64, 64, 1)

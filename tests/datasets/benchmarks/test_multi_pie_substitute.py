@@ -154,7 +154,7 @@ def test_refusals(tmp_path, tree):
     with pytest.raises(DataError, match="at least one"):
         write(tmp_path, 1, sessions=[])
     assert multi_pie.prepare(tree) == []
-    with pytest.raises(DataError, match="name the folder"):
+    with pytest.raises(DataError, match="pass the folder"):
         multi_pie.prepare(substitute=2)
 
 

@@ -95,9 +95,9 @@ def test_damaged_models(tmp_path):
         ("cameras.bin", cameras[:-1], "cameras.bin ends inside an entry"),
         ("cameras.bin", b"\xff" * 60, "not a binary COLMAP model"),
         ("cameras.bin", unknown, "has the unsupported model 5; supported are SIMPLE_PINHOLE"),
-        ("cameras.bin", cameras[:8] + b"\x02" + cameras[9:], "has the camera 1, which cameras.bin does not have"),
+        ("cameras.bin", cameras[:8] + b"\x02" + cameras[9:], "refers to the camera 1, which is not in cameras.bin"),
         ("images.bin", images[:50], "images.bin ends inside an entry"),
-        ("images.bin", images[:12] + bytes(8) + images[20:], "image '026.jpg' has no pose"),
+        ("images.bin", images[:12] + bytes(8) + images[20:], "image '026.jpg' has an invalid pose"),
         ("images.bin", b"", "images.bin ends inside an entry"),
     ):
         (folder / "cameras.bin").write_bytes(cameras)
@@ -107,7 +107,7 @@ def test_damaged_models(tmp_path):
             setsup.load("mvimgnet", tmp_path)
     true.write(tmp_path)
     (tmp_path / "mvimgnet_category.txt").write_text("7,stove\nbear\n")
-    with pytest.raises(DataError, match="line 2 is not a number, a comma and a name"):
+    with pytest.raises(DataError, match="line 2 is not of the form 'number,name'"):
         setsup.load("mvimgnet", tmp_path)
 
 

@@ -218,7 +218,7 @@ def test_a_scene_in_both_parts_is_an_error_of_the_split(folder: Path) -> None:
     # the scenes' pictures lie 8 rows apart, so that all of a scene are in one part; two change theirs
     assert len(setsup.load("nyu", folder, split="train")) == 12
     true.write_split(folder / "splits.mat", [n for n in every if n % 2 or n == 2], [n for n in every[3::2]])
-    with pytest.raises(DataError, match=r"split 'train' of nyu is not what was published: .*scene"):
+    with pytest.raises(DataError, match=r"split 'train' of nyu differs from the published one: .*scene"):
         setsup.load("nyu", folder, split="train")
     with pytest.raises(DataError, match="scene"):
         setsup.load("nyu", folder, split="test")

@@ -75,7 +75,7 @@ def test_fastdepth(tmp_path: Path, packed: bool) -> None:
         np.testing.assert_array_equal(
             pool.apply(pickle.loads(pickle.dumps(dataset)).fetch, (3,))["image"], found["image"][0]
         )
-    with pytest.raises(DataError, match="is a re-pack of nyu, which is read as it is"):
+    with pytest.raises(DataError, match="is a repackaged copy of nyu, which needs no preparation"):
         nyu.prepare(tmp_path)
 
 

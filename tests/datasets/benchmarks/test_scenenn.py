@@ -278,7 +278,7 @@ def test_boxes_that_are_not_there(tmp_path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (labels('id="2" text="a"', 'id="2" text="b"'), "line 3 has the id 2, which another label has too"),
+        (labels('id="2" text="a"', 'id="2" text="b"'), "line 3 has the id 2, which another label already has"),
         (labels('id="2" text="a"', 'id="02" text=""'), "line 3 has the id 02, which another"),
         (labels('id="two" text="a"'), "line 2 has the id 'two'; an integer"),
         (labels('text="a"'), "line 2 has the id ''"),
@@ -288,9 +288,9 @@ def test_boxes_that_are_not_there(tmp_path):
         (labels('id="2" text="a" aabbox="0 0 0 1 1 1e39"'), "6 finite numbers"),
         (labels('id="2" text="a" aabbox="0 0 0 1 1 1_0"'), "6 finite numbers"),
         (labels('id="2" text="a" obbox="0 0 0 1 1 1 0 0 0"'), "has the obbox .*; 10 finite numbers"),
-        (labels('id="2" text=""'), "has 1 annotated scenes, but no object with a label"),
+        (labels('id="2" text=""'), "has 1 annotated scenes, but none contains an object with a label"),
         (b"<!DOCTYPE a [<!ENTITY b 'c'>]>" + labels('id="2" text="&b;"'), "DOCTYPE"),
-        (b"", "is no XML"),
+        (b"", "could not be parsed as XML"),
     ],
 )
 def test_damaged_annotations(tmp_path, content, sentence):
@@ -304,8 +304,8 @@ def test_damaged_annotations(tmp_path, content, sentence):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda mesh: mesh.replace(b"int label", b"int class"), "no integer 'label' for each vertex.*class"),
-        (lambda mesh: mesh.replace(b"int label", b"float label"), "no integer 'label'"),
+        (lambda mesh: mesh.replace(b"int label", b"int class"), "no integer property 'label' of its vertices.*class"),
+        (lambda mesh: mesh.replace(b"int label", b"float label"), "no integer property 'label'"),
         (lambda mesh: mesh[:-100], r"005\.ply"),
         (lambda mesh: b"<html>", r"005\.ply.*no PLY"),
         (lambda mesh: mesh.replace(b"element vertex ", b"element vertex 99"), r"005\.ply.*more than"),

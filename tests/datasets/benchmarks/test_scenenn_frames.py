@@ -289,7 +289,7 @@ def test_poses_that_are_none(tmp_path, matrix):
 @pytest.mark.parametrize(
     ("kind", "array", "sentence"),
     [
-        ("image", np.zeros((480, 600, 3), np.uint8), r"image00001\.png.*480 × 600 pixels; 480 × 640"),
+        ("image", np.zeros((480, 600, 3), np.uint8), r"image00001\.png.*480 × 600 pixels .*expected 480 × 640"),
         ("depth", np.zeros((240, 320), np.uint16), r"depth00001\.png.*240 × 320 pixels"),
         ("depth", np.zeros((480, 640), np.uint8), r"depth00001\.png.*16 bits"),
         ("mask", np.zeros((480, 640), np.uint8), r"mask00001\.png.*three or four channels"),

@@ -433,10 +433,10 @@ def test_slow_reading_is_said_once_with_the_command(linked: Path, log: pytest.Lo
     dataset.fetch([0])
     dataset.fetch([1])
     assert len(log.records) == 1
-    assert f"`setsup prepare shapes3d --root {linked.parent}` converts it once" in log.text
+    assert f"run `setsup prepare shapes3d --root {linked.parent}` once to convert it" in log.text
     log.clear()
     Shapes3D(linked).fetch([0])
-    assert "`setsup prepare shapes3d` converts it once" in log.text
+    assert "run `setsup prepare shapes3d` once to convert it" in log.text
 
 
 def test_nothing_is_said_of_what_is_fast(tmp_path: Path, log: pytest.LogCaptureFixture) -> None:

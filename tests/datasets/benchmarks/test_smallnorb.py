@@ -158,7 +158,7 @@ PIXELS = np.zeros((3, 2, 96, 96), np.uint8)
             r"training-cat.*: the category of row 1 is 5; expected one of 0, 1, 2, …, 4",
         ),
         ("cat", matrix(np.array([0, -1, 1], np.int32)), "the category of row 1 is -1"),
-        ("cat", matrix(np.array([0, 1], np.int32)), r"has 3 pairs of images, but .*training-cat.* has 2 rows"),
+        ("cat", matrix(np.array([0, 1], np.int32)), r"has 3 pairs of images, but .*training-cat.* has 2 labels"),
         ("info", _info(instance=10), "the instance of row 1 is 10"),
         ("info", _info(elevation=9), "the elevation of row 1 is 9"),
         ("info", _info(azimuth=3), "the azimuth of row 1 is 3; expected one of 0, 2, 4, …, 34"),
@@ -210,7 +210,7 @@ def test_the_categories_of_the_other_split_are_noticed(tmp_path, stem):
     write(tmp_path)
     other = tmp_path / f"{TEST if stem == TRAIN else TRAIN}-cat.mat.gz"
     (tmp_path / f"{stem}-cat.mat.gz").write_bytes(other.read_bytes())
-    with pytest.raises(DataError, match=rf"{stem}-cat.* say the same of the pairs \d+ and \d+, .*swapped\?"):
+    with pytest.raises(DataError, match=rf"{stem}-cat.* describe the pairs \d+ and \d+ identically, .*swapped\?"):
         smallnorb.open(tmp_path)
 
 

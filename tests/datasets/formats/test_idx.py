@@ -127,7 +127,11 @@ def test_bombs_are_not_unpacked(tmp_path):
     header = bytes([0, 0, 8, 3]) + b"\xff" * 12
     (tmp_path / "c.gz").write_bytes(gzip.compress(header + bytes(1000)))
     with traced():
-        for name, sentence in [("a", "continues after them"), ("b", "continues after them"), ("c", "cannot hold that")]:
+        for name, sentence in [
+            ("a", "its content is longer"),
+            ("b", "its content is longer"),
+            ("c", "cannot contain that many"),
+        ]:
             with pytest.raises(DataError, match=rf"{name}\.gz.*{sentence}"):
                 IdxFile(tmp_path / f"{name}.gz").array()
         peak = tracemalloc.get_traced_memory()[1]

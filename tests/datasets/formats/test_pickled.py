@@ -58,7 +58,7 @@ def test_what_unpickling_gives(protocol):
         (np.asfortranarray(np.zeros((2, 3))), "Fortran order"),
         (np.array(["a"]), "type 'U1'"),
         (np.float32(1), "would call"),
-        (Path("x"), "would call|has the instruction"),
+        (Path("x"), "would call|the unsupported instruction"),
         ({1: 2}, "damaged"),
         (b"bytes" * 100, None),
     ],

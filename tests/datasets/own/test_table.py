@@ -581,7 +581,7 @@ def test_an_image_that_breaks_while_loading_is_named_with_its_mend(tmp_path, wor
     batches = loader(photos, SetSampler(photos.factors, inactive=["subject"], size=3), workers=workers, to="numpy")
     whole = (tmp_path / "3.png").read_bytes()
     (tmp_path / "3.png").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match=r"3\.png \(row 3\) cannot be read.*; replace it, or take it out"):
+    with pytest.raises(DataError, match=r"3\.png \(row 3\) could not be decoded.*; replace or remove it"):
         list(zip(batches, range(20), strict=False))
     (tmp_path / "3.png").unlink()
     with pytest.raises(DataError, match=r"3\.png \(row 3\) is missing; add it, or remove its row"):

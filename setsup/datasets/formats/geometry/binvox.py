@@ -1,4 +1,4 @@
-"""The binvox format: a cube of voxels, run-length coded, with its place in the frame of the mesh.
+"""The binvox format: a run-length encoded cube of voxels, with its position in the frame of the mesh.
 
 Convention
 ----------

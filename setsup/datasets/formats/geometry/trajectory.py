@@ -1,4 +1,4 @@
-"""Text files beside a recording: where the camera was, when each frame was taken, and what lens it had.
+"""Text files next to a recording: camera poses, timestamps of frames, and intrinsics.
 
 Convention
 ----------
@@ -26,7 +26,7 @@ _MOST_FRAMES = 10**8
 
 
 def read_trajectory(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    r"""Read a trajectory log: blocks of a line with the frame number and four lines of a matrix.
+    r"""Read a trajectory log: blocks with one line of the frame number and four lines of a matrix.
 
     Returns `frames` (n,) int64; returns `poses` (n, 4, 4) float64.
     """
@@ -52,7 +52,7 @@ def read_trajectory(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], 
 
 
 def read_timestamps(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    r"""Read the times of frames: a frame number and microseconds a line.
+    r"""Read the times of frames: one line per frame with its number and the time in microseconds.
 
     Returns `frames` (n,) int64; returns `times` (n,) int64, microseconds.
     """
@@ -70,7 +70,7 @@ def read_timestamps(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], 
 
 
 def read_keys(content: bytes, label: str, wanted: Sequence[str]) -> dict[str, float]:
-    r"""Read some numbers out of a file that has a name and a number a line, such as the lens of a camera."""
+    r"""Read some numbers from a file with one name and number per line, such as camera intrinsics."""
     values: dict[str, float] = {}
     for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
         words = line.split(None, 2)

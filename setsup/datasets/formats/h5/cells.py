@@ -1,4 +1,4 @@
-"""Cell arrays of text in MATLAB's files of version 7.3, which are HDF5.
+"""Cell arrays of strings in MATLAB files of version 7.3, which are HDF5.
 
 Convention
 ----------
@@ -22,7 +22,7 @@ _LONGEST = 256  # characters; a small file could claim texts of any length that 
 
 
 def read_cells(path: Path, file: Any, name: str) -> list[str]:
-    """Read a cell array of texts."""
+    """Read a cell array of strings."""
     import h5py
 
     cells = h5_dataset(path, file, name)

@@ -1,4 +1,4 @@
-"""Images of an HDF5 file, whatever their layout: opened strictly, read row by row, in blocks, or mapped."""
+"""Images of an HDF5 file in any layout: checked when opened; read row by row, in blocks, or mapped."""
 
 import math
 import os
@@ -29,7 +29,7 @@ _COMPARED = 512  # images of such a chunk
 
 @contextmanager
 def h5_errors(path: Path | str) -> Iterator[None]:
-    """Turn whatever the HDF5 library raises about a file into one sentence."""
+    """Convert errors of the HDF5 library to a DataError."""
     try:
         yield
     except (SetsupError, ImportError):
@@ -49,7 +49,7 @@ def h5_open(path: Path) -> Any:
 
 
 def h5_dataset(path: Path | str, file: Any, name: str) -> Any:
-    """Get a dataset that lies in the file itself and that can be read without foreign code."""
+    """Get a dataset that is in the file itself and can be read without plug-ins."""
     import h5py
 
     with h5_errors(path):
@@ -64,7 +64,7 @@ def h5_dataset(path: Path | str, file: Any, name: str) -> Any:
 
 
 def check_storage(path: Path | str, stored: Any, what: str) -> None:
-    """Refuse a dataset whose data lie in other files, or that takes foreign code or too much memory to be read."""
+    """Refuse a dataset with data in other files, or that requires plug-ins or too much memory to read."""
     if stored.is_virtual or stored.external:
         raise DataError(f"{path}: the dataset {what} stores its data in other files, which setsup does not open")
     unusual = [number for number in filters(stored) if number not in _FILTERS]
@@ -86,7 +86,7 @@ class H5Images:
     Attributes
     ----------
     block_rows : int
-        Rows that :meth:`fill` best reads at once: whole chunks, within the memory that conversion may use.
+        Best number of rows for :meth:`fill`: whole chunks, within the memory limit of a conversion.
 
     """
 
@@ -104,7 +104,7 @@ class H5Images:
 
     @property
     def mapped(self) -> bool:
-        """Whether the file itself is mapped into memory, so that rows cost no more than copying them."""
+        """Whether the file itself is mapped into memory, so that reading rows only copies them."""
         return self._mapped is not None
 
     def take(self, rows: npt.NDArray[np.int64], out: Bytes | None = None) -> Bytes:
@@ -127,7 +127,7 @@ class H5Images:
 
     @contextmanager
     def rows(self) -> Iterator[Callable[[int, int, Bytes], None]]:
-        """Give :meth:`fill`, and close the file in the end."""
+        """Return :meth:`fill`, and close the file at the end."""
         try:
             yield self.fill
         finally:
@@ -142,7 +142,7 @@ class H5Images:
             self._images.read_direct(out, np.s_[start:stop])
 
     def check(self, start: int, stop: int, written: Bytes) -> None:
-        """Compare converted images with what the HDF5 library itself reads, for a keyed sample of chunks or rows.
+        """Compare converted images with those that the HDF5 library reads, for a keyed sample of chunks or rows.
 
         `written` (stop - start, height, width, channels) uint8.
         """

@@ -1,4 +1,4 @@
-"""Stacks of images in MATLAB's files of version 7.3: HDF5 datasets whose axes stand in the reverse order.
+"""Stacks of images in MATLAB files of version 7.3: HDF5 datasets with reversed axes.
 
 Convention
 ----------
@@ -33,7 +33,7 @@ class MatlabStack:
     shape : tuple of int
         (N, height, width) or (N, height, width, channels).
     block_rows : int
-        Rows that :meth:`fill` best reads at once.
+        Best number of rows for :meth:`fill`.
 
     """
 

@@ -1,4 +1,4 @@
-"""MATLAB's files of version 5 (and 6, 7), whose every claim is checked before scipy reads them.
+"""MATLAB files of version 5 (and 6, 7), checked completely before scipy reads them.
 
 Convention
 ----------
@@ -77,7 +77,7 @@ def _content(source: Path | bytes, label: str, limit: int) -> bytes:
 
 
 def _byte_order(content: bytes, label: str) -> str:
-    """Give the mark with which struct reads the file's numbers; other versions are told apart here."""
+    """Byte order of the file's numbers for struct; refuses other versions."""
     head = content[:_HEADER]
     if content[:8] == _HDF5 or content[512:520] == _HDF5 or head[:10] == b"MATLAB 7.3":
         raise DataError(
@@ -102,7 +102,7 @@ def _byte_order(content: bytes, label: str) -> str:
 
 
 def _plain(content: bytes, order: str, label: str, wanted: set[str] | None, limit: int) -> tuple[io.BytesIO, list[str]]:
-    """Put the wanted variables, inflated and checked, into a file that scipy can read; and name all that are there."""
+    """Write the requested variables, inflated and checked, to a file that scipy can read; and list all variables."""
     plain = io.BytesIO()
     plain.write(_TEXT.ljust(124) + struct.pack(f"{order}H", 0x0100) + (b"IM" if order == "<" else b"MI"))
     there: list[str] = []
@@ -149,7 +149,7 @@ def _elements(content: memoryview, order: str, label: str) -> Iterator[_Element]
 
 
 def _copy(element: _Element, plain: io.BytesIO, order: str, label: str, wanted: set[str] | None, limit: int) -> str:
-    """Append the content of a matrix where it is wanted; give its name."""
+    """Append the content of a matrix if it is requested; return its name."""
     if element.kind == MATRIX:
         name = matrix_name(element.content, order, label)
         if wanted is None or name in wanted:
@@ -188,7 +188,7 @@ def _copy(element: _Element, plain: io.BytesIO, order: str, label: str, wanted: 
 
 
 def _inflate(packed: memoryview, label: str) -> Iterator[bytes]:
-    """Inflate piece by piece; what is given at once is at most 64 KiB."""
+    """Inflate in pieces of at most 64 KiB."""
     stream = zlib.decompressobj()
     try:
         for start in range(0, len(packed), _PIECE):

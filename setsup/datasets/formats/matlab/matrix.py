@@ -1,4 +1,4 @@
-"""The matrices of a MAT file of version 5: whether their parts are what they claim, told without reading a value.
+"""Check the matrices of a MAT file of version 5: whether their parts match their headers, without reading values.
 
 Convention
 ----------
@@ -39,7 +39,7 @@ def matrix_name(content: memoryview, order: str, label: str) -> str:
 
 
 def check_matrix(content: memoryview, order: str, label: str) -> None:
-    """Check that a matrix, with all that lies in it, is what it claims."""
+    """Check that a matrix, with all nested ones, matches its headers."""
     walk = _Walk(content, order, label)
     try:
         walk.matrix(len(content), 0)
@@ -48,7 +48,7 @@ def check_matrix(content: memoryview, order: str, label: str) -> None:
 
 
 class _Walk:
-    """A position in the content of one variable, moved on element by element."""
+    """A position in the content of one variable, advanced element by element."""
 
     def __init__(self, content: memoryview, order: str, label: str) -> None:
         self.view = content[:]
@@ -114,7 +114,7 @@ class _Walk:
             raise self.wrong(f"the element {what!r} has {size:,} bytes; expected {count:,} numbers of {width} bytes")
 
     def matrix(self, end: int, depth: int) -> None:
-        """Pass a matrix that ends at byte ``end``, looking at all its parts."""
+        """Pass a matrix that ends at byte ``end``, and check all its parts."""
         if depth > _DEEPEST:
             raise self.wrong(f"it is nested more than {_DEEPEST} deep")
         kind, flags = self.flags()
@@ -156,7 +156,7 @@ class _Walk:
                 self.matrix(start + size, depth + 1)
 
     def fields(self, count: int) -> int:
-        """Pass the field names of a struct; give how many there are."""
+        """Pass the field names of a struct; return their number."""
         kind, start, size = self.element("length of field names")
         length = struct.unpack_from(f"{self.order}i", self.view, start)[0] if size == 4 else 0
         if kind != _INT32 or length < 1:

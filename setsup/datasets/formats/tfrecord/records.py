@@ -1,4 +1,4 @@
-"""The TFRecord framing: where the records of a file lie, with every checksum compared.
+"""The TFRecord framing: positions of the records of a file, with every checksum verified.
 
 Convention
 ----------
@@ -72,7 +72,7 @@ def _mask(checksum: int) -> int:
 
 @cache
 def _crc32c() -> Callable[[Any], int]:
-    """Give the checksum of the compiled library; where that part of it is missing, say so, since it is slow then."""
+    """Return the checksum function of the compiled library; warn if the slow fallback is used."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # what it says of a missing compiled part is said below
         import google_crc32c

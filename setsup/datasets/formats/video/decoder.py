@@ -1,4 +1,4 @@
-"""An open video: frames as the decoder gives them, and where decoding can begin."""
+"""An open video: decoded frames, and the frames where decoding can start."""
 
 import io
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ _HEAD = 64  # bytes that tell what a file is
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FrameIndex:
-    """What one pass over a video found: its frames, and where decoding can begin.
+    """Index of a video from one pass: its frames, and where decoding can start.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def decoder_version() -> str:
 
 
 def find_index(source: Source, label: str) -> FrameIndex:
-    """Decode a video once, without its colors, and tell its frames and key frames."""
+    """Decode a video once, without its colors, and return its frames and key frames."""
     opened = _open(source, label)
     with opened.container:
         return _index(opened, label)
@@ -186,7 +186,7 @@ def _index(opened: "_Opened", label: str) -> FrameIndex:
 
 @contextmanager
 def told(label: str) -> Iterator[None]:
-    """Tell what PyAV raises as a DataError."""
+    """Convert errors of PyAV to a DataError."""
     imported("av", "video")
     try:
         yield
