@@ -159,7 +159,7 @@ def test_frames_without_a_partner(tmp_path):
     (tmp_path / "011" / "depth").mkdir()
     (tmp_path / "005" / "depth").mkdir()
     shutil.copy(tmp_path / "005" / "image" / "image00001.png", tmp_path / "005" / "depth" / "depth00009.png")
-    with pytest.raises(DataError, match="5 colour and 1 depth images, but no frame has both"):
+    with pytest.raises(DataError, match="5 color and 1 depth images, but no frame has both"):
         scenenn_frames.open(tmp_path)
 
 
