@@ -62,7 +62,7 @@ def dry_run(
     prepared = prepare(preset, folder, seed, config, root=root, substitute=substitute, fetch=False)
     preset, dataset = prepared.preset, prepared.dataset
     with quiet():
-        build_trainer(preset, folder, config, [])
+        build_trainer(preset.steps, preset.accumulate, folder, config, [])
     parts: dict[str, Any] = {"root": root, "substitute": substitute, "initial": prepared.initial}
     parts["from_data"] = prepared.from_data
     run = check_begin(folder, preset, seed, config=asdict(config), **parts)
