@@ -95,7 +95,7 @@ def train(
         return run
     # all checks come first, so that a preset with errors leaves no folder behind
     prepared = prepare(preset, folder, seed, config, root=root, substitute=substitute)
-    preset, dataset, method, counter = prepared.preset, prepared.dataset, prepared.method, prepared.counter
+    preset, method, counter = prepared.preset, prepared.method, prepared.counter
     if config.compile:
         for network in method.children():
             network.compile()
@@ -122,7 +122,7 @@ def train(
         parts: dict[str, Any] = {"root": root, "substitute": substitute, "config": asdict(config)}
         run = begin(folder, preset, seed, initial=prepared.initial, from_data=prepared.from_data, **parts)
         if trainer.is_global_zero:
-            run.save_factors(dataset.factors)
+            run.save_factors(prepared.data.dataset.factors)
         if on_start is not None:
             on_start(run)
         if run.finished:
