@@ -5,7 +5,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["OPTION_NAMES", "PYTHON_NAMES", "python_arguments", "spell", "spell_name", "spelled_as_options"]
+__all__ = [
+    "OPTION_NAMES",
+    "PYTHON_NAMES",
+    "python_arguments",
+    "spell",
+    "spell_keyword",
+    "spell_name",
+    "spelled_as_options",
+]
 
 OPTION_NAMES = {"on_small_group": "small", "num_fixed": "random", "must_differ": "differ"}
 """Options of ``setsup sample``, and names in files, of the arguments that have other ones in Python."""
@@ -47,6 +55,18 @@ def spell_name(name: str) -> str:
 
     """
     return (_OPTIONS.get() or {}).get(name, name)
+
+
+def spell_keyword(name: str) -> str:
+    """Write the name of an argument where it would otherwise read as an English word.
+
+    Examples
+    --------
+    >>> spell_keyword("across")
+    'across='
+
+    """
+    return (_OPTIONS.get() or {}).get(name, f"{name}=")
 
 
 @contextmanager
