@@ -247,7 +247,7 @@ def test_unknown_names_have_near_matches():
     grid = FactorTable([factor("wall_hue", 3), factor("shape", 4)])
     with pytest.raises(FactorError, match=r"unknown factor 'wall_heu'; did you mean 'wall_hue'\?"):
         grid.group_by(["wall_heu"])
-    with pytest.raises(FactorError, match="must be a list of strings, but holds 3"):
+    with pytest.raises(FactorError, match="must be a list of strings, but contains 3"):
         grid.group_by([3])
 
 

@@ -551,4 +551,4 @@ def test_grids_of_too_many_rows_are_refused_by_one_sentence(sizes, expression):
         grid.rows(expression)
     found = str(refused.value)
     assert found.startswith(f"a condition on {len(grid):,} rows needs {len(grid):,} bytes of memory, and ")
-    assert found.endswith(" are there; reduce the rows or levels of the grid")
+    assert found.endswith(" are available; reduce the rows or levels of the grid")

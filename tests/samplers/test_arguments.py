@@ -20,14 +20,14 @@ TABLE = FactorTable([Factor("a", Kind.NOMINAL, ("x", "y")), Factor("b", Kind.ORD
     ],
 )
 def test_memory_that_is_not_there_is_refused_before_it_is_asked_for(draw, reduce):
-    with pytest.raises(SamplerError, match=rf"needs [\d,]+ bytes of memory, and [\d,]+ are there; reduce {reduce}"):
+    with pytest.raises(SamplerError, match=rf"needs [\d,]+ bytes of memory, and [\d,]+ are available; reduce {reduce}"):
         draw()
 
 
 def test_a_batch_beyond_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr("setsup.checks.memory._memory", lambda: 1 << 28)
     with pytest.raises(
-        SamplerError, match=r"needs 11,811,160,064 bytes of memory, and 268,435,456 are there; reduce size"
+        SamplerError, match=r"needs 11,811,160,064 bytes of memory, and 268,435,456 are available; reduce size"
     ):
         EpochSampler(TABLE, 2**27, partial="pad")
     with pytest.raises(SamplerError, match="reduce triplets"):

@@ -371,7 +371,7 @@ def test_a_random_one_of_two_continuous_factors():
 
 @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf, "wide", None, True, [1.0]])
 def test_a_tolerance_is_a_number_from_zero_on(wrong):
-    with pytest.raises(SamplerError, match="the tolerance of 'x' must be a finite number from 0 on"):
+    with pytest.raises(SamplerError, match="the tolerance of 'x' must be a finite number of at least 0"):
         SetSampler(table_of([0, 1]), ["x"], size=1, tolerance={"x": wrong})
 
 

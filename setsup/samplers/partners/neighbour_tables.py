@@ -54,10 +54,7 @@ def _step(key: Any) -> int:
     if isinstance(key, str) and key.isascii() and key.isdigit():  # as JSON has it
         key = int(key)
     if isinstance(key, bool) or not isinstance(key, int | np.integer) or not 0 <= key < LAST:
-        raise SamplerError(
-            f"neighbours must be a table, or a mapping of steps, integers from 0 to 2**63 - 1, to tables, not one of "
-            f"{abbreviate(key)}"
-        )
+        raise SamplerError(f"the steps of neighbours must be integers from 0 to 2**63 - 1, not {abbreviate(key)}")
     return int(key)
 
 
