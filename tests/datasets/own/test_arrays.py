@@ -131,7 +131,7 @@ def test_factors_of_every_kind() -> None:
         ({"a": pixels(4, 0)}, {"who": WHO}, r"a is uint8 \(12, 4, 0\), an array without values"),
         ({"a": 3}, {"who": WHO}, r"a is a single number; expected an array of shape \(n, …\), with one row per image"),
         ({"a": np.array([None] * N)}, {"who": WHO}, r"a is object \(12,\); expected an array of numbers"),
-        ({3: pixels(4, 4)}, {"who": WHO}, "images must be a mapping of names"),
+        ({3: pixels(4, 4)}, {"who": WHO}, "images must be a mapping with strings as keys"),
         ([[1, 2], [3]], {"who": WHO}, "image must be an array"),
     ],
 )
