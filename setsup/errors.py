@@ -7,10 +7,10 @@ kind is a bug.
 import difflib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 from setsup.optional import command, extra_command, installed
@@ -29,6 +29,7 @@ __all__ = [
     "about_file",
     "advice",
     "advised_for_command",
+    "command_options",
     "did_you_mean",
     "imported",
     "listed",
@@ -223,21 +224,47 @@ def _abridged(sentence: str) -> str:
     return f"{sentence[: _LONGEST * 2 // 3]} … {sentence[-_LONGEST // 3 :]}"
 
 
-_FOR_COMMAND = ContextVar("for_command", default=False)
+_OPTIONS = "SETSUP_OPTION_NAMES"
+"""Environment variable of the command and its worker processes: JSON of its options by names of arguments."""
 
 
 @contextmanager
-def advised_for_command() -> Iterator[None]:
-    """Give the advice of errors for the command line."""
-    token = _FOR_COMMAND.set(True)
+def advised_for_command(options: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+    """Write errors for the command line, in this process and in those that it starts.
+
+    `options` are the command's options by names of arguments of Python; other arguments are written as in Python.
+
+    Examples
+    --------
+    >>> with advised_for_command({"on_small_group": "--small"}):
+    ...     command_options()
+    {'on_small_group': '--small'}
+
+    """
+    import json
+
+    before = os.environ.get(_OPTIONS)
+    os.environ[_OPTIONS] = json.dumps(dict(options))
     try:
         yield
     finally:
-        _FOR_COMMAND.reset(token)
+        if before is None:
+            os.environ.pop(_OPTIONS, None)
+        else:
+            os.environ[_OPTIONS] = before
+
+
+def command_options() -> dict[str, str] | None:
+    """The command's options by names of arguments, as :func:`advised_for_command` was given them; None in Python."""
+    import json
+
+    written = os.environ.get(_OPTIONS)
+    options: dict[str, str] | None = None if written is None else json.loads(written)
+    return options
 
 
 def advice(python: str, command: str) -> str:
-    """What to do next, in Python or on the command line.
+    """Return what to do next, in Python or on the command line.
 
     Examples
     --------
@@ -248,7 +275,7 @@ def advice(python: str, command: str) -> str:
     'give --option flow=true'
 
     """
-    return command if _FOR_COMMAND.get() else python
+    return python if command_options() is None else command
 
 
 def imported(module: str, extra: str) -> Any:

@@ -1,4 +1,5 @@
 import functools
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -11,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, advice, advised_for_command
 from setsup.jobs import Unit, run
+from setsup.samplers.spelling import spell
 from tests.waiting import die, until
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -51,6 +53,24 @@ def alive(pid: int) -> bool:
 @pytest.mark.parametrize("count", [0, 1, 2, 23])
 def test_results_come_in_the_order_of_the_units(processes: int, count: int) -> None:
     assert run(square, units(count), processes=processes) == [number**2 for number in range(count)]
+
+
+def advised(number: int) -> str:
+    return f"{advice('pass root=', 'give --root')}, or {spell(size=number)}"
+
+
+@pytest.mark.long("worker processes")
+@pytest.mark.parametrize("start", ["jobs", "fork", "spawn"])
+def test_errors_in_worker_processes_name_options_of_the_command(start: str) -> None:
+    def told() -> list[str]:
+        if start == "jobs":
+            return run(advised, units(2), processes=2)
+        with multiprocessing.get_context(start).Pool(1) as pool:
+            return pool.map(advised, range(2))
+
+    with advised_for_command(), advised_for_command({"size": "--size"}):
+        assert told() == ["give --root, or --size 0", "give --root, or --size 1"]
+    assert told() == ["pass root=, or size=0", "pass root=, or size=1"]
 
 
 @pytest.mark.long("worker processes")

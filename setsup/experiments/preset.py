@@ -46,10 +46,10 @@ _NO_SETTING: Mapping[str, Any] = {"setting": False}
 
 
 class Evaluation(Protocol):
-    """What is measured on a trained method."""
+    """What a preset lists under `evaluations`; :mod:`setsup.experiments.evaluations` has those of any method."""
 
     def measure(self, trained: TrainedRun) -> "Measured":
-        """Measure it."""
+        """Evaluate a trained method."""
 
 
 @dataclass(frozen=True, slots=True)

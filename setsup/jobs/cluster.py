@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, command_options
 from setsup.files import disk_errors
 from setsup.files.atomic import beside
 from setsup.jobs.process import MessageProcess
@@ -68,7 +68,7 @@ class Cluster:
         sent = pack(function)
         try:
             with _token(folder) as token:
-                about = About(secrets.token_hex(8), version("setsup"), token, os.getcwd())
+                about = About(secrets.token_hex(8), version("setsup"), token, os.getcwd(), command_options())
                 self._ask("work", sent, pickle.dumps(about))
                 return self._done(units, advance)
         except BaseException:

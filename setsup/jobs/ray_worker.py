@@ -4,12 +4,13 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from setsup.errors import advised_for_command
 from setsup.jobs.sending import load_function, run_unit
 
 __all__ = ["About", "do_unit", "task"]
@@ -25,6 +26,8 @@ class About:
     version: str
     token: Path | None
     folder: str
+    options: dict[str, str] | None = None
+    """Options of the command by names of arguments, which errors name; None in Python."""
 
 
 def task(path: list[str]) -> Callable[[Any, bytes, bytes], tuple[str, Any]]:
@@ -48,7 +51,7 @@ def task(path: list[str]) -> Callable[[Any, bytes, bytes], tuple[str, Any]]:
     return do
 
 
-_held: tuple[bytes, Callable[[Any], Any]] | None = None
+_held: tuple[bytes, Callable[[Any], Any], dict[str, str] | None] | None = None
 
 
 def do_unit(sent: Any, about: bytes, data: bytes) -> tuple[str, Any]:
@@ -80,8 +83,10 @@ def do_unit(sent: Any, about: bytes, data: bytes) -> tuple[str, Any]:
             )
         with suppress(OSError):
             os.chdir(told.folder)
-        _held = about, load_function(ray.get(sent[0]))
-    return DONE, run_unit(_held[1], data)
+        _held = about, load_function(ray.get(sent[0])), told.options
+    _, function, options = _held
+    with nullcontext() if options is None else advised_for_command(options):
+        return DONE, run_unit(function, data)
 
 
 def _seen(token: Path) -> bool:

@@ -80,10 +80,10 @@ def check_draw_memory(rows: int, what: str, reduce: str, each: int = 48) -> None
     check_memory(rows * each, f"{what} with {rows:,} rows", reduce, SamplerError)
 
 
-def copy_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+def copy_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of a constructor, from its ``locals()``: copied, so that no later change of a list reaches them."""
     copies = {}
-    for key, value in given.items():
+    for key, value in arguments.items():
         if key in ("self", "table", "__class__"):
             continue
         try:
@@ -98,7 +98,7 @@ def copy_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
 def _copy(value: Any) -> Any:
     """A copy; of what numpy takes for an array, such as a column of pandas, an array."""
     if is_per_set(value):
-        return [_copy(one) for one in value]
+        return [_copy(item) for item in value]
     return np.array(value) if _is_column(value) else copy.deepcopy(value)
 
 
@@ -113,9 +113,9 @@ def plain_data(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def check_names(given: str | Sequence[str], option: str) -> list[str]:
+def check_names(factors: str | Sequence[str], option: str) -> list[str]:
     """Names of factors given as one or as a list, at least one; SamplerError otherwise."""
-    names = [given] if isinstance(given, str) else list(_listed(given, option))
+    names = [factors] if isinstance(factors, str) else list(_check_list(factors, option))
     if not names:
         raise SamplerError(f"{option} must name at least one factor")
     return names
@@ -131,11 +131,11 @@ def inactive_factors(
     if inactive is not None and active is not None:
         raise SamplerError("name the inactive factors or the active ones, not both")
     if inactive is not None:
-        return tuple(dict.fromkeys(table[name].name for name in _listed(inactive, "inactive")))
+        return tuple(dict.fromkeys(table[name].name for name in _check_list(inactive, "inactive")))
     if active is None:
         names = ", ".join(factor.name for factor in table.factors if _is_fixable(factor, tolerance))
         raise SamplerError(f"name the factors that sets fix, inactive=[…], or those that vary, active=[…]: {names}")
-    varying = {table[name].name for name in _listed(active, "active")}
+    varying = {table[name].name for name in _check_list(active, "active")}
     chosen = tuple(f.name for f in table.factors if f.name not in varying and _is_fixable(f, tolerance))
     for name in chosen:
         if outer := [other for other in table.outer(name) if other in varying]:
@@ -145,10 +145,10 @@ def inactive_factors(
     return chosen
 
 
-def _listed(given: Sequence[str], option: str) -> Sequence[str]:
-    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
-        raise SamplerError(f"{option} must be a list of factor names, not {abbreviate(given)}")
-    return given
+def _check_list(names: Sequence[str], option: str) -> Sequence[str]:
+    if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise SamplerError(f"{option} must be a list of factor names, not {abbreviate(names)}")
+    return names
 
 
 def _is_fixable(factor: Factor, tolerance: Mapping[str, float]) -> bool:
@@ -186,10 +186,10 @@ def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Real
             raise SamplerError(f"{spell(weights=weights)} names a factor of strings; weights are numbers")
         numbers = np.array(table.values(weights), dtype=np.float64)
     else:
-        given = check_array(weights, "weights, one number per row,", SamplerError)
-        if given.dtype.kind not in "biufO":
+        array = check_array(weights, "weights, one number per row,", SamplerError)
+        if array.dtype.kind not in "biufO":
             raise SamplerError(f"weights must be one number per row, not {abbreviate(weights)}")
-        numbers = check_array(given, "weights, one number per row,", SamplerError, np.float64)
+        numbers = check_array(array, "weights, one number per row,", SamplerError, np.float64)
     if numbers.shape != (len(table),):
         raise SamplerError(f"weights must be one number per row, ({len(table)},), not {numbers.shape}")
     numbers = np.nan_to_num(numbers, nan=0.0, posinf=np.inf)
@@ -205,23 +205,23 @@ def row_mask(table: FactorTable, where: Where | None, option: str = "where") -> 
     """Rows that may be drawn, (rows,) bool, from an expression, booleans or row numbers; None for all."""
     if where is None or isinstance(where, str):
         return None if where is None else table.mask(where)
-    given = check_array(where, f"{option}, an expression, one boolean per row, or row numbers,", SamplerError)
-    if given.dtype == np.bool_:
-        if given.shape != (len(table),):
-            raise SamplerError(f"{option} must have one boolean per row, ({len(table)},), not {given.shape}")
-        return given
-    if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
+    selection = check_array(where, f"{option}, an expression, one boolean per row, or row numbers,", SamplerError)
+    if selection.dtype == np.bool_:
+        if selection.shape != (len(table),):
+            raise SamplerError(f"{option} must have one boolean per row, ({len(table)},), not {selection.shape}")
+        return selection
+    if selection.ndim != 1 or (selection.dtype.kind not in "iu" and selection.size):
         raise SamplerError(
             f"{option} must be an expression, one boolean per row, or row numbers, not {abbreviate(where)}"
         )
-    if given.size and not 0 <= given.min() <= given.max() < len(table):
-        wrong = given[(given < 0) | (given >= len(table))][0]
+    if selection.size and not 0 <= selection.min() <= selection.max() < len(table):
+        wrong = selection[(selection < 0) | (selection >= len(table))][0]
         raise SamplerError(f"row {wrong} of {option} is out of range: rows are from 0 and below {len(table)}")
     check_memory(len(table), f"{option} of {len(table):,} rows", "the rows or levels of the table", SamplerError)
     mask = np.zeros(len(table), dtype=bool)
-    mask[given.astype(np.int64)] = True
-    if int(mask.sum()) < given.size:
-        rows, times = np.unique(given, return_counts=True)
+    mask[selection.astype(np.int64)] = True
+    if int(mask.sum()) < selection.size:
+        rows, times = np.unique(selection, return_counts=True)
         raise SamplerError(
             f"row {rows[times > 1][0]} is listed twice in {option}: list each row once, and use weights= to draw it "
             "more often"
@@ -236,31 +236,33 @@ def both(mask: Bools | None, other: Bools | None) -> Bools | None:
     return mask & other
 
 
-def check_nesting(described: Any) -> None:
+def check_nesting(description: Any) -> None:
     """Refuse a description of samplers that stand too deep in each other."""
-    waiting = [(described, 0)]
-    while waiting:
-        one, depth = waiting.pop()
-        if isinstance(one, Mapping):
-            depth += "sampler" in one
+    stack = [(description, 0)]
+    while stack:
+        node, depth = stack.pop()
+        if isinstance(node, Mapping):
+            depth += "sampler" in node
             if depth > _DEEPEST:
                 raise SamplerError(
                     f"samplers stand at most {_DEEPEST} deep in each other; give one Zip the samplers of those in it"
                 )
-            waiting += [(value, depth) for value in one.values()]
-        elif isinstance(one, list | tuple) and any(isinstance(item, Mapping) for item in one):
-            waiting += [(item, depth) for item in one]
+            stack += [(value, depth) for value in node.values()]
+        elif isinstance(node, list | tuple) and any(isinstance(item, Mapping) for item in node):
+            stack += [(item, depth) for item in node]
 
 
 def weight_names(arguments: Any) -> list[str]:
     """Factors that weights are of, also those of samplers within this one; `arguments` are plain data."""
     if isinstance(arguments, list | tuple):
-        return list(dict.fromkeys(name for one in arguments for name in weight_names(one)))
+        return list(dict.fromkeys(name for item in arguments for name in weight_names(item)))
     if not isinstance(arguments, Mapping):
         return []
-    given = arguments.get("weights")
-    own = [one for one in (given if is_per_set(given) else [given]) if isinstance(one, str)]
-    return list(dict.fromkeys([*own, *weight_names([one for name, one in arguments.items() if name != "weights"])]))
+    weights = arguments.get("weights")
+    factors = [weight for weight in (weights if is_per_set(weights) else [weights]) if isinstance(weight, str)]
+    return list(
+        dict.fromkeys([*factors, *weight_names([value for name, value in arguments.items() if name != "weights"])])
+    )
 
 
 def weight_words(weights: Any) -> str:
@@ -269,8 +271,10 @@ def weight_words(weights: Any) -> str:
         return ""
     if not is_per_set(weights):
         return weights if isinstance(weights, str) else "a number for each row"
-    words = [weight_words(one) or "none" for one in weights]
-    return words[0] if len(set(words)) == 1 else ", ".join(f"{one} (set {number})" for number, one in enumerate(words))
+    words = [weight_words(weight) or "none" for weight in weights]
+    return (
+        words[0] if len(set(words)) == 1 else ", ".join(f"{word} (set {number})" for number, word in enumerate(words))
+    )
 
 
 def drawable_rows(
@@ -286,45 +290,46 @@ def with_weight(rows: Bools | None, weights: Reals | None) -> Bools | None:
     return both(rows, None if weights is None else weights > 0)
 
 
-def is_listed(given: Any) -> bool:
+def is_listed(value: Any) -> bool:
     """Whether this is a list, a tuple or an array."""
-    return isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim > 0)
+    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
 
 
-def is_per_set(given: Any) -> TypeGuard[Sequence[Any]]:
+def is_per_set(value: Any) -> TypeGuard[Sequence[Any]]:
     """Whether ``where`` or ``weights`` is a list with one for each set, and not one for all of them."""
     return (
-        isinstance(given, list | tuple)
-        and len(given) > 0
-        and all(one is None or isinstance(one, str) or is_listed(one) or _is_column(one) for one in given)
+        isinstance(value, list | tuple)
+        and len(value) > 0
+        and all(item is None or isinstance(item, str) or is_listed(item) or _is_column(item) for item in value)
     )
 
 
-def _is_column(given: Any) -> bool:
-    return hasattr(given, "__array__") and not isinstance(given, np.ndarray | np.generic)
+def _is_column(value: Any) -> bool:
+    return hasattr(value, "__array__") and not isinstance(value, np.ndarray | np.generic)
 
 
-def per_set(given: Any, sets: int, option: str, read: Callable[[Any], Any]) -> list[Any]:
+def per_set(value: Any, sets: int, option: str, read: Callable[[Any], Any]) -> list[Any]:
     """What each set reads from an option with one for each set, or one for all; equal ones are read once."""
-    if not is_per_set(given):
-        return [read(given)] * sets
-    if len(given) != sets:
-        raise SamplerError(f"{option} has {len(given)} items for {spell(sets=sets)}: give one per set, or one for all")
+    if not is_per_set(value):
+        return [read(value)] * sets
+    if len(value) != sets:
+        raise SamplerError(f"{option} has {len(value)} items for {spell(sets=sets)}: give one per set, or one for all")
     read_by_item: dict[Any, Any] = {}
-    for item in given:
+    for item in value:
         key = item if isinstance(item, str) else id(item)
         if key not in read_by_item:
             read_by_item[key] = read(item)
-    return [read_by_item[item if isinstance(item, str) else id(item)] for item in given]
+    return [read_by_item[item if isinstance(item, str) else id(item)] for item in value]
 
 
 def where_words(where: Any) -> str:
     """What ``where`` says, in few words: the expression, or the number of rows that are listed."""
     if is_per_set(where):
         return "; ".join(
-            f"set {number}: {'all rows' if one is None else where_words(one)}" for number, one in enumerate(where)
+            f"set {number}: {'all rows' if selection is None else where_words(selection)}"
+            for number, selection in enumerate(where)
         )
     if isinstance(where, str):
         return where
-    given = np.asarray(where)
-    return f"{int(given.sum()) if given.dtype == np.bool_ else given.size:,} rows are listed"
+    selection = np.asarray(where)
+    return f"{int(selection.sum()) if selection.dtype == np.bool_ else selection.size:,} rows are listed"

@@ -111,23 +111,23 @@ class SetReach:
     thin_estimated: bool = False
     """Whether `thin` is an approximation where `chance` is not."""
 
-    def thinned(self, kept: Mapping[int, float]) -> "list[SetReach]":
+    def apply_thinning(self, keep_prob: Mapping[int, float]) -> "list[SetReach]":
         """The same sets where each position is kept with a probability, independently; by number of the set, else 1."""
-        shares = [kept.get(number, 1.0) for number in self.sets]
-        if all(share == 1 for share in shares):
+        probs = [keep_prob.get(number, 1.0) for number in self.sets]
+        if all(prob == 1 for prob in probs):
             return [self]
         if self.together:
-            return [self._keeping(self.sets, shares)]
-        by_share = {share: tuple(n for n in self.sets if kept.get(n, 1.0) == share) for share in dict.fromkeys(shares)}
-        return [self._keeping(sets, [share] * len(sets)) for share, sets in by_share.items()]
+            return [self._keep_some(self.sets, probs)]
+        by_prob = {prob: tuple(n for n in self.sets if keep_prob.get(n, 1.0) == prob) for prob in dict.fromkeys(probs)}
+        return [self._keep_some(sets, [prob] * len(sets)) for prob, sets in by_prob.items()]
 
-    def _keeping(self, sets: tuple[int, ...], kept: Sequence[float]) -> "SetReach":
-        chance, given = self.chance, self.thin
+    def _keep_some(self, sets: tuple[int, ...], keep_probs: Sequence[float]) -> "SetReach":
+        chance, earlier_thin = self.chance, self.thin
 
         def thin(rows: Rows, shares: Sequence[float]) -> Reals:
             # sets that are independent keep alike, and may be fewer by now
-            both = [one * other for one, other in zip(kept, shares, strict=False)]
-            return chance(rows) * (sum(both) / len(both)) if given is None else given(rows, both)
+            probs = [prob * share for prob, share in zip(keep_probs, shares, strict=False)]
+            return chance(rows) * (sum(probs) / len(probs)) if earlier_thin is None else earlier_thin(rows, probs)
 
         return replace(self, sets=sets, chance=lambda rows: thin(rows, [1.0] * len(sets)), thin=thin)
 
@@ -213,63 +213,63 @@ class Reach:
         return RowReach(row, chance, math.inf if chance == 0 else 1 / chance, reasons)
 
     def _why(self, row: int) -> tuple[Reason, ...]:
-        found = []
-        for one in self.groups:
-            group, place = (int(numbers[0]) for numbers in one.groups.find(self.table, np.array([row])))
-            if place >= 0:
-                number = -1 if one.reason is None else int(one.reason[group])
-                found.append(one.reasons[number] if number >= 0 else one.reasons[-1] if one.reasons else NO_REASON)
+        reasons = []
+        for part in self.groups:
+            group, position = (int(numbers[0]) for numbers in part.groups.find(self.table, np.array([row])))
+            if position >= 0:
+                number = -1 if part.reason is None else int(part.reason[group])
+                reasons.append(part.reasons[number] if number >= 0 else part.reasons[-1] if part.reasons else NO_REASON)
             else:
-                values = [self.table.codes(name, row) for name in one.fixed or one.groups.names]
+                values = [self.table.codes(name, row) for name in part.fixed or part.groups.names]
                 unknown = any(bool(np.isnan(value) if value.dtype.kind == "f" else value < 0) for value in values)
-                found.append(UNKNOWN if unknown else LEFT_OUT)
-        return tuple(dict.fromkeys(found)) or (NO_REASON,)
+                reasons.append(UNKNOWN if unknown else LEFT_OUT)
+        return tuple(dict.fromkeys(reasons)) or (NO_REASON,)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: how many groups are drawn, the first that never are, and why."""
-        found = []
-        for one in self.groups:
-            chance = one.chance[one.drawable]
+        groups = []
+        for part in self.groups:
+            chance = part.chance[part.drawable]
             known = len(chance) and not np.isnan(chance).all()
-            found.append(
+            groups.append(
                 {
-                    "what": one.what,
-                    "sets": list(one.sets),
-                    "groups": len(one.groups),
-                    "drawable": int(one.drawable.sum()),
+                    "what": part.what,
+                    "sets": list(part.sets),
+                    "groups": len(part.groups),
+                    "drawable": int(part.drawable.sum()),
                     "least_chance": float(chance.min()) if known else None,
                     "largest_chance": float(chance.max()) if known else None,
-                    "estimated": one.estimated,
-                    "unknown_rows": one.groups.unknown,
-                    "excluded_rows": one.groups.excluded,
-                    "unreached_rows": one.unreached,
-                    "unreached": f"{one.reasons[-1].text}; {one.reasons[-1].option}" if one.unreached else "",
+                    "estimated": part.estimated,
+                    "unknown_rows": part.groups.unknown,
+                    "excluded_rows": part.groups.excluded,
+                    "unreached_rows": part.unreached,
+                    "unreached": f"{part.reasons[-1].text}; {part.reasons[-1].option}" if part.unreached else "",
                     "never": [
                         {
                             "reason": reason.text,
                             "option": reason.option,
                             "groups": len(numbers),
-                            "rows": int(one.groups.sizes[numbers].sum()),
-                            "first": [one.groups.describe(self.table, int(number)) for number in numbers[:_LISTED]],
+                            "rows": int(part.groups.sizes[numbers].sum()),
+                            "first": [part.groups.describe(self.table, int(number)) for number in numbers[:_LISTED]],
                         }
-                        for reason, numbers in one.never()
+                        for reason, numbers in part.never()
                     ],
                 }
             )
-        return {"title": self.title, "groups": found, "notes": self.notes, "estimated": self.estimated}
+        return {"title": self.title, "groups": groups, "notes": self.notes, "estimated": self.estimated}
 
     def __str__(self) -> str:
         """Title, groups with their chances, reasons and notes, one per line."""
         lines = [self.title]
-        for one in self.to_dict()["groups"]:
-            sets = f" (set{'s' * (len(one['sets']) > 1)} {', '.join(map(str, one['sets']))})" if one["sets"] else ""
-            lines.append(f"groups of {one['what']}{sets}: {one['drawable']:,} of {one['groups']:,} are drawn")
-            if one["least_chance"] is not None:
-                low, high = one["least_chance"], one["largest_chance"]
-                about = "about " if one["estimated"] else ""
+        for part in self.to_dict()["groups"]:
+            sets = f" (set{'s' * (len(part['sets']) > 1)} {', '.join(map(str, part['sets']))})" if part["sets"] else ""
+            lines.append(f"groups of {part['what']}{sets}: {part['drawable']:,} of {part['groups']:,} are drawn")
+            if part["least_chance"] is not None:
+                low, high = part["least_chance"], part["largest_chance"]
+                about = "about " if part["estimated"] else ""
                 chance = f"{low:.3g}" if math.isclose(low, high) else f"{low:.3g} to {high:.3g}"
                 lines.append(f"  chance of each in a step: {about}{chance}")
-            for never in one["never"]:
+            for never in part["never"]:
                 first = "; ".join(never["first"][:5])
                 lost = f"{counted(never['groups'], 'group')}, {counted(never['rows'], 'row')}"
                 lines.append(f"  never drawn: {lost}: {never['reason']}")
@@ -277,14 +277,14 @@ class Reach:
                 if never["option"]:
                     lines.append(f"    {never['option']}")
             for count, reason in (
-                (one["unknown_rows"], UNKNOWN),
-                (one["excluded_rows"], LEFT_OUT),
+                (part["unknown_rows"], UNKNOWN),
+                (part["excluded_rows"], LEFT_OUT),
             ):
                 if count:
                     lines.append(f"  rows in no group: {count:,}: {reason.text}; {reason.option}")
-            if one["unreached_rows"]:
+            if part["unreached_rows"]:
                 lines.append(
-                    f"  rows of drawn groups that are never drawn: {one['unreached_rows']:,}: {one['unreached']}"
+                    f"  rows of drawn groups that are never drawn: {part['unreached_rows']:,}: {part['unreached']}"
                 )
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
@@ -294,7 +294,7 @@ class Reach:
 def _any_of(sets: Sequence[SetReach], rows: Rows) -> Reals:
     """Chance that any of some independent sets has each of some rows."""
     missed = np.zeros(len(rows))
-    for one in sets:
-        chance = np.minimum(one.chance(rows), 1.0)
-        missed += np.log1p(-chance) * (1 if one.together else len(one.sets))
+    for reach in sets:
+        chance = np.minimum(reach.chance(rows), 1.0)
+        missed += np.log1p(-chance) * (1 if reach.together else len(reach.sets))
     return np.asarray(-np.expm1(missed) + 0.0)  # not −0

@@ -15,7 +15,7 @@ def complete(docstring: str, shared: str) -> str:
     if reference is None or head is None:
         return docstring
     paragraphs = {
-        found[2]: _indent(found[0], found[1], reference[1]) for found in _PARAGRAPH.finditer(_parameters(shared))
+        match[2]: _indent(match[0], match[1], reference[1]) for match in _PARAGRAPH.finditer(_parameters(shared))
     }
     names = reference[2].split(", ")
     first = "".join(paragraphs[name] for name in names if name == "table")

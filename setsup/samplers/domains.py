@@ -145,12 +145,12 @@ class DomainSampler(Sampler):
         )
         mask = np.ones(rows.shape, dtype=bool)
         for number in np.unique(stretch).tolist():
-            here = np.flatnonzero(stretch == number)
-            of_stretch, counts, chosen[here] = self._rounds(steps[here] - self._sizes.starts[number], number)
+            selected = np.flatnonzero(stretch == number)
+            of_stretch, counts, chosen[selected] = self._rounds(steps[selected] - self._sizes.starts[number], number)
             size = of_stretch.shape[-1]
-            rows[here, :, :size], rows[here, :, size:] = of_stretch, of_stretch[:, :, :1]
+            rows[selected, :, :size], rows[selected, :, size:] = of_stretch, of_stretch[:, :, :1]
             if counts is not None:
-                mask[here, :, :size] = counts
+                mask[selected, :, :size] = counts
         return rows, mask, chosen
 
     def _rounds(self, steps: Steps, stretch: int) -> tuple[Rows, Array | None, Rows]:
@@ -184,16 +184,16 @@ class DomainSampler(Sampler):
         if few.any() and self._on_small_group == "short":
             mask = slot < np.where(few, sizes, size)[:, None]
             positions = np.where(mask, positions, 0)
-        places = permute(key, sizes, positions)
+        row_positions = permute(key, sizes, positions)
         if few.any() and self._on_small_group == "replace":
             words = fold(fold(key[few], 1)[:, None], slot)
-            places[few] = randint_below(words, sizes[few, None])
-        return self._domains.groups.take(groups[:, None], places), mask
+            row_positions[few] = randint_below(words, sizes[few, None])
+        return self._domains.groups.take(groups[:, None], row_positions), mask
 
     def _independently(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
         key = fold(int(fold(self._key, _STEP)), steps)
-        places = np.broadcast_to(np.arange(self.sets), (len(steps), self.sets))
-        chosen = permute(fold(key, _ROUND), self._count, places)
+        indices = np.broadcast_to(np.arange(self.sets), (len(steps), self.sets))
+        chosen = permute(fold(key, _ROUND), self._count, indices)
         keys = Keys(fold(key, _VISIT), np.arange(self.sets, dtype=np.uint64))
         return *self._domains.draw(keys, chosen, self.size), chosen
 

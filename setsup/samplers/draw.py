@@ -92,7 +92,7 @@ class Draw:
 
 def by_factor(names: Sequence[str], columns: Array) -> dict[str, Array]:
     """Codes (..., factors), or labels, by the names of these factors."""
-    return {name: columns[..., place] for place, name in enumerate(names)}
+    return {name: columns[..., index] for index, name in enumerate(names)}
 
 
 def _code(code: Any) -> str:

@@ -122,9 +122,9 @@ class EpisodeSampler(Sampler):
         check_refusal(on_small_group, "a class needs all rows of an episode")
         if across is not None and within is not None:
             raise SamplerError("support and query are of two domains, across=…, or of one, within=…, not both")
-        option, given = ("across", across) if across is not None else ("within", within)
+        option, domain = ("across", across) if across is not None else ("within", within)
         labels = check_names(label, "label")
-        self._domain = () if given is None else with_outer(table, check_names(given, option))
+        self._domain = () if domain is None else with_outer(table, check_names(domain, option))
         in_class = with_outer(table, labels)
         if across is not None and set(self._domain) <= set(in_class):
             raise SamplerError(
@@ -132,8 +132,8 @@ class EpisodeSampler(Sampler):
                 "other factors in across, or in label"
             )
         self._hidden = {*self._domain} - {*in_class} if across is not None else set()  # support and query differ there
-        taken = (self.shots, self.queries)
-        need = sum(taken) if across is None else (max if on_small_group == "error" else min)(taken)
+        row_counts = (self.shots, self.queries)
+        need = sum(row_counts) if across is None else (max if on_small_group == "error" else min)(row_counts)
         names = [*labels, *self._domain]
         self._classes = GroupSampler(
             table, names, need, rows, row_weight, choose="groups", on_small_group=on_small_group, policies=REFUSALS
@@ -146,14 +146,14 @@ class EpisodeSampler(Sampler):
 
     def _in_one_domain(self, labels: list[str]) -> Hierarchy:
         """Classes by their domains; restricts the groups to those that can be drawn."""
-        groups, given = self._classes.groups, bool(self._domain)
+        groups, has_domains = self._classes.groups, bool(self._domain)
         values = [values_of(self.table, groups, [*labels, *self._domain])]
-        if given:
+        if has_domains:
             values.insert(0, values_of(self.table, groups, self._domain))
         fits = groups.sizes >= self.shots + self.queries
-        tree = Hierarchy(values, [1, self.ways] if given else [self.ways], fits)
+        tree = Hierarchy(values, [1, self.ways] if has_domains else [self.ways], fits)
         if not len(tree.leaves):
-            where = f"a domain of {', '.join(self._domain)} has" if given else "there are"
+            where = f"a domain of {', '.join(self._domain)} has" if has_domains else "there are"
             raise SamplerError(
                 f"{spell(ways=self.ways)} is more than the {tree.most[-1]:,} classes that {where} with the rows of "
                 f"{spell(shots=self.shots)} and {spell(queries=self.queries)}; {_lower()}"
@@ -204,9 +204,9 @@ class EpisodeSampler(Sampler):
             sets = set_reach(self.table, classes, numbers, size, chance, together=True)
             option, most = "lower shots or queries", size
         else:
-            support, query = (one[classes.drawable] for one in self._pairs.chances())
+            support, query = (chances[classes.drawable] for chances in self._pairs.chances())
             parts = zip((self.shots, self.queries), (support, query), strict=True)
-            each = [set_reach(self.table, classes, numbers, rows, one, together=True) for rows, one in parts]
+            each = [set_reach(self.table, classes, numbers, rows, chances, together=True) for rows, chances in parts]
             # an episode has a class in two domains, and so as support or as query of one of them
             sets = SetReach(tuple(numbers), lambda rows: each[0].chance(rows) + each[1].chance(rows), True)
             chance, option, most = support + query, "lower shots or queries", max(self.shots, self.queries)

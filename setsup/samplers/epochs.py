@@ -166,30 +166,32 @@ class EpochSampler(Sampler):
         check_step(self, step)
         mask = np.zeros(len(self.table), dtype=bool)
         mask[slice(None) if self._rows is None else self._rows] = True
-        groups, taken = group_by(self.table, [], mask), self._distinct
-        last, left = self.steps_per_epoch * taken, []
+        groups, batch_rows = group_by(self.table, [], mask), self._distinct
+        last, left = self.steps_per_epoch * batch_rows, []
         if self._members is not None:
-            shares = inclusion(self._members.shares(0), min(taken, self._count))
+            shares = inclusion(self._members.shares(0), min(batch_rows, self._count))
         else:
             # in a shuffled epoch some rows may be left out
-            each = min(1 / self.steps_per_epoch, taken / self._count) if self._shuffle else 1 / self.steps_per_epoch
+            each = (
+                min(1 / self.steps_per_epoch, batch_rows / self._count) if self._shuffle else 1 / self.steps_per_epoch
+            )
             shares = np.full(self._count, each)
             if not self._shuffle and last < self._count:
                 shares[last:] = 0.0
                 left.append(Reason("the last rows fill no batch", "pass partial='pad' or shuffle=True"))
 
         def of_rows(rows: Rows) -> Reals:
-            place = groups.find(self.table, rows)[1]
-            return np.where(place >= 0, shares[np.maximum(place, 0)], 0.0)
+            position = groups.find(self.table, rows)[1]
+            return np.where(position >= 0, shares[np.maximum(position, 0)], 0.0)
 
         reached = ReachedGroups("nothing", (), groups, np.ones(1), tuple(left), unreached=int((shares == 0).sum()))
         notes = [f"chances are over the {self.steps_per_epoch:,} steps of an epoch"] * (self._members is None)
-        estimated = self._members is not None and 2 < taken < self._count
+        estimated = self._members is not None and 2 < batch_rows < self._count
         thin = None
         if self._repeats > 1:  # a row is lost with the last of its copies
 
-            def thin(rows: Rows, kept: Sequence[float]) -> Reals:
-                return of_rows(rows) * (1 - (1 - kept[0]) ** self._repeats)
+            def thin(rows: Rows, keep_probs: Sequence[float]) -> Reals:
+                return of_rows(rows) * (1 - (1 - keep_probs[0]) ** self._repeats)
 
         sets = SetReach((0,), of_rows, thin=thin)
         return self._reach(reached, sets, notes, estimated)

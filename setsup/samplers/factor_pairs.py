@@ -112,7 +112,9 @@ class FactorPairSampler(Sampler):
         self.pairs = check_sets(pairs, "pairs")
         check_draw_memory(2 * self.pairs, "a draw", "pairs", 400)
         check_boolean(must_differ, "must_differ", SamplerError)
-        self._check_one({"change": change, "share": share, "rank": rank, "k or among": k if among is None else among})
+        self._check_exclusive(
+            {"change": change, "share": share, "rank": rank, "k or among": k if among is None else among}
+        )
         self._spread = spread_words(self.pairs, 4)
         self._pairs: RankedPairs | DifferingPairs
         if rank is not None:
@@ -125,11 +127,11 @@ class FactorPairSampler(Sampler):
             if isinstance(k, Mapping):
                 self.arguments = {**self.arguments, "k": self._pairs.subsets.sizes.plain()}
 
-    def _check_one(self, given: Mapping[str, Any]) -> None:
-        named = [name for name, value in given.items() if value is not None]
-        if len(named) > 1:
-            raise SamplerError(f"give only one of {', '.join(named)}: each says by itself in what pairs differ")
-        if named == ["rank"] and (self.arguments["radius"] is not None or not self.arguments["must_differ"]):
+    def _check_exclusive(self, options: Mapping[str, Any]) -> None:
+        names = [name for name, value in options.items() if value is not None]
+        if len(names) > 1:
+            raise SamplerError(f"give only one of {', '.join(names)}: each says by itself in what pairs differ")
+        if names == ["rank"] and (self.arguments["radius"] is not None or not self.arguments["must_differ"]):
             raise SamplerError("rank draws two independent rows; leave out radius and differ")
 
     def draws(self, steps: Steps) -> Draw:
@@ -157,6 +159,6 @@ class FactorPairSampler(Sampler):
         """Continuous factors, which are not compared."""
         if isinstance(self._pairs, RankedPairs):
             return []
-        kept = [factor for factor in self.table.factors if factor.continuous and factor.role == "variation"]
-        names = [factor.name for factor in kept if factor.name not in weight_names(self.arguments)]
+        continuous = [factor for factor in self.table.factors if factor.continuous and factor.role == "variation"]
+        names = [factor.name for factor in continuous if factor.name not in weight_names(self.arguments)]
         return [f"{', '.join(names)} not compared: continuous factors need bins, as of table.binned"] if names else []

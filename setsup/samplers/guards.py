@@ -28,11 +28,11 @@ def within_memory(method: Callable[..., Any]) -> Callable[..., Any]:
     """Make a method of a sampler raise SamplerError where memory runs out."""
 
     @wraps(method)
-    def within(self: Any, *given: Any, **named: Any) -> Any:
+    def within(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return method(self, *given, **named)
+            return method(self, *args, **kwargs)
         except MemoryError as error:
-            table = next((one for one in (*given[:1], *vars(self).values()) if isinstance(one, FactorTable)), None)
+            table = next((value for value in (*args[:1], *vars(self).values()) if isinstance(value, FactorTable)), None)
             rows = "its table" if table is None else f"a table of {len(table):,} rows"
             how = advice("draw from a smaller table, such as dataset.where(…) gives", "restrict the rows by --where")
             raise SamplerError(

@@ -122,11 +122,11 @@ class HierarchicalSampler(Sampler):
         left = len(values[0]) - len(self._tree.leaves)
         if left and on_small_group == "error":
             lost = np.setdiff1d(np.arange(len(values[0])), self._tree.leaves)[:5]
-            named = "; ".join(self._groups.groups.describe(self.table, int(group)) for group in lost)
+            examples = "; ".join(self._groups.groups.describe(self.table, int(group)) for group in lost)
             raise SamplerError(
                 f"{left:,} of {len(values[0]):,} groups of {self._groups.describe()} lie within groups that have fewer "
-                f"than the {spell(sets=list(counts))} that are drawn (first: {named}); lower {spell_name('sets')}, or "
-                f"pass {spell(on_small_group='drop')} to leave them out"
+                f"than the {spell(sets=list(counts))} that are drawn (first: {examples}); lower {spell_name('sets')}, "
+                f"or pass {spell(on_small_group='drop')} to leave them out"
             )
 
     def draws(self, steps: Steps) -> Draw:

@@ -105,14 +105,14 @@ class Mixture(Sampler):
         seed: int = 0,
         stream: str = "Mixture",
     ) -> None:
-        given = copy_arguments({"pool": pool, "weights": weights})
+        copies = copy_arguments({"pool": pool, "weights": weights})
         if not isinstance(base, Sampler):
             raise SamplerError(f"a mixture is over another sampler, not over a {type(base).__name__}")
         self._schedule = read_probability(p)
         plain = asdict(self._schedule) if isinstance(self._schedule, Stepwise) else self._schedule.plain()
         numbers = _check_numbers(sets)
-        self.arguments = {"base": base.to_dict(), "pool": given["pool"], "sets": numbers, "p": plain}
-        self.arguments |= {"weights": given["weights"], "seed": seed, "stream": stream}
+        self.arguments = {"base": base.to_dict(), "pool": copies["pool"], "sets": numbers, "p": plain}
+        self.arguments |= {"weights": copies["weights"], "seed": seed, "stream": stream}
         check_nesting({"sampler": "Mixture", **self.arguments})
         self.table: FactorTable = base.table
         self.base, self.length, self.unconstrained_sets = base, base.length, base.unconstrained_sets
@@ -197,10 +197,10 @@ class Mixture(Sampler):
         steps, base = check_step(self, step), self.base.reach(step)
         p = float(self._schedule.at(steps)[0])
         draw = self.base.draws(steps)
-        taken = np.full(draw.indices.shape[1], draw.indices.shape[-1])
+        num_rows = np.full(draw.indices.shape[1], draw.indices.shape[-1])
         if draw.mask is not None:
-            taken = draw.mask[0].sum(axis=-1)
-        mixed = {number: int(taken[number]) for number in self._sets.tolist()}
+            num_rows = draw.mask[0].sum(axis=-1)
+        mixed = {number: int(num_rows[number]) for number in self._sets.tolist()}
         pool = np.zeros(len(self.table), dtype=bool)
         pool[self.pool] = True
         chance = at_least_one(np.array([p]), sum(mixed.values()))
@@ -213,11 +213,16 @@ class Mixture(Sampler):
             (reason,),
             np.array([-1 if p else 0], dtype=np.int8),
         )
-        kept = dict.fromkeys(mixed, 1 - p)
+        keep_prob = dict.fromkeys(mixed, 1 - p)
         blocks, estimated = [], base.estimated
         for alternatives in base.blocks or ():
-            blocks.append([[thinned for part in parts for thinned in part.thinned(kept)] for parts in alternatives])
-            of_mixed = [part for parts in alternatives for part in parts if not kept.keys().isdisjoint(part.sets)]
+            blocks.append(
+                [
+                    [thinned_part for part in parts for thinned_part in part.apply_thinning(keep_prob)]
+                    for parts in alternatives
+                ]
+            )
+            of_mixed = [part for parts in alternatives for part in parts if not keep_prob.keys().isdisjoint(part.sets)]
             estimated |= p > 0 and any(part.thin_estimated for part in of_mixed)
         by_size = {size: tuple(number for number in mixed if mixed[number] == size) for size in set(mixed.values())}
         blocks.append([[self._pool_reach(sets, size, p) for size, sets in by_size.items()]])
@@ -239,8 +244,8 @@ class Mixture(Sampler):
             each = inclusion_of_some(self._members.shares(0), size, p)
 
         def of_rows(rows: Rows) -> Reals:
-            place = np.minimum(np.searchsorted(self.pool, rows), len(self.pool) - 1)
-            return np.where(self.pool[place] == rows, each[place], 0.0)
+            position = np.minimum(np.searchsorted(self.pool, rows), len(self.pool) - 1)
+            return np.where(self.pool[position] == rows, each[position], 0.0)
 
         return SetReach(sets, of_rows)
 

@@ -122,7 +122,10 @@ class NeighbourSampler(Sampler):
         self._roles = list(constraints) or ["neighbour"]
         check_draw_memory((1 + len(self._roles)) * self.sets, "a draw", "sets")
         tables = read_tables(neighbours, len(table))
-        self.arguments = {**self.arguments, "neighbours": {step: one.plain for step, one in tables.items()}}
+        self.arguments = {
+            **self.arguments,
+            "neighbours": {step: neighbour_table.plain for step, neighbour_table in tables.items()},
+        }
         self._ranks = _read_ranks(ranks, self._roles)
         self._every = None if every is None else check_integer(every, "every", SamplerError, 1)
         anchored = AnchoredNeighbours(table, constraints or {"neighbour": Constraint("any")}, rows, row_weight)
@@ -130,8 +133,10 @@ class NeighbourSampler(Sampler):
         """Factors that the first two rows of each pair or triplet share."""
         self._steps = np.array(list(tables), dtype=np.int64)
         self.first_step = int(self._steps[0])
-        self._digests = [one.digest for one in tables.values()]
-        self._tables = [anchored.of_table(one.rows, self._ranks, step) for step, one in tables.items()]
+        self._digests = [neighbour_table.digest for neighbour_table in tables.values()]
+        self._tables = [
+            anchored.of_table(neighbour_table.rows, self._ranks, step) for step, neighbour_table in tables.items()
+        ]
         self._keys = np.array([fold(self._key, int(digest[:16], 16)) for digest in self._digests], dtype=np.uint64)
         self._spread = spread_words(self.sets, 1 + len(self._roles))
 
@@ -196,15 +201,15 @@ class NeighbourSampler(Sampler):
         return self._report([table.entry() for table in self._tables], notes, title=title)
 
 
-def _read_ranks(given: Any, roles: Sequence[str]) -> dict[str, tuple[int, int | None]]:
+def _read_ranks(value: Any, roles: Sequence[str]) -> dict[str, tuple[int, int | None]]:
     """First and last rank of the roles that are drawn from neighbours; None for the last of a table."""
-    if given is None:
+    if value is None:
         return dict.fromkeys(roles, (1, None))
-    ranks_by_role = given if isinstance(given, Mapping) else dict.fromkeys(roles, given)
+    ranks_by_role = value if isinstance(value, Mapping) else dict.fromkeys(roles, value)
     if not ranks_by_role or set(ranks_by_role) - set(roles):
         raise SamplerError(
             f"ranks by position must name {' or '.join(roles)}, as in {{{roles[-1]!r}: (1, 10)}}, not "
-            f"{abbreviate(given)}"
+            f"{abbreviate(value)}"
         )
     ranks: dict[str, tuple[int, int | None]] = {}
     for role, ends in ranks_by_role.items():

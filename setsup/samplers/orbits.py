@@ -128,10 +128,10 @@ class OrbitSampler(Sampler):
         self._sizes = None if size is None else read_size(size)
         self.arguments = {**self.arguments, "size": None if self._sizes is None else self._sizes.plain()}
         need = 1 if self._sizes is None else self._sizes.most
-        taken = "short" if size is None else on_small_group  # a whole orbit repeats no row, however few it has
+        policy = "short" if size is None else on_small_group  # a whole orbit repeats no row, however few it has
         constraint = None if members is None else self._check_members(members, names)
         self._orbits = GroupSampler(
-            table, names, need, rows, row_weight, choose=choose, on_small_group=taken, members=constraint
+            table, names, need, rows, row_weight, choose=choose, on_small_group=policy, members=constraint
         )
         self._left_out = np.zeros(0, dtype=np.int64)
         self._canonical = None if canonical is None else self._with_canonical(canonical)
@@ -166,7 +166,7 @@ class OrbitSampler(Sampler):
         has_canonical = rows[drawable] >= 0
         lost = drawable[~has_canonical]
         if len(lost) and (self._on_small_group != "drop" or not has_canonical.any()):
-            named = "; ".join(groups.describe(self.table, int(group)) for group in lost[:5])
+            examples = "; ".join(groups.describe(self.table, int(group)) for group in lost[:5])
             fix = (
                 f"pass {spell(on_small_group='drop')} to leave them out"
                 if has_canonical.any()
@@ -174,7 +174,7 @@ class OrbitSampler(Sampler):
             )
             raise SamplerError(
                 f"{len(lost):,} of {len(drawable):,} orbits have no row with {spell(canonical=canonical)} "
-                f"(first: {named}); {fix}"
+                f"(first: {examples}); {fix}"
             )
         self._left_out = lost
         if len(lost):
@@ -222,8 +222,8 @@ class OrbitSampler(Sampler):
         return self._reach(groups, sets, notes, estimated)
 
     def _title(self) -> str:
-        taken = "whole" if self._sizes is None else f"{self._sizes.words()} members each"
-        return f"OrbitSampler: {counted(self.sets, 'orbit')} per step, {taken}"
+        members = "whole" if self._sizes is None else f"{self._sizes.words()} members each"
+        return f"OrbitSampler: {counted(self.sets, 'orbit')} per step, {members}"
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""

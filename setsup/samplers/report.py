@@ -216,21 +216,21 @@ class PairEntry:
 
     def lines(self) -> list[str]:
         """Lines of the report."""
-        able = {names: rows for names, rows in self.anchors.items() if rows}
-        if not able:
+        feasible = {names: rows for names, rows in self.anchors.items() if rows}
+        if not feasible:
             return [f"k = {self.k}: infeasible, no rows differ in {_some(list(self.anchors))}"]
         if len(self.anchors) == 1:
             subsets = "the one subset of factors is feasible"
         else:
-            every = "all" if len(able) == len(self.anchors) else f"{len(able):,} of"
+            every = "all" if len(feasible) == len(self.anchors) else f"{len(feasible):,} of"
             subsets = f"{every} {len(self.anchors):,} subsets of factors are feasible"
         lines = [f"k = {self.k}, with probability {self.chance:.3g}: {subsets}"]
-        least, most = min(able, key=able.__getitem__), max(able, key=able.__getitem__)
-        rows = f"{able[least]:,}"
-        if able[least] != able[most]:
-            rows = f"{rows} ({least}) to {able[most]:,} ({most})"
+        least, most = min(feasible, key=feasible.__getitem__), max(feasible, key=feasible.__getitem__)
+        rows = f"{feasible[least]:,}"
+        if feasible[least] != feasible[most]:
+            rows = f"{rows} ({least}) to {feasible[most]:,} ({most})"
         lines.append(f"  rows with a partner: {rows} of {self.rows:,}; ordered pairs: {_number(self.log10_pairs)}")
-        infeasible = [names for names in self.anchors if names not in able]
+        infeasible = [names for names in self.anchors if names not in feasible]
         if infeasible:
             lines.append(f"  infeasible: {_some(infeasible)}")
         return lines
@@ -282,9 +282,9 @@ def by_weight(report: Report, arguments: Mapping[str, Any]) -> Report:
         return report
     names = weight_names(arguments)
     entries = [
-        replace(one, distinct={name: count for name, count in one.distinct.items() if name not in names})
-        if isinstance(one, Entry)
-        else one
-        for one in report.entries
+        replace(entry, distinct={name: count for name, count in entry.distinct.items() if name not in names})
+        if isinstance(entry, Entry)
+        else entry
+        for entry in report.entries
     ]
     return replace(report, entries=entries, notes=[f"rows are drawn by weight: {words}", *report.notes])

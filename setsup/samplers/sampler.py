@@ -94,14 +94,14 @@ class Sampler(ABC):
         if not cls.__name__.startswith("_"):
             Sampler._kinds.setdefault(cls.__name__, cls)
 
-    def __new__(cls, *_: Any, **given: Any) -> Self:
+    def __new__(cls, *_: Any, **kwargs: Any) -> Self:
         """Refuse arguments of torch's samplers and loaders with what serves in their place."""
-        if given:
+        if kwargs:
             known = signature(cls.__init__).parameters
-            for name in given:
+            for name in kwargs:
                 if (renamed := PYTHON_NAMES.get(name)) in known and name not in known:
                     raise UsageError(f"{cls.__name__} takes no {name}=; {name}= is now {renamed}=")
-            refuse_foreign(cls.__init__, given)
+            refuse_foreign(cls.__init__, kwargs)
         return super().__new__(cls)
 
     @staticmethod
@@ -109,20 +109,20 @@ class Sampler(ABC):
         """Samplers that :func:`from_dict` finds, by the names of their classes."""
         return Sampler._kinds
 
-    def _read(self, given: Mapping[str, Any]) -> tuple[Bools | None, Reals | None]:
+    def _read(self, arguments: Mapping[str, Any]) -> tuple[Bools | None, Reals | None]:
         """Read what samplers share from the ``locals()`` of a constructor: what they keep, and the rows to draw.
 
         Returns the rows that ``where`` keeps and whose weight is positive, (rows,) bool or None for all; and the
         weights, (rows,) float64 or None.
         """
-        self._keep(given)
-        return drawable_rows(self.table, given["where"], given["weights"])
+        self._keep(arguments)
+        return drawable_rows(self.table, arguments["where"], arguments["weights"])
 
-    def _keep(self, given: Mapping[str, Any]) -> None:
+    def _keep(self, arguments: Mapping[str, Any]) -> None:
         """Keep the arguments of a constructor, the table and the key of seed and stream."""
-        self.arguments = copy_arguments(given)
-        self.table = check_table(given["table"])
-        self._key = stream_key(given["seed"], given["stream"])
+        self.arguments = copy_arguments(arguments)
+        self.table = check_table(arguments["table"])
+        self._key = stream_key(arguments["seed"], arguments["stream"])
 
     @abstractmethod
     def draws(self, steps: Steps) -> Draw:
@@ -144,11 +144,11 @@ class Sampler(ABC):
     def rows_where(self) -> Bools:
         """Rows that ``where`` lets through, (rows,) bool; of a sampler of other samplers, those of any of them."""
         where = self.arguments.get("where")
-        masks = [row_mask(self.table, one) for one in (where if is_per_set(where) else [where])]
-        found = np.zeros(len(self.table), dtype=bool)
+        masks = [row_mask(self.table, selection) for selection in (where if is_per_set(where) else [where])]
+        rows = np.zeros(len(self.table), dtype=bool)
         for mask in masks:
-            found |= True if mask is None else mask
-        return found
+            rows |= True if mask is None else mask
+        return rows
 
     def report(self) -> Report:
         """What will be drawn, and what never can be, before any training; nothing unless a sampler says it."""
@@ -226,8 +226,8 @@ class Sampler(ABC):
 
     def __repr__(self) -> str:
         """Show the arguments that were given, and what they do not say."""
-        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items() if value is not None)
-        return f"{type(self).__name__}({'; '.join([f'{self.table!r}, {given}', *self.remarks()])})"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items() if value is not None)
+        return f"{type(self).__name__}({'; '.join([f'{self.table!r}, {arguments}', *self.remarks()])})"
 
     def remarks(self) -> list[str]:
         """What a reader of the arguments might miss, a phrase each; shown with the sampler."""
@@ -236,7 +236,7 @@ class Sampler(ABC):
     @never_raises
     def _repr_html_(self) -> str:
         """Show the arguments that were given, what they do not say, and the table, in a notebook."""
-        given = [(name, _short(value)) for name, value in self.arguments.items() if value is not None]
+        arguments = [(name, _short(value)) for name, value in self.arguments.items() if value is not None]
         draws = "without end" if self.length is None else counted(self.length, "draw")
         about = facts(
             [
@@ -246,7 +246,7 @@ class Sampler(ABC):
                 "report() says what is drawn, and what never is",
             ]
         )
-        return block(type(self).__name__, about, table((), given))
+        return block(type(self).__name__, about, table((), arguments))
 
     def __bool__(self) -> bool:
         """True: whether there is a sampler does not depend on whether it has a length."""

@@ -88,18 +88,18 @@ class Schedule:
     values: tuple[Any, ...]
 
     @classmethod
-    def read(cls, given: Any, what: str, check: Callable[[Any, str], Any]) -> "Schedule":
+    def read(cls, values: Any, what: str, check: Callable[[Any, str], Any]) -> "Schedule":
         """A schedule from one value, or from a mapping of steps to values; keys may be strings, as JSON has them.
 
         ``check`` is given each value with what to call it.
         """
-        if not isinstance(given, Mapping):
-            return cls((0,), (check(given, what),))
-        by_step = {_step(key, what): value for key, value in given.items()}
-        if len(by_step) < len(given) or 0 not in by_step:
+        if not isinstance(values, Mapping):
+            return cls((0,), (check(values, what),))
+        by_step = {_step(key, what): value for key, value in values.items()}
+        if len(by_step) < len(values) or 0 not in by_step:
             raise SamplerError(
                 f"{what} by step needs one value for each step, and one for step 0, as in {{0: 8, 1000: 16}}, not "
-                f"{abbreviate(given)}"
+                f"{abbreviate(values)}"
             )
         starts = tuple(sorted(by_step))
         return cls(starts, tuple(check(by_step[start], f"{what} from step {start} on") for start in starts))
@@ -140,9 +140,9 @@ def _step(key: Any, what: str) -> int:
     return int(key)
 
 
-def read_size(given: Any, what: str = "size") -> Schedule:
+def read_size(size: Any, what: str = "size") -> Schedule:
     """The rows of a set by step."""
-    return Schedule.read(given, what, check_size)
+    return Schedule.read(size, what, check_size)
 
 
 def since(plain: Any, step: int) -> int:
@@ -169,20 +169,20 @@ def since(plain: Any, step: int) -> int:
 
     """
     if isinstance(plain, list | tuple):  # of one value for each set, or of samplers
-        return max((since(one, step) for one in plain if isinstance(one, Mapping)), default=0)
+        return max((since(item, step) for item in plain if isinstance(item, Mapping)), default=0)
     if not isinstance(plain, Mapping):
         return 0
-    if plain.keys() == {one.name for one in fields(Stepwise)}:
+    if plain.keys() == {field.name for field in fields(Stepwise)}:
         return min(step // int(plain["every"]), int(plain["levels"]) - 1) * int(plain["every"])
     starts = [
         int(key) for key in plain if is_integer(key) or (isinstance(key, str) and key.isascii() and key.isdigit())
     ]
-    return max([0, *(start for start in starts if start <= step), *(since(one, step) for one in plain.values())])
+    return max([0, *(start for start in starts if start <= step), *(since(item, step) for item in plain.values())])
 
 
 def shorten(draw: Draw, sizes: Sequence[Schedule], steps: Steps) -> Draw:
     """Mask all rows of a block's sets but the first ones: one size for each set, or one for all."""
-    size = np.stack([one.at(steps) for one in sizes], axis=1)
+    size = np.stack([schedule.at(steps) for schedule in sizes], axis=1)
     real = np.arange(draw.indices.shape[-1]) < np.broadcast_to(size, draw.indices.shape[:2])[..., None]
     if real.all():
         return draw

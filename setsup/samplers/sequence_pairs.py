@@ -130,22 +130,22 @@ class SequencePairSampler(Sampler):
         self._anchors = np.flatnonzero(self._later[self._cell] > 0)
         if not len(self._anchors):
             gaps = np.diff(time)[np.diff(sequence) == 0]
-            found = f"the smallest gap is {gaps.min():g}" if len(gaps) else "no sequence has rows at two times"
+            reason = f"the smallest gap is {gaps.min():g}" if len(gaps) else "no sequence has rows at two times"
             raise SamplerError(
                 f"no row has a later one of its sequence of {', '.join(self._groups.names)} within "
-                f"{spell(window=window)}: {found}"
+                f"{spell(window=window)}: {reason}"
             )
 
     def _weigh(self, weight: Reals | None) -> None:
         """Sums of weights over the anchors, and over the rows of each cell; each row's share of its cell."""
         self._anchor_ends = self._ends = None
-        given = np.ones(len(self._order)) if weight is None else weight[self._order]
-        self._totals = np.add.reduceat(given, self._start)
-        self._shares = given / self._totals[self._cell]
+        row_weights = np.ones(len(self._order)) if weight is None else weight[self._order]
+        self._totals = np.add.reduceat(row_weights, self._start)
+        self._shares = row_weights / self._totals[self._cell]
         if weight is not None:
             # those of a cell add up to 1, so that heavy cells cost light ones no digits
             self._ends = np.cumsum(self._shares)
-            self._anchor_ends = np.cumsum(given[self._anchors])
+            self._anchor_ends = np.cumsum(row_weights[self._anchors])
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block; indices (steps, pairs, 2)."""
@@ -176,16 +176,16 @@ class SequencePairSampler(Sampler):
         order = np.argsort(self._order)
 
         def of_rows(rows: Rows) -> Reals:
-            place = order[np.minimum(np.searchsorted(self._order[order], rows), len(order) - 1)]
-            return np.where(self._order[place] == rows, of_cells[self._cell[place]] * self._shares[place], 0.0)
+            position = order[np.minimum(np.searchsorted(self._order[order], rows), len(order) - 1)]
+            return np.where(self._order[position] == rows, of_cells[self._cell[position]] * self._shares[position], 0.0)
 
         first = self._sequence
-        some = np.bincount(first[of_cells > 0], minlength=len(self._groups)) > 0
+        is_drawn = np.bincount(first[of_cells > 0], minlength=len(self._groups)) > 0
         in_pair = np.bincount(first, of_cells / 2, minlength=len(self._groups))
         reason = Reason("no row of it has a later one within the window", "widen window=")
-        lost = int(self._sizes[of_cells == 0].sum()) - int(self._groups.sizes[~some].sum())
-        of_groups = np.where(some, at_least_one(np.asarray(in_pair, dtype=np.float64), self.pairs), 0.0)
-        groups = ReachedGroups.drawn_or_never(self._groups, of_groups, some, reason, lost)
+        lost = int(self._sizes[of_cells == 0].sum()) - int(self._groups.sizes[~is_drawn].sum())
+        of_groups = np.where(is_drawn, at_least_one(np.asarray(in_pair, dtype=np.float64), self.pairs), 0.0)
+        groups = ReachedGroups.drawn_or_never(self._groups, of_groups, is_drawn, reason, lost)
         return self._reach(groups, SetReach(tuple(range(self.pairs)), of_rows))
 
     def _title(self) -> str:

@@ -144,7 +144,7 @@ class SetSampler(Sampler):
         self._keep(locals())
         self.sets = check_sets(sets)
         self._sizes = _sizes_by_set(size, self.sets)
-        most = [one.most for one in self._sizes]
+        most = [schedule.most for schedule in self._sizes]
         self.size = max(most)
         check_draw_memory(self.size * self.sets, "a draw", "size or sets")
         check_small(on_small_group)
@@ -165,19 +165,19 @@ class SetSampler(Sampler):
         if values != "independent" and (is_per_set(weights) or is_per_set(where)):
             raise SamplerError(f"{spell(values=values)} needs the same weights and the same where in all sets")
         need = {"independent": most, "equal": [sum(most)] * self.sets, "different": [self.size] * self.sets}[values]
-        masks = per_set(where, self.sets, "where", lambda one: row_mask(table, one))
-        loads = per_set(weights, self.sets, "weights", lambda one: row_weights(table, one))
+        masks = per_set(where, self.sets, "where", lambda selection: row_mask(table, selection))
+        set_weights = per_set(weights, self.sets, "weights", lambda weight: row_weights(table, weight))
         samplers: dict[tuple[object, ...], GroupSampler] = {}
 
         def sampler_of(number: int, names: tuple[str, ...]) -> GroupSampler:
-            key = (names, need[number], id(masks[number]), id(loads[number]))
+            key = (names, need[number], id(masks[number]), id(set_weights[number]))
             if key not in samplers:
                 samplers[key] = GroupSampler(
                     table,
                     names,
                     need[number],
-                    with_weight(masks[number], loads[number]),
-                    loads[number],
+                    with_weight(masks[number], set_weights[number]),
+                    set_weights[number],
                     choose=choose,
                     on_small_group=on_small_group,
                     tolerance=self._tolerance,
@@ -192,10 +192,10 @@ class SetSampler(Sampler):
         )
         constrained = {number for lists in self._fixed.lists for number, names in enumerate(lists) if names}
         self.unconstrained_sets = frozenset(range(self.sets)) - constrained
-        self._shortens = any(one.changes or one.most < self.size for one in self._sizes)
-        self._one = None
+        self._shortens = any(schedule.changes or schedule.most < self.size for schedule in self._sizes)
+        self._single_step = None
         if len(samplers) == len(self._plans.plans) == 1 and values == "independent" and not self._shortens:
-            self._one = SingleStep.of(next(iter(samplers.values())), self.sets, self.size)
+            self._single_step = SingleStep.of(next(iter(samplers.values())), self.sets, self.size)
         for name in self._tolerance:
             if name not in self._plans.names:
                 raise SamplerError(
@@ -204,7 +204,11 @@ class SetSampler(Sampler):
 
     def _single(self, step: int) -> Draw:
         """Draw of one step, in fewer calls where all sets fix the same factors in groups that are not small."""
-        return super()._single(step) if self._one is None else self._one.draw(fold_integers(self._key, step))
+        return (
+            super()._single(step)
+            if self._single_step is None
+            else self._single_step.draw(fold_integers(self._key, step))
+        )
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block."""
@@ -228,22 +232,22 @@ class SetSampler(Sampler):
         return self._report(entries, self._notes())
 
     def _title(self) -> str:
-        sizes = " and ".join(dict.fromkeys(one.words() for one in self._sizes))
+        sizes = " and ".join(dict.fromkeys(schedule.words() for schedule in self._sizes))
         return f"SetSampler: {counted(self.sets, 'set')} of {sizes}, {self._values} values"
 
     def reach(self, step: int = 0) -> Reach:
         """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
         steps = check_step(self, step)
         first, count = (int(numbers[0]) for numbers in self._fixed.at(steps))
-        sizes = [int(one.at(steps)[0]) for one in self._sizes]
+        sizes = [int(schedule.at(steps)[0]) for schedule in self._sizes]
         plans = [plan_reach(self.table, plan, sizes, self._values) for plan in self._plans.plans[first : first + count]]
         groups = []
         for sampler in dict.fromkeys(sampler for plan in plans for sampler in plan.chances):
             chances, by_trials = zip(*(plan.chances[sampler] for plan in plans if sampler in plan.chances), strict=True)
-            numbers = sorted({number for plan in plans for number in plan.places.get(sampler, ())})
-            named = numbers if len(numbers) < self.sets else ()
+            numbers = sorted({number for plan in plans for number in plan.set_numbers.get(sampler, ())})
+            set_numbers = numbers if len(numbers) < self.sets else ()
             chance = np.asarray(sum(chances)) / len(plans)
-            groups.append(reached_groups(self.table, sampler, named, chance, estimated=any(by_trials)))
+            groups.append(reached_groups(self.table, sampler, set_numbers, chance, estimated=any(by_trials)))
         estimated = any(plan.estimated for plan in plans)
         notes = [note for note in self._notes() if not note.startswith("figures are")]
         return Reach(self._title(), self.table, groups, [[plan.sets for plan in plans]], notes, estimated)
@@ -251,12 +255,12 @@ class SetSampler(Sampler):
     @property
     def _differ(self) -> bool:
         """Whether sets have options of their own."""
-        given = (self.arguments["where"], self.arguments["weights"])
-        return any(map(is_per_set, given)) or len(set(self._sizes)) > 1
+        options = (self.arguments["where"], self.arguments["weights"])
+        return any(map(is_per_set, options)) or len(set(self._sizes)) > 1
 
     def _entry(self, sampler: GroupSampler, size: int, sets: int, lists: int) -> Entry:
         """Entry for the sets of one size that are drawn from the same groups."""
-        if self._values == "independent" or size * sets == sum(one.most for one in self._sizes):
+        if self._values == "independent" or size * sets == sum(schedule.most for schedule in self._sizes):
             return group_entry(self.table, sampler, size, sets, self._values, lists)
         # sets of unlike sizes: where every group is large enough, each is a set of its size alone
         equal = self._values == "equal"
@@ -269,7 +273,7 @@ class SetSampler(Sampler):
     def _notes(self) -> list[str]:
         """What changes with the step, and what the arguments do not say."""
         notes = []
-        if any(one.changes for one in self._sizes):
+        if any(schedule.changes for schedule in self._sizes):
             notes.append("figures are for the largest size, for which groups must have rows at every step")
         if self._fixed.num_fixed is not None and self._fixed.num_fixed.changes:
             notes.append(f"factors fixed at random: {self._fixed.num_fixed.words()}")
@@ -295,10 +299,10 @@ def _sizes_by_set(size: Any, sets: int) -> list[Schedule]:
         return [read_size(size)] * sets
     if len(size) != sets:
         raise SamplerError(f"size has {len(size)} items for {spell(sets=sets)}: give one per set, or one for all")
-    return [read_size(one, f"size of set {number}") for number, one in enumerate(size)]
+    return [read_size(item, f"size of set {number}") for number, item in enumerate(size)]
 
 
 def _plain_schedules(size: Any, sizes: Sequence[Schedule], num_fixed: Schedule | None) -> dict[str, Any]:
     """The arguments size and num_fixed as plain data."""
-    plain = [one.plain() for one in sizes] if is_listed(size) else sizes[0].plain()
+    plain = [schedule.plain() for schedule in sizes] if is_listed(size) else sizes[0].plain()
     return {"size": plain, "num_fixed": None if num_fixed is None else num_fixed.plain()}

@@ -1,11 +1,11 @@
 """Names of the arguments of samplers: in messages as in Python or as options of a command, and in files."""
 
-from collections.abc import Container, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Container, Mapping
 from typing import Any
 
-__all__ = ["OPTION_NAMES", "PYTHON_NAMES", "python_arguments", "spell", "spell_name", "spelled_as_options"]
+from setsup.errors import command_options
+
+__all__ = ["OPTION_NAMES", "PYTHON_NAMES", "python_arguments", "spell", "spell_name"]
 
 OPTION_NAMES = {"on_small_group": "small", "num_fixed": "random", "must_differ": "differ"}
 """Options of ``setsup sample``, and names in files, of the arguments that have other ones in Python."""
@@ -13,24 +13,22 @@ OPTION_NAMES = {"on_small_group": "small", "num_fixed": "random", "must_differ":
 PYTHON_NAMES = {option: name for name, option in OPTION_NAMES.items()}
 """Names in Python of these options."""
 
-_OPTIONS: ContextVar[Mapping[str, str] | None] = ContextVar("options", default=None)
-"""The command's options by names of arguments; None in Python."""
-
 
 def spell(**argument: Any) -> str:
-    """Write an argument and its value.
+    """Write an argument and its value, in Python or as an option of the command.
 
     Examples
     --------
     >>> spell(on_small_group="drop")
     "on_small_group='drop'"
-    >>> with spelled_as_options({"on_small_group": "--small"}):
+    >>> from setsup.errors import advised_for_command
+    >>> with advised_for_command({"on_small_group": "--small"}):
     ...     spell(on_small_group="drop")
     '--small drop'
 
     """
     ((name, value),) = argument.items()
-    option = (_OPTIONS.get() or {}).get(name)
+    option = (command_options() or {}).get(name)
     if option is None:
         return f"{name}={value!r}"
     # an expression keeps its quotes, as the shell needs them
@@ -46,20 +44,10 @@ def spell_name(name: str) -> str:
     'size'
 
     """
-    return (_OPTIONS.get() or {}).get(name, name)
+    return (command_options() or {}).get(name, name)
 
 
-@contextmanager
-def spelled_as_options(options: Mapping[str, str]) -> Iterator[None]:
-    """Write arguments as options of a command, given by the arguments' names; others as in Python."""
-    token = _OPTIONS.set(options)
-    try:
-        yield
-    finally:
-        _OPTIONS.reset(token)
-
-
-def python_arguments(given: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
+def python_arguments(arguments: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
     """Arguments by their names in Python, from those of options or files; `known` are the names that a sampler takes.
 
     Examples
@@ -68,7 +56,7 @@ def python_arguments(given: Mapping[str, Any], known: Container[str]) -> dict[st
     {'size': 8, 'on_small_group': 'drop'}
 
     """
-    return {_python_name(name, known): value for name, value in given.items()}
+    return {_python_name(name, known): value for name, value in arguments.items()}
 
 
 def _python_name(name: str, known: Container[str]) -> str:

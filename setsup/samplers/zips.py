@@ -76,8 +76,8 @@ class Zip(Sampler):
 
     def __init__(self, *samplers: Sampler) -> None:
         if not samplers or not all(isinstance(sampler, Sampler) for sampler in samplers):
-            given = ", ".join(map(abbreviate, samplers)) or "nothing"
-            raise SamplerError(f"a zip is over samplers, one or more, not over {given}")
+            values = ", ".join(map(abbreviate, samplers)) or "nothing"
+            raise SamplerError(f"a zip is over samplers, one or more, not over {values}")
         self.table: FactorTable = samplers[0].table
         for number, sampler in enumerate(samplers):
             if sampler.table is not self.table and not self.table.has_fingerprint(sampler.table.fingerprint):
@@ -112,8 +112,8 @@ class Zip(Sampler):
 
     @classmethod
     def _from_arguments(cls, arguments: Mapping[str, Any], table: FactorTable) -> Sampler:
-        described = arguments["samplers"] if arguments.keys() == {"samplers"} else [{}]
-        return cls(*(from_dict(one, table) for one in described))
+        descriptions = arguments["samplers"] if arguments.keys() == {"samplers"} else [{}]
+        return cls(*(from_dict(description, table) for description in descriptions))
 
     def __repr__(self) -> str:
         """Show the samplers, with the streams that they draw on here."""
@@ -137,10 +137,13 @@ class Zip(Sampler):
         groups, blocks, notes = [], [], []
         for reach, own in zip(reaches, self.sets, strict=True):
             notes += [f"sets from {own.start} on: {line}" for line in reach.notes]
-            groups += [replace(part, sets=tuple(_numbered(part.sets, own))) for part in reach.groups]
+            groups += [replace(part, sets=tuple(_number_sets(part.sets, own))) for part in reach.groups]
             for alternatives in reach.blocks or ():
                 blocks.append(
-                    [[replace(part, sets=tuple(_numbered(part.sets, own))) for part in parts] for parts in alternatives]
+                    [
+                        [replace(part, sets=tuple(_number_sets(part.sets, own))) for part in parts]
+                        for parts in alternatives
+                    ]
                 )
         known = None if any(reach.blocks is None for reach in reaches) else blocks
         estimated = any(reach.estimated for reach in reaches)
@@ -148,12 +151,12 @@ class Zip(Sampler):
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""
-        reports = [one.report() for one in self.samplers]
+        reports = [sampler.report() for sampler in self.samplers]
         notes, entries = [], []
         for report, own in zip(reports, self.sets, strict=True):
             which = f"set {own.start}" if own.stop - own.start == 1 else f"sets {own.start} to {own.stop - 1}"
             notes += [f"{which}: {line}" for line in (report.title, *report.notes)]
-            entries += [replace(entry, sets=_numbered(entry.sets, own)) for entry in report.entries]
+            entries += [replace(entry, sets=_number_sets(entry.sets, own)) for entry in report.entries]
         return Report(
             f"Zip of {len(reports)} sampler{'s' * (len(reports) > 1)}, {self.sets[-1].stop} sets of "
             f"{self._width} rows at most",
@@ -163,7 +166,7 @@ class Zip(Sampler):
         )
 
 
-def _numbered(sets: Sequence[int], own: slice) -> list[int]:
+def _number_sets(sets: Sequence[int], own: slice) -> list[int]:
     """Numbers in the zip of sets of a sampler, given its own ones in it; none are all."""
     return [own.start + number for number in sets or range(own.stop - own.start)]
 
@@ -174,24 +177,24 @@ def _on_own_stream(sampler: Sampler, position: int) -> Sampler:
     return sampler if arguments is sampler.arguments else type(sampler)._from_arguments(arguments, sampler.table)
 
 
-def _with_position(given: Any, position: int) -> Any:
+def _with_position(data: Any, position: int) -> Any:
     """Arguments in which every stream, those of samplers within included, has a position; the same where none has."""
-    if isinstance(given, Mapping):
+    if isinstance(data, Mapping):
         changed = {
             key: f"{value}#{position}" if key == "stream" else _with_position(value, position)
-            for key, value in given.items()
+            for key, value in data.items()
         }
-        return changed if any(changed[key] is not given[key] for key in changed) else given
-    if isinstance(given, list) and any(isinstance(one, Mapping) for one in given):
-        listed = [_with_position(one, position) for one in given]
-        return listed if any(new is not old for new, old in zip(listed, given, strict=True)) else given
-    return given
+        return changed if any(changed[key] is not data[key] for key in changed) else data
+    if isinstance(data, list) and any(isinstance(item, Mapping) for item in data):
+        items = [_with_position(item, position) for item in data]
+        return items if any(new is not old for new, old in zip(items, data, strict=True)) else data
+    return data
 
 
-def _check_apart(given: Sequence[Sampler], apart: Sequence[Sampler]) -> None:
+def _check_apart(samplers: Sequence[Sampler], on_own_streams: Sequence[Sampler]) -> None:
     """Refuse samplers that no stream tells apart, if they would draw the same."""
     alone: dict[str, int] = {}
-    for number, (sampler, on_own_stream) in enumerate(zip(given, apart, strict=True)):
+    for number, (sampler, on_own_stream) in enumerate(zip(samplers, on_own_streams, strict=True)):
         if on_own_stream is sampler:
             first = alone.setdefault(repr(sampler.to_dict()), number)
             if first != number:
@@ -205,11 +208,13 @@ def _side_by_side(draws: Sequence[Draw], width: int, table: FactorTable) -> Draw
     """One draw with the sets of all draws of some steps, padded to a width."""
     masks = [_mask(draw, width) for draw in draws]
     mask = None
-    if any(one is not None for one in masks):
+    if any(part is not None for part in masks):
         shapes = [(*draw.indices.shape[:2], width) for draw in draws]
-        whole = (np.ones(shape, dtype=bool) if one is None else one for one, shape in zip(masks, shapes, strict=True))
+        whole = (
+            np.ones(shape, dtype=bool) if part is None else part for part, shape in zip(masks, shapes, strict=True)
+        )
         mask = np.concatenate(list(whole), axis=1)
-    joined: dict[str, Any] = {"indices": np.concatenate([_widened(draw.indices, width) for draw in draws], axis=1)}
+    joined: dict[str, Any] = {"indices": np.concatenate([_widen(draw.indices, width) for draw in draws], axis=1)}
     joined["mask"] = mask
     for role in _ROLES:
         rows = [getattr(draw, role) for draw in draws]
@@ -219,24 +224,26 @@ def _side_by_side(draws: Sequence[Draw], width: int, table: FactorTable) -> Draw
     return Draw(**joined)
 
 
-def _join_codes(given: Sequence[Mapping[str, Array]], draws: Sequence[Draw], table: FactorTable) -> dict[str, Array]:
+def _join_codes(
+    codes_of_draws: Sequence[Mapping[str, Array]], draws: Sequence[Draw], table: FactorTable
+) -> dict[str, Array]:
     """What draws say of their sets by factor; where one says nothing: -1, NaN or False."""
     joined = {}
     for name in table.names:
-        like = next((codes[name] for codes in given if name in codes), None)
+        like = next((codes[name] for codes in codes_of_draws if name in codes), None)
         if like is not None:
             nothing = {"f": np.nan, "b": False}.get(like.dtype.kind, -1)
             joined[name] = np.concatenate(
                 [
                     codes[name] if name in codes else np.full(draw.indices.shape[:2], nothing, dtype=like.dtype)
-                    for codes, draw in zip(given, draws, strict=True)
+                    for codes, draw in zip(codes_of_draws, draws, strict=True)
                 ],
                 axis=1,
             )
     return joined
 
 
-def _widened(rows: Array, width: int) -> Array:
+def _widen(rows: Array, width: int) -> Array:
     """Rows (steps, sets, size) followed by the first of each set."""
     more = width - rows.shape[2]
     return np.concatenate([rows, np.repeat(rows[:, :, :1], more, axis=2)], axis=2) if more else rows

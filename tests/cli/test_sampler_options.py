@@ -53,6 +53,13 @@ def test_help_shows_one_group(setsup: Run) -> None:
         assert name in " ".join(setsup("sample", "--help", key).out.replace("│", " ").split())
 
 
+def test_help_refuses_a_group_that_does_not_exist(setsup: Run) -> None:
+    refused = setsup("sample", "--help", "domain")
+    assert refused.code == 2
+    assert "unknown group of options 'domain'; did you mean 'domains'?" in refused.err
+    assert "Options by groups" in setsup("sample", "shapes3d", "--help").out
+
+
 def test_help_begins_with_five_options_and_names_the_groups(setsup: Run) -> None:
     shown = setsup("sample", "--help").out
     assert [line.split()[1] for line in shown.splitlines() if line.startswith("│ --")][:5] == [

@@ -18,7 +18,7 @@ from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import embed, embed_batches  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.embedding import embed_all  # noqa: E402
-from setsup.experiments.measures import Probes, Retrieval  # noqa: E402
+from setsup.experiments.evaluations import Probes, Retrieval  # noqa: E402
 from setsup.experiments.training.preflight import try_first_draw  # noqa: E402
 from setsup.methods.rows import RowCodes  # noqa: E402
 from tests.experiments.checkpoint_retention import CODES, initial  # noqa: E402

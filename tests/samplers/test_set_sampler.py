@@ -257,7 +257,7 @@ def test_single_draws_redraw_repeats_as_blocks_do(passes, monkeypatch):
     ragged = columns_of(a=np.repeat([0, 1, 2, 3], [40, 70, 36, 300]))
     for table in (grid_of(3, 40, 2), ragged):
         sampler = SetSampler(table, ["a"], size=9, sets=3, seed=passes)
-        assert sampler._one is not None
+        assert sampler._single_step is not None
         block = sampler.block(0, 150)
         for step in range(150):
             same(block.at(step), sampler[step])

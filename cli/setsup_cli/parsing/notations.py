@@ -33,6 +33,7 @@ class Notation(NamedTuple):
 
     ``convert`` makes the value of an argument from that of the option, of the type ``kind``, and the option's name; it
     raises ValueError unless the option has what is ``expected``. ``note`` adds to what the option's help says.
+    ``factors`` returns the names of factors in such a value.
     """
 
     metavar: str
@@ -40,6 +41,7 @@ class Notation(NamedTuple):
     convert: Callable[[Any, str], Any] = lambda value, option: value
     note: str = ""
     expected: str = ""
+    factors: Callable[[Any], list[str]] = lambda value: []
 
     def read(self, value: Any, option: str) -> Any:
         """Convert the value of an option."""
@@ -139,8 +141,15 @@ def _find_level(factor: "Factor", word: str, option: str) -> "Level":
     raise FactorError(f"factor {factor.name!r} has no level {word!r}{did_you_mean(word, written)}")
 
 
-_FACTOR = Notation("FACTOR", str)
-_FACTORS = Notation("FACTOR ...", Words, lambda words, option: list(words))
+def _factors_of_member(value: str | Mapping[str, str]) -> list[str]:
+    """Factors that ``argmin:FACTOR`` or ``FACTOR=LEVEL ...`` name; an expression is checked where it is evaluated."""
+    if isinstance(value, str):
+        return [value.removeprefix("argmin:")] if value.startswith("argmin:") else []
+    return list(value)
+
+
+_FACTOR = Notation("FACTOR", str, factors=lambda name: [name])
+_FACTORS = Notation("FACTOR ...", Words, lambda words, option: list(words), factors=list)
 _EXPRESSION = Notation("EXPRESSION", str)
 _SCHEDULED = Notation(
     "N", str, _scheduled, "0:4,100:8 gives 8 from step 100 on.",
@@ -162,12 +171,14 @@ NOTATIONS: Mapping[str, Notation] = {
     "Where | Sequence[Where | None]": _EXPRESSION,
     "Scheduled": _SCHEDULED,
     "Scheduled | Sequence[Scheduled]": _SCHEDULED._replace(note=f"4,12 gives each set its own; {_SCHEDULED.note}"),
-    "Mapping[str, float]": Notation("FACTOR=NUMBER ...", Words, _by_name("number", float)),
+    "Mapping[str, float]": Notation("FACTOR=NUMBER ...", Words, _by_name("number", float), factors=list),
     "int | Mapping[str, int]": Notation(
-        "FACTOR=N ...", Words, _by_name("integer", int, alone=str.isdecimal), "N alone is for all factors."
+        "FACTOR=N ...", Words, _by_name("integer", int, alone=str.isdecimal), "N alone is for all factors.",
+        factors=lambda value: [] if isinstance(value, int) else list(value),
     ),
     "Sequence[str | Sequence[str]]": Notation(
-        "FACTOR=N ...", Words, _by_name("integer", int), "N values of each are drawn within each of the factor before."
+        "FACTOR=N ...", Words, _by_name("integer", int), "N values of each are drawn within each of the factor before.",
+        factors=list,
     ),
     "int | tuple[int, int] | Mapping[int, int | tuple[int, int] | None]": Notation(
         "K", str, _factor_numbers, "A number, a range such as 1-3, or any; 0:1,100:1-3 gives 1 to 3 from step 100 on.",
@@ -186,6 +197,7 @@ NOTATIONS: Mapping[str, Notation] = {
     "str | Mapping[str, Level]": Notation(
         "MEMBER ...", Words, _by_name("level", str, alone=lambda word: not _LEVEL.match(word)),
         "first, argmin:FACTOR, FACTOR=LEVEL ..., or the first row that satisfies an expression, as for --where.",
+        factors=_factors_of_member,
     ),
     "sampler": Notation("FILE.py:CLASS", str),
     "argument": Notation("NAME=VALUE ...", Words),

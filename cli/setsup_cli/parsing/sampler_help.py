@@ -1,11 +1,13 @@
 """Help of ``setsup sample``: the first options and the names of the others, or the options of one group."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field, fields, make_dataclass
+from itertools import pairwise
 from typing import Annotated, Any, get_args
 
 from cyclopts import Group, Parameter
 
+from setsup.errors import SetsupError, did_you_mean
 from setsup_cli.parsing.arguments import OUTPUT, SOURCE, Common, Source
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.sampler_options import FAMILIES, all_options, option_fields, sampler_options
@@ -26,12 +28,23 @@ def select_help(subcommand: Subcommand, words: Sequence[str], output: type) -> S
     groups = {"source": _own_fields(Source, group=SOURCE), **samplers, "output": _own_fields(output, group=OUTPUT)}
     key = next((word for word in words if word in groups), None)
     if key is None:
+        _check_group(words, groups, subcommand)
         known = {setting[0]: setting for setting in (*option_fields(all_options()), *_own_fields(output))}
         shown = _options([known[name] for name in _FIRST], _dataset())
         return subcommand._replace(options=shown, more=_list_groups(groups))
     about = f"Options of {key}: {FAMILIES[key].about}." if key in FAMILIES else f"Options of the {key}."
     more = [("", f"`{subcommand.command} --help` lists all groups.")]
     return subcommand._replace(options=_options(groups[key], _dataset(show=key == "source")), help=about, more=more)
+
+
+def _check_group(words: Sequence[str], groups: Iterable[str], subcommand: Subcommand) -> None:
+    """Refuse a word after ``--help`` that is not a group of options."""
+    for before, word in pairwise(words):
+        if before in ("-h", "--help") and not word.startswith("-"):
+            raise SetsupError(
+                f"unknown group of options {word!r}{did_you_mean(word, groups)} (`{subcommand.command} --help` lists "
+                "them)"
+            )
 
 
 def _list_groups(groups: dict[str, list[Setting]]) -> list[tuple[str, str]]:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import FactorError, SamplerError
-from setsup_cli.parsing.notations import Notation, find_levels
+from setsup.errors import FactorError, SamplerError, advised_for_command
+from setsup_cli.parsing.notations import find_levels
 from setsup_cli.parsing.own_samplers import build_own
 from setsup_cli.parsing.sampler_options import FAMILIES, all_options, sampler_options
 from setsup_cli.parsing.source import check_factors
@@ -65,7 +65,7 @@ def check_factor_lists(values: Given) -> None:
     from setsup.opening import is_table
 
     for option, value in values.items():
-        factors = _named_factors(all_options()[option].notation, value)
+        factors = all_options()[option].notation.factors(value)
         for name in factors:
             if is_table(name) or name in names():
                 others = " ".join(other for other in factors if other != name) or "FACTOR ..."
@@ -75,27 +75,17 @@ def check_factor_lists(values: Given) -> None:
                 )
 
 
-def _named_factors(notation: Notation, value: Any) -> list[str]:
-    """The factors that the value of an option names."""
-    if notation.metavar == "MEMBER ..." and isinstance(value, str):  # else levels by factors
-        return [value.removeprefix("argmin:")] if value.startswith("argmin:") else []
-    if not notation.metavar.startswith(("FACTOR", "MEMBER")) or isinstance(value, int):
-        return []
-    return [value] if isinstance(value, str) else list(value)
-
-
 def build_sampler(key: str, values: Given, table: "FactorTable", card: str) -> "Sampler":
     """Build the sampler of a family from values that were read; errors name options."""
     from setsup import samplers
-    from setsup.samplers.spelling import spelled_as_options
 
     options = sampler_options(key)
     names = {option.argument: f"--{name}" for name, option in options.items()}
     if key == "mixtures":
-        with spelled_as_options(names):
+        with advised_for_command(names):
             return build_own(values, table)
     for name, value in values.items():
-        check_factors(_named_factors(options[name].notation, value), table, card)
+        check_factors(options[name].notation.factors(value), table, card)
     arguments = {options[name].argument: value for name, value in values.items()}
     if isinstance(arguments.get("canonical"), Mapping):
         arguments["canonical"] = find_levels(arguments["canonical"], table, "--canonical")
@@ -104,7 +94,7 @@ def build_sampler(key: str, values: Given, table: "FactorTable", card: str) -> "
         names["sets"] = "the numbers of --hierarchy"
     if key == "time" and "time" not in values:
         raise SamplerError("--sequence needs --time FACTOR, the factor that says when a row was taken")
-    with spelled_as_options(names):
+    with advised_for_command(names):
         sampler: Sampler = getattr(samplers, FAMILIES[key].sampler)(table, **arguments)
     return sampler
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, advised_for_command
 from setsup_cli.training.describing import result_json
 from setsup_cli.training.train_args import Training
 
@@ -70,12 +70,12 @@ def check_draws(training: Training) -> None:
 @contextmanager
 def _as_asked(training: Training, begun: Sequence[object] = ()) -> Iterator[None]:
     """Name options in errors of samplers, and the substitute in those of data, unless the training has begun."""
-    from setsup.samplers.spelling import PYTHON_NAMES, spelled_as_options
+    from setsup.samplers.spelling import PYTHON_NAMES
 
     sampler = training.preset.sampler
     names: list[str] = [member.name for member in fields(sampler)] if is_dataclass(sampler) else []
     try:
-        with spelled_as_options({PYTHON_NAMES.get(name, name): f"--sampler.{name}" for name in names}):
+        with advised_for_command({PYTHON_NAMES.get(name, name): f"--sampler.{name}" for name in names}):
             yield
     except DataError as error:
         other = (

@@ -54,11 +54,11 @@ class AnchoredMembers:
         self.sizes = np.where(self.totals > 0, need, 0)
         lonely = np.flatnonzero(self.totals == 0)
         if len(lonely) == len(groups) or (len(lonely) and on_small_group == "error"):
-            named = "; ".join(groups.describe(table, int(group)) for group in lonely[:5])
+            examples = "; ".join(groups.describe(table, int(group)) for group in lonely[:5])
             drop = f", or pass {spell(on_small_group='drop')} to leave them out" if len(lonely) < len(groups) else ""
             raise SamplerError(
                 f"{len(lonely):,} of {len(groups):,} groups of {', '.join(groups.names)} have no anchor with {others} "
-                f"other row{'s' * (others > 1)} that satisfy {spell(members=constraint.text)} (first: {named}); "
+                f"other row{'s' * (others > 1)} that satisfy {spell(members=constraint.text)} (first: {examples}); "
                 f"lower {spell_name('size')}, ask for less of members{drop}"
             )
 
@@ -69,9 +69,9 @@ class AnchoredMembers:
     def draw(self, keys: Keys, groups: Rows, slots: int, on_small_group: str) -> tuple[Rows, Bools | None]:
         """Rows (draws, slots) with an anchor of the given groups, and which slots count."""
         cells, anchors = self._anchors.draw(self._number[groups], keys.bits(ANCHOR, 1)[:, 0])
-        others = self._evenly if self._weights is None else self._by_weight
-        found, counts = others(keys, cells, anchors, slots - 1, on_small_group)
-        rows = np.concatenate([anchors[:, None], found], axis=1)
+        draw_others = self._evenly if self._weights is None else self._by_weight
+        others, counts = draw_others(keys, cells, anchors, slots - 1, on_small_group)
+        rows = np.concatenate([anchors[:, None], others], axis=1)
         if counts is None:
             return rows, None
         mask = np.ones(rows.shape, dtype=bool)
@@ -91,27 +91,27 @@ class AnchoredMembers:
         others = _Others(self._anchors, cells, anchors)
         weights: Reals = np.zeros(0) if self._weights is None else self._weights
 
-        def apart(part: Keys, draws: Any) -> Rows:
-            some = others.some(draws)
+        def draw_distinct(part: Keys, draws: Any) -> Rows:
+            subset = others.subset(draws)
             return successive(
-                part, slots, lambda bits, of: some.some(of).pick(bits), lambda one: some.listed(one, weights)
+                part, slots, lambda bits, of: subset.subset(of).pick(bits), lambda draw: subset.listed(draw, weights)
             )
 
-        def ordered(part: Keys, draws: Rows) -> Rows:
-            some = others.some(draws)
-            rows = some.rows()
+        def draw_in_order(part: Keys, draws: Rows) -> Rows:
+            subset = others.subset(draws)
+            rows = subset.rows()
             start = np.arange(len(rows)) * rows.shape[1]
-            places = order_by_weight(part.order(), weights[rows].reshape(-1), start, some.counts(), slots)
-            return np.take_along_axis(rows, places, axis=1)
+            positions = order_by_weight(part.order(), weights[rows].reshape(-1), start, subset.counts(), slots)
+            return np.take_along_axis(rows, positions, axis=1)
 
         return fill(
             others.counts(),
             slots,
             on_small_group,
             keys,
-            apart,
-            lambda part, draws: others.some(draws).pick(part.bits(ROWS, slots)),
-            ordered,
+            draw_distinct,
+            lambda part, draws: others.subset(draws).pick(part.bits(ROWS, slots)),
+            draw_in_order,
         )
 
     def unreachable(self, drawable: Rows) -> int:
@@ -136,7 +136,7 @@ class _Others:
     cells: Rows
     anchors: Rows
 
-    def some(self, draws: Any) -> "_Others":
+    def subset(self, draws: Any) -> "_Others":
         """Those of some of the draws."""
         return _Others(self.drawn, self.cells[draws], self.anchors[draws])
 
@@ -156,5 +156,5 @@ class _Others:
 
     def listed(self, draw: int, weights: Reals) -> tuple[Rows, Reals]:
         """All rows of one draw, ascending, and their weights."""
-        rows = np.sort(self.some(slice(draw, draw + 1)).rows()[0])
+        rows = np.sort(self.subset(slice(draw, draw + 1)).rows()[0])
         return rows, weights[rows]

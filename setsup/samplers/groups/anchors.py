@@ -56,42 +56,46 @@ class Anchors:
         check_cells(table, used)
         groups = group_by(table, used, mask)
         self._unknown, self._excluded, self._lacking = groups.unknown, groups.excluded, {}
-        self._candidates = {role: Candidates(table, one, both(where, one.rows)) for role, one in constraints.items()}
+        self._candidates = {
+            role: Candidates(table, constraint, both(where, constraint.rows))
+            for role, constraint in constraints.items()
+        }
         self._drawn = self._candidates
         if weights is not None:
             self._drawn = {
-                role: Candidates(table, one, both(where, one.rows), weights) for role, one in constraints.items()
+                role: Candidates(table, constraint, both(where, constraint.rows), weights)
+                for role, constraint in constraints.items()
             }
-        feasible, kept = np.ones(len(groups), dtype=bool), None
+        feasible, eligible = np.ones(len(groups), dtype=bool), None
         for role, candidates in self._candidates.items():
             counts = candidates.find(groups.names, groups.keys()).counts
             enough, alone = _enough(candidates, groups, counts, needs[role])
             self._lacking[role] = int(groups.sizes[~enough].sum()) + (0 if alone is None else int(alone.sum()))
             feasible &= enough
-            kept = both(kept, None if alone is None else ~alone)
-        if kept is not None:
+            eligible = both(eligible, None if alone is None else ~alone)
+        if eligible is not None:
             of_rows = groups.of_rows()
-            groups = group_by(table, used, kept & (of_rows >= 0) & feasible[of_rows])
+            groups = group_by(table, used, eligible & (of_rows >= 0) & feasible[of_rows])
             feasible = np.ones(len(groups), dtype=bool)
         self._arrange(groups, np.flatnonzero(feasible))
 
     def _arrange(self, groups: Groups, cells: Rows) -> None:
         """Sort the cells of anchors by the groups that they are in."""
         keys = groups.keys(cells)
-        places = [groups.names.index(name) for name in self.names]
-        ranks = Ranks(keys, places, [len(self._table[name]) for name in groups.names])
+        columns = [groups.names.index(name) for name in self.names]
+        ranks = Ranks(keys, columns, [len(self._table[name]) for name in groups.names])
         order = np.argsort(ranks.numbers, kind="stable")
         self._groups, self._cells, keys, number = groups, cells[order], keys[order], ranks.numbers[order]
         self._ranks = ranks
         self._ends = np.concatenate([[0], np.cumsum(groups.sizes[self._cells])])
         first = np.searchsorted(number, np.arange(ranks.count + 1))
         self._first = self._ends[first[:-1]]
-        self.keys, self.counts = keys[first[:-1]][:, places], np.diff(self._ends[first])
+        self.keys, self.counts = keys[first[:-1]][:, columns], np.diff(self._ends[first])
         self.totals: Array = self.counts
-        self._found = {role: one.find(groups.names, keys) for role, one in self._candidates.items()}
-        self._drawn_found = self._found
+        self._runs = {role: candidates.find(groups.names, keys) for role, candidates in self._candidates.items()}
+        self._drawn_runs = self._runs
         if self._weights is not None:
-            self._drawn_found = {role: one.find(groups.names, keys) for role, one in self._drawn.items()}
+            self._drawn_runs = {role: candidates.find(groups.names, keys) for role, candidates in self._drawn.items()}
             sizes = groups.sizes[self._cells]
             which = np.repeat(np.arange(len(sizes)), sizes)
             rows = groups.take(self._cells[which], np.arange(len(which)) - self._ends[which])
@@ -113,23 +117,23 @@ class Anchors:
         """Anchors of groups, uniform over those of each or by weight: cells, and rows; of the shape of ``groups``."""
         first, counts = self._first[groups], self.counts[groups]
         if self._weights is None:
-            place = first + randint_below(bits, counts)
+            position = first + randint_below(bits, counts)
         else:
-            place = first + pick_by_weight(bits, self._share_ends, first, counts)
-        cell = np.searchsorted(self._ends, place, side="right") - 1
-        return cell, self._groups.take(self._cells[cell], place - self._ends[cell])
+            position = first + pick_by_weight(bits, self._share_ends, first, counts)
+        cell = np.searchsorted(self._ends, position, side="right") - 1
+        return cell, self._groups.take(self._cells[cell], position - self._ends[cell])
 
     def pick(self, role: str, cells: Rows, anchors: Rows, bits: Words) -> Rows:
         """One row of a role for each anchor, uniform or by weight; all broadcast."""
-        return self._drawn[role].pick(self._drawn_found[role].at(cells), anchors, bits)
+        return self._drawn[role].pick(self._drawn_runs[role].at(cells), anchors, bits)
 
     def others(self, role: str, cells: Rows, anchors: Rows) -> Rows:
         """Count the rows that anchors have for a role."""
-        return self._candidates[role].others(self._found[role].at(cells), anchors)
+        return self._candidates[role].others(self._runs[role].at(cells), anchors)
 
     def take(self, role: str, cells: Rows, anchors: Rows, ranks: Rows) -> Rows:
         """Rows that anchors have for a role, by their ranks; all broadcast."""
-        return self._candidates[role].take(self._found[role].at(cells), anchors, ranks)
+        return self._candidates[role].take(self._runs[role].at(cells), anchors, ranks)
 
     def entry(self) -> AnchorEntry:
         """Entry of a report, without the rows that are never drawn."""
@@ -138,13 +142,13 @@ class Anchors:
         partners = {
             role: Partners(
                 self._candidates[role].constraint.text,
-                int(one.min()),
-                int(one.max()),
-                float(np.average(one, weights=weights)),
+                int(role_counts.min()),
+                int(role_counts.max()),
+                float(np.average(role_counts, weights=weights)),
             )
-            for role, one in counts.items()
+            for role, role_counts in counts.items()
         }
-        product = np.prod([one.astype(np.float64) for one in counts.values()], axis=0)
+        product = np.prod([role_counts.astype(np.float64) for role_counts in counts.values()], axis=0)
         return AnchorEntry(
             ", ".join(self.names) or "nothing",
             len(self),
@@ -161,7 +165,7 @@ class Anchors:
         """How many anchors have how many rows for each role: both by cell, or by row where rows of a cell differ."""
         cells = np.arange(len(self._cells))
         sizes = self._groups.sizes[self._cells]
-        if all(one.mask is None or not one.may_be_itself for one in self._candidates.values()):
+        if all(candidates.mask is None or not candidates.may_be_itself for candidates in self._candidates.values()):
             rows = self._groups.take(self._cells, np.zeros(len(cells), dtype=np.int64))
             return sizes, {role: self.others(role, cells, rows) for role in self._candidates}
         cells = np.repeat(cells, sizes)
@@ -182,10 +186,10 @@ class Anchors:
         of_rows = self._groups.of_rows()
         drawn = (of_rows >= 0) & feasible[of_rows]
         anchors = drawn.copy()
-        for one in self._candidates.values():
+        for candidates in self._candidates.values():
             # == and != mean the same from both ends
-            groups = group_by(self._table, one.constraint.names, one.mask)
-            counts = Candidates(self._table, one.constraint, anchors).find(groups.names, groups.keys()).counts
+            groups = group_by(self._table, candidates.constraint.names, candidates.mask)
+            counts = Candidates(self._table, candidates.constraint, anchors).find(groups.names, groups.keys()).counts
             of_rows = groups.of_rows()
             drawn |= (of_rows >= 0) & (counts > 0)[of_rows]
         return np.asarray(drawn)

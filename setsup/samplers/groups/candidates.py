@@ -38,24 +38,24 @@ class Ranks:
     `keys` (cells, factors) int64; `sizes`: levels of each factor.
     """
 
-    def __init__(self, keys: Rows, places: Sequence[int], sizes: Sequence[int]) -> None:
+    def __init__(self, keys: Rows, columns: Sequence[int], sizes: Sequence[int]) -> None:
         self._steps = []
         self.numbers = np.zeros(len(keys), dtype=np.int64)
         """(cells,) int64."""
         self.count = min(len(keys), 1)
-        for place in places:  # renumbered at each turn, so that no product overflows
-            known, self.numbers = np.unique(self.numbers * sizes[place] + keys[:, place], return_inverse=True)
-            self._steps.append((sizes[place], known))
+        for column in columns:  # renumbered at each turn, so that no product overflows
+            known, self.numbers = np.unique(self.numbers * sizes[column] + keys[:, column], return_inverse=True)
+            self._steps.append((sizes[column], known))
             self.count = len(known)
 
     def find(self, columns: Sequence[Rows], length: int) -> Rows:
         """Numbers (length,) of combinations given by their columns; ``count`` for those that do not occur."""
-        number, there = np.zeros(length, dtype=np.int64), np.full(length, self.count > 0)
+        number, exists = np.zeros(length, dtype=np.int64), np.full(length, self.count > 0)
         for (size, known), column in zip(self._steps, columns, strict=True):
             wanted = number * size + column
             number = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
-            there &= known[number] == wanted if len(known) else False
-        return np.where(there, number, self.count)
+            exists &= known[number] == wanted if len(known) else False
+        return np.where(exists, number, self.count)
 
 
 class _Agreeing:
@@ -79,8 +79,8 @@ class _Agreeing:
 
     def before(self, numbers: Rows, cells: Rows) -> Rows:
         """Rows that agree, in the cells before some."""
-        place = np.searchsorted(self._line, numbers * self.cells + cells)
-        return np.asarray(self._ends[place] - self._ends[self._first[numbers]])
+        position = np.searchsorted(self._line, numbers * self.cells + cells)
+        return np.asarray(self._ends[position] - self._ends[self._first[numbers]])
 
     def first(self, numbers: Rows) -> Rows:
         """First cell that agrees; the last one of all where none does."""
@@ -137,8 +137,8 @@ class Candidates:
         self._tables: list[_Agreeing] = []
         self._signs: list[int] = []
         for count in range(1, len(constraint.differ) + 1):
-            for some in itertools.combinations(constraint.differ, count):
-                agreed = with_outer(table, [*constraint.equal, *some])
+            for subset in itertools.combinations(constraint.differ, count):
+                agreed = with_outer(table, [*constraint.equal, *subset])
                 ranks = Ranks(keys, [names.index(name) for name in agreed], sizes)
                 self._names.append(agreed)
                 self._tables.append(_Agreeing(ranks, self._order, rows))
@@ -157,8 +157,8 @@ class Candidates:
         start = self._ends[first]
         counts = self._ends[last] - start
         agreeing = []
-        for named, agreed, sign in zip(self._names, self._tables, self._signs, strict=True):
-            numbers = agreed.ranks.find([columns[name] for name in named], len(keys))
+        for names_agreed, agreed, sign in zip(self._names, self._tables, self._signs, strict=True):
+            numbers = agreed.ranks.find([columns[name] for name in names_agreed], len(keys))
             counts = counts + sign * agreed.total(numbers)
             agreeing.append(numbers)
         return CandidateRuns(start, first, last, counts, tuple(agreeing))
@@ -184,8 +184,8 @@ class Candidates:
             return self._groups.take(self._order[cells], left)
         cell = self._tables[0].first(runs.agreeing[0])
         size = self._tables[0].total(runs.agreeing[0])
-        place = runs.start + ranks
-        return self._row(place + np.where(place >= self._ends[cell], size, 0))
+        position = runs.start + ranks
+        return self._row(position + np.where(position >= self._ends[cell], size, 0))
 
     def pick(self, runs: CandidateRuns, anchors: Rows, bits: Words) -> Rows:
         """One row for each anchor, uniform over the rows that go with it, or by weight; all of one shape."""
@@ -217,10 +217,10 @@ class Candidates:
             before = np.where(fits, left, before)
         return low, ranks - before
 
-    def _row(self, places: Rows) -> Rows:
-        """Rows at places of all runs, one after the other."""
-        cell = np.searchsorted(self._ends, places, side="right") - 1
-        return self._groups.take(self._order[cell], places - self._ends[cell])
+    def _row(self, positions: Rows) -> Rows:
+        """Rows at positions among those of all runs, one run after the other."""
+        cell = np.searchsorted(self._ends, positions, side="right") - 1
+        return self._groups.take(self._order[cell], positions - self._ends[cell])
 
 
 def check_cells(table: FactorTable, names: Sequence[str]) -> None:

@@ -55,14 +55,14 @@ def _equals(table: FactorTable, name: str, level: Level) -> Bools:
 
 
 def _comparable(table: FactorTable, name: str) -> Reals:
-    """Numbers of a factor, or the places of its levels in their order; NaN where unknown."""
+    """Numbers of a factor, or the positions of its levels in their order; NaN where unknown."""
     factor = table[name]
     codes = table.codes(name)
     if factor.levels is None:
         return codes.astype(np.float64)
-    places = np.arange(len(factor) + 1, dtype=np.float64)
+    order = np.arange(len(factor) + 1, dtype=np.float64)
     if not isinstance(factor.levels[0], str):  # Python orders whole numbers of any size exactly
         levels: Any = factor.levels
-        places[sorted(range(len(factor)), key=levels.__getitem__)] = np.arange(len(factor))
-    places[-1] = np.nan
-    return places[codes]
+        order[sorted(range(len(factor)), key=levels.__getitem__)] = np.arange(len(factor))
+    order[-1] = np.nan
+    return order[codes]

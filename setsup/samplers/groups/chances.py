@@ -105,8 +105,8 @@ def set_reach(
     if repeats and not together:
         slots = np.arange(full) < size
 
-        def thin(rows: Rows, kept: Sequence[float]) -> Reals:
-            return _of_rows(table, sampler, chance, _at_slots(sampler, np.where(slots, kept[0], 0.0)))(rows)
+        def thin(rows: Rows, keep_probs: Sequence[float]) -> Reals:
+            return _of_rows(table, sampler, chance, _at_slots(sampler, np.where(slots, keep_probs[0], 0.0)))(rows)
 
     return SetReach(tuple(sets), of_rows, together, thin)
 
@@ -118,17 +118,19 @@ def dealt_reach(
 
     `dealt`: for each set, which of the ``full`` rows that are drawn from the group it has.
     """
-    places = np.concatenate(list(dealt))
+    positions = np.concatenate(list(dealt))
     if isinstance(sampler.members, WindowMembers | AnchoredMembers):
-        return set_reach(table, sampler, sets, len(places), chance, together=True, full=full)
+        return set_reach(table, sampler, sets, len(positions), chance, together=True, full=full)
 
-    def thin(rows: Rows, kept: Sequence[float]) -> Reals:
+    def thin(rows: Rows, keep_probs: Sequence[float]) -> Reals:
         slots = np.zeros(full)
-        slots[places] = np.repeat(kept, [len(one) for one in dealt])
+        slots[positions] = np.repeat(keep_probs, [len(of_set) for of_set in dealt])
         return _of_rows(table, sampler, chance, _at_slots(sampler, slots))(rows)
 
-    apart = sampler.on_small_group != "replace" or bool((sampler.members.sizes[sampler.drawable] >= full).any())
-    estimated = isinstance(sampler.members, WeightedMembers) and full > _EXACT and apart
+    draws_distinct = sampler.on_small_group != "replace" or bool(
+        (sampler.members.sizes[sampler.drawable] >= full).any()
+    )
+    estimated = isinstance(sampler.members, WeightedMembers) and full > _EXACT and draws_distinct
     return SetReach(tuple(sets), lambda rows: thin(rows, [1.0] * len(dealt)), True, thin, estimated)
 
 
@@ -142,11 +144,11 @@ def _of_rows(table: FactorTable, sampler: GroupSampler, chance: Reals, inside: I
     whole[sampler.drawable] = chance
 
     def of_rows(rows: Rows) -> Reals:
-        groups, places = sampler.groups.find(table, rows)
-        there = places >= 0
-        found = np.zeros(len(rows))
-        found[there] = whole[groups[there]] * inside(groups[there], places[there], rows[there])
-        return found
+        groups, positions = sampler.groups.find(table, rows)
+        is_member = positions >= 0
+        chances = np.zeros(len(rows))
+        chances[is_member] = whole[groups[is_member]] * inside(groups[is_member], positions[is_member], rows[is_member])
+        return chances
 
     return of_rows
 
@@ -156,66 +158,68 @@ def _inside(sampler: GroupSampler, size: int, full: int) -> Inside:
     if isinstance(members, AnchoredMembers):
         reached = members.reached()
         if reached is None:
-            return lambda groups, places, rows: np.full(len(rows), np.nan)
-        return lambda groups, places, rows: np.where(reached[rows], np.nan, 0.0)
+            return lambda groups, positions, rows: np.full(len(rows), np.nan)
+        return lambda groups, positions, rows: np.where(reached[rows], np.nan, 0.0)
     if isinstance(members, WindowMembers):
         known_rows, shares = members.chances(size, full, sampler.on_small_group, sampler.drawable)
-        return lambda groups, places, rows: shares[np.searchsorted(known_rows, rows)]
+        return lambda groups, positions, rows: shares[np.searchsorted(known_rows, rows)]
     return _at_slots(sampler, (np.arange(full) < size).astype(np.float64))
 
 
-def _at_slots(sampler: GroupSampler, kept: Reals) -> Inside:
+def _at_slots(sampler: GroupSampler, keep_probs: Reals) -> Inside:
     """Chance of rows at any slot of a draw from their group, each of which counts with a probability.
 
-    `kept` (slots,) float64
+    `keep_probs` (slots,) float64
     """
-    members, full, replaces = sampler.members, len(kept), sampler.on_small_group == "replace"
+    members, full, replaces = sampler.members, len(keep_probs), sampler.on_small_group == "replace"
     if isinstance(members, WeightedMembers):
-        known: dict[int, Reals] = {}
+        cache: dict[int, Reals] = {}
 
-        def by_weight(groups: Rows, places: Rows, rows: Rows) -> Reals:
-            found = np.empty(len(groups))
+        def by_weight(groups: Rows, positions: Rows, rows: Rows) -> Reals:
+            chances = np.empty(len(groups))
             for group in np.unique(groups).tolist():
-                if group not in known:
+                if group not in cache:
                     shares = members.shares(group)
                     repeats = replaces and len(shares) < full
-                    known[group] = _repeated(shares, kept) if repeats else _in_order(shares, kept)
-                here = groups == group
-                found[here] = known[group][places[here]]
-            return found
+                    cache[group] = _repeated(shares, keep_probs) if repeats else _in_order(shares, keep_probs)
+                in_group = groups == group
+                chances[in_group] = cache[group][positions[in_group]]
+            return chances
 
         return by_weight
-    sums = np.concatenate([[0.0], np.cumsum(kept)])  # of the first slots, which are those that a small group fills
+    sums = np.concatenate(
+        [[0.0], np.cumsum(keep_probs)]
+    )  # of the first slots, which are those that a small group fills
 
-    def evenly(groups: Rows, places: Rows, rows: Rows) -> Reals:
+    def evenly(groups: Rows, positions: Rows, rows: Rows) -> Reals:
         sizes = sampler.groups.sizes[groups]
         even = np.minimum(sums[np.minimum(sizes, full)] / sizes, 1.0)
         few = sizes < full
         if not replaces or not few.any():
             return even
-        even[few] = _repeated(1 / sizes[few], kept)
+        even[few] = _repeated(1 / sizes[few], keep_probs)
         return even
 
     return evenly
 
 
-def _repeated(shares: Reals, kept: Reals) -> Reals:
+def _repeated(shares: Reals, keep_probs: Reals) -> Reals:
     """Chance of rows at any slot, each filled by weight independently of the others."""
     missed = np.zeros(len(shares))
     with np.errstate(divide="ignore"):
-        for value, count in zip(*np.unique(kept[kept > 0], return_counts=True), strict=True):
+        for value, count in zip(*np.unique(keep_probs[keep_probs > 0], return_counts=True), strict=True):
             missed += count * np.log1p(-np.minimum(value * shares, 1.0))
     return np.asarray(-np.expm1(missed))
 
 
-def _in_order(shares: Reals, kept: Reals) -> Reals:
+def _in_order(shares: Reals, keep_probs: Reals) -> Reals:
     """Chance of rows at any slot, filled one after the other by weight without repeats."""
     # a row is at slot j by the difference of its chances to be among the first j + 1 and the first j
-    steps = kept - np.append(kept[1:], 0.0)
-    found = np.zeros(len(shares))
+    steps = keep_probs - np.append(keep_probs[1:], 0.0)
+    chances = np.zeros(len(shares))
     for last in np.flatnonzero(steps).tolist():
-        found += steps[last] * inclusion(shares, last + 1)
-    return found
+        chances += steps[last] * inclusion(shares, last + 1)
+    return chances
 
 
 def inclusion(shares: Reals, size: int) -> Reals:

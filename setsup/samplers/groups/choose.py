@@ -38,12 +38,12 @@ def level_probabilities(keys: Rows) -> Reals:
 
 def _nodes(keys: Rows) -> list[Rows]:
     """Node of each key in the tree, one array a depth below the root; nodes of a depth are numbered left to right."""
-    found = []
+    nodes = []
     fresh = np.zeros(len(keys), dtype=bool)
-    for place in range(keys.shape[1]):
-        fresh[1:] |= keys[1:, place] != keys[:-1, place]
-        found.append(np.cumsum(fresh))
-    return found
+    for column in range(keys.shape[1]):
+        fresh[1:] |= keys[1:, column] != keys[:-1, column]
+        nodes.append(np.cumsum(fresh))
+    return nodes
 
 
 class Chooser:
@@ -79,8 +79,8 @@ class Chooser:
             return self.probabilities(), True
         steps = max(_TRIED // sets, 1)
         words = fold(stream_key(0, "shares"), np.arange(steps * sets * self.words, dtype=np.uint64))
-        seen = np.bincount(different.pick(words.reshape(steps, sets, -1)).reshape(-1), minlength=self.count)
-        return seen / seen.sum(), False
+        counts = np.bincount(different.pick(words.reshape(steps, sets, -1)).reshape(-1), minlength=self.count)
+        return counts / counts.sum(), False
 
     def pick(self, bits: Words) -> Rows:
         """One group for each word, independently."""
@@ -91,8 +91,8 @@ class Chooser:
         if self._ends is None:
             return points.astype(_ROW)
         # a product rounded up to the last end would fall beyond it
-        found = np.searchsorted(self._ends, points, side="right")
-        return np.asarray(np.minimum(found, self.count - 1), dtype=np.int64)
+        groups = np.searchsorted(self._ends, points, side="right")
+        return np.asarray(np.minimum(groups, self.count - 1), dtype=np.int64)
 
     @property
     def words(self) -> int:

@@ -15,15 +15,15 @@ _SERIES = 1000  # rows from which Stirling's series has all digits
 def log_falling(n: Array, k: Array) -> Reals:
     """Logarithm of n·(n − 1)⋯(n − k + 1), −∞ where k > n; n need be no integer."""
     n, k = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(k, dtype=np.float64))
-    found = np.full(n.shape, -np.inf)
+    logs = np.full(n.shape, -np.inf)
     series = (n > _SERIES) & (2 * k < n)
     # the difference of two large logarithms would lose the digits of a small one
     many, few = n[series], k[series]
     left = many - few
-    found[series] = few * np.log(many) - few - (left + 0.5) * np.log1p(-few / many) + (1 / many - 1 / left) / 12
+    logs[series] = few * np.log(many) - few - (left + 0.5) * np.log1p(-few / many) + (1 / many - 1 / left) / 12
     plain = ~series & (k <= n)
-    found[plain] = _log_gamma(n[plain] + 1) - _log_gamma(n[plain] - k[plain] + 1)
-    return found
+    logs[plain] = _log_gamma(n[plain] + 1) - _log_gamma(n[plain] - k[plain] + 1)
+    return logs
 
 
 def log_combinations(n: Array, k: Array) -> Reals:

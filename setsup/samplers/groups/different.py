@@ -44,55 +44,55 @@ class Different:
 
     def _descend(self, bits: Words) -> Rows:
         steps, sets, _ = bits.shape
-        taken, found = [_Taken() for _ in self.firsts], np.empty((steps, sets), dtype=np.int64)
-        for place in range(sets):
+        taken, groups = [_Taken() for _ in self.firsts], np.empty((steps, sets), dtype=np.int64)
+        for set_index in range(sets):
             node, path = np.zeros(steps, dtype=np.int64), []
-            for depth, (first, gone) in enumerate(zip(self.firsts, taken, strict=True)):
+            for depth, (first, taken_nodes) in enumerate(zip(self.firsts, taken, strict=True)):
                 ends = first[node[:, None] + _ENDS]
-                ends -= gone.length_before(ends)
+                ends -= taken_nodes.length_before(ends)
                 left = ends[:, 1] - ends[:, 0]
-                node = gone.find(ends[:, 0] + below_few(bits[:, place, depth], left))
+                node = taken_nodes.find(ends[:, 0] + below_few(bits[:, set_index, depth], left))
                 path.append((node, left == 1))
-            found[:, place] = node
-            if place == sets - 1:
+            groups[:, set_index] = node
+            if set_index == sets - 1:
                 break  # nothing comes after it
             used_up = np.ones(steps, dtype=bool)  # a group is, and a node is with its last child
-            for gone, (node, last) in zip(reversed(taken), reversed(path), strict=True):
+            for taken_nodes, (node, last) in zip(reversed(taken), reversed(path), strict=True):
                 if not used_up.any():
                     break
-                gone.take(np.where(used_up, node, _NONE))
+                taken_nodes.take(np.where(used_up, node, _NONE))
                 used_up &= last
-        return found
+        return groups
 
 
 def _by_rows(bits: Words, edges: Array) -> Rows:
-    gone, found = _Taken(), np.empty(bits.shape, dtype=np.int64)
-    groups, left = len(edges) - 1, np.full(len(bits), edges[-1])
-    for place in range(bits.shape[1]):
-        point = gone.find(uniform(bits[:, place]) * left)
-        group = np.minimum(np.searchsorted(edges, point, side="right") - 1, groups - 1)
+    taken, groups = _Taken(), np.empty(bits.shape, dtype=np.int64)
+    count, left = len(edges) - 1, np.full(len(bits), edges[-1])
+    for set_index in range(bits.shape[1]):
+        point = taken.find(uniform(bits[:, set_index]) * left)
+        group = np.minimum(np.searchsorted(edges, point, side="right") - 1, count - 1)
         # rounding may leave a point on the edge of a taken group: step to the next free one
-        while (clash := (found[:, :place] == group[:, None]).any(axis=1)).any():
-            group = np.where(clash, (group + 1) % groups, group)
+        while (clash := (groups[:, :set_index] == group[:, None]).any(axis=1)).any():
+            group = np.where(clash, (group + 1) % count, group)
         begin = edges[group]
         size = edges[group + 1] - begin
-        gone.take(group, begin, size)
+        taken.take(group, begin, size)
         left -= size
-        found[:, place] = group
-    return found
+        groups[:, set_index] = group
+    return groups
 
 
 def _numbers(ranks: Rows) -> Rows:
     """Numbers (steps, sets): each is the rank-th, from 0, of those that no earlier one of its step has."""
     steps, sets = ranks.shape
-    found = np.zeros((steps, 1 << (sets - 1).bit_length()), dtype=np.int64)
-    found[:, :sets] = ranks
+    numbers = np.zeros((steps, 1 << (sets - 1).bit_length()), dtype=np.int64)
+    numbers[:, :sets] = ranks
     width = 1
     while width < sets:  # the first half of each stretch is right; the second passes over what the first has
-        halves = found.reshape(-1, 2, width)
+        halves = numbers.reshape(-1, 2, width)
         halves[:, 1] += _count(np.sort(halves[:, 0], axis=1) - np.arange(width), halves[:, 1])
         width *= 2
-    return found[:, :sets]
+    return numbers[:, :sets]
 
 
 class _Taken:
@@ -162,8 +162,8 @@ def _count(ordered: Array, points: Array) -> Rows:
     if width <= _FEW // 2 or width * points.size <= _PAIRS:
         return np.asarray((ordered[:, None] <= points[:, :, None]).sum(axis=2))
     flat, base = ordered.reshape(-1), (np.arange(rows) * width - 1)[:, None]
-    found = np.zeros(points.shape, dtype=np.int64)
+    counts = np.zeros(points.shape, dtype=np.int64)
     for power in range(width.bit_length() - 1, -1, -1):  # bit by bit: one more element than found is no larger
-        more = found + (1 << power)
-        found = np.where((more <= width) & (flat[base + np.minimum(more, width)] <= points), more, found)
-    return found
+        more = counts + (1 << power)
+        counts = np.where((more <= width) & (flat[base + np.minimum(more, width)] <= points), more, counts)
+    return counts

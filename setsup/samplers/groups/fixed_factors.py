@@ -76,8 +76,8 @@ class FixedFactors:
         if num_fixed is None:
             return cls([(fixed,) * (sets - free) + ((),) * free])
         subsets = [_subsets(fixed, count) for count in num_fixed.values]
-        counts = [len(some) for some in subsets]
-        lists = [(names,) * (sets - free) + ((),) * free for some in subsets for names in some]
+        counts = [len(subset) for subset in subsets]
+        lists = [(names,) * (sets - free) + ((),) * free for subset in subsets for names in subset]
         first = tuple(itertools.accumulate(counts[:-1], initial=0))
         return cls(lists, first, tuple(counts), num_fixed)
 

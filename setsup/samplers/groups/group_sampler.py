@@ -117,10 +117,10 @@ class GroupSampler:
 
 def _with_known(table: FactorTable, near: Sequence[str], rows: Bools | None) -> tuple[Bools | None, int]:
     """Rows whose value within tolerance is known, None for all; and how many of the given ones are left out."""
-    kept = rows
+    mask = rows
     for name in near:
         known = ~np.isnan(table.column(name))
-        kept = known if kept is None else kept & known
-    if kept is None or not near:
-        return kept, 0
-    return kept, (len(table) if rows is None else int(rows.sum())) - int(kept.sum())
+        mask = known if mask is None else mask & known
+    if mask is None or not near:
+        return mask, 0
+    return mask, (len(table) if rows is None else int(rows.sum())) - int(mask.sum())

@@ -55,7 +55,10 @@ class Hierarchy:
             self._children.append(_children(values, self.leaves, depth)[1])
         self._first = [np.cumsum(children) - children for children in self._children]
         # an int where all nodes are alike: a draw then costs less
-        self._even = [int(found[0]) if len(found) and (found == found[0]).all() else None for found in self._children]
+        self._even = [
+            int(children[0]) if len(children) and (children == children[0]).all() else None
+            for children in self._children
+        ]
 
     def draw(self, key: Words) -> Rows:
         """Groups (steps, product of the counts) of keys (steps,), in an order that is uniform at each level."""
@@ -63,8 +66,8 @@ class Hierarchy:
         for depth, count in enumerate(self.counts):
             keys = Keys(fold(key, depth), np.arange(nodes.shape[1], dtype=np.uint64))
             flat, even = nodes.reshape(-1), self._even[depth]
-            place = distinct(keys, self._children[depth][flat] if even is None else even, count)
-            nodes = (self._first[depth][flat][:, None] + place).reshape(len(key), -1)
+            child = distinct(keys, self._children[depth][flat] if even is None else even, count)
+            nodes = (self._first[depth][flat][:, None] + child).reshape(len(key), -1)
         return self.leaves[nodes]
 
     def shares(self) -> Reals:
@@ -76,8 +79,8 @@ class Hierarchy:
 
     def width(self, depth: int) -> tuple[int, int]:
         """Fewest and most children of a node of a depth that can be drawn; depth 0 is the root."""
-        found = self._children[depth]
-        return int(found.min()), int(found.max())
+        children = self._children[depth]
+        return int(children.min()), int(children.max())
 
     @property
     def sets(self) -> int:

@@ -152,8 +152,8 @@ class WeightedMembers:
     def pick(self, bits: Words, groups: Rows) -> Rows:
         """A row of each of the given groups by weight; of the shape of the bits."""
         flat = groups.reshape(-1)
-        found = by_weight(bits.reshape(-1, 1), self._ends, self._start[flat], self.sizes[flat])
-        return self._groups.take(flat[:, None], found).reshape(bits.shape)
+        positions = by_weight(bits.reshape(-1, 1), self._ends, self._start[flat], self.sizes[flat])
+        return self._groups.take(flat[:, None], positions).reshape(bits.shape)
 
 
 Drawn = Callable[[Keys, Any], Rows]
@@ -164,33 +164,33 @@ def fill(
     slots: int,
     on_small_group: str,
     keys: Keys,
-    apart: Drawn,
-    repeating: Drawn,
-    ordered: Drawn | None = None,
+    draw_distinct: Drawn,
+    draw_with_repeats: Drawn,
+    draw_in_order: Drawn | None = None,
 ) -> tuple[Rows, Bools | None]:
     """Positions for groups of which some have fewer rows than slots.
 
-    ``ordered`` gives all positions of small groups in their order, a uniform one by default.
+    ``draw_in_order`` gives all positions of small groups in their order, a uniform one by default.
 
     `sizes` (draws,) int64; returns `positions` (draws, slots) int64; returns `mask` (draws, slots) bool or None.
     """
     few = sizes < slots
     if not few.any():
-        return apart(keys, Ellipsis), None
+        return draw_distinct(keys, Ellipsis), None
     scarce, ample = np.flatnonzero(few), np.flatnonzero(~few)
     positions = np.empty((len(sizes), slots), dtype=np.int64)
     if len(ample):
-        positions[ample] = apart(keys.part(ample), ample)
+        positions[ample] = draw_distinct(keys.part(ample), ample)
     part = keys.part(scarce)
     if on_small_group == "replace":
-        positions[scarce] = repeating(part, scarce)
+        positions[scarce] = draw_with_repeats(part, scarce)
         return positions, None
     slot = np.arange(slots)
     counts = slot < sizes[scarce, None]
-    if ordered is None:
+    if draw_in_order is None:
         positions[scarce] = permute(part.order(), sizes[scarce], np.where(counts, slot, 0))
     else:
-        positions[scarce] = ordered(part, scarce)
+        positions[scarce] = draw_in_order(part, scarce)
     mask = np.ones(positions.shape, dtype=bool)
     mask[scarce] = counts
     return positions, mask
@@ -249,7 +249,7 @@ def drawable_groups(
         return np.flatnonzero(sizes > 0)
     if few.any() and (on_small_group == "error" or few.all()):
         smallest = np.argsort(sizes, kind="stable")[:5]
-        named = "; ".join(f"{groups.describe(table, int(g))}: {sizes[g]}" for g in smallest)
+        examples = "; ".join(f"{groups.describe(table, int(g))}: {sizes[g]}" for g in smallest)
         fewer = ", fix fewer factors" if len(groups.names) > 1 else ""  # without the last one, nothing would be fixed
         short, again = spell(on_small_group="short"), spell(on_small_group="replace")
         if nearby:
@@ -265,6 +265,6 @@ def drawable_groups(
             fix = f"lower {spell_name('size')}, or pass {drop} to leave them out, {short} or {again}"
         raise SamplerError(
             f"{int(few.sum()):,} of {len(groups):,} groups of {names} have fewer than the {need} rows{nearby} "
-            f"that a draw takes (smallest: {named}); {fix}"
+            f"that a draw takes (smallest: {examples}); {fix}"
         )
     return np.flatnonzero(~few)

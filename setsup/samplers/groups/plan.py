@@ -19,19 +19,19 @@ __all__ = ["StepPlan", "StepPlans"]
 class Part:
     """The sets of a step that fix the same factors."""
 
-    def __init__(self, sampler: GroupSampler, places: list[int], sizes: Sequence[int], values: str) -> None:
-        self.sampler, self.places = sampler, places
+    def __init__(self, sampler: GroupSampler, set_numbers: list[int], sizes: Sequence[int], values: str) -> None:
+        self.sampler, self.set_numbers = sampler, set_numbers
         self.size, self._values = max(sizes), values
         self._dealt: Rows | None = None
         self._slots = self.size
         if values == "equal":
             self._dealt, self._slots = _deals(sizes)
-        self._numbers = np.array(places, dtype=np.uint64)
+        self._numbers = np.array(set_numbers, dtype=np.uint64)
         self._different = sampler.chooser.different() if values == "different" else None
-        if values == "different" and len(places) > len(sampler.drawable):
+        if values == "different" and len(set_numbers) > len(sampler.drawable):
             raise SamplerError(
-                f"{spell(values='different')} needs {len(places)} drawable groups of {sampler.describe()}, and there "
-                f"are {len(sampler.drawable)}: the most that fits is {spell(sets=len(sampler.drawable))}; lower "
+                f"{spell(values='different')} needs {len(set_numbers)} drawable groups of {sampler.describe()}, and "
+                f"there are {len(sampler.drawable)}: the most that fits is {spell(sets=len(sampler.drawable))}; lower "
                 f"{spell_name('sets')}, or pass {spell(values='independent')}"
             )
         words = sampler.chooser.words if values == "different" else 1
@@ -54,7 +54,9 @@ class Part:
     def dealt(self) -> Rows:
         """Which of these rows each set has, (sets, size)."""
         return (
-            np.broadcast_to(np.arange(self.size), (len(self.places), self.size)) if self._dealt is None else self._dealt
+            np.broadcast_to(np.arange(self.size), (len(self.set_numbers), self.size))
+            if self._dealt is None
+            else self._dealt
         )
 
     def draw(self, key: Words) -> tuple[Rows, Rows, Array | None]:
@@ -76,7 +78,7 @@ class Part:
         counts = None if mask is None else mask[:, 0, self._dealt]
         if counts is not None:  # padding repeats the set's own first member
             dealt = np.where(counts, dealt, dealt[:, :, :1])
-        return np.repeat(chosen, len(self.places), axis=1), dealt, counts
+        return np.repeat(chosen, len(self.set_numbers), axis=1), dealt, counts
 
 
 def _deals(sizes: Sequence[int]) -> tuple[Rows, int]:
@@ -101,8 +103,8 @@ class StepPlan:
         self.shape = (len(lists), max(sizes))
         self._parts = []
         for sampler in self.samplers:
-            places = [place for place, other in enumerate(lists) if other is sampler]
-            self._parts.append(Part(sampler, places, [sizes[place] for place in places], values))
+            set_numbers = [number for number, other in enumerate(lists) if other is sampler]
+            self._parts.append(Part(sampler, set_numbers, [sizes[number] for number in set_numbers], values))
 
     def slots(self, sampler: GroupSampler) -> int:
         """Rows drawn at once from one group of a sampler."""
@@ -117,19 +119,19 @@ class StepPlan:
         drawn = [part.draw(key) for part in self._parts]
         if len(drawn) == 1:
             chosen, rows, mask = drawn[0]
-            found = self.samplers[0].inactive(chosen, rows)
-            if len(found) == len(names):
-                return Draw(rows, {name: found[name] for name in names}, mask)
+            inactive = self.samplers[0].inactive(chosen, rows)
+            if len(inactive) == len(names):
+                return Draw(rows, {name: inactive[name] for name in names}, mask)
         shape = (len(key), *self.shape)
         indices, counts = np.empty(shape, np.int64), np.ones(shape, dtype=bool)
         codes = {name: no_codes(table, name, shape[:2]) for name in names}
         for part, (chosen, rows, mask) in zip(self._parts, drawn, strict=True):
-            indices[:, part.places, : part.size] = rows
-            indices[:, part.places, part.size :] = rows[:, :, :1]
+            indices[:, part.set_numbers, : part.size] = rows
+            indices[:, part.set_numbers, part.size :] = rows[:, :, :1]
             if mask is not None:
-                counts[:, part.places, : part.size] = mask
+                counts[:, part.set_numbers, : part.size] = mask
             for name, values in part.sampler.inactive(chosen, rows).items():
-                codes[name][:, part.places] = values
+                codes[name][:, part.set_numbers] = values
         return Draw(indices, codes, counts)
 
 

@@ -26,7 +26,7 @@ class SingleStep:
 
     def __init__(self, sampler: GroupSampler, sets: int, size: int) -> None:
         self._chooser, self._codes, self._layout = sampler.chooser, sampler.keys, sampler.groups.layout
-        self._places = list(enumerate(sampler.groups.names))
+        self._columns = list(enumerate(sampler.groups.names))
         self._start = self._layout.start(sampler.drawable)
         # as doubles, which their products with fractions need
         self._sizes = sampler.groups.sizes[sampler.drawable].astype(np.float64)
@@ -70,7 +70,7 @@ class SingleStep:
             if np.count_nonzero(ordered[1:] == ordered[:-1]):  # a third of what any() costs
                 rows = self._layout.at(start, self._redraw(key, positions, self._sizes.take(groups)))
         codes = self._codes.take(chosen, 0)
-        return Draw(rows.reshape(sets, size), {name: codes[:, place] for place, name in self._places})
+        return Draw(rows.reshape(sets, size), {name: codes[:, column] for column, name in self._columns})
 
     def _redraw(self, key: int, positions: Rows, sizes: Reals) -> Rows:
         """Replace later repeats of each set by fresh positions, as :func:`distinct` does."""
@@ -78,8 +78,8 @@ class SingleStep:
         for turn in range(1, PASSES + 1):
             labels = positions * count + self._labels  # of set, position and slot
             labels.sort()
-            places = labels // count
-            again = (labels[1:][places[1:] == places[:-1]] % count).tolist()
+            set_positions = labels // count
+            again = (labels[1:][set_positions[1:] == set_positions[:-1]] % count).tolist()
             if not again or turn == PASSES:
                 break
             for slot in again:

@@ -43,7 +43,7 @@ def group_entry(
         (shares, True) if shares is not None else sampler.chooser.shares(sets if values == "different" else 1)
     )
     budget = max(_ROWS // lists, _LEAST)
-    distinct, seen = _distinct(table, sampler, sets_of, chance, budget)
+    distinct, is_complete = _distinct(table, sampler, sets_of, chance, budget)
     return replace(
         entry,
         log10_sets=sets_of.log_number() / math.log(10),
@@ -51,7 +51,7 @@ def group_entry(
             sampler.chooser.probabilities() if shares is None else shares, values if sets > 1 else "independent"
         ),
         distinct=distinct,
-        estimated=bool(distinct) and not (seen and shares_known),
+        estimated=bool(distinct) and not (is_complete and shares_known),
     )
 
 
@@ -146,15 +146,15 @@ def _distinct(
     looked, weights, rows_of, scale, whole = _looked_at(sampler, chance, budget)
     which = np.repeat(np.arange(len(looked)), [len(rows) for rows in rows_of])
     rows = np.concatenate(rows_of)
-    found = {}
+    distinct = {}
     for factor in factors:
         codes = table.codes(factor.name, rows)
         known = codes >= 0
         cells, counts = np.unique(which[known] * len(factor) + codes[known], return_counts=True)
         group = cells // len(factor)
         if len(np.unique(group)) < len(group):  # else it is constant in all of them
-            found[factor.name] = float(weights[group] @ sets_of.expected(looked[group], counts * scale[group]))
-    return found, whole
+            distinct[factor.name] = float(weights[group] @ sets_of.expected(looked[group], counts * scale[group]))
+    return distinct, whole
 
 
 def _looked_at(sampler: GroupSampler, chance: Reals, budget: int) -> tuple[Rows, Reals, list[Rows], Reals, bool]:
@@ -172,12 +172,12 @@ def _looked_at(sampler: GroupSampler, chance: Reals, budget: int) -> tuple[Rows,
         most = int(sizes[looked].max())
     key = stream_key(0, "report rows")
     rows, scale = [], np.ones(len(looked))
-    for place, number in enumerate(looked.tolist()):
+    for index, number in enumerate(looked.tolist()):
         count = int(sizes[number])
         if count <= most:
             positions = np.arange(count)
         else:  # not evenly spaced ones, which may miss levels that follow the rows
             positions = randint_below(fold(fold(key, number), np.arange(most)), count)
-            scale[place] = count / most
+            scale[index] = count / most
         rows.append(groups.take(int(drawable[number]), positions))
     return looked, weights, rows, scale, len(looked) == len(drawable) and bool((scale == 1).all())

@@ -32,11 +32,11 @@ class ConstraintTriplets:
         rows: Bools | None,
         weights: Reals | None,
     ) -> None:
-        given = {"positive": positive, "negative": negative}
-        constraints = {role: read_constraint(text, table, role) for role, text in given.items()}
+        texts = {"positive": positive, "negative": negative}
+        constraints = {role: read_constraint(text, table, role) for role, text in texts.items()}
         self.shared = with_outer(table, constraints["positive"].equal)
         self._table, self._rows = table, rows
-        self._anchors = Anchors(table, self.shared, constraints, dict.fromkeys(given, 1), rows, weights)
+        self._anchors = Anchors(table, self.shared, constraints, dict.fromkeys(texts, 1), rows, weights)
         if not len(self._anchors):
             raise SamplerError(f"no row has both a positive and a negative: {self._anchors.lost()}")
         self._chooser = Chooser(self._anchors.keys, self._anchors.totals, choose)

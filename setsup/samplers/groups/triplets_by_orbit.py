@@ -84,12 +84,12 @@ class OrbitTriplets:
         pair = set_reach(self._table, orbits, (), 2, chance[orbits.drawable])
 
         def of_rows(rows: Rows) -> Reals:
-            group, place = groups.find(self._table, rows)
-            drawable = np.flatnonzero(place >= 0)
+            group, position = groups.find(self._table, rows)
+            drawable = np.flatnonzero(position >= 0)
             chances = pair.chance(rows)
             weight = np.ones(len(drawable))
             if isinstance(orbits.members, WeightedMembers):
-                weight = orbits.members.weight(group[drawable], place[drawable])
+                weight = orbits.members.weight(group[drawable], position[drawable])
             chances[drawable] += weight * negative[group[drawable]]
             return chances
 

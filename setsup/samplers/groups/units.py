@@ -56,22 +56,22 @@ class Units:
         self._first = np.concatenate([[0], np.cumsum(sizes)])
         which = np.repeat(np.arange(len(cells)), sizes)
         self._rows = groups.take(cells[which], np.arange(len(which)) - self._first[which])
-        given, run = weights[self._rows], runs[which]
-        totals: Reals = np.bincount(run, given).astype(np.float64)
-        self._units = to_units(given, totals[run])
+        row_weights, run = weights[self._rows], runs[which]
+        totals: Reals = np.bincount(run, row_weights).astype(np.float64)
+        self._units = to_units(row_weights, totals[run])
         self._ends = np.concatenate([[0], np.cumsum(self._units)])
         self.totals = np.diff(self._ends[self._first])
-        self._place = np.full(len(weights), -1, dtype=np.int64)
-        self._place[self._rows] = np.arange(len(self._rows))
+        self._position = np.full(len(weights), -1, dtype=np.int64)
+        self._position[self._rows] = np.arange(len(self._rows))
 
     def of_rows(self, rows: Rows) -> Rows:
         """Units of rows of the table; 0 for those that are in no cell."""
-        place = self._place[rows]
-        return np.where(place >= 0, self._units[place], 0)
+        position = self._position[rows]
+        return np.where(position >= 0, self._units[position], 0)
 
     def before(self, cells: Rows, rows: Rows) -> Rows:
         """Units from the beginning of cells to rows behind it."""
-        return np.asarray(self._ends[self._place[rows]] - self._ends[self._first[cells]])
+        return np.asarray(self._ends[self._position[rows]] - self._ends[self._first[cells]])
 
     def take(self, first: Rows, last: Rows, ranks: Rows) -> Rows:
         """Rows of the cells first … last − 1, by the units before them."""

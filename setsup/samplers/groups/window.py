@@ -43,18 +43,18 @@ class WindowMembers:
         values = table.column(name)[rows]
         period, self._coarse = table[name].period, 0.0
         if period is not None:
-            places = _half_place(values)
+            errors = _half_place(values)
             values = np.mod(values.astype(np.float64), period)
-            if (places > _half_place(values)).any():
-                self._coarse = float(places.max())
+            if (errors > _half_place(values)).any():
+                self._coarse = float(errors.max())
         order = np.lexsort((values, which))
         self._rows = rows[order]
         self._values = values[order].astype(np.float64)
-        self._given = table.column(name)
+        self._column = table.column(name)
         self._first, self.widths = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
         for start in range(0, len(rows), _BLOCK):
-            some = slice(start, start + _BLOCK)
-            self._first[some], self.widths[some] = self._windows(which[some], self._values[some], tolerance, period)
+            block = slice(start, start + _BLOCK)
+            self._first[block], self.widths[block] = self._windows(which[block], self._values[block], tolerance, period)
         enough = np.ones(len(rows), bool) if on_small_group in ("short", "replace") else self.widths >= need
         self._anchors = np.flatnonzero(enough)
         bounds = np.searchsorted(self._anchors, np.append(self._begin, len(rows)))
@@ -72,10 +72,10 @@ class WindowMembers:
         end = begin + self._count[which]
         error = self._errors(anchor)
 
-        def near(one: Array, other: Array, value: Array) -> Bools:
-            """Whether ``one`` is beyond ``other`` by the tolerance at most, or was before both became float32."""
+        def near(upper: Array, lower: Array, value: Array) -> Bools:
+            """Whether ``upper`` exceeds ``lower`` by the tolerance at most, or did before both became float32."""
             slack = np.minimum(error + self._errors(value), tolerance / _RESOLVED)
-            return np.asarray(one - other <= tolerance + slack)
+            return np.asarray(upper - lower <= tolerance + slack)
 
         low = self._bound(begin, end, lambda value: near(anchor, value, value))
         high = self._bound(begin, end, lambda value: ~near(value, anchor, value))
@@ -112,30 +112,30 @@ class WindowMembers:
         anchor = self._anchors[self._anchor_begin[groups] + turn]
         begin, count = self._begin[groups], self._count[groups]
         start, others = self._first[anchor], self.widths[anchor] - 1
-        place = (anchor - begin - start) % count
+        anchor_position = (anchor - begin - start) % count
         rows = np.repeat(self._rows[anchor][:, None], slots, axis=1)
         if slots == 1:
             return rows, None
         # an anchor alone has nothing to add to a short set
-        some = np.flatnonzero(others > 0) if on_small_group == "short" else np.arange(len(others))
-        part = keys.part(some)
-        sizes = others[some]
+        draws = np.flatnonzero(others > 0) if on_small_group == "short" else np.arange(len(others))
+        part = keys.part(draws)
+        sizes = others[draws]
         # with repeats the anchor may come again: it is the position after the others
         position, counts = fill_evenly(sizes, slots - 1, on_small_group, part, more=1)
         again = position == sizes[:, None]
-        position += position >= place[some, None]
-        near = self._rows[begin[some, None] + (start[some, None] + position) % count[some, None]]
+        position += position >= anchor_position[draws, None]
+        near = self._rows[begin[draws, None] + (start[draws, None] + position) % count[draws, None]]
         if counts is not None:  # padding repeats the set's first member
             again |= ~counts
-        rows[some, 1:] = np.where(again, rows[some, :1], near)
+        rows[draws, 1:] = np.where(again, rows[draws, :1], near)
         mask = np.zeros(rows.shape, dtype=bool)
         mask[:, 0] = True
-        mask[some, 1:] = True if counts is None else counts
+        mask[draws, 1:] = True if counts is None else counts
         return rows, mask if on_small_group == "short" else None
 
     def anchors(self, rows: Rows) -> npt.NDArray[np.float32]:
         """Values of the anchors, given as drawn rows whose slot 0 they take; float32 as the table has them."""
-        return self._given[rows[..., 0]]
+        return self._column[rows[..., 0]]
 
     def unreachable(self, drawable: Rows) -> int:
         """Rows that no anchor of these groups has near."""
@@ -155,10 +155,10 @@ class WindowMembers:
             chance = np.where(few, 1 - (1 - 1 / self.widths[anchors]) ** (size - 1), chance)
         share = 1 / self._anchor_count[which]
         amounts = np.rint(np.ldexp(chance * share, _UNITS)).astype(np.int64)
-        found = np.ldexp(self._covered(anchors, amounts).astype(np.float64), -_UNITS)
-        found[anchors] += share * (1 - chance)  # an anchor is always in its set
+        chances = np.ldexp(self._covered(anchors, amounts).astype(np.float64), -_UNITS)
+        chances[anchors] += share * (1 - chance)  # an anchor is always in its set
         order = np.argsort(self._rows)
-        return self._rows[order], found[order]
+        return self._rows[order], chances[order]
 
     def _anchors_of(self, groups: Rows) -> tuple[Rows, Rows]:
         """Anchors of given groups, as positions among all sorted rows, and the group of each."""

@@ -197,7 +197,7 @@ def by_weight(bits: Words, ends: Array, start: Rows, sizes: Rows) -> Rows:
 
 def pick_by_weight(bits: Words, ends: Array, start: Rows | int, sizes: Rows | int) -> Rows:
     """One position by weight in a group for each of the bits, with which `start` and `sizes` broadcast."""
-    flat = [np.broadcast_to(one, bits.shape).reshape(-1) for one in (start, sizes)]
+    flat = [np.broadcast_to(array, bits.shape).reshape(-1) for array in (start, sizes)]
     return by_weight(bits.reshape(-1, 1), ends, *flat).reshape(bits.shape)
 
 
@@ -216,9 +216,9 @@ def order_by_weight(keys: Words, weights: Array, start: Rows, sizes: Rows, slots
     for slot in range(most):
         ends = np.cumsum(left, axis=1)
         point = np.minimum(chance[:, slot] * ends[:, -1], np.nextafter(ends[:, -1], 0.0))
-        place = np.minimum((ends <= point[:, None]).sum(axis=1), most - 1)
-        left[draw, place] = 0.0
-        positions[:, slot] = place
+        choice = np.minimum((ends <= point[:, None]).sum(axis=1), most - 1)
+        left[draw, choice] = 0.0
+        positions[:, slot] = choice
     return np.where(np.arange(slots) < sizes[:, None], positions, positions[:, :1])
 
 
@@ -227,12 +227,12 @@ def _successive(positions: Rows, weights: Array, bits: Words) -> Rows:
 
     Only earlier slots count: a later one whose position is taken meanwhile is redrawn in its turn.
     """
-    left, filled = weights.copy(), positions.copy()
-    for slot, place in enumerate(positions.tolist()):
-        if left[place] == 0:
+    left, result = weights.copy(), positions.copy()
+    for slot, position in enumerate(positions.tolist()):
+        if left[position] == 0:
             ends = np.cumsum(left)
-            place = int(np.searchsorted(ends, uniform(bits[slot]) * ends[-1], side="right"))
-            place = place if place < len(left) and left[place] > 0 else int(np.flatnonzero(left)[-1])
-            filled[slot] = place
-        left[place] = 0.0
-    return filled
+            position = int(np.searchsorted(ends, uniform(bits[slot]) * ends[-1], side="right"))
+            position = position if position < len(left) and left[position] > 0 else int(np.flatnonzero(left)[-1])
+            result[slot] = position
+        left[position] = 0.0
+    return result

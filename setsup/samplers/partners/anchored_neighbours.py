@@ -50,8 +50,8 @@ class AnchoredNeighbours:
             role: self._nearest(neighbours, role, *ranks[role], step) if role in ranks else self._all_rows(role)
             for role in self.constraints
         }
-        able = np.all([one.counts > 0 for one in partners.values()], axis=0)
-        if not able.any():
+        feasible = np.all([partner.counts > 0 for partner in partners.values()], axis=0)
+        if not feasible.any():
             raise SamplerError(
                 f"no row has a valid {' and '.join(partners)} in the neighbour table of step {step}: "
                 f"{anchors_lost(*self.lost(partners))}; make a table with more neighbours, or widen ranks"
@@ -59,8 +59,8 @@ class AnchoredNeighbours:
         ends = None
         if self.weights is not None:
             exponent = np.frexp(self.weights.max())[1]  # the smallest of all numbers have few digits
-            ends = np.cumsum(np.ldexp(self.weights[able], -exponent))
-        return TableAnchors(self, partners, np.flatnonzero(able), ends)
+            ends = np.cumsum(np.ldexp(self.weights[feasible], -exponent))
+        return TableAnchors(self, partners, np.flatnonzero(feasible), ends)
 
     def _nearest(self, neighbours: Array, role: str, first: int, last: int | None, step: int) -> Nearest:
         if (last or first) > neighbours.shape[1]:
@@ -78,15 +78,21 @@ class AnchoredNeighbours:
 
     def lost(self, partners: Mapping[str, Nearest | AllRows]) -> tuple[dict[str, int], int, int]:
         """Rows that are no anchors: without a row for each role, with an unknown value, and left out."""
-        kept = self.rows
+        mask = self.rows
         for constraint in self.constraints.values():
-            kept = both(kept, constraint.anchors)
-        left = np.ones(len(self.table), dtype=bool) if kept is None else kept.copy()
+            mask = both(mask, constraint.anchors)
+        left = np.ones(len(self.table), dtype=bool) if mask is None else mask.copy()
         excluded = len(left) - int(left.sum())
-        for name in with_outer(self.table, [name for one in self.constraints.values() for name in one.names]):
+        for name in with_outer(
+            self.table, [name for constraint in self.constraints.values() for name in constraint.names]
+        ):
             left &= self.table.codes(name) >= 0
         unknown = len(left) - excluded - int(left.sum())
-        return {role: int((left & (one.counts == 0)).sum()) for role, one in partners.items()}, unknown, excluded
+        return (
+            {role: int((left & (partner.counts == 0)).sum()) for role, partner in partners.items()},
+            unknown,
+            excluded,
+        )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -108,7 +114,7 @@ class TableAnchors:
             anchor = self.anchors[below_few(bits[..., 0], len(self.anchors))]
         else:
             anchor = self.anchors[pick_by_weight(bits[..., 0], self.ends, 0, len(self.anchors))]
-        others = [one.take(anchor, bits[..., place]) for place, one in enumerate(self.partners.values(), 1)]
+        others = [partner.take(anchor, bits[..., index]) for index, partner in enumerate(self.partners.values(), 1)]
         return np.stack([anchor, *others], axis=-1)
 
     def reach(self, sets: int) -> tuple[ReachedGroups, Reals]:
@@ -132,13 +138,13 @@ class TableAnchors:
         """Entry of a report."""
         drawn = np.zeros(len(self.common.table), dtype=bool)
         drawn[self.anchors] = True
-        able, combinations, described = drawn.copy(), np.ones(len(self.anchors)), {}
-        for role, one in self.partners.items():
-            counts, text = one.counts[self.anchors], self.common.constraints[role].text
-            words = f"among the nearest rows, {text}" if isinstance(one, Nearest) else text
+        is_anchor, combinations, described = drawn.copy(), np.ones(len(self.anchors)), {}
+        for role, partner in self.partners.items():
+            counts, text = partner.counts[self.anchors], self.common.constraints[role].text
+            words = f"among the nearest rows, {text}" if isinstance(partner, Nearest) else text
             described[role] = Partners(words, int(counts.min()), int(counts.max()), float(counts.mean()))
             combinations *= counts
-            drawn |= one.drawn(able)
+            drawn |= partner.drawn(is_anchor)
         lacking, unknown, excluded = self.common.lost(self.partners)
         never, log10 = len(drawn) - int(drawn.sum()), math.log10(float(combinations.sum()))
         return AnchorEntry("nothing", len(self.anchors), 1, described, lacking, unknown, excluded, never, log10)

@@ -49,8 +49,8 @@ class Axis:
         moved = codes + steps
         if self.cyclic:
             return moved % self.size, np.ones(moved.shape, dtype=bool)
-        there = (moved >= 0) & (moved < self.size)
-        return np.where(there, moved, 0), there
+        exists = (moved >= 0) & (moved < self.size)
+        return np.where(exists, moved, 0), exists
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ class Cells:
     def varying(self) -> list[int]:
         """Places of the factors of which more than one level occurs."""
         if self.product:
-            return [place for place, axis in enumerate(self.axes) if axis.size > 1]
-        return [place for place, column in enumerate(self.columns) if (column != column[:1]).any()]
+            return [index for index, axis in enumerate(self.axes) if axis.size > 1]
+        return [index for index, column in enumerate(self.columns) if (column != column[:1]).any()]
 
 
 def cells_of(
@@ -103,24 +103,24 @@ def cells_of(
     """
     groups = group_by(table, names, where)
     factors = [table[name] for name in groups.names]
-    axes = [Axis(one.name, len(one), one.kind is Kind.CYCLIC, radius.get(one.name)) for one in factors]
+    axes = [Axis(factor.name, len(factor), factor.kind is Kind.CYCLIC, radius.get(factor.name)) for factor in factors]
     if weights is None and groups.sizes.strides == (0,) and not any(factor.within for factor in factors):
         return Cells(groups, tuple(axes), [], True)
     check_memory(24 * len(groups) * len(axes), f"{len(groups):,} combinations of levels", "the factors", SamplerError)
     keys = np.ascontiguousarray(groups.keys().T)
-    columns = [_with_outer(table, groups.names, keys, place) for place in range(len(axes))]
+    columns = [_with_outer(table, groups.names, keys, index) for index in range(len(axes))]
     present = [np.unique(column) for column in columns]
     even = weights is None and bool((groups.sizes == groups.sizes[:1]).all())
     # where levels within a radius do not occur, steps lead out of what would be a product
-    whole = all(axis.radius is None or len(there) == axis.size for axis, there in zip(axes, present, strict=True))
+    whole = all(axis.radius is None or len(codes) == axis.size for axis, codes in zip(axes, present, strict=True))
     if not len(groups) or (even and whole and math.prod(map(len, present)) == len(groups)):
         axes_of_cells = [
-            Axis(axis.name, len(there), axis.cyclic, axis.radius) for axis, there in zip(axes, present, strict=True)
+            Axis(axis.name, len(codes), axis.cyclic, axis.radius) for axis, codes in zip(axes, present, strict=True)
         ]
         return Cells(groups, tuple(axes_of_cells), [], True)
     axes_of_cells = [
-        Axis(axis.name, max(axis.size, int(there[-1]) + 1 if len(there) else 1), axis.cyclic, axis.radius)
-        for axis, there in zip(axes, present, strict=True)
+        Axis(axis.name, max(axis.size, int(codes[-1]) + 1 if len(codes) else 1), axis.cyclic, axis.radius)
+        for axis, codes in zip(axes, present, strict=True)
     ]
     units = None
     if weights is not None:
@@ -129,11 +129,11 @@ def cells_of(
     return Cells(groups, tuple(axes_of_cells), columns, False, units)
 
 
-def _with_outer(table: FactorTable, names: tuple[str, ...], keys: Rows, place: int) -> Rows:
+def _with_outer(table: FactorTable, names: tuple[str, ...], keys: Rows, index: int) -> Rows:
     """Codes of a factor; of a nested one, a number for each combination with the levels it is nested in."""
-    outer = table.outer(names[place])
+    outer = table.outer(names[index])
     if not outer:
-        return np.asarray(keys[place])
-    whole = [names.index(name) for name in (*reversed(outer), names[place])]
+        return np.asarray(keys[index])
+    whole = [names.index(name) for name in (*reversed(outer), names[index])]
     numbers = number_cells([keys[i] for i in whole], [len(table[names[i]]) for i in whole])[0]
     return np.asarray(numbers, dtype=np.int64)

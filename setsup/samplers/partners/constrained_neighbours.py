@@ -56,27 +56,29 @@ class Nearest:
         self._starts = np.cumsum(self.counts) - self.counts
         self._weights, self._ends = weights, None
         if weights is not None:
-            some = np.flatnonzero(self.counts)
-            self._ends = share_ends(weights[self._rows], self._starts[some], self.counts[some])[1]
+            anchors_with_rows = np.flatnonzero(self.counts)
+            self._ends = share_ends(
+                weights[self._rows], self._starts[anchors_with_rows], self.counts[anchors_with_rows]
+            )[1]
 
     def take(self, anchors: Rows, bits: Words) -> Rows:
         """One for each anchor, uniform over those it has, or by weight."""
         start, counts = self._starts[anchors], self.counts[anchors]
         if self._ends is None:
-            place = below_few(bits, counts)
+            offset = below_few(bits, counts)
         else:
-            place = pick_by_weight(bits, self._ends, start, counts)
-        return np.asarray(self._rows[start + place], dtype=np.int64)
+            offset = pick_by_weight(bits, self._ends, start, counts)
+        return np.asarray(self._rows[start + offset], dtype=np.int64)
 
     def pairs(self, anchors: Bools) -> tuple[Rows, Rows, Reals]:
         """Each of some anchors with each row that goes with it, and the chance of that row given the anchor."""
-        some = np.where(anchors, self.counts, 0)
-        anchor = np.repeat(np.arange(len(some)), some)
+        counts = np.where(anchors, self.counts, 0)
+        anchor = np.repeat(np.arange(len(counts)), counts)
         rows = self._rows[np.repeat(anchors, self.counts)].astype(np.int64)
         if self._weights is None:
             return anchor, rows, 1 / self.counts[anchor]
-        given = self._weights[rows]
-        return anchor, rows, given / np.bincount(anchor, given, len(some))[anchor]
+        row_weights = self._weights[rows]
+        return anchor, rows, row_weights / np.bincount(anchor, row_weights, len(counts))[anchor]
 
     def drawn(self, anchors: Bools) -> Bools:
         """Rows of the table that go with any of some anchors."""
@@ -94,19 +96,19 @@ class AllRows:
         mask = both(where, constraint.rows)
         self._table, self._candidates = table, Candidates(table, constraint, mask)
         groups = group_by(table, constraint.names, both(where, constraint.anchors))
-        self._found = self._candidates.find(groups.names, groups.keys())
+        self._runs = self._candidates.find(groups.names, groups.keys())
         self._cells = groups.of_rows()
         self.counts = np.zeros(len(table), dtype=np.int64)
         anchors = np.flatnonzero(self._cells >= 0)
-        self.counts[anchors] = self._candidates.others(self._found.at(self._cells[anchors]), anchors)
-        self._drawn, self._drawn_found = self._candidates, self._found
+        self.counts[anchors] = self._candidates.others(self._runs.at(self._cells[anchors]), anchors)
+        self._drawn, self._drawn_runs = self._candidates, self._runs
         if weights is not None:
             self._drawn = Candidates(table, constraint, mask, weights)
-            self._drawn_found = self._drawn.find(groups.names, groups.keys())
+            self._drawn_runs = self._drawn.find(groups.names, groups.keys())
 
     def take(self, anchors: Rows, bits: Words) -> Rows:
         """One for each anchor, uniform over those it has, or by weight."""
-        return self._drawn.pick(self._drawn_found.at(self._cells[anchors]), anchors, bits)
+        return self._drawn.pick(self._drawn_runs.at(self._cells[anchors]), anchors, bits)
 
     def drawn(self, anchors: Bools) -> Bools:
         """Rows of the table that go with any of some anchors."""

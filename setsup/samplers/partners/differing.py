@@ -50,17 +50,17 @@ class DifferingPairs:
         rows: Bools | None,
         weights: Reals | None,
     ) -> None:
-        option, given = next(iter(listed.items()), ("among", None))
-        named = None if given is None else [table[name].name for name in given]
-        compared = _compared(table, named or [])
+        option, factors = next(iter(listed.items()), ("among", None))
+        option_names = None if factors is None else [table[name].name for name in factors]
+        compared = _compared(table, option_names or [])
         cells = cells_of(table, compared, _read_radii(table, compared, radius), rows, weights)
         self._table, self._groups, self._must_differ = table, cells.groups, must_differ
         names = [axis.name for axis in cells.axes]
-        places = None if named is None else sorted({names.index(name) for name in named})
+        indices = None if option_names is None else sorted({names.index(name) for name in option_names})
         if option == "among":
-            may_differ = list(range(len(names))) if places is None else places
+            may_differ = list(range(len(names))) if indices is None else indices
         else:
-            may_differ = _differing(option, places or [], cells)
+            may_differ = _differing(option, indices or [], cells)
             k = len(may_differ)
         # of factors that vary, each pair shares at least one
         sizes = read_sizes(k, len(may_differ), max(len(cells.varying) - 1, 1))
@@ -98,8 +98,8 @@ class DifferingPairs:
         groups, paired, chance = self._groups, self.partners.paired, self._even_chance()
 
         def of_rows(rows: Rows) -> Reals:
-            group, place = groups.find(self._table, rows)
-            return np.where((place >= 0) & paired[np.maximum(group, 0)], chance, 0.0)
+            group, position = groups.find(self._table, rows)
+            return np.where((position >= 0) & paired[np.maximum(group, 0)], chance, 0.0)
 
         reason = Reason("no other row differs from it as asked", "name more factors in among=, or raise k=")
         reached = ReachedGroups.drawn_or_never(groups, np.where(paired, np.nan, 0.0), paired, reason)
@@ -143,20 +143,20 @@ class DifferingPairs:
         return [f"rows never drawn: {listed_counts(lost)}", *self.subsets.by_step()]
 
 
-def _compared(table: FactorTable, named: Sequence[str]) -> list[str]:
+def _compared(table: FactorTable, option_names: Sequence[str]) -> list[str]:
     """Factors that a pair has equal or different: all that sets can fix, and those that are named."""
-    names = list(dict.fromkeys([*inactive_factors(table, None, [], {}), *named]))
+    names = list(dict.fromkeys([*inactive_factors(table, None, [], {}), *option_names]))
     if not names:
         how = advice("bin continuous ones, as in table.binned(…)", "declare others, as in --kinds yaw=ordinal")
         raise SamplerError(f"the table has no factor with levels; {how}")
     return names
 
 
-def _differing(option: str, places: Sequence[int], cells: Cells) -> list[int]:
+def _differing(option: str, indices: Sequence[int], cells: Cells) -> list[int]:
     """Places of the factors that differ in every pair, from those that ``change`` or ``share`` names."""
     if option == "change":
-        return list(places)
-    differing = [place for place in cells.varying if place not in places]
+        return list(indices)
+    differing = [index for index in cells.varying if index not in indices]
     if not differing:
         raise SamplerError("share names all factors that vary, so that none is left to differ")
     return differing

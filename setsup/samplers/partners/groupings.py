@@ -44,17 +44,17 @@ class Groupings:
         what = f"the groups of {count:,} combinations of levels by {lists:,} lists of factors"
         check_memory(need, what, "k or among", SamplerError)
         radix = [axis.size for axis in cells.axes]
-        self._weights = [math.prod(radix[place + 1 :]) for place in range(len(radix))]
+        self._weights = [math.prod(radix[index + 1 :]) for index in range(len(radix))]
         self._span = math.prod(radix)
         whole = self._span * lists < 2**62
         if len(self._near) and not whole:
-            names = ", ".join(cells.axes[place].name for place in self._near)
+            names = ", ".join(cells.axes[index].name for index in self._near)
             raise SamplerError(f"radius of {names} needs fewer than 2**62 combinations of levels; leave out factors")
         self.sorted = np.empty(lists * count, dtype=np.int64)
         self.number = np.empty((lists, count), dtype=np.int32 if lists * count < 2**31 else np.int64)
         ends = None if unit else np.zeros(lists * count + 1, dtype=np.int64)
         totals, known, first = [], [], 0
-        for place, same in enumerate(equal):
+        for list_index, same in enumerate(equal):
             columns = list(itertools.compress(zip(cells.columns, self._weights, radix, strict=True), same))
             if whole:
                 key = sum((column * weight for column, weight, _ in columns), np.zeros(count, dtype=np.int64))
@@ -64,13 +64,13 @@ class Groupings:
             ordered = key[order]
             starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
             number = np.repeat(np.arange(first, first + len(starts)), np.diff(starts, append=count))
-            self.number[place, order] = number
-            self.sorted[place * count : (place + 1) * count] = number * count + order
+            self.number[list_index, order] = number
+            self.sorted[list_index * count : (list_index + 1) * count] = number * count + order
             if ends is not None:
-                ends[place * count + 1 : (place + 1) * count + 1] = load[order]
+                ends[list_index * count + 1 : (list_index + 1) * count + 1] = load[order]
             totals.append(np.add.reduceat(sizes[order], starts))
             if len(self._near):
-                known.append(ordered[starts] + place * self._span)
+                known.append(ordered[starts] + list_index * self._span)
             first += len(starts)
         self.ends = None if ends is None else np.cumsum(ends)  # units may wrap around, which their sums undo
         self.totals = np.concatenate(totals)
@@ -81,27 +81,27 @@ class Groupings:
         if self._known is None or not steps.any():
             return np.asarray(self.number[lists, cells], dtype=np.int64), None
         moved = dict(zip(self._near.tolist(), np.moveaxis(steps, -1, 0), strict=True))
-        key, there = self.keys(lists, cells, moved)
+        key, exists = self.keys(lists, cells, moved)
         number = np.minimum(np.searchsorted(self._known, key), len(self._known) - 1)
-        return number, there & (self._known[number] == key)
+        return number, exists & (self._known[number] == key)
 
     def keys(
         self, lists: Array, cells: Array, moves: Mapping[int, Array | int], without: int | None = None
     ) -> tuple[Rows, Bools]:
         """Keys of cells, some steps away, by their lists, without one factor; and which there can be."""
         key: Array = np.asarray(lists * self._span)
-        there: Bools = np.ones((), dtype=bool)
-        for place, (axis, column) in enumerate(zip(self._cells.axes, self._cells.columns, strict=True)):
-            if place == without:
+        exists: Bools = np.ones((), dtype=bool)
+        for index, (axis, column) in enumerate(zip(self._cells.axes, self._cells.columns, strict=True)):
+            if index == without:
                 continue
             codes = column[cells]
-            if place in moves:
-                codes, here = axis.move(codes, moves[place])
-                there = there & here
-            key = key + np.where(self._equal[lists, place], codes * self._weights[place], 0)
-        return key, there
+            if index in moves:
+                codes, step_exists = axis.move(codes, moves[index])
+                exists = exists & step_exists
+            key = key + np.where(self._equal[lists, index], codes * self._weights[index], 0)
+        return key, exists
 
-    def windows(self, place: int) -> Windows:
+    def windows(self, index: int) -> Windows:
         """Groups of all lists in the order of the other factors, then of one."""
         known: Array = np.zeros(0, dtype=np.int64) if self._known is None else self._known
-        return Windows.of(self._cells.axes[place], self._weights[place], known, self.totals)
+        return Windows.of(self._cells.axes[index], self._weights[index], known, self.totals)

@@ -42,29 +42,29 @@ class IndexPartners:
         near = np.array([axis.radius is not None for axis in cells.axes])
         self._near = np.flatnonzero(near & subsets.any(axis=0))
         masks = [_mask(subset) for subset in subsets]
-        rough = _mask(near)
-        free = _free_sets(masks, rough, must_differ)
-        self._place = {mask: place for place, mask in enumerate(free)}
-        self._plain = np.array([place for place, mask in enumerate(free) if not mask & rough], dtype=np.int64)
+        radius_mask = _mask(near)
+        free = _free_sets(masks, radius_mask, must_differ)
+        self._list_number = {mask: number for number, mask in enumerate(free)}
+        self._plain = np.array([number for number, mask in enumerate(free) if not mask & radius_mask], dtype=np.int64)
         equal = np.array([[not mask >> axis & 1 for axis in range(len(near))] for mask in free])
         self._groupings = Groupings(cells, equal, self._near)
-        self._terms = [self._terms_of(mask, rough) for mask in masks]
+        self._terms = [self._terms_of(mask, radius_mask) for mask in masks]
         self._many = np.array([len(lists) for lists, _, _ in self._terms])
-        self._outside = np.array([self._place[mask] for mask in masks])
-        self._count(masks, rough)
+        self._outside = np.array([self._list_number[mask] for mask in masks])
+        self._count(masks, radius_mask)
         del self._groupings.totals  # what draws do without
 
-    def _terms_of(self, mask: int, rough: int) -> tuple[Rows, Rows, Rows]:
+    def _terms_of(self, mask: int, radius_mask: int) -> tuple[Rows, Rows, Rows]:
         """Groups by which partners are counted: lists (terms,), signs (terms,), and steps (terms, near factors)."""
         axes = self._cells.axes
-        away = [axes[place].steps(self._must_differ) if mask >> int(place) & 1 else [0] for place in self._near]
-        inner = mask & ~rough
+        away = [axes[index].steps(self._must_differ) if mask >> int(index) & 1 else [0] for index in self._near]
+        inner = mask & ~radius_mask
         equal = list(_submasks(inner)) if self._must_differ else [0]
-        lists = np.array([self._place[inner & ~also] for also in equal], dtype=np.int64)
+        lists = np.array([self._list_number[inner & ~also] for also in equal], dtype=np.int64)
         signs = np.array([-1 if also.bit_count() % 2 else 1 for also in equal], dtype=np.int64)
         moves = list(itertools.product(*away))
         if len(moves) * len(equal) > _TERMS:
-            names = ", ".join(axis.name for place, axis in enumerate(axes) if mask >> place & 1)
+            names = ", ".join(axis.name for index, axis in enumerate(axes) if mask >> index & 1)
             raise SamplerError(
                 f"partners that differ in {names} within the radius are counted by {len(moves) * len(equal):,} groups, "
                 f"more than {_TERMS:,}; lower radius, or name fewer factors in it"
@@ -72,30 +72,32 @@ class IndexPartners:
         steps = np.array(moves, dtype=np.int64).reshape(len(moves), len(self._near))
         return np.tile(lists, len(moves)), np.tile(signs, len(moves)), np.repeat(steps, len(equal), axis=0)
 
-    def _count(self, masks: Sequence[int], rough: int) -> None:
+    def _count(self, masks: Sequence[int], radius_mask: int) -> None:
         """Rows that have a partner, by subset: their cells, and how many rows these have up to each."""
         sizes = np.asarray(self._cells.groups.sizes)
         dtype = np.int32 if len(sizes) < 2**31 else np.int64
         windows: dict[int, Windows] = {}
-        able_cells: list[list[Array]] = [[] for _ in masks]
+        cells_of_subset: list[list[Array]] = [[] for _ in masks]
         pairs = np.zeros(len(masks))
-        seen = np.zeros(len(sizes), dtype=bool)
+        is_paired = np.zeros(len(sizes), dtype=bool)
         stretch = max(_BLOCK // max(len(self._plain), 1), 1)
         for start in range(0, len(sizes), stretch):
             cells = np.arange(start, min(start + stretch, len(sizes)))
             by_near: dict[int, Rows] = {}
             for number, mask in enumerate(masks):
-                if mask & rough not in by_near:
-                    by_near[mask & rough] = self._partners(cells, mask & rough, windows)
-                partners = by_near[mask & rough][np.searchsorted(self._plain, self._place[mask & ~rough])]
-                able = np.flatnonzero(partners > (0 if self._must_differ else sizes[cells]))
-                pairs[number] += float((partners[able].astype(np.float64) * sizes[cells[able]]).sum())
-                able_cells[number].append(cells[able].astype(dtype))
-                seen[cells[able]] = True
+                if mask & radius_mask not in by_near:
+                    by_near[mask & radius_mask] = self._partners(cells, mask & radius_mask, windows)
+                partners = by_near[mask & radius_mask][
+                    np.searchsorted(self._plain, self._list_number[mask & ~radius_mask])
+                ]
+                paired_cells = np.flatnonzero(partners > (0 if self._must_differ else sizes[cells]))
+                pairs[number] += float((partners[paired_cells].astype(np.float64) * sizes[cells[paired_cells]]).sum())
+                cells_of_subset[number].append(cells[paired_cells].astype(dtype))
+                is_paired[cells[paired_cells]] = True
         self.log_pairs: Reals = np.log(pairs, out=np.full(len(pairs), -np.inf), where=pairs > 0)
-        self.paired = seen
-        self.lonely = int(sizes[~seen].sum())
-        of_subset = [np.concatenate(parts) if parts else np.zeros(0, dtype) for parts in able_cells]
+        self.paired = is_paired
+        self.lonely = int(sizes[~is_paired].sum())
+        of_subset = [np.concatenate(parts) if parts else np.zeros(0, dtype) for parts in cells_of_subset]
         self.anchors: Rows = np.array([int(sizes[those].sum()) for those in of_subset], dtype=np.int64)
         # all cells stand first, for the subsets of which all are able
         few = [those for those in of_subset if len(those) < len(sizes)]
@@ -114,20 +116,20 @@ class IndexPartners:
     def _partners(self, cells: Rows, near: int, windows: dict[int, Windows]) -> Rows:
         """Partners of cells for each plain list together with these near factors: (plain lists, cells) int64."""
         axes, shape = self._cells.axes, (len(self._plain), len(cells))
-        places = [int(place) for place in self._near if near >> int(place) & 1]
-        if not places:
+        indices = [int(index) for index in self._near if near >> int(index) & 1]
+        if not indices:
             total = self._groupings.totals[self._groupings.number[self._plain[:, None], cells[None]]]
         else:
             total = np.zeros(shape, dtype=np.int64)
-            wide = max(places, key=lambda place: len(axes[place].steps(self._must_differ)))
+            wide = max(indices, key=lambda index: len(axes[index].steps(self._must_differ)))
             if wide not in windows:
                 windows[wide] = self._groupings.windows(wide)
-            others = [place for place in places if place != wide]
+            others = [index for index in indices if index != wide]
             codes = self._cells.columns[wide][cells]
-            for steps in itertools.product(*(axes[place].steps(self._must_differ) for place in others)):
+            for steps in itertools.product(*(axes[index].steps(self._must_differ) for index in others)):
                 moves = dict(zip(others, steps, strict=True))
-                key, there = self._groupings.keys(self._plain[:, None], cells[None], moves, without=wide)
-                total += np.where(there, windows[wide].count(key, codes, self._must_differ), 0)
+                key, exists = self._groupings.keys(self._plain[:, None], cells[None], moves, without=wide)
+                total += np.where(exists, windows[wide].count(key, codes, self._must_differ), 0)
         if self._must_differ:
             for larger, smaller in self._lattice():
                 total[larger] -= total[smaller]
@@ -135,27 +137,27 @@ class IndexPartners:
 
     def _lattice(self) -> Iterator[tuple[Rows, Rows]]:
         """For each factor the plain lists in which it is free, and the same ones in which it is not."""
-        place_of = {int(place): here for here, place in enumerate(self._plain)}
+        row_of = {int(number): row for row, number in enumerate(self._plain)}
         for axis in range(len(self._cells.axes)):
-            larger = [mask for mask, place in self._place.items() if mask >> axis & 1 and place in place_of]
+            larger = [mask for mask, number in self._list_number.items() if mask >> axis & 1 and number in row_of]
             if larger:
                 yield (
-                    np.array([place_of[self._place[mask]] for mask in larger]),
-                    np.array([place_of[self._place[mask ^ 1 << axis]] for mask in larger]),
+                    np.array([row_of[self._list_number[mask]] for mask in larger]),
+                    np.array([row_of[self._list_number[mask ^ 1 << axis]] for mask in larger]),
                 )
 
     def draw(self, which: Rows, first: Words, second: Words) -> tuple[Rows, Rows, Rows]:
         """Anchors and partners (pairs,) by the numbers of their subsets and a word each; and cells of the anchors."""
         rank, ends = self._first[which] + randint_below(first, self._anchor_load[which]), self._anchor_ends
         if ends is None:
-            place = rank
+            position = rank
         elif self._cells.units is None:
-            place = np.searchsorted(ends, rank, side="right") - 1
+            position = np.searchsorted(ends, rank, side="right") - 1
         else:  # sums that may wrap around are in no order
             start = self._anchor_start[which]
-            place = last_before(ends, start, start + self._anchor_count[which], rank - ends[start])
-        cell = self._anchor_cells[place].astype(np.int64)
-        anchor = self._row(cell, np.zeros_like(cell) if ends is None else rank - ends[place])
+            position = last_before(ends, start, start + self._anchor_count[which], rank - ends[start])
+        cell = self._anchor_cells[position].astype(np.int64)
+        anchor = self._row(cell, np.zeros_like(cell) if ends is None else rank - ends[position])
         partner = np.empty_like(anchor)
         many = self._many[which]
         for count in np.unique(many):
@@ -167,9 +169,9 @@ class IndexPartners:
         """Partners of cells for subsets with equally many terms."""
         subsets, local = np.unique(which, return_inverse=True)
         lists, signs, steps = (np.stack(part)[local] for part in zip(*(self._terms[s] for s in subsets), strict=True))
-        number, there = self._groupings.find(lists, cell[:, None], steps)
+        number, exists = self._groupings.find(lists, cell[:, None], steps)
         line = self._groupings.sorted
-        count, terms = len(self._cells), np.flatnonzero(there) if there is not None else np.arange(number.size)
+        count, terms = len(self._cells), np.flatnonzero(exists) if exists is not None else np.arange(number.size)
         # in the order of their groups, in which a search finds its numbers near those of the search before
         terms = terms[np.argsort(number.reshape(-1)[terms], kind="stable")]
         base, signs, pair = number.reshape(-1)[terms] * count, signs.reshape(-1)[terms], terms // number.shape[1]
@@ -182,16 +184,22 @@ class IndexPartners:
         # the first cell of the group up to which, and with which, there are more partners than the rank
         while np.count_nonzero(low < high):
             middle = (low + high) // 2
-            place = np.searchsorted(line, base + (line[middle] - head + 1)[pair])
-            more = settled + self._sum(signs, place, pair, len(cell)) > rank
+            position = np.searchsorted(line, base + (line[middle] - head + 1)[pair])
+            more = settled + self._sum(signs, position, pair, len(cell)) > rank
             high = np.where(more, middle, high)
             low = np.where(more, low, np.minimum(middle + 1, high))
-            start, stop = np.where(more[pair], start, place), np.where(more[pair], place, stop)
-            here = start < stop
-            if not here.all():
-                gone = ~here
-                settled += self._sum(signs[gone], start[gone], pair[gone], len(cell))
-                base, signs, pair, start, stop = base[here], signs[here], pair[here], start[here], stop[here]
+            start, stop = np.where(more[pair], start, position), np.where(more[pair], position, stop)
+            is_open = start < stop
+            if not is_open.all():
+                is_settled = ~is_open
+                settled += self._sum(signs[is_settled], start[is_settled], pair[is_settled], len(cell))
+                base, signs, pair, start, stop = (
+                    base[is_open],
+                    signs[is_open],
+                    pair[is_open],
+                    start[is_open],
+                    stop[is_open],
+                )
         partner = line[low] - head
         return self._row(partner, rank - settled - self._sum(signs, start, pair, len(cell)))
 
@@ -200,10 +208,10 @@ class IndexPartners:
         units = self._cells.units
         return self._cells.groups.take(cells, ranks) if units is None else units.take(cells, cells + 1, ranks)
 
-    def _sum(self, signs: Rows, places: Rows, pair: Rows, pairs: int) -> Rows:
+    def _sum(self, signs: Rows, positions: Rows, pair: Rows, pairs: int) -> Rows:
         """Rows before places in the sorted numbers, added up with signs for each pair; exact below 2⁵³; or units."""
         ends = self._groupings.ends
-        rows = signs * (places if ends is None else ends[places])
+        rows = signs * (positions if ends is None else ends[positions])
         if self._cells.units is not None:
             total = np.zeros(pairs, dtype=np.int64)
             np.add.at(total, pair, rows)
@@ -212,7 +220,7 @@ class IndexPartners:
 
 
 def _mask(subset: Bools) -> int:
-    return sum(1 << place for place, here in enumerate(subset.tolist()) if here)
+    return sum(1 << bit for bit, is_member in enumerate(subset.tolist()) if is_member)
 
 
 def _submasks(mask: int) -> Iterator[int]:
@@ -225,11 +233,11 @@ def _submasks(mask: int) -> Iterator[int]:
         submask = (submask - 1) & mask
 
 
-def _free_sets(masks: Sequence[int], rough: int, must_differ: bool) -> list[int]:
+def _free_sets(masks: Sequence[int], radius_mask: int, must_differ: bool) -> list[int]:
     """Sets of factors whose complements rows are grouped by, ascending."""
     free: set[int] = set()
     for mask in masks:
-        inner = mask & ~rough
+        inner = mask & ~radius_mask
         most = inner.bit_count()
         if must_differ and 1 << most > _GROUPINGS:
             raise SamplerError(

@@ -40,12 +40,12 @@ class NeighbourTable:
     plain: Any
 
 
-def read_tables(given: Any, count: int) -> dict[int, NeighbourTable]:
+def read_tables(neighbours: Any, count: int) -> dict[int, NeighbourTable]:
     """Neighbour tables of `count` rows by the steps from which they hold, ascending, from one or from a mapping."""
-    if not isinstance(given, Mapping) or set(given) == _FILE:
-        given = {0: given}
-    tables = {_step(key): value for key, value in given.items()}
-    if not tables or len(tables) < len(given):
+    if not isinstance(neighbours, Mapping) or set(neighbours) == _FILE:
+        neighbours = {0: neighbours}
+    tables = {_step(key): value for key, value in neighbours.items()}
+    if not tables or len(tables) < len(neighbours):
         raise SamplerError("neighbours by step needs a table for at least one step, and one for each step")
     return {step: _read(tables[step], f"the neighbour table of step {step}", count) for step in sorted(tables)}
 
@@ -61,17 +61,17 @@ def _step(key: Any) -> int:
     return int(key)
 
 
-def _read(given: Any, what: str, count: int) -> NeighbourTable:
+def _read(source: Any, what: str, count: int) -> NeighbourTable:
     """Read a table from an array, the path of an .npy file, or its path and digest."""
     expected = None
-    if isinstance(given, Mapping):
-        if set(given) != _FILE:
-            raise SamplerError(f"{what} must be an array, a path, or a path with its digest, not {abbreviate(given)}")
-        given, expected = given["path"], given["digest"]
-    if not isinstance(given, str | Path):
-        rows = np.array(check_array(given, what, SamplerError))  # no later change reaches it
+    if isinstance(source, Mapping):
+        if set(source) != _FILE:
+            raise SamplerError(f"{what} must be an array, a path, or a path with its digest, not {abbreviate(source)}")
+        source, expected = source["path"], source["digest"]
+    if not isinstance(source, str | Path):
+        rows = np.array(check_array(source, what, SamplerError))  # no later change reaches it
         return NeighbourTable(rows, _digest(rows, what, count), rows)
-    path = check_path(given, what, SamplerError)
+    path = check_path(source, what, SamplerError)
     rows = _load(path)
     digest = _digest(rows, f"{what}, {path},", count)
     if expected is not None and digest != expected:
@@ -116,16 +116,16 @@ def _digest(rows: Array, what: str, count: int) -> str:
     for start in range(0, count, step):
         block = rows[start : start + step]
         if block.max() >= count or block.min() < -1:
-            place, rank = np.argwhere((block >= count) | (block < -1))[0]
+            row, rank = np.argwhere((block >= count) | (block < -1))[0]
             raise SamplerError(
-                f"{what} has {block[place, rank]} for row {start + place}, rank {rank + 1}: expected row numbers below "
+                f"{what} has {block[row, rank]} for row {start + row}, rank {rank + 1}: expected row numbers below "
                 f"{count}, or -1 where there are fewer neighbours"
             )
         ordered = np.sort(block, axis=1)
         if (twice := (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
-            place, rank = np.argwhere(twice)[0]
+            row, rank = np.argwhere(twice)[0]
             raise SamplerError(
-                f"{what} has row {ordered[place, rank]} twice among the neighbours of row {start + place}: expected "
+                f"{what} has row {ordered[row, rank]} twice among the neighbours of row {start + row}: expected "
                 "each neighbour once, and -1 where there are fewer"
             )
         digest.update(np.ascontiguousarray(block, dtype="<i8").tobytes())

@@ -28,15 +28,15 @@ class _Choices:
         if axis.radius is None or axis.size == 1:
             return cls(None, np.full(axis.size, axis.size - must_differ, dtype=np.int64), must_differ)
         steps = np.array(axis.steps(must_differ), dtype=np.int64)
-        codes, there = axis.move(np.arange(axis.size)[:, None], steps)
-        listed = np.sort(np.where(there, codes, axis.size), axis=1)
-        return cls(listed, there.sum(axis=1), must_differ)
+        codes, exists = axis.move(np.arange(axis.size)[:, None], steps)
+        listed = np.sort(np.where(exists, codes, axis.size), axis=1)
+        return cls(listed, exists.sum(axis=1), must_differ)
 
-    def take(self, codes: Rows, places: Rows) -> Rows:
+    def take(self, codes: Rows, positions: Rows) -> Rows:
         """Codes at places among the choices of others."""
         if self.listed is not None:
-            return np.asarray(self.listed[codes, places])
-        return places + (places >= codes) if self.must_differ else places
+            return np.asarray(self.listed[codes, positions])
+        return positions + (positions >= codes) if self.must_differ else positions
 
 
 class ProductPartners:
@@ -60,13 +60,13 @@ class ProductPartners:
         self._each = int(cells.groups.sizes[0]) if len(cells) else 1
         self._choices = [_Choices.of(axis, must_differ) for axis in cells.axes]
         vary = np.array([axis.size > 1 for axis in cells.axes])
-        able = (vary | ~subsets).all(axis=1) if must_differ else (vary & subsets).any(axis=1)
-        self.anchors: Rows = np.where(able, cells.groups.rows, 0)
+        feasible = (vary | ~subsets).all(axis=1) if must_differ else (vary & subsets).any(axis=1)
+        self.anchors: Rows = np.where(feasible, cells.groups.rows, 0)
         logs = [(math.log(max(axis.size, 1)), math.log(max(int(c.counts.sum()), 1))) for axis, c in self._paired()]
         changed = np.where(subsets, [log for _, log in logs], [log for log, _ in logs]).sum(axis=1)
-        self.log_pairs: Reals = np.where(able, changed + 2 * math.log(self._each), -np.inf)
-        self.paired: Bools = np.broadcast_to(np.bool_(able.any()), len(cells))
-        self.lonely = 0 if able.any() else cells.groups.rows
+        self.log_pairs: Reals = np.where(feasible, changed + 2 * math.log(self._each), -np.inf)
+        self.paired: Bools = np.broadcast_to(np.bool_(feasible.any()), len(cells))
+        self.lonely = 0 if feasible.any() else cells.groups.rows
 
     def _paired(self) -> list[tuple[Axis, _Choices]]:
         return list(zip(self._cells.axes, self._choices, strict=True))
@@ -84,7 +84,7 @@ class ProductPartners:
     def draw(self, which: Rows, first: Words, second: Words) -> tuple[Rows, Rows, Rows]:
         """Anchors and partners (pairs,) by the numbers of their subsets and a word each; and cells of the anchors."""
         groups = self._cells.groups
-        cell, place = np.divmod(randint_below(first, groups.rows), self._each)
+        cell, position = np.divmod(randint_below(first, groups.rows), self._each)
         codes: list[Rows] = []
         rest = cell
         for axis in reversed(self._cells.axes):
@@ -93,16 +93,16 @@ class ProductPartners:
         codes.reverse()
         changed = self._subsets[which].T
         counts: list[Array] = [
-            np.where(here, choices.counts[code], 1)
-            for here, choices, code in zip(changed, self._choices, codes, strict=True)
+            np.where(differs, choices.counts[code], 1)
+            for differs, choices, code in zip(changed, self._choices, codes, strict=True)
         ]
-        rest, partner_place = np.divmod(randint_below(second, math.prod(counts) * self._each), self._each)
+        rest, partner_position = np.divmod(randint_below(second, math.prod(counts) * self._each), self._each)
         partner, stride = np.zeros_like(cell), 1
-        for axis, here, choices, code, count in reversed(
+        for axis, differs, choices, code, count in reversed(
             list(zip(self._cells.axes, changed, self._choices, codes, counts, strict=True))
         ):
             rest, digit = np.divmod(rest, count)
             # where the factor stays, the only digit is 0, and what is taken for it does not matter
-            partner += stride * np.where(here, choices.take(code, digit), code)
+            partner += stride * np.where(differs, choices.take(code, digit), code)
             stride *= axis.size
-        return groups.take(cell, place), groups.take(partner, partner_place), cell
+        return groups.take(cell, position), groups.take(partner, partner_position), cell

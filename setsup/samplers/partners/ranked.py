@@ -52,10 +52,10 @@ class RankedPairs:
     def _rows(self, bits: Words) -> Rows:
         """Rows, of the shape of the bits."""
         if self._shares is None:
-            place = randint_below(bits, self._groups.rows)
+            position = randint_below(bits, self._groups.rows)
         else:
-            place = pick_by_weight(bits, self._ends, 0, self._groups.rows)
-        return place if self._known is None else np.asarray(self._known[place])
+            position = pick_by_weight(bits, self._ends, 0, self._groups.rows)
+        return position if self._known is None else np.asarray(self._known[position])
 
     def reach(self, pairs: int) -> tuple[ReachedGroups, Callable[[Rows], Reals], list[str]]:
         """Groups, the chance of rows in a pair, and no notes."""
@@ -68,8 +68,8 @@ class RankedPairs:
         """Chance of rows to be drawn, (rows,)."""
         if self._shares is not None:
             return np.asarray(self._shares[rows])
-        _, place = self._groups.find(self._table, rows)
-        return np.where(place >= 0, 1 / self._groups.rows, 0.0)
+        _, position = self._groups.find(self._table, rows)
+        return np.where(position >= 0, 1 / self._groups.rows, 0.0)
 
     def _chance_of_groups(self) -> Reals:
         """Chance of each group to have a row that is drawn, (groups,)."""

@@ -52,17 +52,20 @@ class Subsets:
     def keep(self, feasible: Bools) -> None:
         """Draw only some subsets, (subsets,) bool; at each step there must be one."""
         self.feasible = np.flatnonzero(feasible)
-        able, self._counts = np.unique(self.chosen.sum(axis=1)[self.feasible], return_counts=True)
+        feasible_sizes, self._counts = np.unique(self.chosen.sum(axis=1)[self.feasible], return_counts=True)
         self._starts = np.cumsum(self._counts) - self._counts
         # of the feasible sizes, each stretch of steps has a run
         ends = np.array(self.sizes.values)
-        self._first, last = np.searchsorted(able, ends[:, 0]), np.searchsorted(able, ends[:, 1], side="right")
+        self._first, last = (
+            np.searchsorted(feasible_sizes, ends[:, 0]),
+            np.searchsorted(feasible_sizes, ends[:, 1], side="right"),
+        )
         self._many = last - self._first
         if not self._many.all():
-            place = int(np.argmin(self._many))
+            index = int(np.argmin(self._many))
             raise SamplerError(
-                f"no two rows differ in {span(*self.sizes.values[place])} factors, which is k from step "
-                f"{self.sizes.starts[place]:,} on; feasible numbers: {', '.join(map(str, able.tolist()))}"
+                f"no two rows differ in {span(*self.sizes.values[index])} factors, which is k from step "
+                f"{self.sizes.starts[index]:,} on; feasible numbers: {', '.join(map(str, feasible_sizes.tolist()))}"
             )
 
     def draw(self, steps: Steps, bits: Words) -> Rows:
@@ -81,9 +84,9 @@ class Subsets:
         many: int = next(many for many, (low, high) in spans if low <= size <= high)
         return 1 / many
 
-    def words(self, here: Bools) -> str:
+    def words(self, mask: Bools) -> str:
         """Names of some factors, (factors,) bool."""
-        return ", ".join(itertools.compress(self.names, here.tolist()))
+        return ", ".join(itertools.compress(self.names, mask.tolist()))
 
     def by_step(self) -> list[str]:
         """How k changes with the step."""
@@ -104,7 +107,7 @@ def _check_k(k: Any, among: int, most: int, what: str) -> tuple[int, int]:
         return 1, min(most, among)
     if is_integer(k):
         k = (k, k)
-    if not isinstance(k, Sequence) or len(k) != 2 or not all(is_integer(one) for one in k):
+    if not isinstance(k, Sequence) or len(k) != 2 or not all(is_integer(number) for number in k):
         raise SamplerError(
             f"{what} must be a number of factors, or the least and the most, as in (1, 3), not {abbreviate(k)}"
         )

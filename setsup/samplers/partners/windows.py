@@ -48,8 +48,8 @@ class Windows:
             rows += self._between(base, base + np.maximum(last - size, -1))
         if must_differ:
             rows -= self._between(base + codes, base + codes)
-        there: Bools = self.heads[head] == keys
-        return np.where(there, rows, 0)
+        exists: Bools = self.heads[head] == keys
+        return np.where(exists, rows, 0)
 
     def _between(self, first: Array, last: Array) -> Rows:
         """Rows of the line from one number to another, none where the last is before the first."""
