@@ -198,7 +198,8 @@ class DomainSampler(Sampler):
 
     def reach(self, step: int = 0) -> Reach:
         """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
-        size = int(self._sizes.at(check_step(self, step))[0])
+        check_step(self, step)
+        size = int(self._sizes.at_step(step))
         numbers, chance = range(self.sets), np.full(self._count, self.sets / self._count)
         full = self.size if self._independent else size
         sets = set_reach(self.table, self._domains, numbers, size, chance, together=True, full=full)

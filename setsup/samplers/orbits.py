@@ -205,8 +205,8 @@ class OrbitSampler(Sampler):
 
     def reach(self, step: int = 0) -> Reach:
         """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
-        steps = check_step(self, step)
-        size = self.size if self._sizes is None else int(self._sizes.at(steps)[0])
+        check_step(self, step)
+        size = self.size if self._sizes is None else int(self._sizes.at_step(step))
         orbits, numbers, exact = self._orbits, range(self.sets), True
         if self._different is None:
             chance = orbits.chooser.probabilities()

@@ -241,9 +241,9 @@ class SetSampler(Sampler):
 
     def reach(self, step: int = 0) -> Reach:
         """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
-        steps = check_step(self, step)
-        first, count = (int(numbers[0]) for numbers in self._fixed.at(steps))
-        sizes = [int(schedule.at(steps)[0]) for schedule in self._sizes]
+        check_step(self, step)
+        first, count = self._fixed.at_step(step)
+        sizes = [int(schedule.at_step(step)) for schedule in self._sizes]
         plans = [plan_reach(self.table, plan, sizes, self._values) for plan in self._plans.plans[first : first + count]]
         groups = []
         for sampler in dict.fromkeys(sampler for plan in plans for sampler in plan.chances):
