@@ -34,16 +34,16 @@ Scheduled = int | Mapping[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Stepwise:
-    """A probability that rises in equal steps: p = end·min(⌊step/every⌋, levels − 1)/(levels − 1).
+    """Probability that rises in equal steps: p = end·min(⌊step/every⌋, levels − 1)/(levels − 1).
 
     Parameters
     ----------
     end : float
-        Last value, reached at step ``every·(levels − 1)``.
+        Final value, reached at step ``every·(levels − 1)``.
     every : int
         Steps between two increases.
     levels : int
-        Number of values, with 0 and ``end``; at least 2.
+        Number of values, including 0 and ``end``; at least 2.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Stepwise:
         object.__setattr__(self, "levels", check_integer(self.levels, what("levels"), SamplerError, 2, LAST - 1))
 
     def at(self, steps: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Probability at steps; float64 of their shape."""
+        """Return the probability at steps; float64 of their shape."""
         numbers = check_array(steps, "steps", RowError)
         if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= 2**63):
             raise RowError(f"steps must be integers from 0 to 2**63 - 1, not {abbreviate(steps)}")

@@ -127,7 +127,7 @@ def test_docstrings_describe_each_parameter_once_the_table_first(kind):
     assert described[0] == parameters[0]
     assert "As for every sampler" not in section
     if "table" in described:
-        assert "The factors of a dataset" in section.split("\n    ")[1]
+        assert "Factors of a dataset" in section.split("\n    ")[1]
 
 
 @pytest.mark.parametrize(
