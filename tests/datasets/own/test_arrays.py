@@ -123,7 +123,7 @@ def test_factors_of_every_kind() -> None:
         ({"a": pixels(4, 0)}, {"who": WHO}, r"a is uint8 \(12, 4, 0\), which has no values"),
         ({"a": 3}, {"who": WHO}, "a is a single number; arrays have a row per image"),
         ({"a": np.array([None] * N)}, {"who": WHO}, r"a holds object \(12,\); arrays hold numbers"),
-        ({3: pixels(4, 4)}, {"who": WHO}, "images must be a mapping of names"),
+        ({3: pixels(4, 4)}, {"who": WHO}, "images must be a mapping with strings as keys"),
         ([[1, 2], [3]], {"who": WHO}, "image must be an array"),
     ],
 )

@@ -173,7 +173,7 @@ def _join_splits(datasets: Any, dataset: Any) -> tuple[Any, tuple[list[str], lis
         return dataset, None
     if not isinstance(dataset, dict) or not all(isinstance(part, datasets.Dataset) for part in dataset.values()):
         raise DataError(
-            "from_huggingface takes a datasets.Dataset, a DatasetDict, or the folder of one, not "
+            "from_huggingface expects a datasets.Dataset, a DatasetDict, or the folder of one, not "
             f"{type(dataset).__name__}; load it without streaming=True"
         )
     parts = {str(name): part for name, part in dataset.items()}
