@@ -24,7 +24,7 @@ class ArrayDataset(BaseDataset):
     Attributes
     ----------
     skipped : dict of str to str
-        Arrays of an ``.npz`` that are neither, and what they are.
+        Arrays of an ``.npz`` that were left out, with their types.
 
     """
 
@@ -63,10 +63,10 @@ def describe(arrays: Mapping[str, StoredArray | NpzArray]) -> str:
 
 
 def _modality(label: str, array: StoredArray, channels_first: bool | None) -> tuple[Modality, bool]:
-    """What an array is, and whether its channels have to be moved to the end."""
+    """Modality of an array, and whether its channels have to be moved to the end."""
     shape = array.shape[1:]
     if 0 in shape:
-        raise DataError(f"{label} is {array.dtype} {array.shape}, which has no values")
+        raise DataError(f"{label} is {array.dtype} {array.shape}, an array without values; leave it out")
     pixels = array.dtype == np.uint8 and len(shape) == 3
     if array.dtype == np.uint8 and len(shape) == 2:
         return Modality((*shape, 1), "uint8", color="grey"), False
