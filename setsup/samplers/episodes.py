@@ -23,7 +23,7 @@ from setsup.factors.counting import with_outer
 from setsup.factors.table import FactorTable
 from setsup.html import counted
 from setsup.random import fold
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets, check_size
+from setsup.samplers.arguments import check_draw_memory, check_names, check_sets, check_size
 from setsup.samplers.coverage import Reach, Reason, SetReach
 from setsup.samplers.draw import Draw, by_factor
 from setsup.samplers.groups.across import DomainPairs
@@ -34,6 +34,7 @@ from setsup.samplers.groups.members import REFUSALS, check_refusal
 from setsup.samplers.groups.statistics import counts_entry, group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report, span
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_keyword, spell_name
 

@@ -22,7 +22,7 @@ from setsup.errors import SamplerError
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import fold, permute
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_size, where_words
+from setsup.samplers.arguments import check_draw_memory, check_size
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import inclusion
@@ -30,6 +30,7 @@ from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.iteration import length_of
 from setsup.samplers.report import Entry, Report
+from setsup.samplers.row_arguments import Weights, Where, where_words
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_keyword, spell_name
 from setsup.samplers.steps import LAST

@@ -26,7 +26,7 @@ from setsup.factors.factor import Level
 from setsup.factors.table import FactorTable
 from setsup.html import counted
 from setsup.random import fold, mix
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
+from setsup.samplers.arguments import check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import NOT_COUNTED, Reach, Reason
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchored import AnchoredMembers
@@ -37,6 +37,7 @@ from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys, spread_words
 from setsup.samplers.report import Report
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
 from setsup.samplers.spelling import spell, spell_name

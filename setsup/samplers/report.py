@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from setsup.html import lines, never_raises
-from setsup.samplers.arguments import weight_names, weight_words
+from setsup.samplers.row_arguments import weight_names, weight_words
 
 __all__ = [
     "AnchorEntry",
