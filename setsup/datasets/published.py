@@ -177,6 +177,6 @@ def _fewer(dataset: Dataset, manifest: Manifest, counts: Counts) -> str:
             absent.append(f"{told.name} {some(lost)}")
     none = f", none of {' and of '.join(absent[:_NAMED])}" if absent else ""
     return (
-        f"{counts.there:,} of the {counts.fewest:,} published samples are there{none}; unless you want a part, fetch "
-        "or unpack the release again"
+        f"{counts.there:,} of the {counts.fewest:,} published samples are present{none}; unless you want only a "
+        "part, fetch or unpack the release again"
     )

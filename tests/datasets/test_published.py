@@ -109,7 +109,7 @@ def test_of_a_third_of_the_images_removed_both_numbers_are_told(tmp_path, name, 
     after = len(setsup.load(name, tmp_path))
     assert after == before - len(images[::3])
     [line] = said()
-    assert line.startswith(f"{name}: {after:,} of the {before:,} published samples are there")
+    assert line.startswith(f"{name}: {after:,} of the {before:,} published samples are present")
 
 
 def test_parts_of_what_is_whole_are_not_told(tmp_path, say, said):
@@ -126,7 +126,7 @@ def test_categories_that_are_wholly_absent_are_named(tmp_path, said):
     write("pacs", tmp_path)
     setsup.load("pacs", tmp_path)
     [line] = said()
-    assert "72 of the 9,991 published samples are there" in line
+    assert "72 of the 9,991 published samples are present" in line
     assert "giraffe" in line
 
 

@@ -114,6 +114,7 @@ def _cut(pixels: Pixels, sides: npt.NDArray[np.float64], size: tuple[int, int], 
     if not (left < min(right, width) and top < min(bottom, height) and right > 0 and bottom > 0):
         raise DataError(
             f"{label} has {width} × {height} pixels, but its box {left:g}, {top:g}, {right:g}, {bottom:g} lies "
-            "outside; the image and the annotations do not belong together, or one is damaged: fetch both again"
+            "outside the image; the image and the annotations do not belong together, or one is damaged: fetch both "
+            "again"
         )
     return crop(pixels, sides, size)

@@ -305,7 +305,7 @@ def _read_packed(table: Path, column: str) -> tuple[Any, Any]:
         data = data.cast(pa.large_binary())
         absent = np.asarray(pc.and_(pc.is_null(data), pc.is_null(names)))
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise DataError(f"{table}: the column {column!r} cannot be read as images: {error}") from error
+        raise DataError(f"{table}: the column {column!r} could not be read as images: {error}") from error
     if absent.any():
         raise DataError(
             f"{table}: {absent.sum():,} rows have no image, first row {int(np.argmax(absent))} (counting from 0); "

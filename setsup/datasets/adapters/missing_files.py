@@ -35,7 +35,7 @@ def refuse_twice(label: str, names: Sequence[str]) -> None:
     """Refuse a list that contains a file twice."""
     if len(set(names)) < len(names):
         twice, times = Counter(names).most_common(1)[0]
-        raise DamagedFile(f"{label} lists {twice} {times} times; expected it once")
+        raise DamagedFile(f"{label} lists {twice} {times} times; expected each file once")
 
 
 def warn_left_out(where: object, what: str, lost: Sequence[str], total: int) -> None:

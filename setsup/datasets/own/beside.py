@@ -51,7 +51,7 @@ def without_outputs(members: MemberIndex, places: Places, hint: str = "") -> Pla
     names, label = name_some([shown(members.names[member].as_py()) for member in ours]), shown(str(members.source))
     if len(ours) == len(places):
         raise DataError(f"{label} contains no images except those that setsup wrote: {names}{hint}")
-    _log.info("%s: what setsup wrote is left out: %s", label, names)
+    _log.info("%s: files that setsup wrote are left out: %s", label, names)
     return np.setdiff1d(places, ours, assume_unique=True)
 
 

@@ -43,7 +43,7 @@ def check_image_archive(path: Path, names: Any) -> None:
         + (
             f": {missing}"
             if missing
-            else "; to open the files of a benchmark, pass its name, and this path as the root"
+            else "; to open the files of a benchmark, pass its name, with this path as the root"
         )
     )
 

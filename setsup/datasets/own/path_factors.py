@@ -111,8 +111,8 @@ def _warn_if_unsure(pattern: PathPattern, names: Any, groups: dict[str, Any], so
         return
     first = int(np.argmax(differs))
     _log.warning(
-        "%s: the pattern %r can be read in more than one way in %s of %s paths; %s is read as %s, where each field is "
-        "as short as it can be from the left: see that this is what you mean, else write more of the names",
+        "%s: the pattern %r is ambiguous in %s of %s paths; %s is read as %s, with each field as short as possible "
+        "from the left; if this is wrong, write more of the names in the pattern",
         *(source, pattern.text, f"{int(differs.sum()):,}", f"{len(names):,}"),
         *(shown(names[first].as_py()), _values(groups, first)),
     )

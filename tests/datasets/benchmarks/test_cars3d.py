@@ -200,7 +200,7 @@ def test_without_a_list_names_are_sorted(tmp_path, release, truth, caplog, packe
     with caplog.at_level(logging.WARNING, "setsup"):
         dataset = cars3d.open(tmp_path)
     assert dataset.objects == tuple(sorted(STEMS))
-    assert "has no list.txt: the cars (4, where 183 were published) are numbered by their sorted names" in caplog.text
+    assert "has no list.txt: the cars (4 of the 183 published) are numbered by their sorted names" in caplog.text
     if packed:
         # in the order of the archive, which is another one than that of the ids
         cars3d.prepare(tmp_path)
@@ -347,7 +347,7 @@ def test_fuzzing_of_lists_and_archives(tmp_path):
 def test_an_archive_that_is_cut_off(tmp_path, release):
     path = pack(release, tmp_path / "nips2015-analogy-data.tar.gz")
     path.write_bytes(path.read_bytes()[:-20_000])
-    with pytest.raises(DataError, match=r"nips2015-analogy-data\.tar\.gz is truncated or damaged"):
+    with pytest.raises(DataError, match=r"nips2015-analogy-data\.tar\.gz is cut off or damaged"):
         cars3d.open(tmp_path)
 
 

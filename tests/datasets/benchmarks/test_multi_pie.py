@@ -330,4 +330,4 @@ def test_images_that_recordings_lack_are_counted(tmp_path, caplog):
     for place in places[::3]:
         (tmp_path / "release" / place).unlink()
     assert len(setsup.load("multi-pie", tmp_path / "release")) == 600
-    assert "600 of the 900 published samples are there" in caplog.text
+    assert "600 of the 900 published samples are present" in caplog.text

@@ -58,5 +58,5 @@ def test_more_points_than_any_image_has(points):
     content = struct.pack("<Q", 2)
     for name in (b"a\0", b"b\0"):
         content += struct.pack("<i7di", 1, 1, 0, 0, 0, 0, 0, 0, 9) + name + struct.pack("<Q", points)
-    with pytest.raises(DataError, match=r"image 'a' claims .* points: it is not a binary COLMAP model"):
+    with pytest.raises(DataError, match=r"image 'a' declares .* points: it is not a binary COLMAP model"):
         read_poses(lambda offset, length: content[offset : offset + length], "images.bin")

@@ -200,7 +200,7 @@ def test_images_that_do_not_match_are_counted(tmp_path: Path, caplog: pytest.Log
 def test_a_pattern_that_can_be_read_in_two_ways_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = write(tmp_path / "x", ["ann_lee_1.png", "bob_2.png"])
     assert columns(open_images(folder, "{subject}_{take}")) == {"subject": ["ann", "bob"], "take": ["lee_1", "2"]}
-    assert "in more than one way in 1 of 2 paths; ann_lee_1.png is read as subject=ann, take=lee_1" in caplog.text
+    assert "is ambiguous in 1 of 2 paths; ann_lee_1.png is read as subject=ann, take=lee_1" in caplog.text
     caplog.clear()
     assert columns(open_images(folder, "{subject}_{take:d}"))["subject"] == ["ann_lee", "bob"]
     assert not caplog.records

@@ -185,7 +185,7 @@ def _there(stems: Sequence[str], present: Sequence[str], label: str) -> tuple[tu
 
 
 def _unlisted(stems: Sequence[str], where: str) -> tuple[str, ...]:
-    few = "" if len(stems) == _PUBLISHED else f" ({len(stems)}, where {_PUBLISHED} were published)"
+    few = "" if len(stems) == _PUBLISHED else f" ({len(stems)} of the {_PUBLISHED} published)"
     _log.warning("%s has no %s: the cars%s are numbered by their sorted names", where, _LIST, few)
     return tuple(stems)
 

@@ -129,7 +129,9 @@ def _attributes(content: bytes, label: str) -> dict[int, tuple[float, ...]]:
         if len(values) != 1 + len(ATTRIBUTES) or not all(0 <= value <= _LARGEST for value in values):
             raise DamagedFile(f"{label}: line {number} is {' '.join(words)[:80]!r}; expected six numbers", _FIX)
         if any(value != int(value) for value in whole) or int(values[0]) in attributes:
-            raise DamagedFile(f"{label}: line {number} contains a fraction, or repeats a model", _FIX)
+            raise DamagedFile(
+                f"{label}: line {number} contains a value that is not an integer, or repeats a model", _FIX
+            )
         attributes[int(values[0])] = tuple(values[1:])
     return attributes
 

@@ -62,8 +62,8 @@ def _table(path: Path, rows: npt.NDArray[np.float32], numbers: npt.NDArray[np.in
     shapes = rows[:, 0].astype(np.int64)
     if (shapes != rows[:, 0]).any() or not np.isfinite(rows).all() or np.ptp(shapes) > 255:
         raise DamagedFile(
-            f"{path} contains a shape that is not an integer, more than 256 numbers of shapes, or a factor that is "
-            "not finite"
+            f"{path} contains a shape that is not an integer, shapes that span more than 256 numbers, or a factor "
+            "that is not finite"
         )
     levels, codes = np.unique(shapes, return_inverse=True)
     names = (*_NUMBERS, *COLORS)

@@ -53,7 +53,7 @@ def open_grid(
     wrong = numbers >= cells
     if wrong.any() or (np.diff(numbers) == 0).any():
         which = int(numbers[np.argmax(wrong)] if wrong.any() else numbers[1:][np.argmin(np.diff(numbers))])
-        what = f"whose last is {cells - 1:06}" if wrong.any() else "twice"
+        what = f"but the last image is {cells - 1:06}" if wrong.any() else "twice"
         raise DamagedFile(f"{release.source} contains the image {which:06} of {name}, {what}")
     grid = FactorTable(factors)
     if len(numbers) < cells:

@@ -77,5 +77,5 @@ def _from_mat(models: Any, index: int, label: str) -> CadModel:
 
 def _points(value: Any, name: str, where: str) -> npt.NDArray[np.float64]:
     if value.dtype.kind not in "biuf" or value.ndim != 2 or value.shape[1] != 3 or not np.isfinite(value).all():
-        raise DamagedFile(f"{where} has {name!r} of {value.dtype.name} {value.shape}; finite (n, 3) expected")
+        raise DamagedFile(f"{where} has {name!r} of {value.dtype.name} {value.shape}; expected a finite (n, 3) array")
     return np.asarray(value, dtype=np.float64)

@@ -150,8 +150,8 @@ def open(root: Path | str | None = None) -> ShapenetRenderings:
         if there:
             return ShapenetRenderings(there)
     raise DataError(
-        f"{NAME}: none of {', '.join(f'{plural}_with_keypoints' for plural in CATEGORIES.values())} found, as .zip, "
-        f".tar or folder with .tfrecord files; looked in {', '.join(map(place_seen, places))}; run `setsup fetch "
+        f"{NAME}: found none of {', '.join(f'{plural}_with_keypoints' for plural in CATEGORIES.values())} as .zip, "
+        f".tar or folder with .tfrecord files (looked in {', '.join(map(place_seen, places))}); run `setsup fetch "
         f"{NAME}{root_option(root)}`, or pass the folder that contains them (--root or root=)"
     )
 

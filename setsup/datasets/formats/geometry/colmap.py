@@ -100,7 +100,7 @@ def read_poses(read: Callable[[int, int], bytes], label: str) -> dict[str, tuple
         (points,) = _COUNT.unpack_from(head, end + 1)
         name = head[_IMAGE.size : end].decode("utf-8", "surrogateescape")
         if points > _MOST_POINTS:
-            raise DamagedFile(f"{label}: image {name!r} claims {points:,} points: it is not a binary COLMAP model")
+            raise DamagedFile(f"{label}: image {name!r} declares {points:,} points: it is not a binary COLMAP model")
         poses[name] = camera, _pose(np.array(numbers), f"{label}: image {name!r}")
         at += end + 9 + _POINT * points
     return poses
@@ -127,7 +127,7 @@ def _count(content: bytes, label: str) -> int:
         raise _cut_off(label)
     count: int = _COUNT.unpack_from(content)[0]
     if count > _MOST:
-        raise DamagedFile(f"{label} claims {count:,} entries: it is not a binary COLMAP model")
+        raise DamagedFile(f"{label} declares {count:,} entries: it is not a binary COLMAP model")
     return count
 
 

@@ -78,8 +78,8 @@ def _modality(label: str, array: StoredArray, channels_first: bool | None) -> tu
         raise DataError(
             f"{label} is uint8 {array.shape}, which looks like (n, channels, height, width); open it with "
             + advice(
-                "channels_first=True, or with channels_first=False where it is no image",
-                "--option channels_first=true, or with --option channels_first=false where it is no image",
+                "channels_first=True, or with channels_first=False if it is not an image",
+                "--option channels_first=true, or with --option channels_first=false if it is not an image",
             )
         )
     return Modality(shape, array.dtype.name), False

@@ -314,5 +314,5 @@ def _why(label: str, feature: Any) -> str:
     if modality is not None:
         return f"arrays of shape {modality.shape}, which differs between rows"
     if getattr(feature, "dtype", "") in _FILES:
-        return "binary values; name it with image= where they are images"
+        return "binary values; name it with image= if they are images"
     return f"{type(feature).__name__}, neither a factor nor an array of one shape"
