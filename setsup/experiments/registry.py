@@ -173,7 +173,9 @@ def _check_presets(offered: object, where: str) -> list[Preset]:
     listed = list(offered) if isinstance(offered, Iterable) else []
     if not listed or not all(isinstance(preset, Preset) for preset in listed):
         raise SetsupError(f"{where} has no presets: give it PRESETS = [Preset(…), …]")
-    names = [preset.name for preset in listed]
-    if twice := [name for at, name in enumerate(names) if name in names[:at]]:
-        raise SetsupError(f"{where} has two presets named {twice[0]!r}: rename one")
+    names: set[str] = set()
+    for preset in listed:
+        if preset.name in names:
+            raise SetsupError(f"{where} has two presets named {preset.name!r}: rename one")
+        names.add(preset.name)
     return listed
