@@ -186,8 +186,10 @@ class Loader:
             plain = finish.transform is None and not on_device
             helps = plain and maker.copies and not is_cpu_bound(self.dataset)
             return prefetch(jobs, make, self._prefetch, consumer_helps=helps)
-        pool = WorkerPool(maker, None if on_device else finish, int(workers), allocate)
-        here = finish if on_device else _identity
+        # tensors are views of arrays: made here, they spare each worker the import of torch, which takes seconds
+        in_workers = finish.transform is not None and not on_device
+        pool = WorkerPool(maker, finish if in_workers else None, int(workers), allocate)
+        here = _identity if in_workers else finish
         return prefetch(pool.batches(requested), here, self._prefetch, shutdown=pool.shutdown)
 
     def _needed_workers(self) -> int | str:
