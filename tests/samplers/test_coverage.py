@@ -353,7 +353,7 @@ def test_reasons_and_options():
     few = HierarchicalSampler(RAGGED, ["a", "b"], [1, 2], size=2, on_small_group="drop").reach()
     assert {reason.option for reason, _ in few.groups[0].never()} == {"lower size", "lower sets"}
     lost = OrbitSampler(RAGGED, "a", sets=1, size=1, canonical="x > 5", on_small_group="drop").reach()
-    assert "no row of it is canonical" in str(lost)
+    assert "it has no canonical row" in str(lost)
 
 
 def test_a_row_that_is_never_drawn_says_what_would_reach_it():
