@@ -319,7 +319,7 @@ def test_where_chances_are_not_counted_rows_never_drawn_are(make):
     assert found.wait == math.inf
     assert found.reasons
     assert math.isnan(reach.row(int(np.argmax(share))).wait)
-    assert any("not counted" in note for note in reach.notes)
+    assert any("not computed" in note for note in reach.notes)
 
 
 def test_pairs_count_at_the_step():
