@@ -16,6 +16,7 @@ from setsup.errors import SetsupError
 from setsup.experiments.configs import Augmentation, MethodConfig, SamplerConfig
 from setsup.experiments.data import Data, explain_missing
 from setsup.experiments.trained_run import TrainedRun
+from setsup.experiments.training_data import TrainingData
 from setsup.experiments.validation import Validation
 
 if TYPE_CHECKING:
@@ -197,6 +198,33 @@ class Preset:
             raise SetsupError(f"{self.name} trains nothing")
         with explain_missing(self.name, self.data.name, {} if substitute else self.missing):
             return self.data.open(root, substitute=substitute)
+
+    def open_training(self, seed: int, root: Path | str | None = None, *, substitute: bool = False) -> TrainingData:
+        """Open what is trained on, with the settings that make the batches of a run.
+
+        Parameters
+        ----------
+        seed : int
+            Of the run: its sampler and augmentation are built with it.
+        root, substitute
+            As for :meth:`open_data`.
+
+        Raises
+        ------
+        SetsupError, DataError
+            As :meth:`open_data` does.
+
+        Examples
+        --------
+        >>> from setsup.experiments import find_preset
+        >>> find_preset("abc/fig3a").open_training(0, substitute=True).build_sampler()[0].indices.shape
+        (2, 32)
+
+        """
+        dataset = self.open_data(root, substitute=substitute)
+        if self.data is None or self.sampler is None:  # a preset with data has a sampler
+            raise SetsupError(f"{self.name} trains nothing")
+        return TrainingData(dataset, self.sampler, self.augmentation, self.data.modalities, seed)
 
 
 def _need_methods(preset: Preset) -> None:

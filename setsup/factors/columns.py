@@ -41,7 +41,9 @@ class FactorColumns:
         self.factors: tuple[Factor, ...] = check_factors(factors)
         self._by_name = {factor.name: factor for factor in self.factors}
         if len(self._by_name) != len(self.factors):
-            raise FactorError(f"two factors share a name in {[factor.name for factor in self.factors]}")
+            raise FactorError(
+                f"factor names must be unique, not {[factor.name for factor in self.factors]}; rename one"
+            )
         self._check_nesting()
         self._columns: dict[str, Array] | None = None
         if columns is None:
@@ -55,19 +57,22 @@ class FactorColumns:
             outer = factor.within
             while outer is not None:
                 if outer in seen:
-                    raise FactorError(f"factor {factor.name!r} is nested in itself through {sorted(seen)}")
+                    raise FactorError(
+                        f"factor {factor.name!r} is nested in itself through {sorted(seen)}; leave out one of these "
+                        "nestings"
+                    )
                 seen.add(outer)
                 if self[outer].continuous:
                     raise FactorError(
                         f"factor {factor.name!r} cannot be nested within {outer!r}, which is continuous and has no "
-                        "levels; nest it within bins of that one, as table.binned makes them"
+                        "levels; nest it within bins from table.binned"
                     )
                 outer = self[outer].within
 
     def _grid_length(self) -> int:
         for factor in self.factors:
             if factor.continuous:
-                raise FactorError(f"a grid cannot have the continuous factor {factor.name!r}; give columns")
+                raise FactorError(f"a grid cannot have the continuous factor {factor.name!r}; pass columns")
         length = math.prod(map(len, self.factors))
         if not self.factors or length >= 2**62:
             raise FactorError(f"a grid needs at least one factor and fewer than 2**62 rows, not {length}")
@@ -113,11 +118,11 @@ class FactorColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the factors in table order."""
+        """Return the names of the factors in table order."""
         return tuple(self._by_name)
 
     def outer(self, name: str) -> list[str]:
-        """Names of the factors that a factor is nested in, from the inside out."""
+        """Return the names of the factors in which a factor is nested, from the inside out."""
         names: list[str] = []
         within = self[name].within
         while within is not None:
@@ -142,7 +147,7 @@ class FactorColumns:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def column(self, name: str) -> Array:
-        """Whole column as stored.
+        """Return a whole column as stored.
 
         Returns
         -------
@@ -160,7 +165,7 @@ class FactorColumns:
         return np.tile(np.repeat(codes, stride), self._length // (stride * len(factor)))
 
     def codes(self, name: str, rows: npt.ArrayLike | None = None) -> Array:
-        """Level codes, or numbers of a continuous factor.
+        """Return level codes, or the numbers of a continuous factor.
 
         Parameters
         ----------
@@ -176,7 +181,7 @@ class FactorColumns:
         Raises
         ------
         RowError
-            When a row number is out of range.
+            If a row number is out of range.
 
         """
         if rows is None:
@@ -184,12 +189,12 @@ class FactorColumns:
         return self._codes(self[name], check_rows(rows, self._length))
 
     def all_codes(self, rows: npt.ArrayLike) -> dict[str, Array]:
-        """Codes of every factor for some rows, as :meth:`codes` gives them, in one look at the row numbers.
+        """Return the codes of every factor for some rows, as :meth:`codes` does, with one check of the row numbers.
 
         Raises
         ------
         RowError
-            When a row number is out of range.
+            If a row number is out of range.
 
         """
         index = check_rows(rows, self._length)
@@ -215,11 +220,11 @@ class FactorColumns:
         return codes
 
     def values(self, name: str, rows: npt.ArrayLike | None = None) -> Array:
-        """Levels themselves, or numbers of a continuous factor.
+        """Return the levels themselves, or the numbers of a continuous factor.
 
         Returns
         -------
-        array of the shape of ``rows``: the levels' own type, or object with None where a value is unknown
+        array of the shape of ``rows``, of the levels' own type, or of objects with None where a value is unknown
 
         """
         factor, codes = self[name], self.codes(name, rows)
@@ -230,7 +235,7 @@ class FactorColumns:
         return level_array(factor.levels)[codes]
 
     def row(self, row: int) -> dict[str, Level | None]:
-        """All values of one row, by factor; None where unknown."""
+        """Return all values of one row, by factor; None if unknown."""
         values: dict[str, Level | None] = {}
         row = check_integer(row, "the number of a row", RowError)
         for factor in self.factors:
@@ -244,39 +249,39 @@ class FactorColumns:
     # -- derived tables ----------------------------------------------------------------------------------------
 
     def select(self, rows: npt.ArrayLike) -> Self:
-        """Sub-table of the given rows, in their order, renumbered from 0."""
+        """Return the sub-table of the given rows, in their order, renumbered from 0."""
         index = np.atleast_1d(check_rows(rows, self._length))
         if self._columns is not None:
             return type(self)(self.factors, {name: freeze(self.column(name)[index]) for name in self.names})
         return type(self)(self.factors, {name: self.codes(name, index) for name in self.names})
 
     def with_factor(self, factor: Factor, column: npt.ArrayLike) -> Self:
-        """Table with one more factor, or with the factor of that name replaced."""
+        """Return a table with one more factor, or with the factor of that name replaced."""
         check_instance(factor, Factor, "the new factor", FactorError)
         columns = {name: self.column(name) for name in self.names if name != factor.name}
         kept = [known for known in self.factors if known.name != factor.name]
         return type(self)([*kept, factor], {**columns, factor.name: column})
 
     def without(self, names: Iterable[str]) -> Self:
-        """Table that lacks some factors, with the same rows."""
+        """Return a table without some factors, with the same rows."""
         gone = {self[name].name for name in check_strings(names, "the factors to leave out", FactorError)}
         kept = [factor for factor in self.factors if factor.name not in gone]
         if not kept:
-            raise FactorError("a table needs at least one factor; all would be left out")
+            raise FactorError("a table needs at least one factor, and this leaves out all; keep one")
         return type(self)(kept, {factor.name: self.column(factor.name) for factor in kept})
 
     def rename(self, names: Mapping[str, str]) -> Self:
-        """Table in which some factors have other names; rows, levels, nesting and splits stay.
+        """Return a table with some factors renamed; rows, levels, nesting and splits stay the same.
 
         Parameters
         ----------
         names : mapping of str to str
-            New names by old ones; two factors may swap theirs.
+            New names by old names; two factors may swap their names.
 
         Raises
         ------
         FactorError
-            When a factor is unknown, or a new name is taken or not a string.
+            If a factor is unknown, or a new name is taken or not a string.
 
         Examples
         --------
@@ -287,11 +292,13 @@ class FactorColumns:
 
         """
         if not isinstance(names, Mapping):
-            raise FactorError(f"rename takes new names by old ones, as in {{'old': 'new'}}, not {abbreviate(names)}")
+            raise FactorError(f"rename expects a mapping such as {{'old': 'new'}}, not {abbreviate(names)}")
         new = {self[old].name: name for old, name in names.items()}
         after = [new.get(name, name) for name in self.names]
         if taken := [name for index, name in enumerate(after) if name in after[:index]]:
-            raise FactorError(f"two factors share a name, {taken[0]!r}, after renaming; choose another, or rename both")
+            raise FactorError(
+                f"two factors have the name {taken[0]!r} after renaming; choose another name, or rename both"
+            )
         factors = [
             replace(
                 factor,
@@ -308,7 +315,7 @@ class FactorColumns:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the content: equal for tables with equal factors and rows, however they are stored."""
+        """Return a digest of the content: equal for tables with equal factors and rows, however they are stored."""
         return self._digest(signs=False)
 
     def has_fingerprint(self, fingerprint: str) -> bool:
@@ -342,10 +349,12 @@ def _refuse_values(given: object) -> None:
     module = type(given).__module__.partition(".")[0]
     makers = {"pandas": "from_pandas(frame)", "pyarrow": "from_arrow(table)"}
     if isinstance(given, Mapping):
-        raise FactorError("FactorTable takes a list of Factor; make one of values with FactorTable.from_values({…})")
+        raise FactorError(
+            "FactorTable expects a list of Factor; to make one from values, use FactorTable.from_values({…})"
+        )
     if module in makers:
-        raise FactorError(f"FactorTable takes a list of Factor; make one of this with FactorTable.{makers[module]}")
+        raise FactorError(f"FactorTable expects a list of Factor; to convert this, use FactorTable.{makers[module]}")
     if isinstance(given, str | Path):
         raise FactorError(
-            "FactorTable takes a list of Factor; read a file with FactorTable.from_csv(path) or from_parquet(path)"
+            "FactorTable expects a list of Factor; to read a file, use FactorTable.from_csv(path) or from_parquet(path)"
         )

@@ -43,7 +43,7 @@ class Ray:
         for name in ("gpus", "cpus"):
             number = getattr(self, name)
             if not isinstance(number, int | float) or isinstance(number, bool) or not 0 <= number < math.inf:
-                raise SetsupError(f"{name} of a unit must be a number from 0 on, not {abbreviate(number)}")
+                raise SetsupError(f"{name} of a unit must be a number of at least 0, not {abbreviate(number)}")
             if number > 1 and number != int(number):
                 raise SetsupError(f"{name} of a unit must be below 1 or an integer, not {number}")
         if not self.cpus:

@@ -241,7 +241,7 @@ def _check_workers(workers: int | str, dataset: Dataset) -> int | str:
         return workers
     if not isinstance(workers, str) and is_integer(workers) and workers >= 0:  # or numpy's integers
         return int(workers)
-    raise SetsupError(f"workers must be 'auto', 'thread' or an integer from 0 on, not {abbreviate(workers)}")
+    raise SetsupError(f"workers must be 'auto', 'thread' or an integer of at least 0, not {abbreviate(workers)}")
 
 
 def _identity(batch: Batch) -> Batch:

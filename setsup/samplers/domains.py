@@ -24,7 +24,7 @@ from setsup.checks import check_choice
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import fold, permute, randint_below
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
+from setsup.samplers.arguments import check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import Reach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
@@ -33,9 +33,10 @@ from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
-from setsup.samplers.spelling import spell, spell_name
+from setsup.samplers.spelling import spell
 
 __all__ = ["DomainSampler"]
 
@@ -46,9 +47,9 @@ _ROUND, _VISIT, _STEP = 0, 1, 2  # what a key is for, plus three for each change
 class DomainSampler(Sampler):
     """Draws batches of several domains with the same number of rows each.
 
-    With D drawable domains, P ``sets`` and g = gcd(D, P), a round is D/g steps in which every domain comes P/g times;
-    no step repeats a domain. The v-th visit to a domain of n ≥ K rows takes K consecutive positions of a permutation of
-    its rows, which is renewed every n/gcd(n, K) visits: until then every row is drawn equally often.
+    With D drawable domains, P ``sets`` and g = gcd(D, P), a round has D/g steps, in which every domain is drawn P/g
+    times; no step repeats a domain. The v-th visit to a domain of n ≥ K rows takes K consecutive positions of a
+    permutation of its rows, which is renewed every n/gcd(n, K) visits: until then every row is drawn equally often.
 
     Parameters
     ----------
@@ -58,8 +59,8 @@ class DomainSampler(Sampler):
         Domains per batch, P; more than there are is an error unless ``domains="all"``.
     size : int or mapping
         Rows per domain, K. ``{0: 16, 1000: 32}`` gives 32 rows from step 1,000 on: the width of a draw is the largest
-        size, and positions beyond the size of the step are masked. Rounds and passes over rows begin again wherever
-        the size changes. ``on_small_group`` is about domains with fewer rows than the largest size.
+        size, and positions beyond the size of the step are masked. Rounds and passes over rows start again when the
+        size changes. ``on_small_group`` applies to domains with fewer rows than the largest size.
     domains : str
         ``balanced``: in rounds; ``all``: the same with min(P, D) domains; ``independent``: an independent choice of P
         domains and of their rows for each step, without full passes over the data (as published for DCoDR).
@@ -69,14 +70,14 @@ class DomainSampler(Sampler):
     weights : str or (rows,) float, optional
         Relative probability of each row within its domain, or the factor that has it: the rows of a visit are then
         drawn by successive sampling, each by weight among those that are left, and visits are independent. Rows of
-        weight 0 are never drawn. Domains come as often as without weights.
+        weight 0 are never drawn. Weights do not change how often domains are drawn.
     table, where, seed, stream
         As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table.
+        If the arguments contradict each other or the table.
 
     Examples
     --------
@@ -120,15 +121,14 @@ class DomainSampler(Sampler):
             self.sets = min(self.sets, self._count)
         if self.sets > self._count:
             raise SamplerError(
-                f"{spell(sets=sets)} is more than the {self._count} drawable domains of {self._domains.describe()}: "
-                f"the most that fits is {spell(sets=self._count)}; lower {spell_name('sets')}, or pass "
-                f"{spell(domains='all')} to draw all of them"
+                f"{spell(sets=sets)} exceeds the {self._count} drawable domains of {self._domains.describe()}; pass at "
+                f"most {spell(sets=self._count)}, or {spell(domains='all')} to draw all domains"
             )
         check_draw_memory(self.size * self.sets, "a draw", "size or sets", 80)
         self._independent = domains == "independent"
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block."""
+        """Return the draws of any steps as one block."""
         rows, mask, chosen = self._independently(steps) if self._independent else self._in_rounds(steps)
         if mask is not None and mask.all():
             mask = None
@@ -198,8 +198,9 @@ class DomainSampler(Sampler):
         return *self._domains.draw(keys, chosen, self.size), chosen
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
-        size = int(self._sizes.at(check_step(self, step))[0])
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
+        check_step(self, step)
+        size = int(self._sizes.at_step(step))
         numbers, chance = range(self.sets), np.full(self._count, self.sets / self._count)
         full = self.size if self._independent else size
         sets = set_reach(self.table, self._domains, numbers, size, chance, together=True, full=full)
@@ -207,7 +208,7 @@ class DomainSampler(Sampler):
         return self._reach(groups, sets, self._notes(), is_estimated(self._domains, size))
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         entry = group_entry(self.table, self._domains, self.size, self.sets, "different")
         if self.sets == 1 and not self._independent:
             entry = replace(entry, shared_rows=math.nan)  # what two steps share depends on how far apart they are

@@ -1,7 +1,7 @@
 """Episodes of few-shot learning: some classes, a few labelled rows of each, and other rows of them to be classified.
 
-Prototypical networks [1]_ and most of what followed learn from such N-way K-shot tasks. Support and query may come
-from two different domains, as in cross-domain few-shot recognition [2]_.
+Prototypical networks [1]_ and most later methods learn from such N-way K-shot tasks. Support and query may come from
+two different domains, as in cross-domain few-shot recognition [2]_.
 
 References
 ----------
@@ -23,7 +23,7 @@ from setsup.factors.counting import with_outer
 from setsup.factors.table import FactorTable
 from setsup.html import counted
 from setsup.random import fold
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets, check_size
+from setsup.samplers.arguments import check_draw_memory, check_names, check_sets, check_size
 from setsup.samplers.coverage import Reach, Reason, SetReach
 from setsup.samplers.draw import Draw, by_factor
 from setsup.samplers.groups.across import DomainPairs
@@ -34,8 +34,9 @@ from setsup.samplers.groups.members import REFUSALS, check_refusal
 from setsup.samplers.groups.statistics import counts_entry, group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report, span
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
-from setsup.samplers.spelling import spell, spell_name
+from setsup.samplers.spelling import spell, spell_keyword, spell_name
 
 __all__ = ["EpisodeSampler"]
 
@@ -45,9 +46,9 @@ _CLASSES, _ROWS, _QUERY = 0, 1, 2  # what a key is for
 class EpisodeSampler(Sampler):
     """Draws N-way K-shot episodes: one step has ``ways`` classes, with ``shots`` support and ``queries`` query rows.
 
-    The classes of an episode are uniform without replacement over those that have enough rows, their order included:
-    a class's label in the episode is the number of its set. The rows of a class are uniform without repeats over its
-    rows; the first ``shots`` of each set are the support, the others the query.
+    The classes of an episode are uniform without replacement over those with enough rows, and so is their order: the
+    label of a class in the episode is the number of its set. The rows of a class are uniform without repeats; the first
+    ``shots`` of each set are the support, the others the query.
 
     Parameters
     ----------
@@ -61,11 +62,11 @@ class EpisodeSampler(Sampler):
         Query rows of each class, Q.
     across : str or list of str, optional
         Factors whose combinations are domains: the support is from one, the query from another. The pair is uniform
-        over the ordered pairs of domains that share N classes or more, of which the first domain has K rows and the
-        second Q. A step then costs O(rows drawn + classes).
+        over the ordered pairs of domains that share at least N classes, with at least K rows in the first domain and Q
+        rows in the second. A step then costs O(rows drawn + classes).
     within : str or list of str, optional
-        Factors whose combinations are domains: an episode is from one, uniform over those with N classes or more that
-        have K + Q rows.
+        Factors whose combinations are domains: an episode is from one, uniform over those with at least N classes of at
+        least K + Q rows.
     on_small_group : str
         Classes (of a domain) with fewer rows than an episode takes: ``error`` refuses, ``drop`` leaves them out.
     weights : str or (rows,) float, optional
@@ -77,12 +78,12 @@ class EpisodeSampler(Sampler):
     Attributes
     ----------
     ways, shots, queries : int
-        As given: the indices of a draw are (ways, shots + queries).
+        The arguments of these names: the indices of a draw are (ways, shots + queries).
 
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table, or too few classes can be drawn.
+        If the arguments contradict each other or the table, or too few classes can be drawn.
 
     Examples
     --------
@@ -121,15 +122,17 @@ class EpisodeSampler(Sampler):
         check_draw_memory((self.shots + self.queries) * self.ways, "an episode", "ways, shots or queries")
         check_refusal(on_small_group, "a class needs all rows of an episode")
         if across is not None and within is not None:
-            raise SamplerError("support and query are of two domains, across=…, or of one, within=…, not both")
+            raise SamplerError(
+                f"{spell_keyword('across')} and {spell_keyword('within')} exclude each other; pass only one"
+            )
         option, domain = ("across", across) if across is not None else ("within", within)
         labels = check_names(label, "label")
         self._domain = () if domain is None else with_outer(table, check_names(domain, option))
         in_class = with_outer(table, labels)
         if across is not None and set(self._domain) <= set(in_class):
             raise SamplerError(
-                f"classes of {', '.join(in_class)} fix {', '.join(self._domain)}, so no two domains share one: name "
-                "other factors in across, or in label"
+                f"classes of {', '.join(in_class)} fix {', '.join(self._domain)}, so two domains never share a class; "
+                f"name other factors in {spell_name('across')} or {spell_name('label')}"
             )
         self._hidden = {*self._domain} - {*in_class} if across is not None else set()  # support and query differ there
         row_counts = (self.shots, self.queries)
@@ -153,10 +156,10 @@ class EpisodeSampler(Sampler):
         fits = groups.sizes >= self.shots + self.queries
         tree = Hierarchy(values, [1, self.ways] if has_domains else [self.ways], fits)
         if not len(tree.leaves):
-            where = f"a domain of {', '.join(self._domain)} has" if has_domains else "there are"
+            where = f" in a domain of {', '.join(self._domain)}" if has_domains else ""
             raise SamplerError(
-                f"{spell(ways=self.ways)} is more than the {tree.most[-1]:,} classes that {where} with the rows of "
-                f"{spell(shots=self.shots)} and {spell(queries=self.queries)}; {_lower()}"
+                f"{spell(ways=self.ways)} exceeds the {tree.most[-1]:,} class{'es' * (tree.most[-1] != 1)}{where} "
+                f"with enough rows for {spell(shots=self.shots)} and {spell(queries=self.queries)}; {_lower()}"
             )
         self._classes.restrict(tree.leaves)
         return tree
@@ -168,15 +171,15 @@ class EpisodeSampler(Sampler):
         pairs = DomainPairs(of_domain, of_class, groups.sizes >= self.shots, groups.sizes >= self.queries, self.ways)
         if not pairs.pairs:
             raise SamplerError(
-                f"{spell(ways=self.ways)} is more than the {pairs.most:,} classes that any two of {pairs.domains:,} "
-                f"domains of {', '.join(self._domain)} share, with {spell(shots=self.shots)} rows in one and "
-                f"{spell(queries=self.queries)} in the other; {_lower()}"
+                f"{spell(ways=self.ways)} exceeds the {pairs.most:,} classes that two of {pairs.domains:,} domains of "
+                f"{', '.join(self._domain)} share at most, with enough rows for {spell(shots=self.shots)} in one and "
+                f"for {spell(queries=self.queries)} in the other; {_lower()}"
             )
         self._classes.restrict(np.flatnonzero(pairs.reached))
         return pairs
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block; indices (steps, ways, shots + queries)."""
+        """Return the draws of any steps as one block; indices (steps, ways, shots + queries)."""
         key = fold(self._key, steps)
         if self._pairs is None:
             groups = self._tree.draw(fold(key, _CLASSES))
@@ -195,7 +198,7 @@ class EpisodeSampler(Sampler):
         return rows.reshape(*groups.shape, size)
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         check_step(self, step)
         classes, numbers, size = self._classes, range(self.ways), self.shots + self.queries
         few = np.setdiff1d(np.flatnonzero(classes.groups.sizes >= classes.need), classes.drawable)
@@ -220,7 +223,7 @@ class EpisodeSampler(Sampler):
         return f"EpisodeSampler: {self.ways}-way {self.shots}-shot, {rows} of each class"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         sampler, size = self._classes, self.shots + self.queries
         if self._pairs is None:
             entry = group_entry(self.table, sampler, size, self.ways, "different", shares=self._tree.shares())

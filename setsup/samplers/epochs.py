@@ -22,7 +22,7 @@ from setsup.errors import SamplerError
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import fold, permute
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_size, where_words
+from setsup.samplers.arguments import check_draw_memory, check_size
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import inclusion
@@ -30,8 +30,9 @@ from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.iteration import length_of
 from setsup.samplers.report import Entry, Report
+from setsup.samplers.row_arguments import Weights, Where, where_words
 from setsup.samplers.sampler import Sampler, check_step
-from setsup.samplers.spelling import spell, spell_name
+from setsup.samplers.spelling import spell, spell_keyword, spell_name
 from setsup.samplers.steps import LAST
 
 __all__ = ["EpochSampler"]
@@ -40,8 +41,8 @@ __all__ = ["EpochSampler"]
 class EpochSampler(Sampler):
     """Draws batches that together pass over all rows, epoch after epoch.
 
-    Step s belongs to epoch s // ``steps_per_epoch``. Each epoch has its own order; ``epochs=1, shuffle=False`` is the
-    ordered pass of an evaluation.
+    Step s belongs to epoch s // ``steps_per_epoch``. Each epoch has its own order; ``epochs=1, shuffle=False`` gives
+    one ordered pass, as for an evaluation.
 
     Parameters
     ----------
@@ -52,14 +53,14 @@ class EpochSampler(Sampler):
     shuffle : bool
         Whether to shuffle each epoch, or to keep the order of the table.
     partial : str
-        What to do when the rows are no multiple of ``size``: ``drop`` leaves the last rows of an epoch's order out,
-        ``pad`` repeats the order from its start and masks these positions.
+        What to do when the number of rows is not a multiple of ``size``: ``drop`` leaves out the last rows of an
+        epoch's order, ``pad`` repeats the order from its start and masks these positions.
     repeats : int
         Adjacent copies of each row in its batch, for repeated augmentation; ``size`` is a multiple of it. An epoch
         still has every row in one batch only, so it takes ``repeats`` times as many steps.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it. Each batch is then drawn by successive sampling,
-        each row by weight among those that are left, independently of other batches: rows come by their weight, and no
+        each row by weight among those that are left, independently of other batches: rows are drawn by weight, no
         longer once per epoch. Rows of weight 0 are never drawn and do not count for the length of an epoch.
     table, where, seed, stream
         As for every sampler, see :class:`Sampler`.
@@ -67,12 +68,12 @@ class EpochSampler(Sampler):
     Attributes
     ----------
     steps_per_epoch : int
-        Draws per epoch: ⌊N·repeats/size⌋ of N rows with ``drop``, ⌈N·repeats/size⌉ with ``pad``.
+        Draws per epoch: ⌊N·repeats/size⌋ for N rows with ``drop``, ⌈N·repeats/size⌉ with ``pad``.
 
     Raises
     ------
     SamplerError
-        When no row is left to draw, or less than one batch with ``partial="drop"``.
+        If no rows remain, or fewer than one batch with ``partial="drop"``.
 
     Examples
     --------
@@ -104,19 +105,25 @@ class EpochSampler(Sampler):
         self._shuffle = check_boolean(shuffle, "shuffle", SamplerError)
         check_draw_memory(self.size, "a draw", "size", 88 if self._shuffle else 16)
         if row_weight is not None and not self._shuffle:
-            raise SamplerError("weights go with shuffle=True: rows in table order are not drawn by weight")
+            raise SamplerError(
+                "rows in table order cannot be drawn by weight; pass shuffle=True, or leave out weights="
+            )
         self._rows = None if mask is None else np.flatnonzero(mask)
         self._count = len(table) if self._rows is None else len(self._rows)
         if self._count == 0:
-            left = f" where {where_words(where)}" if where is not None else ""
-            left += ", or these rows have no weight" if weights is not None else ""
-            raise SamplerError(f"no row is left to draw: the table is empty{left}")
+            if not len(table):
+                raise SamplerError("the table has no rows; draw from a table with rows")
+            filters = [f"{spell_keyword('where')} ({where_words(where)})"] if where is not None else []
+            filters += [spell_keyword("weights")] if weights is not None else []
+            leave = f"{' and '.join(filters)} leave{'s' * (len(filters) == 1)}"
+            raise SamplerError(f"{leave} none of the {len(table):,} rows; draw from more rows")
         self._members = None if row_weight is None else WeightedMembers(group_by(table, [], mask), row_weight)
         self._repeats = check_integer(repeats, "repeats", SamplerError, 1, self.size)
         self._distinct, uneven = divmod(self.size, self._repeats)
         if uneven:
             raise SamplerError(
-                f"{spell(size=size)} is no multiple of {spell(repeats=repeats)}, the copies of each row in a batch"
+                f"{spell(size=size)} is not a multiple of {spell(repeats=repeats)}, the copies of each row in a batch; "
+                "change one of them"
             )
         if partial == "drop" and self._count < self._distinct:
             copies = f", {repeats} copies of each," if self._repeats > 1 else ""
@@ -131,16 +138,17 @@ class EpochSampler(Sampler):
             self.length = check_integer(epochs, "epochs", SamplerError, 1, LAST - 1) * self.steps_per_epoch
         if self.length is not None and self.length >= LAST:
             raise SamplerError(
-                f"{spell(epochs=epochs)} of {self.steps_per_epoch:,} steps are too many: steps are below 2**63"
+                f"{spell(epochs=epochs)} of {self.steps_per_epoch:,} steps each take more than 2**63 - 1 steps; lower "
+                f"{spell_name('epochs')}"
             )
         self.unconstrained_sets = frozenset({0})
 
     def __len__(self) -> int:
-        """Count the draws of all epochs; EndlessError, a TypeError, without ``epochs``."""
+        """Return the number of draws of all epochs; EndlessError, a TypeError, without ``epochs``."""
         return length_of(self)
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block; indices (steps, 1, size)."""
+        """Return the draws of any steps as one block; indices (steps, 1, size)."""
         epoch, step = np.divmod(steps, self.steps_per_epoch)
         position = step[:, None] * self._distinct + np.arange(self._distinct)
         mask = position < self._count
@@ -162,7 +170,7 @@ class EpochSampler(Sampler):
         return np.where(mask, rows, rows[:, :1]), mask
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         check_step(self, step)
         mask = np.zeros(len(self.table), dtype=bool)
         mask[slice(None) if self._rows is None else self._rows] = True
@@ -200,7 +208,7 @@ class EpochSampler(Sampler):
         return f"EpochSampler: batches of {self.size}"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         left = self._count - self.steps_per_epoch * self._distinct
         never = 0 if self._shuffle else max(left, 0)
         excluded = len(self.table) - self._count

@@ -18,7 +18,7 @@ from setsup.arrays import Rows, Steps
 from setsup.errors import SamplerError, abbreviate
 from setsup.factors.table import FactorTable
 from setsup.random import fold
-from setsup.samplers.arguments import MOST_SETS, Weights, Where, check_draw_memory, check_names, check_sets, check_size
+from setsup.samplers.arguments import MOST_SETS, check_draw_memory, check_names, check_sets, check_size
 from setsup.samplers.coverage import Reach, Reason
 from setsup.samplers.draw import Draw, by_factor
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
@@ -28,6 +28,7 @@ from setsup.samplers.groups.members import REFUSALS, check_refusal
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report, span
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_name
 
@@ -39,9 +40,9 @@ _GROUPS, _ROWS = 0, 1  # what a key is for
 class HierarchicalSampler(Sampler):
     """Draws P groups, C groups within each of these, and so on, with K rows of each innermost group.
 
-    At each level the groups are uniform without replacement over those that can be drawn, their order included; a group
-    can be drawn when it has as many drawable groups within it, or rows, as are drawn of it. Rows are uniform without
-    repeats. A set of the draw is an innermost group; those within one outer group follow each other.
+    At each level the groups, and their order, are uniform without replacement over those that can be drawn. A group can
+    be drawn if it has at least as many drawable groups within it, or rows, as a draw takes from it. Rows are uniform
+    without repeats. A set of the draw is an innermost group; the sets of one outer group follow each other.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ class HierarchicalSampler(Sampler):
     size : int
         Rows per innermost group.
     on_small_group : str
-        Groups with fewer rows, or groups within them, than are drawn: ``error`` refuses, ``drop`` leaves them out.
+        Groups with fewer rows or inner groups than are drawn: ``error`` refuses, ``drop`` leaves them out.
     weights : str or (rows,) float, optional
         Relative probability of each row within its group, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn and do not count.
@@ -62,7 +63,7 @@ class HierarchicalSampler(Sampler):
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table, or too few groups can be drawn.
+        If the arguments contradict each other or the table, or too few groups can be drawn.
 
     Examples
     --------
@@ -94,7 +95,7 @@ class HierarchicalSampler(Sampler):
         counts = [count for _, count in self._levels]
         if int(np.prod([float(count) for count in counts])) > MOST_SETS:
             raise SamplerError(
-                f"{spell(sets=counts)} are more than {MOST_SETS:,} sets of a step; lower {spell_name('sets')}"
+                f"{spell(sets=counts)} gives more than {MOST_SETS:,} sets per step; lower {spell_name('sets')}"
             )
         check_refusal(on_small_group)
         names = [name for names, _ in self._levels for name in names]
@@ -115,8 +116,8 @@ class HierarchicalSampler(Sampler):
             if most[depth] < count:
                 inner = f" within one of {', '.join(self._levels[depth - 1][0])}" if depth else ""
                 raise SamplerError(
-                    f"{count} groups of {', '.join(names)} are drawn, and at most {most[depth]:,} can be{inner}, with "
-                    f"{spell(size=self.size)} and {spell(sets=list(counts))}; lower {spell_name('size')} or "
+                    f"a step draws {count} groups of {', '.join(names)}{inner}, and only {most[depth]:,} are drawable "
+                    f"with {spell(size=self.size)} and {spell(sets=list(counts))}; lower {spell_name('size')} or "
                     f"{spell_name('sets')}"
                 )
         left = len(values[0]) - len(self._tree.leaves)
@@ -124,13 +125,13 @@ class HierarchicalSampler(Sampler):
             lost = np.setdiff1d(np.arange(len(values[0])), self._tree.leaves)[:5]
             examples = "; ".join(self._groups.groups.describe(self.table, int(group)) for group in lost)
             raise SamplerError(
-                f"{left:,} of {len(values[0]):,} groups of {self._groups.describe()} lie within groups that have fewer "
-                f"than the {spell(sets=list(counts))} that are drawn (first: {examples}); lower {spell_name('sets')}, "
-                f"or pass {spell(on_small_group='drop')} to leave them out"
+                f"{left:,} of {len(values[0]):,} groups of {self._groups.describe()} are in outer groups with fewer "
+                f"groups than {spell(sets=list(counts))} draws (first: {examples}); lower {spell_name('sets')}, or "
+                f"pass {spell(on_small_group='drop')} to leave them out"
             )
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block; indices (steps, product of the sets, size)."""
+        """Return the draws of any steps as one block; indices (steps, product of the sets, size)."""
         key = fold(self._key, steps)
         groups = self._tree.draw(fold(key, _GROUPS))
         keys = Keys(fold(key, _ROWS), np.arange(self._tree.sets, dtype=np.uint64))
@@ -139,7 +140,7 @@ class HierarchicalSampler(Sampler):
         return Draw(rows.reshape(*groups.shape, self.size), codes)
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         check_step(self, step)
         numbers = range(self._tree.sets)
         chance = self._tree.shares() * len(numbers)
@@ -155,7 +156,7 @@ class HierarchicalSampler(Sampler):
         return f"HierarchicalSampler: {', in each '.join(parts)}, {self.size} rows each"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         entry = group_entry(
             self.table, self._groups, self.size, self._tree.sets, "different", shares=self._tree.shares()
         )
@@ -170,11 +171,11 @@ def _check_levels(factors: Sequence[str | Sequence[str]], sets: Sequence[int]) -
     """Factors of each level, and how many of its groups are drawn."""
     if isinstance(factors, str) or not isinstance(factors, Sequence) or len(factors) < 2:
         raise SamplerError(
-            "factors must list those of two levels or more, the outermost first, as in ['domain', 'class'], not "
-            f"{abbreviate(factors)}; for one level use a DomainSampler"
+            "factors must list the factors of at least two levels, the outermost first, such as ['domain', 'class'], "
+            f"not {abbreviate(factors)}; for one level use a DomainSampler"
         )
     if isinstance(sets, str) or not isinstance(sets, Sequence) or len(sets) != len(factors):
-        raise SamplerError(f"sets must list {len(factors)} integers, one for each of factors, not {abbreviate(sets)}")
+        raise SamplerError(f"sets must list {len(factors)} integers, one per level of factors, not {abbreviate(sets)}")
     return [
         (check_names(names, "each of factors"), check_sets(count, f"each of {spell_name('sets')}"))
         for names, count in zip(factors, sets, strict=True)

@@ -23,16 +23,7 @@ from setsup.errors import SamplerError, abbreviate
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
-from setsup.samplers.arguments import (
-    Weights,
-    Where,
-    check_nesting,
-    copy_arguments,
-    row_mask,
-    row_weights,
-    weight_words,
-    where_words,
-)
+from setsup.samplers.arguments import check_nesting, copy_arguments
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.description import from_dict
 from setsup.samplers.draw import Draw
@@ -41,6 +32,7 @@ from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import MIX, Keys, distinct
 from setsup.samplers.iteration import length_of
 from setsup.samplers.report import AnchorEntry, Entry, Report
+from setsup.samplers.row_arguments import Weights, Where, row_mask, row_weights, weight_words, where_words
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Stepwise, read_probability
 from setsup.samplers.zips import Zip
@@ -49,28 +41,27 @@ __all__ = ["Mixture"]
 
 
 class Mixture(Sampler):
-    """Replaces rows of some sets by rows of a pool, each independently with a given probability.
+    """Replaces rows of some sets with rows of a pool, each independently with a given probability.
 
     Parameters
     ----------
     base : Sampler
         Sampler of the concatenated table, restricted to one source: ``where="part == 'a'"``.
     pool : str, (rows,) bool or list of int
-        The alternative rows: an expression such as ``"part == 'b'"``, one boolean per row, or their numbers. None may
-        be a row of the base sampler.
+        The alternative rows: an expression such as ``"part == 'b'"``, one boolean per row, or their numbers. The pool
+        and the base sampler must not share rows.
     sets : sequence of int
         Numbers of the sets to mix; they must fix no factor.
     p : float, mapping or Stepwise
         Probability that a row is replaced: constant, by step, ``{0: 0.0, 1000: 0.1}``, or rising in equal steps.
     weights : str or (rows,) float, optional
-        Relative probability of the rows of the pool, or the factor that has it. The rows that come into a set are a
-        draw of their number by successive sampling: each by weight among those that are left. Rows of weight 0 are
-        never drawn.
+        Relative probability of the rows of the pool, or the factor that has it. The rows that replace others in a set
+        are drawn by successive sampling: each by weight among those that are left. Rows of weight 0 are never drawn.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two samplers of one class with one seed are correlated unless their streams differ. A mixture over other
-        mixtures draws on the stream ``"NAME/n"``, with the number n of mixtures below it.
+        Name of the random stream. Two samplers of one class with the same seed are correlated unless their streams
+        differ. A mixture over n nested mixtures uses the stream ``"NAME/n"``.
 
     Attributes
     ----------
@@ -80,7 +71,7 @@ class Mixture(Sampler):
     Raises
     ------
     SamplerError
-        When a mixed set fixes a factor, or the pool is too small or shares rows with the base.
+        If a mixed set fixes a factor, or the pool is too small or shares rows with the base.
 
     Examples
     --------
@@ -107,7 +98,7 @@ class Mixture(Sampler):
     ) -> None:
         copies = copy_arguments({"pool": pool, "weights": weights})
         if not isinstance(base, Sampler):
-            raise SamplerError(f"a mixture is over another sampler, not over a {type(base).__name__}")
+            raise SamplerError(f"base of a Mixture must be a Sampler, not a {type(base).__name__}")
         self._schedule = read_probability(p)
         plain = asdict(self._schedule) if isinstance(self._schedule, Stepwise) else self._schedule.plain()
         numbers = _check_numbers(sets)
@@ -129,7 +120,8 @@ class Mixture(Sampler):
         self._sets = self._check_sets(numbers, first)
         if len(self.pool) < first.indices.shape[-1]:
             raise SamplerError(
-                f"the pool {_pool_words(pool)} has {len(self.pool)} rows; a set takes {first.indices.shape[-1]}"
+                f"the pool {_pool_words(pool)} has {len(self.pool)} rows, and a set takes {first.indices.shape[-1]}; "
+                "add rows to the pool, or lower the size of the base sampler"
             )
 
     @classmethod
@@ -145,13 +137,13 @@ class Mixture(Sampler):
         shared = mask & self.base.rows_where()
         if shared.any():
             raise SamplerError(
-                f"{int(shared.sum()):,} rows of the pool {_pool_words(pool)} are rows of the base sampler too (row "
-                f"{int(np.argmax(shared))} is one): give the base where=\"part == 'a'\" or so"
+                f"the pool {_pool_words(pool)} and the base sampler share {int(shared.sum()):,} rows (for example row "
+                f"{int(np.argmax(shared))}); restrict the base, for example with where=\"part == 'a'\""
             )
         return mask
 
     def rows_where(self) -> Bools:
-        """Rows of the pool, and those that ``where`` of the base lets through."""
+        """Return the rows of the pool, and those that ``where`` of the base keeps."""
         rows = self.base.rows_where()
         rows[self.pool] = True
         return rows
@@ -163,12 +155,12 @@ class Mixture(Sampler):
                 raise SamplerError(f"set {number} is out of range: the base draws sets 0 to {count - 1}")
             if number not in self.base.unconstrained_sets:
                 raise SamplerError(
-                    f"set {number} fixes factors, which rows of the pool need not share; mix an unconstrained set"
+                    f"set {number} fixes factors that rows of the pool need not share; mix an unconstrained set instead"
                 )
         return np.unique(np.array(sets, dtype=np.int64))
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block."""
+        """Return the draws of any steps as one block."""
         draw = self.base.draws(steps)
         size = draw.indices.shape[-1]
         p = self._schedule.at(steps)
@@ -189,11 +181,11 @@ class Mixture(Sampler):
         return replace(draw, indices=indices)
 
     def __len__(self) -> int:
-        """Count the draws; EndlessError, a TypeError, where the base is infinite."""
+        """Return the number of draws; EndlessError, a TypeError, if the base is infinite."""
         return length_of(self)
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         steps, base = check_step(self, step), self.base.reach(step)
         p = float(self._schedule.at(steps)[0])
         draw = self.base.draws(steps)
@@ -250,7 +242,7 @@ class Mixture(Sampler):
         return SetReach(sets, of_rows)
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         base, p = self.base.report(), self._schedule
         ever = bool(p.end) if isinstance(p, Stepwise) else any(p.values)
         entries = [self._mix(entry) if ever and self._is_mixed(entry) else entry for entry in base.entries]
@@ -279,7 +271,7 @@ class Mixture(Sampler):
 
 
 def _pool_words(pool: Where) -> str:
-    return repr(pool) if isinstance(pool, str) else where_words(pool)
+    return repr(pool) if isinstance(pool, str) else f"({where_words(pool)})"
 
 
 def _nested(sampler: Sampler) -> int:
@@ -292,5 +284,5 @@ def _nested(sampler: Sampler) -> int:
 def _check_numbers(sets: Any) -> list[int]:
     numbers = list(sets) if isinstance(sets, Sequence) or (isinstance(sets, np.ndarray) and sets.ndim) else []
     if not numbers or not all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in numbers):
-        raise SamplerError(f"sets must be a list of set numbers, at least one, as in [1], not {abbreviate(sets)}")
+        raise SamplerError(f"sets must be a non-empty list of set numbers, such as [1], not {abbreviate(sets)}")
     return [int(number) for number in numbers]

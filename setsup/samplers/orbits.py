@@ -1,7 +1,7 @@
 """Orbits: images of one object under transformations, with a canonical member.
 
 The joint loss on orbits [1]_, [2]_ pulls the members of an orbit together, pushes other orbits away and decodes every
-member to the orbit's canonical image; a batch is therefore several different orbits with some or all of their members.
+member to the orbit's canonical image. A batch therefore has several different orbits with some or all of their members.
 
 References
 ----------
@@ -26,7 +26,7 @@ from setsup.factors.factor import Level
 from setsup.factors.table import FactorTable
 from setsup.html import counted
 from setsup.random import fold, mix
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
+from setsup.samplers.arguments import check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import NOT_COUNTED, Reach, Reason
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchored import AnchoredMembers
@@ -37,6 +37,7 @@ from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys, spread_words
 from setsup.samplers.report import Report
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
 from setsup.samplers.spelling import spell, spell_name
@@ -56,40 +57,37 @@ class OrbitSampler(Sampler):
     size : int or mapping, optional
         Members per orbit, without repeats. ``{0: 2, 1000: 4}`` gives 4 members from step 1,000 on: the width of a draw
         is the largest size, for which orbits must have members, and positions beyond the size of the step are masked.
-        None takes whole orbits: the width is that of the largest drawable orbit,
-        and shorter ones are padded with their first member and masked.
+        None takes whole orbits: the width is that of the largest drawable orbit, and smaller ones are padded with their
+        first member and masked.
     members : str, optional
-        Constraint between positions, such as ``"camera != anchor.camera"``: the first position of a set is an anchor,
-        uniform over the rows of the orbit that ``size - 1`` other members go with, or by weight among them; the others
-        are uniform over these members, or by weight, without repeats. The terms are those of ``positive`` of
-        :class:`setsup.samplers.TripletSampler`.
+        Constraint between positions, such as ``"camera != anchor.camera"``: the first position of a set is the anchor,
+        a row of the orbit for which at least ``size - 1`` other members satisfy the constraint, uniform or by weight.
+        The other positions are these members, uniform or by weight, without repeats. The terms are those of
+        ``positive`` of :class:`setsup.samplers.TripletSampler`.
     canonical : str or mapping, optional
         Canonical member of each orbit. ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least
         value of a factor; ``{"camera": "051"}``: the first row with these levels; any other string is an expression, as
-        for `where`: ``"camera == '051' and session == 1"``, the first row that satisfies it. None gives no canonical
-        rows.
+        for `where`: ``"camera == '051' and session == 1"``, the first row that satisfies it. Rows that `where` leaves
+        out are never canonical. None gives no canonical rows.
     values : str
         ``different``: no two sets of a step are the same orbit; ``independent``: they may be.
     choose : str
         ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`; with `members`, the rows that
-        count, or whose weights do, are anchors.
+        count, or their weights, are those of anchors.
     on_small_group : str
         What to do with orbits of fewer than ``size`` members; ``drop`` also leaves out orbits without a canonical row.
-        With `members`, ``short`` and ``replace`` are for anchors that fewer rows go with, at least one.
+        With `members`, ``short`` and ``replace`` apply to anchors with fewer other members, but at least one.
     weights : str or (rows,) float, optional
         Relative probability of each row within its orbit, or the factor that has it; without repeats by successive
-        sampling. Rows of weight 0 are never drawn, and go with no anchor. Whole orbits have all rows of positive
-        weight. For `members`, weights are counted in the unit of :class:`setsup.samplers.TripletSampler`.
-    where : str, (rows,) bool or list of int, optional
-        Rows that may be drawn, canonical ones too: an expression that they satisfy, one boolean per row, or their
-        numbers. Rows keep their numbers.
-    table, seed, stream
+        sampling. Rows of weight 0 are never drawn, for no anchor. Whole orbits have all rows of positive weight. For
+        `members`, weights are counted in the unit of :class:`setsup.samplers.TripletSampler`.
+    table, where, seed, stream
         As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table, or an orbit has no canonical row.
+        If the arguments contradict each other or the table, or an orbit has no canonical row.
 
     Examples
     --------
@@ -142,8 +140,8 @@ class OrbitSampler(Sampler):
         self._different = chooser.different() if values == "different" else None
         if self._different is not None and self.sets > len(drawable):
             raise SamplerError(
-                f"{spell(sets=sets)} is more than the {len(drawable):,} drawable orbits: the most that fits is "
-                f"{spell(sets=len(drawable))}; lower {spell_name('sets')}, or pass {spell(values='independent')}"
+                f"{spell(sets=sets)} exceeds the {len(drawable):,} drawable orbits; pass at most "
+                f"{spell(sets=len(drawable))}, or {spell(values='independent')}"
             )
         self._numbers = np.arange(self.sets, dtype=np.uint64)
         words = chooser.words if self._different is not None else 1
@@ -152,10 +150,13 @@ class OrbitSampler(Sampler):
     def _check_members(self, members: str, names: Sequence[str]) -> Constraint:
         constraint = read_constraint(members, self.table, "members")
         if self._sizes is None or self._sizes.most < 2:
-            raise SamplerError("members needs a size of 2 or more: an anchor, and at least one row that goes with it")
+            raise SamplerError(
+                f"{spell_name('members')} requires {spell_name('size')} to be at least 2: an anchor and another row"
+            )
         if same := next((name for name in constraint.differ if name in with_outer(self.table, names)), None):
             raise SamplerError(
-                f"all members of an orbit have the same {same!r}; leave {same} out of members or of orbit"
+                f"all members of an orbit have the same {same!r}; leave {same!r} out of {spell_name('members')} or "
+                f"{spell_name('orbit')}"
             )
         return constraint
 
@@ -182,7 +183,7 @@ class OrbitSampler(Sampler):
         return rows
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block."""
+        """Return the draws of any steps as one block."""
         key = fold(self._key, steps)
         bits = mix(key[:, None, None], self._spread)
         chosen = self._orbits.chooser.pick(bits[:, :, 0]) if self._different is None else self._different.pick(bits)
@@ -201,9 +202,9 @@ class OrbitSampler(Sampler):
         return self._orbits.groups.take(groups[..., None], np.where(mask, position, 0)), mask
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
-        steps = check_step(self, step)
-        size = self.size if self._sizes is None else int(self._sizes.at(steps)[0])
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
+        check_step(self, step)
+        size = self.size if self._sizes is None else int(self._sizes.at_step(step))
         orbits, numbers, exact = self._orbits, range(self.sets), True
         if self._different is None:
             chance = orbits.chooser.probabilities()
@@ -226,7 +227,7 @@ class OrbitSampler(Sampler):
         return f"OrbitSampler: {counted(self.sets, 'orbit')} per step, {members}"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         values = "independent" if self._different is None else "different"
         entry = group_entry(self.table, self._orbits, self.size, self.sets, values)
         notes = [f"{len(self._left_out):,} orbits without a canonical row are left out"] if len(self._left_out) else []

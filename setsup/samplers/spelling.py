@@ -5,7 +5,7 @@ from typing import Any
 
 from setsup.errors import command_options
 
-__all__ = ["OPTION_NAMES", "PYTHON_NAMES", "python_arguments", "spell", "spell_name"]
+__all__ = ["OPTION_NAMES", "PYTHON_NAMES", "python_arguments", "spell", "spell_keyword", "spell_name"]
 
 OPTION_NAMES = {"on_small_group": "small", "num_fixed": "random", "must_differ": "differ"}
 """Options of ``setsup sample``, and names in files, of the arguments that have other ones in Python."""
@@ -45,6 +45,18 @@ def spell_name(name: str) -> str:
 
     """
     return (command_options() or {}).get(name, name)
+
+
+def spell_keyword(name: str) -> str:
+    """Write the name of an argument where it would otherwise read as an English word.
+
+    Examples
+    --------
+    >>> spell_keyword("across")
+    'across='
+
+    """
+    return (command_options() or {}).get(name, f"{name}=")
 
 
 def python_arguments(arguments: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:

@@ -492,6 +492,6 @@ def test_a_source_that_changes_meanwhile_is_refused(array: PreparedArray, tmp_pa
     def change() -> None:
         array.source.write_bytes(b"new")
 
-    with pytest.raises(DataError, match=r"pictures\.h5 was changed while it was converted"):
+    with pytest.raises(DataError, match=r"pictures\.h5 changed while it was being converted"):
         prepare_array(array, BLOCK, Filler(3, change))
     assert names(tmp_path) == ["pictures.h5"]

@@ -10,7 +10,7 @@ from lightning.pytorch import LightningModule
 
 from setsup.datasets import Dataset
 from setsup.errors import DataError, SetsupError, require_modules
-from setsup.experiments.configs import MethodConfig, SamplerConfig, build_method, build_transform
+from setsup.experiments.configs import MethodConfig, build_eval_transform, build_method
 from setsup.experiments.initial_weights import InitialWeights, read_initial, start_from, unfetched
 from setsup.experiments.preset import Preset
 from setsup.experiments.runs.checkpoint import has_checkpoint
@@ -23,26 +23,28 @@ from setsup.experiments.training.monitoring.held_out import HeldOut
 from setsup.experiments.training.monitoring.loggers import need_logger
 from setsup.experiments.training.monitoring.validation import open_validation
 from setsup.experiments.training.preflight import fit_to_first_draw, try_first_draw
+from setsup.experiments.training_data import TrainingData
+from setsup.experiments.weights import build_trained
 from setsup.loading.lightning import LightningBatches
 
 __all__ = ["Prepared", "build_batches", "prepare"]
 
 
 class Prepared(NamedTuple):
-    """What is trained: `preset` with the place of its initial weights, whose digest is `initial`.
+    """What is trained: `preset` with the place of its initial weights, and with its method completed from the data.
 
-    The settings of its method are completed from the data; `from_data` has these as they were asked for, by dotted
-    names.
+    `about` is what :func:`begin` takes besides preset, folder and seed. `fetches` names published weights that are not
+    here yet, and that were left out.
     """
 
     preset: Preset
-    dataset: Dataset
+    data: TrainingData
     batches: LightningBatches
     method: LightningModule
     counter: StepCounter
     held_out: HeldOut | None
-    initial: str | None
-    from_data: Mapping[str, Any]
+    about: Mapping[str, Any]
+    fetches: str | None
 
 
 def prepare(
@@ -59,54 +61,54 @@ def prepare(
 
     Without `fetch`, published weights that are not here yet are left out, and nothing is downloaded.
     """
-    sampler, settings = preset.sampler, preset.method
-    if sampler is None or settings is None:  # both are, and the data
+    settings = preset.method
+    if settings is None:
         raise SetsupError(f"{preset.name} trains nothing")
     for name in config.log:
         need_logger(name)
     if isinstance(preset.augmentation, str):
         require_modules(f"the augmentation {preset.augmentation!r} needs", "kornia")
     begun = has_checkpoint(folder)
-    left_out = not fetch and unfetched(preset) is not None
-    initial = None if left_out else _read_initial(preset, folder, seed, substitute)
+    fetches = None if fetch else unfetched(preset)
+    initial = None if fetches is not None else _read_initial(preset, folder, seed, substitute)
     if initial is not None:
         preset = replace(preset, initial_run=str(initial.path))
-    dataset = preset.open_data(root, substitute=substitute)
-    batches = build_batches(preset, sampler, dataset, seed, config)
-    asked, settings = preset, fit_to_first_draw(preset, sampler, settings, dataset, seed)
+    data = preset.open_training(seed, root, substitute=substitute)
+    # to start processes takes longer than a shrunk training
+    workers = "thread" if preset.shrunk and config.workers == "auto" else config.workers
+    batches = build_batches(data, workers)
+    asked, settings = preset, fit_to_first_draw(data, settings)
     preset = replace(preset, method=settings)
     from_data = {name: before for name, (before, _) in difference(flatten(asked), flatten(preset)).items()}
-    build = partial(_build, settings, dataset, seed, None if begun else initial)
-    parts: dict[str, Any] = {"root": root, "substitute": substitute, "config": asdict(config), "from_data": from_data}
-    parts["initial"] = None if initial is None else initial.digest
-    if not begun or not _continues(folder, preset, seed, **parts):
-        try_first_draw(preset, sampler, build, dataset, seed)
+    build = partial(_build, settings, data.dataset, seed, None if begun else initial)
+    about: dict[str, Any] = {"root": root, "substitute": substitute, "config": asdict(config), "from_data": from_data}
+    about["initial"] = None if initial is None else initial.digest
+    if not begun or not _continues(folder, preset, seed, **about):
+        # built without evaluations, too: embeddings of the run will need it
+        transform = build_eval_transform(preset.eval_transform, preset.augmentation, data.dataset, seed)
+        try_first_draw(data, build, transform, preset.validation, evaluated=bool(preset.evaluations))
     method, counter = build(), StepCounter(preset.accumulate)
     need_runnable(method, preset.accumulate)
-    held_out = open_validation(preset, sampler, method, dataset, seed, root=root, substitute=substitute)
-    digest = None if initial is None else initial.digest
-    return Prepared(preset, dataset, batches, method, counter, held_out, digest, from_data)
+    table = data.dataset.factors
+    trained = build_trained(preset, method, seed, folder, root=root, substitute=substitute, table=table)
+    trained.dataset = data.dataset
+    held_out = open_validation(preset.validation, trained, data.sampler)
+    return Prepared(preset, data, batches, method, counter, held_out, about, fetches)
 
 
-def _continues(folder: Path, preset: Preset, seed: int, **parts: Any) -> bool:
+def _continues(folder: Path, preset: Preset, seed: int, **about: Any) -> bool:
     """Whether the run in a folder is of these settings; those of another run are checked before that is said."""
     try:
-        check_begin(folder, preset, seed, **parts)
+        check_begin(folder, preset, seed, **about)
     except SetsupError:
         return False
     return True
 
 
-def build_batches(
-    preset: Preset, sampler: SamplerConfig, dataset: Dataset, seed: int, config: RunConfig
-) -> LightningBatches:
-    """Build the batches that a preset trains on."""
-    transform = build_transform(preset.augmentation, dataset, seed)
-    modalities = None if preset.data is None else preset.data.modalities
-    # to start processes takes longer than a shrunk training
-    workers = "thread" if preset.shrunk and config.workers == "auto" else config.workers
-    options: dict[str, Any] = {"modalities": modalities, "transform": transform, "workers": workers}
-    return LightningBatches(dataset, sampler.build(dataset, seed), **options)
+def build_batches(data: TrainingData, workers: int | str) -> LightningBatches:
+    """Build the batches that are trained on."""
+    options: dict[str, Any] = {"modalities": data.modalities, "transform": data.build_transform(), "workers": workers}
+    return LightningBatches(data.dataset, data.build_sampler(), **options)
 
 
 def _read_initial(preset: Preset, folder: Path, seed: int, substitute: bool) -> InitialWeights | None:
