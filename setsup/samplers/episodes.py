@@ -143,11 +143,11 @@ class EpisodeSampler(Sampler):
         )
         self._pairs: DomainPairs | None = None
         if across is None:
-            self._tree = self._in_one_domain(labels)
+            self._tree = self._group_in_one_domain(labels)
         else:
-            self._pairs = self._in_two_domains(labels)
+            self._pairs = self._pair_domains(labels)
 
-    def _in_one_domain(self, labels: list[str]) -> Hierarchy:
+    def _group_in_one_domain(self, labels: list[str]) -> Hierarchy:
         """Classes by their domains; restricts the groups to those that can be drawn."""
         groups, has_domains = self._classes.groups, bool(self._domain)
         values = [values_of(self.table, groups, [*labels, *self._domain])]
@@ -164,7 +164,7 @@ class EpisodeSampler(Sampler):
         self._classes.restrict(tree.leaves)
         return tree
 
-    def _in_two_domains(self, labels: list[str]) -> DomainPairs:
+    def _pair_domains(self, labels: list[str]) -> DomainPairs:
         """Pairs of domains; restricts the groups to those that can be drawn."""
         groups = self._classes.groups
         of_domain, of_class = (values_of(self.table, groups, names) for names in (self._domain, labels))

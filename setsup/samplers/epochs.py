@@ -154,7 +154,7 @@ class EpochSampler(Sampler):
         mask = position < self._count
         rows = position % self._count
         if self._members is not None:
-            rows, mask = self._by_weight(steps, mask, self._members)
+            rows, mask = self._draw_by_weight(steps, mask, self._members)
         elif self._shuffle:
             rows = permute(fold(self._key, epoch), self._count, rows)
         if self._rows is not None and self._members is None:
@@ -163,7 +163,7 @@ class EpochSampler(Sampler):
             rows, mask = np.repeat(rows, self._repeats, axis=1), np.repeat(mask, self._repeats, axis=1)
         return Draw(rows[:, None], mask=None if mask.all() else mask[:, None])
 
-    def _by_weight(self, steps: Steps, mask: Bools, members: WeightedMembers) -> tuple[Rows, Bools]:
+    def _draw_by_weight(self, steps: Steps, mask: Bools, members: WeightedMembers) -> tuple[Rows, Bools]:
         keys = Keys(fold(self._key, steps), np.zeros(1, dtype=np.uint64))
         rows, few = members.draw(keys, np.zeros(len(steps), dtype=np.int64), self._distinct, "short")
         mask = mask if few is None else mask & few
