@@ -64,7 +64,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 def _published(release: MemberIndex) -> tuple[Tree, list[str | None]]:
     """Images of the four locations by what the annotations say, and the sequences they belong to."""
     images: dict[str, dict[str, Any]] = {}
-    rows = set[tuple[int, str, str]]()
+    rows, files = set[tuple[int, str, str]](), dict[str, str]()
     for label, said in _annotations(release):
         try:
             names = {each["id"]: each["name"] for each in said["categories"]}
@@ -73,11 +73,11 @@ def _published(release: MemberIndex) -> tuple[Tree, list[str | None]]:
                 image, category = images.get(str(each["image_id"])), names[each["category_id"]]
                 if image is not None and str(image["location"]) in _LOCATIONS and category in _CATEGORIES:
                     rows.add((_LOCATIONS.index(str(image["location"])), category, str(image["id"])))
+                    files[str(image["id"])] = str(image["file_name"]).rpartition("/")[2]
         except (KeyError, TypeError) as error:
             raise DamagedFile(f"{label} lacks {error}, which annotations of camera traps have", _FIX) from None
     if not rows:
         raise DamagedFile(f"{release.source} has no annotation of the locations {', '.join(_LOCATIONS)}", _FIX)
-    files = {key: str(images[key]["file_name"]).rpartition("/")[2] for _, _, key in rows}
     order = sorted(rows, key=lambda row: (row[0], row[1], files[row[2]].encode("utf-8", "surrogatepass")))
     places = release.places([_FOLDER + files[key] for _, _, key in order])
     there = [row for row, place in zip(order, places.tolist(), strict=True) if place >= 0]
