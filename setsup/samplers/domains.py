@@ -24,7 +24,7 @@ from setsup.checks import check_choice
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import fold, permute, randint_below
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
+from setsup.samplers.arguments import check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import Reach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
@@ -33,6 +33,7 @@ from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
 from setsup.samplers.spelling import spell
@@ -46,9 +47,9 @@ _ROUND, _VISIT, _STEP = 0, 1, 2  # what a key is for, plus three for each change
 class DomainSampler(Sampler):
     """Draws batches of several domains with the same number of rows each.
 
-    With D drawable domains, P ``sets`` and g = gcd(D, P), a round is D/g steps in which every domain comes P/g times;
-    no step repeats a domain. The v-th visit to a domain of n ≥ K rows takes K consecutive positions of a permutation of
-    its rows, which is renewed every n/gcd(n, K) visits: until then every row is drawn equally often.
+    With D drawable domains, P ``sets`` and g = gcd(D, P), a round has D/g steps, in which every domain is drawn P/g
+    times; no step repeats a domain. The v-th visit to a domain of n ≥ K rows takes K consecutive positions of a
+    permutation of its rows, which is renewed every n/gcd(n, K) visits: until then every row is drawn equally often.
 
     Parameters
     ----------
@@ -58,8 +59,8 @@ class DomainSampler(Sampler):
         Domains per batch, P; more than there are is an error unless ``domains="all"``.
     size : int or mapping
         Rows per domain, K. ``{0: 16, 1000: 32}`` gives 32 rows from step 1,000 on: the width of a draw is the largest
-        size, and positions beyond the size of the step are masked. Rounds and passes over rows begin again wherever
-        the size changes. ``on_small_group`` is about domains with fewer rows than the largest size.
+        size, and positions beyond the size of the step are masked. Rounds and passes over rows start again when the
+        size changes. ``on_small_group`` applies to domains with fewer rows than the largest size.
     domains : str
         ``balanced``: in rounds; ``all``: the same with min(P, D) domains; ``independent``: an independent choice of P
         domains and of their rows for each step, without full passes over the data (as published for DCoDR).
@@ -69,14 +70,14 @@ class DomainSampler(Sampler):
     weights : str or (rows,) float, optional
         Relative probability of each row within its domain, or the factor that has it: the rows of a visit are then
         drawn by successive sampling, each by weight among those that are left, and visits are independent. Rows of
-        weight 0 are never drawn. Domains come as often as without weights.
+        weight 0 are never drawn. Weights do not change how often domains are drawn.
     table, where, seed, stream
         As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table.
+        If the arguments contradict each other or the table.
 
     Examples
     --------
@@ -127,16 +128,16 @@ class DomainSampler(Sampler):
         self._independent = domains == "independent"
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block."""
-        rows, mask, chosen = self._independently(steps) if self._independent else self._in_rounds(steps)
+        """Return the draws of any steps as one block."""
+        rows, mask, chosen = self._draw_independently(steps) if self._independent else self._draw_in_rounds(steps)
         if mask is not None and mask.all():
             mask = None
         draw = Draw(rows, self._domains.codes(chosen), mask)
         return shorten(draw, [self._sizes], steps) if self._sizes.changes else draw
 
-    def _in_rounds(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
+    def _draw_in_rounds(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
         if len(self._sizes.starts) == 1:
-            return self._rounds(steps, 0)
+            return self._draw_rounds(steps, 0)
         stretch = self._sizes.stretch(steps)
         rows, chosen = (
             np.empty((len(steps), self.sets, self.size), np.int64),
@@ -145,14 +146,16 @@ class DomainSampler(Sampler):
         mask = np.ones(rows.shape, dtype=bool)
         for number in np.unique(stretch).tolist():
             selected = np.flatnonzero(stretch == number)
-            of_stretch, counts, chosen[selected] = self._rounds(steps[selected] - self._sizes.starts[number], number)
+            of_stretch, counts, chosen[selected] = self._draw_rounds(
+                steps[selected] - self._sizes.starts[number], number
+            )
             size = of_stretch.shape[-1]
             rows[selected, :, :size], rows[selected, :, size:] = of_stretch, of_stretch[:, :, :1]
             if counts is not None:
                 mask[selected, :, :size] = counts
         return rows, mask, chosen
 
-    def _rounds(self, steps: Steps, stretch: int) -> tuple[Rows, Array | None, Rows]:
+    def _draw_rounds(self, steps: Steps, stretch: int) -> tuple[Rows, Array | None, Rows]:
         """Draws of steps, counted from where the size of a stretch of steps holds."""
         size = int(self._sizes.values[stretch])
         round_key, visit_key = (int(fold(self._key, 3 * stretch + tag)) for tag in (_ROUND, _VISIT))
@@ -161,11 +164,11 @@ class DomainSampler(Sampler):
         walk = step[:, None] * self.sets + np.arange(self.sets)
         chosen = permute(fold(round_key, lap), self._count, walk % self._count)
         visit = lap[:, None] * (self.sets // shared) + walk // self._count
-        rows, mask = self._visited(chosen.reshape(-1), visit.reshape(-1), size, visit_key)
+        rows, mask = self._draw_visits(chosen.reshape(-1), visit.reshape(-1), size, visit_key)
         shape = (*chosen.shape, size)
         return rows.reshape(shape), None if mask is None else mask.reshape(shape), chosen
 
-    def _visited(self, chosen: Rows, visit: Rows, size: int, visit_key: int) -> tuple[Rows, Array | None]:
+    def _draw_visits(self, chosen: Rows, visit: Rows, size: int, visit_key: int) -> tuple[Rows, Array | None]:
         """Rows that the given visits of drawable domains take."""
         groups = self._domains.number(chosen)
         if self._weighted:
@@ -189,7 +192,7 @@ class DomainSampler(Sampler):
             row_positions[few] = randint_below(words, sizes[few, None])
         return self._domains.groups.take(groups[:, None], row_positions), mask
 
-    def _independently(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
+    def _draw_independently(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
         key = fold(int(fold(self._key, _STEP)), steps)
         indices = np.broadcast_to(np.arange(self.sets), (len(steps), self.sets))
         chosen = permute(fold(key, _ROUND), self._count, indices)
@@ -197,8 +200,9 @@ class DomainSampler(Sampler):
         return *self._domains.draw(keys, chosen, self.size), chosen
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
-        size = int(self._sizes.at(check_step(self, step))[0])
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
+        check_step(self, step)
+        size = int(self._sizes.at_step(step))
         numbers, chance = range(self.sets), np.full(self._count, self.sets / self._count)
         full = self.size if self._independent else size
         sets = set_reach(self.table, self._domains, numbers, size, chance, together=True, full=full)
@@ -206,7 +210,7 @@ class DomainSampler(Sampler):
         return self._reach(groups, sets, self._notes(), is_estimated(self._domains, size))
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         entry = group_entry(self.table, self._domains, self.size, self.sets, "different")
         if self.sets == 1 and not self._independent:
             entry = replace(entry, shared_rows=math.nan)  # what two steps share depends on how far apart they are

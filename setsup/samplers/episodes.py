@@ -1,7 +1,7 @@
 """Episodes of few-shot learning: some classes, a few labelled rows of each, and other rows of them to be classified.
 
-Prototypical networks [1]_ and most of what followed learn from such N-way K-shot tasks. Support and query may come
-from two different domains, as in cross-domain few-shot recognition [2]_.
+Prototypical networks [1]_ and most later methods learn from such N-way K-shot tasks. Support and query may come from
+two different domains, as in cross-domain few-shot recognition [2]_.
 
 References
 ----------
@@ -23,7 +23,7 @@ from setsup.factors.counting import with_outer
 from setsup.factors.table import FactorTable
 from setsup.html import counted
 from setsup.random import fold
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets, check_size
+from setsup.samplers.arguments import check_draw_memory, check_names, check_sets, check_size
 from setsup.samplers.coverage import Reach, Reason, SetReach
 from setsup.samplers.draw import Draw, by_factor
 from setsup.samplers.groups.across import DomainPairs
@@ -34,6 +34,7 @@ from setsup.samplers.groups.members import REFUSALS, check_refusal
 from setsup.samplers.groups.statistics import counts_entry, group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report, span
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_keyword, spell_name
 
@@ -45,9 +46,9 @@ _CLASSES, _ROWS, _QUERY = 0, 1, 2  # what a key is for
 class EpisodeSampler(Sampler):
     """Draws N-way K-shot episodes: one step has ``ways`` classes, with ``shots`` support and ``queries`` query rows.
 
-    The classes of an episode are uniform without replacement over those that have enough rows, their order included:
-    a class's label in the episode is the number of its set. The rows of a class are uniform without repeats over its
-    rows; the first ``shots`` of each set are the support, the others the query.
+    The classes of an episode are uniform without replacement over those with enough rows, and so is their order: the
+    label of a class in the episode is the number of its set. The rows of a class are uniform without repeats; the first
+    ``shots`` of each set are the support, the others the query.
 
     Parameters
     ----------
@@ -61,11 +62,11 @@ class EpisodeSampler(Sampler):
         Query rows of each class, Q.
     across : str or list of str, optional
         Factors whose combinations are domains: the support is from one, the query from another. The pair is uniform
-        over the ordered pairs of domains that share N classes or more, of which the first domain has K rows and the
-        second Q. A step then costs O(rows drawn + classes).
+        over the ordered pairs of domains that share at least N classes, with at least K rows in the first domain and Q
+        rows in the second. A step then costs O(rows drawn + classes).
     within : str or list of str, optional
-        Factors whose combinations are domains: an episode is from one, uniform over those with N classes or more that
-        have K + Q rows.
+        Factors whose combinations are domains: an episode is from one, uniform over those with at least N classes of at
+        least K + Q rows.
     on_small_group : str
         Classes (of a domain) with fewer rows than an episode takes: ``error`` refuses, ``drop`` leaves them out.
     weights : str or (rows,) float, optional
@@ -77,12 +78,12 @@ class EpisodeSampler(Sampler):
     Attributes
     ----------
     ways, shots, queries : int
-        As given: the indices of a draw are (ways, shots + queries).
+        The arguments of these names: the indices of a draw are (ways, shots + queries).
 
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table, or too few classes can be drawn.
+        If the arguments contradict each other or the table, or too few classes can be drawn.
 
     Examples
     --------
@@ -142,11 +143,11 @@ class EpisodeSampler(Sampler):
         )
         self._pairs: DomainPairs | None = None
         if across is None:
-            self._tree = self._in_one_domain(labels)
+            self._tree = self._group_in_one_domain(labels)
         else:
-            self._pairs = self._in_two_domains(labels)
+            self._pairs = self._pair_domains(labels)
 
-    def _in_one_domain(self, labels: list[str]) -> Hierarchy:
+    def _group_in_one_domain(self, labels: list[str]) -> Hierarchy:
         """Classes by their domains; restricts the groups to those that can be drawn."""
         groups, has_domains = self._classes.groups, bool(self._domain)
         values = [values_of(self.table, groups, [*labels, *self._domain])]
@@ -163,7 +164,7 @@ class EpisodeSampler(Sampler):
         self._classes.restrict(tree.leaves)
         return tree
 
-    def _in_two_domains(self, labels: list[str]) -> DomainPairs:
+    def _pair_domains(self, labels: list[str]) -> DomainPairs:
         """Pairs of domains; restricts the groups to those that can be drawn."""
         groups = self._classes.groups
         of_domain, of_class = (values_of(self.table, groups, names) for names in (self._domain, labels))
@@ -178,7 +179,7 @@ class EpisodeSampler(Sampler):
         return pairs
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block; indices (steps, ways, shots + queries)."""
+        """Return the draws of any steps as one block; indices (steps, ways, shots + queries)."""
         key = fold(self._key, steps)
         if self._pairs is None:
             groups = self._tree.draw(fold(key, _CLASSES))
@@ -197,7 +198,7 @@ class EpisodeSampler(Sampler):
         return rows.reshape(*groups.shape, size)
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         check_step(self, step)
         classes, numbers, size = self._classes, range(self.ways), self.shots + self.queries
         few = np.setdiff1d(np.flatnonzero(classes.groups.sizes >= classes.need), classes.drawable)
@@ -222,7 +223,7 @@ class EpisodeSampler(Sampler):
         return f"EpisodeSampler: {self.ways}-way {self.shots}-shot, {rows} of each class"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         sampler, size = self._classes, self.shots + self.queries
         if self._pairs is None:
             entry = group_entry(self.table, sampler, size, self.ways, "different", shares=self._tree.shares())

@@ -18,7 +18,7 @@ from setsup.arrays import Rows, Steps
 from setsup.errors import SamplerError, abbreviate
 from setsup.factors.table import FactorTable
 from setsup.random import fold
-from setsup.samplers.arguments import MOST_SETS, Weights, Where, check_draw_memory, check_names, check_sets, check_size
+from setsup.samplers.arguments import MOST_SETS, check_draw_memory, check_names, check_sets, check_size
 from setsup.samplers.coverage import Reach, Reason
 from setsup.samplers.draw import Draw, by_factor
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
@@ -28,6 +28,7 @@ from setsup.samplers.groups.members import REFUSALS, check_refusal
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report, span
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_name
 
@@ -39,9 +40,9 @@ _GROUPS, _ROWS = 0, 1  # what a key is for
 class HierarchicalSampler(Sampler):
     """Draws P groups, C groups within each of these, and so on, with K rows of each innermost group.
 
-    At each level the groups are uniform without replacement over those that can be drawn, their order included; a group
-    can be drawn when it has as many drawable groups within it, or rows, as are drawn of it. Rows are uniform without
-    repeats. A set of the draw is an innermost group; those within one outer group follow each other.
+    At each level the groups, and their order, are uniform without replacement over those that can be drawn. A group can
+    be drawn if it has at least as many drawable groups within it, or rows, as a draw takes from it. Rows are uniform
+    without repeats. A set of the draw is an innermost group; the sets of one outer group follow each other.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ class HierarchicalSampler(Sampler):
     size : int
         Rows per innermost group.
     on_small_group : str
-        Groups with fewer rows, or groups within them, than are drawn: ``error`` refuses, ``drop`` leaves them out.
+        Groups with fewer rows or inner groups than are drawn: ``error`` refuses, ``drop`` leaves them out.
     weights : str or (rows,) float, optional
         Relative probability of each row within its group, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn and do not count.
@@ -62,7 +63,7 @@ class HierarchicalSampler(Sampler):
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table, or too few groups can be drawn.
+        If the arguments contradict each other or the table, or too few groups can be drawn.
 
     Examples
     --------
@@ -130,7 +131,7 @@ class HierarchicalSampler(Sampler):
             )
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block; indices (steps, product of the sets, size)."""
+        """Return the draws of any steps as one block; indices (steps, product of the sets, size)."""
         key = fold(self._key, steps)
         groups = self._tree.draw(fold(key, _GROUPS))
         keys = Keys(fold(key, _ROWS), np.arange(self._tree.sets, dtype=np.uint64))
@@ -139,13 +140,13 @@ class HierarchicalSampler(Sampler):
         return Draw(rows.reshape(*groups.shape, self.size), codes)
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         check_step(self, step)
         numbers = range(self._tree.sets)
         chance = self._tree.shares() * len(numbers)
         sets = set_reach(self.table, self._groups, numbers, self.size, chance, together=True)
         outer = " or ".join(", ".join(names) for names, _ in self._levels[:-1])
-        reason = Reason(f"a group of {outer} that it is in has fewer groups than are drawn of it", "lower sets")
+        reason = Reason(f"its outer group of {outer} has fewer groups than a step draws from it", "lower sets")
         few = np.setdiff1d(np.flatnonzero(self._groups.groups.sizes >= self.size), self._groups.drawable)
         groups = reached_groups(self.table, self._groups, (), chance, others=[(reason, few)], option="lower size")
         return self._reach(groups, sets, estimated=is_estimated(self._groups, self.size))
@@ -155,7 +156,7 @@ class HierarchicalSampler(Sampler):
         return f"HierarchicalSampler: {', in each '.join(parts)}, {self.size} rows each"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         entry = group_entry(
             self.table, self._groups, self.size, self._tree.sets, "different", shares=self._tree.shares()
         )

@@ -1,7 +1,7 @@
 """Orbits: images of one object under transformations, with a canonical member.
 
 The joint loss on orbits [1]_, [2]_ pulls the members of an orbit together, pushes other orbits away and decodes every
-member to the orbit's canonical image; a batch is therefore several different orbits with some or all of their members.
+member to the orbit's canonical image. A batch therefore has several different orbits with some or all of their members.
 
 References
 ----------
@@ -26,7 +26,7 @@ from setsup.factors.factor import Level
 from setsup.factors.table import FactorTable
 from setsup.html import counted
 from setsup.random import fold, mix
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
+from setsup.samplers.arguments import check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import NOT_COUNTED, Reach, Reason
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchored import AnchoredMembers
@@ -37,6 +37,7 @@ from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys, spread_words
 from setsup.samplers.report import Report
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
 from setsup.samplers.spelling import spell, spell_name
@@ -56,40 +57,37 @@ class OrbitSampler(Sampler):
     size : int or mapping, optional
         Members per orbit, without repeats. ``{0: 2, 1000: 4}`` gives 4 members from step 1,000 on: the width of a draw
         is the largest size, for which orbits must have members, and positions beyond the size of the step are masked.
-        None takes whole orbits: the width is that of the largest drawable orbit,
-        and shorter ones are padded with their first member and masked.
+        None takes whole orbits: the width is that of the largest drawable orbit, and smaller ones are padded with their
+        first member and masked.
     members : str, optional
-        Constraint between positions, such as ``"camera != anchor.camera"``: the first position of a set is an anchor,
-        uniform over the rows of the orbit that ``size - 1`` other members go with, or by weight among them; the others
-        are uniform over these members, or by weight, without repeats. The terms are those of ``positive`` of
-        :class:`setsup.samplers.TripletSampler`.
+        Constraint between positions, such as ``"camera != anchor.camera"``: the first position of a set is the anchor,
+        a row of the orbit for which at least ``size - 1`` other members satisfy the constraint, uniform or by weight.
+        The other positions are these members, uniform or by weight, without repeats. The terms are those of
+        ``positive`` of :class:`setsup.samplers.TripletSampler`.
     canonical : str or mapping, optional
         Canonical member of each orbit. ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least
         value of a factor; ``{"camera": "051"}``: the first row with these levels; any other string is an expression, as
-        for `where`: ``"camera == '051' and session == 1"``, the first row that satisfies it. None gives no canonical
-        rows.
+        for `where`: ``"camera == '051' and session == 1"``, the first row that satisfies it. Rows that `where` leaves
+        out are never canonical. None gives no canonical rows.
     values : str
         ``different``: no two sets of a step are the same orbit; ``independent``: they may be.
     choose : str
         ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`; with `members`, the rows that
-        count, or whose weights do, are anchors.
+        count, or their weights, are those of anchors.
     on_small_group : str
         What to do with orbits of fewer than ``size`` members; ``drop`` also leaves out orbits without a canonical row.
-        With `members`, ``short`` and ``replace`` are for anchors that fewer rows go with, at least one.
+        With `members`, ``short`` and ``replace`` apply to anchors with fewer other members, but at least one.
     weights : str or (rows,) float, optional
         Relative probability of each row within its orbit, or the factor that has it; without repeats by successive
-        sampling. Rows of weight 0 are never drawn, and go with no anchor. Whole orbits have all rows of positive
-        weight. For `members`, weights are counted in the unit of :class:`setsup.samplers.TripletSampler`.
-    where : str, (rows,) bool or list of int, optional
-        Rows that may be drawn, canonical ones too: an expression that they satisfy, one boolean per row, or their
-        numbers. Rows keep their numbers.
-    table, seed, stream
+        sampling. Rows of weight 0 are never drawn, for no anchor. Whole orbits have all rows of positive weight. For
+        `members`, weights are counted in the unit of :class:`setsup.samplers.TripletSampler`.
+    table, where, seed, stream
         As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table, or an orbit has no canonical row.
+        If the arguments contradict each other or the table, or an orbit has no canonical row.
 
     Examples
     --------
@@ -134,7 +132,7 @@ class OrbitSampler(Sampler):
             table, names, need, rows, row_weight, choose=choose, on_small_group=policy, members=constraint
         )
         self._left_out = np.zeros(0, dtype=np.int64)
-        self._canonical = None if canonical is None else self._with_canonical(canonical)
+        self._canonical = None if canonical is None else self._find_canonical(canonical)
         drawable, chooser = self._orbits.drawable, self._orbits.chooser
         self._whole = size is None
         self.size = int(self._orbits.groups.sizes[drawable].max()) if size is None else need
@@ -162,7 +160,7 @@ class OrbitSampler(Sampler):
             )
         return constraint
 
-    def _with_canonical(self, canonical: str | Mapping[str, Level]) -> Rows:
+    def _find_canonical(self, canonical: str | Mapping[str, Level]) -> Rows:
         """Canonical row of each orbit; orbits without one are left out, where that is allowed."""
         groups, drawable = self._orbits.groups, self._orbits.drawable
         rows = canonical_rows(self.table, groups, canonical)
@@ -185,28 +183,28 @@ class OrbitSampler(Sampler):
         return rows
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block."""
+        """Return the draws of any steps as one block."""
         key = fold(self._key, steps)
         bits = mix(key[:, None, None], self._spread)
         chosen = self._orbits.chooser.pick(bits[:, :, 0]) if self._different is None else self._different.pick(bits)
         groups = self._orbits.number(chosen)
         if self._whole:
-            rows, mask = self._whole_orbits(groups)
+            rows, mask = self._take_whole_orbits(groups)
         else:
             rows, mask = self._orbits.draw(Keys(key, self._numbers), chosen, self.size)
         canonical = None if self._canonical is None else self._canonical[groups]
         draw = Draw(rows, self._orbits.codes(chosen), None if mask is None or mask.all() else mask, canonical)
         return draw if self._sizes is None or not self._sizes.changes else shorten(draw, [self._sizes], steps)
 
-    def _whole_orbits(self, groups: Rows) -> tuple[Rows, Array | None]:
+    def _take_whole_orbits(self, groups: Rows) -> tuple[Rows, Array | None]:
         position = np.arange(self.size)
         mask = position < self._orbits.groups.sizes[groups][..., None]
         return self._orbits.groups.take(groups[..., None], np.where(mask, position, 0)), mask
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
-        steps = check_step(self, step)
-        size = self.size if self._sizes is None else int(self._sizes.at(steps)[0])
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
+        check_step(self, step)
+        size = self.size if self._sizes is None else int(self._sizes.at_step(step))
         orbits, numbers, exact = self._orbits, range(self.sets), True
         if self._different is None:
             chance = orbits.chooser.probabilities()
@@ -216,7 +214,7 @@ class OrbitSampler(Sampler):
             shares, exact = orbits.chooser.shares(self.sets)
             of_step = shares * self.sets
             sets = set_reach(self.table, orbits, numbers, size, of_step, together=True, full=self.size)
-        lost = Reason("no row of it is canonical", "name another canonical=")
+        lost = Reason("it has no canonical row", "name another canonical=")
         groups = reached_groups(self.table, orbits, (), of_step, estimated=not exact, others=[(lost, self._left_out)])
         estimated = not exact or is_estimated(orbits, size)
         notes = ["canonical rows come with their orbits; chances are those of members"] * (self._canonical is not None)
@@ -229,7 +227,7 @@ class OrbitSampler(Sampler):
         return f"OrbitSampler: {counted(self.sets, 'orbit')} per step, {members}"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         values = "independent" if self._different is None else "different"
         entry = group_entry(self.table, self._orbits, self.size, self.sets, values)
         notes = [f"{len(self._left_out):,} orbits without a canonical row are left out"] if len(self._left_out) else []

@@ -1,6 +1,6 @@
 """Pairs of rows that are near in time: one, and one that follows it in the same sequence.
 
-SlowVAE [1]_ learns from pairs of frames whose factors change sparsely; contrastive losses in time take such pairs for
+SlowVAE [1]_ learns from pairs of frames whose factors change sparsely; contrastive losses in time use such pairs as
 positives.
 
 References
@@ -22,12 +22,13 @@ from setsup.factors.factor import Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import fold, mix, randint_below
-from setsup.samplers.arguments import Weights, Where, both, check_draw_memory, check_names, check_sets
+from setsup.samplers.arguments import check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw, by_factor
 from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import pick_by_weight, spread_words
 from setsup.samplers.report import Entry, Report, span
+from setsup.samplers.row_arguments import Weights, Where, both
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_name
 
@@ -37,10 +38,10 @@ _RESOLVED = 16  # no more than this part of a window is left to rounding
 
 
 class SequencePairSampler(Sampler):
-    """Draws pairs of rows of one sequence, the second of which is later by no more than a window.
+    """Draws pairs of rows of one sequence, the second row later than the first by at most a window.
 
-    For each pair, independently: the first row is uniform over the rows that have a later one within the window; the
-    offset is uniform over those of them that are present: the distinct times of the sequence in (t, t + window]; the
+    For each pair, independently: the first row is uniform over the rows with a later row within the window; the offset
+    is uniform over the offsets that are present, that is, the distinct times of the sequence in (t, t + window]; the
     second row is uniform over the rows at that time.
 
     Parameters
@@ -48,22 +49,22 @@ class SequencePairSampler(Sampler):
     sequence : str or list of str
         Factors whose combinations are the sequences.
     time : str
-        Factor of numbers, with levels or continuous, not cyclic: when a row was taken.
+        Factor of numbers that says when a row was recorded, with levels or continuous, not cyclic.
     window : float
-        Largest offset, in the unit of ``time``: for numbered frames, ``1`` is the next one. Continuous times may
-        differ by more by what they lose as float32, a sixteenth of the window at most.
+        Largest offset, in the unit of ``time``: for numbered frames, ``1`` is the next one. Continuous times may exceed
+        it by their rounding to float32, at most a sixteenth of the window.
     pairs : int
         Pairs per step.
     weights : str or (rows,) float, optional
-        Relative probability of each row, or the factor that has it: the first row is drawn by weight among those that
-        have a later one, the second by weight among the rows at its time. Rows of weight 0 are never drawn.
+        Relative probability of each row, or the factor that has it: the first row is drawn by weight among the rows
+        with a later one, the second by weight among the rows at its time. Rows of weight 0 are never drawn.
     table, where, seed, stream
         As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict the table, or no row has a later one within the window.
+        If the arguments contradict the table, or no row has a later one within the window.
 
     Examples
     --------
@@ -148,7 +149,7 @@ class SequencePairSampler(Sampler):
             self._anchor_ends = np.cumsum(row_weights[self._anchors])
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block; indices (steps, pairs, 2)."""
+        """Return the draws of any steps as one block; indices (steps, pairs, 2)."""
         bits = mix(fold(self._key, steps)[:, None, None], self._spread)
         first, many = np.zeros(bits.shape[:2], dtype=np.int64), np.full(bits.shape[:2], len(self._anchors))
         anchor = self._anchors[_pick(bits[..., 0], self._anchor_ends, first, many)]
@@ -159,7 +160,7 @@ class SequencePairSampler(Sampler):
         return Draw(self._order[np.stack([anchor, second], axis=-1)], codes)
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         check_step(self, step)
         cells, later = len(self._later), self._later
         anchor = np.where(later > 0, self._totals, 0.0)  # of the rows of a cell together
@@ -182,7 +183,7 @@ class SequencePairSampler(Sampler):
         first = self._sequence
         is_drawn = np.bincount(first[of_cells > 0], minlength=len(self._groups)) > 0
         in_pair = np.bincount(first, of_cells / 2, minlength=len(self._groups))
-        reason = Reason("no row of it has a later one within the window", "widen window=")
+        reason = Reason("none of its rows has a later one within the window", "widen window=")
         lost = int(self._sizes[of_cells == 0].sum()) - int(self._groups.sizes[~is_drawn].sum())
         of_groups = np.where(is_drawn, at_least_one(np.asarray(in_pair, dtype=np.float64), self.pairs), 0.0)
         groups = ReachedGroups.drawn_or_never(self._groups, of_groups, is_drawn, reason, lost)
@@ -192,7 +193,7 @@ class SequencePairSampler(Sampler):
         return f"SequencePairSampler: {self.pairs} pairs"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         later, first = self._later, self._sequence
         reached = later > 0
         reached[1:] |= (later[:-1] > 0) & (first[1:] == first[:-1])  # whoever reaches anything reaches the next cell

@@ -17,13 +17,14 @@ from setsup.arrays import Steps
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import fold, mix
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_sets
+from setsup.samplers.arguments import check_draw_memory, check_sets
 from setsup.samplers.coverage import Reach, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.triplets_by_constraint import ConstraintTriplets
 from setsup.samplers.groups.triplets_by_orbit import OrbitTriplets
 from setsup.samplers.groups.within import Keys, spread_words
 from setsup.samplers.report import Report
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_keyword, spell_name
 
@@ -33,13 +34,13 @@ __all__ = ["TripletSampler"]
 class TripletSampler(Sampler):
     """Draws triplets of rows: anchor, positive, negative.
 
-    The anchor's orbit is chosen by ``choose``; anchor and positive are two different members of it, uniform over
-    ordered pairs; the negative is uniform over the rows of all other orbits, those too small for an anchor included.
+    The anchor's orbit is drawn as ``choose`` says; anchor and positive are two different members of it, uniform over
+    ordered pairs; the negative is uniform over the rows of all other orbits, including orbits too small for an anchor.
 
-    With the constraints ``positive`` and ``negative``, the anchor is chosen by ``choose`` over the rows that have both;
-    given the anchor, the positive and the negative are independent, and uniform over the rows that satisfy their
-    constraint, the anchor never among them. A draw takes time logarithmic in the rows, whatever share of them
-    satisfies a constraint. With `weights`, each is drawn by weight in place of uniformly.
+    With the constraints ``positive`` and ``negative``, the anchor is drawn as ``choose`` says from the rows that have
+    both. Given the anchor, the positive and the negative are independent, each uniform over the rows that satisfy its
+    constraint, without the anchor itself. A draw takes time logarithmic in the rows, whatever share of them satisfies a
+    constraint. With `weights`, rows are drawn by weight instead of uniformly.
 
     Parameters
     ----------
@@ -59,22 +60,22 @@ class TripletSampler(Sampler):
         that `positive` compares by ``==``.
     on_small_group : str
         Orbits of one row have no positive: ``error`` refuses, ``drop`` takes no anchor from them. Not with constraints:
-        a row without a positive or a negative is never an anchor, and the report counts those.
+        rows without a positive or a negative are never anchors, and the report counts them.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it: the anchor is drawn by weight within its orbit, the
         positive by weight among the orbit's other rows, the negative by weight over the rows of all other orbits. With
         ``choose="rows"`` orbits are chosen by their total weight. With constraints, the anchor is drawn by weight among
         the anchors of its group, positive and negative by weight among the rows that satisfy their constraint; groups
         are chosen by the total weight of their anchors. Rows of weight 0 are never drawn, and satisfy no constraint.
-        For constraints, weights are counted in a unit of which the rows that agree in all factors compared by ``==``
-        have 2⁶⁰ to 2⁶¹ together, and none that is positive as less.
+        For constraints, weights are rounded to multiples of a unit, at least one unit for positive weights. The rows
+        that agree in all factors compared by ``==`` have 2⁶⁰ to 2⁶¹ units together.
     table, where, seed, stream
         As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table.
+        If the arguments contradict each other or the table.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class TripletSampler(Sampler):
     >>> bool((anchor == positive).all()), bool((anchor == negative).any())
     (True, False)
 
-    The same shape in another orientation, and another shape in the same colour:
+    The same shape in another orientation, and another shape in the same color:
 
     >>> hard = setsup.TripletSampler(
     ...     shapes.factors,
@@ -146,12 +147,12 @@ class TripletSampler(Sampler):
         return self._triplets.shared
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block; indices (steps, triplets, 3)."""
+        """Return the draws of any steps as one block; indices (steps, triplets, 3)."""
         key = fold(self._key, steps)
         return Draw(self._triplets.draw(mix(key[:, None, None], self._spread), Keys(key, self._numbers)))
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         check_step(self, step)
         groups, chance, notes, estimated = self._triplets.reach(self.triplets)
         return self._reach(groups, SetReach(tuple(range(self.triplets)), chance), notes, estimated)
@@ -160,6 +161,6 @@ class TripletSampler(Sampler):
         return f"TripletSampler: {self.triplets} of anchor, positive, negative"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         entry, notes = self._triplets.entry()
         return self._report([entry], notes)

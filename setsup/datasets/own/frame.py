@@ -80,7 +80,7 @@ def from_pandas(
     size = check_size(size)
     pandas = imported("pandas", "pandas")
     if not isinstance(frame, pandas.DataFrame):
-        raise DataError(f"from_pandas takes a pandas.DataFrame, not {type(frame).__name__}")
+        raise DataError(f"from_pandas expects a pandas.DataFrame, not {type(frame).__name__}")
     columns = [str(column) for column in frame.columns]
     if image not in columns:
         raise DataError(

@@ -60,7 +60,7 @@ def reached_groups(
     whole[sampler.drawable] = chance
     reasons: list[Reason] = []
     if isinstance(members, AnchoredMembers):
-        reasons.append(Reason("no row of it has as many others that go with it by the constraint", "lower size"))
+        reasons.append(Reason("none of its rows has enough other rows that satisfy the constraint", "lower size"))
     elif isinstance(members, WindowMembers):
         text = f"no row has the {sampler.need} rows of a set within the tolerance of {members.name}"
         reasons.append(
@@ -77,7 +77,9 @@ def reached_groups(
     if isinstance(members, WindowMembers):
         reasons.append(Reason("no anchor of its group is within the tolerance", "widen tolerance=, or lower size"))
     elif isinstance(members, AnchoredMembers):
-        reasons.append(Reason("it is no anchor and goes with none", "lower size, or ask for less of members="))
+        reasons.append(
+            Reason("it is not an anchor, and satisfies the constraint with none", "lower size, or relax members=")
+        )
     unreached = max(members.unreachable(sampler.drawable) - int(groups.sizes[which >= 0].sum()), 0)
     return ReachedGroups(
         sampler.describe(), tuple(sets), groups, whole, tuple(reasons), which, estimated, unreached, sampler.names
@@ -181,29 +183,32 @@ def _at_slots(sampler: GroupSampler, keep_probs: Reals) -> Inside:
                 if group not in cache:
                     shares = members.shares(group)
                     repeats = replaces and len(shares) < full
-                    cache[group] = _repeated(shares, keep_probs) if repeats else _in_order(shares, keep_probs)
+                    cache[group] = (
+                        _inclusion_with_repeats(shares, keep_probs)
+                        if repeats
+                        else _inclusion_in_order(shares, keep_probs)
+                    )
                 in_group = groups == group
                 chances[in_group] = cache[group][positions[in_group]]
             return chances
 
         return by_weight
-    sums = np.concatenate(
-        [[0.0], np.cumsum(keep_probs)]
-    )  # of the first slots, which are those that a small group fills
 
     def evenly(groups: Rows, positions: Rows, rows: Rows) -> Reals:
         sizes = sampler.groups.sizes[groups]
+        # a small group fills the first slots
+        sums = np.concatenate([[0.0], np.cumsum(keep_probs)])
         even = np.minimum(sums[np.minimum(sizes, full)] / sizes, 1.0)
         few = sizes < full
         if not replaces or not few.any():
             return even
-        even[few] = _repeated(1 / sizes[few], keep_probs)
+        even[few] = _inclusion_with_repeats(1 / sizes[few], keep_probs)
         return even
 
     return evenly
 
 
-def _repeated(shares: Reals, keep_probs: Reals) -> Reals:
+def _inclusion_with_repeats(shares: Reals, keep_probs: Reals) -> Reals:
     """Chance of rows at any slot, each filled by weight independently of the others."""
     missed = np.zeros(len(shares))
     with np.errstate(divide="ignore"):
@@ -212,7 +217,7 @@ def _repeated(shares: Reals, keep_probs: Reals) -> Reals:
     return np.asarray(-np.expm1(missed))
 
 
-def _in_order(shares: Reals, keep_probs: Reals) -> Reals:
+def _inclusion_in_order(shares: Reals, keep_probs: Reals) -> Reals:
     """Chance of rows at any slot, filled one after the other by weight without repeats."""
     # a row is at slot j by the difference of its chances to be among the first j + 1 and the first j
     steps = keep_probs - np.append(keep_probs[1:], 0.0)

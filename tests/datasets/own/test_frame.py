@@ -85,7 +85,7 @@ def test_a_frame_that_pandas_read(root: Path) -> None:
 @pytest.mark.parametrize(
     ("frame", "sentence"),
     [
-        ({"path": WHO}, "from_pandas takes a pandas.DataFrame, not dict"),
+        ({"path": WHO}, "from_pandas expects a pandas.DataFrame, not dict"),
         (
             pandas.DataFrame({"img": ["a"], "who": ["b"]}),
             "the frame has no column 'path'; known: img, who; name the column",
