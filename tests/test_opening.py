@@ -152,7 +152,7 @@ def test_an_address_comes_before_a_path(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_kind_overrides(sources: Mapping[str, Path]) -> None:
     same(setsup.open(sources["text"], kind="table"), setsup.open(sources["photos"]))
-    with pytest.raises(DataError, match=r"photos\.xyz is a file, but no table; "):
+    with pytest.raises(DataError, match=r"photos\.xyz is a file, but not a table; "):
         setsup.open(sources["text"])
     with pytest.raises(DataError, match=r"photos\.csv is not the name of a benchmark"):
         setsup.open(sources["photos"], kind="benchmark")
@@ -207,8 +207,8 @@ def test_the_options_of_a_source(sources: Mapping[str, Path]) -> None:
         ("photos", {"sise": (2, 2)}, r"photos.csv has no option 'sise'; did you mean 'size'\?"),
         ("shards", {"copies": 2}, "shards has no option 'copies'; known: index, size, upright"),
         ("rendered", {"size": (2, 2)}, "rendered has no option 'size'; it takes none"),
-        ("photos", {"root": "."}, "photos.csv is a table, which needs no other files; leave out the root ."),
-        ("rendered", {"root": "."}, "rendered is a rendered dataset, which needs no other files; leave out the root"),
+        ("photos", {"root": "."}, "photos.csv is a table, which has no root; leave out root=, ."),
+        ("rendered", {"root": "."}, "rendered is a rendered dataset, which has no root; leave out root="),
         ("shards", {"split": "train"}, "is not divided into splits; leave out split='train'"),
         ("photos", {"split": "trian"}, "photos has no split 'trian'; did you mean 'train'"),
         ("photos", {"size": "large"}, "size must be "),
@@ -245,13 +245,13 @@ def test_what_is_no_source_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
         "tars": r"tars has no shards.json, so its tars are not indexed; .*`setsup index .*tars`",
         "tars/train/0.tar": r"0\.tar is one tar, not a dataset; give the folder that holds it, tars/train \(`setsup in",
         "begun": "begun is not finished: run the same `setsup shard` command again",
-        "none": r"none is a folder, but holds no rendered dataset \(rendered.json\), no shards \(shards.json\), no Hug",
-        "romos": "there is no dataset 'romos'; did you mean 'rooms'",
+        "none": r"no dataset found in the folder .*none: expected a rendered dataset \(rendered.json\), shards \(",
+        "romos": "unknown dataset 'romos'; did you mean 'rooms'",
         "./romos": "./romos does not exist; did you mean './rooms'?",
         "absent/x": "absent/x does not exist; give a folder, a table such as photos.csv, or the name of a dataset",
-        "absent.csv": "absent.csv is not there; a CSV, Parquet or JSON lines file was expected",
-        "mnits": "there is no dataset 'mnits'; did you mean 'mnist'",
-        "~nobody-of-that-name/x": "no home folder of '~nobody-of-that-name' is known here",
+        "absent.csv": "absent.csv does not exist; expected a CSV, Parquet or JSON lines file",
+        "mnits": "unknown dataset 'mnits'; did you mean 'mnist'",
+        "~nobody-of-that-name/x": "unknown home folder '~nobody-of-that-name'",
     }.items():
         with pytest.raises(DataError, match=said) as caught:
             setsup.open(name)

@@ -47,7 +47,7 @@ def output_errors() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             raise
-        raise SetsupError(f"standard output cannot be written: {error.strerror or error}") from error
+        raise SetsupError(f"cannot write to standard output: {error.strerror or error}") from error
 
 
 def write(text: str) -> None:

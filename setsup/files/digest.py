@@ -46,7 +46,7 @@ def content_digest(
     Raises
     ------
     DataError
-        The file is missing, unreadable, cut off or damaged, or has more than `limit` bytes.
+        The file is missing, unreadable, truncated or damaged, or has more than `limit` bytes.
 
     Examples
     --------
@@ -78,5 +78,5 @@ def _blocks(path: Path, unpacked: bool, limit: int | None) -> Iterator[bytes]:
             while block := file.read(_BLOCK):
                 size += len(block)
                 if limit is not None and size > limit:
-                    raise DamagedFile(f"{path} holds more than the {limit:,} bytes expected")
+                    raise DamagedFile(f"{path} contains more than the expected {limit:,} bytes")
                 yield block

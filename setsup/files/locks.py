@@ -38,7 +38,7 @@ def locked(path: Path | str) -> Iterator[None]:
     Raises
     ------
     DataError
-        Neither the folder of `path` nor the cache folder can be written, or the disk has no locks.
+        Neither the folder of `path` nor the cache folder can be written, or the disk does not support locks.
 
     Examples
     --------
@@ -101,8 +101,10 @@ def _wait(file: Path, path: Path) -> "FileLock":
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        _log.info("process %d waits for %s, which another process writes (%s)", os.getpid(), path, file)
+        _log.info("process %d is waiting for another process to write %s (%s)", os.getpid(), path, file)
         lock.acquire()
     except NotImplementedError as error:
-        raise DataError(f"cannot lock {path}: its disk has no locks; choose a folder on another disk") from error
+        raise DataError(
+            f"cannot lock {path}: its disk does not support locks; choose a folder on another disk"
+        ) from error
     return lock

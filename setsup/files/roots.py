@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from setsup.errors import PATH_LETTERS, DataError, short
+from setsup.errors import PATH_LETTERS, DataError, advice, short
 from setsup.files.cache import cache_folder
 from setsup.files.expand_user import expanded
 from setsup.files.manifests.packages import find_manifest
@@ -91,7 +91,8 @@ def find_root(name: str, root: Path | str | None, wanted: Sequence[Sequence[str]
     files = some([names if isinstance(names, str) else names[0] for names in missing[nearest]])
     raise DataError(
         f"{name}: {files} not found; looked in {', '.join(map(place_seen, folders))}; "
-        f"run `setsup fetch {name}{root_option(root)}`, or name the folder that holds the files (--root or root=)"
+        f"run `setsup fetch {name}{root_option(root)}`, or give the folder that contains the files "
+        f"({advice('root=', '--root')})"
     )
 
 
@@ -101,18 +102,18 @@ def place_seen(folder: Path) -> str:
     Examples
     --------
     >>> place_seen(Path("nowhere"))
-    'nowhere (no such folder)'
+    'nowhere (does not exist)'
 
     """
     name = short(str(folder), PATH_LETTERS)
     try:
         os.stat(f"{folder}{os.sep}.")  # asks for the right to enter, which a look at the folder itself does not
     except PermissionError:
-        return f"{name} (may not be entered)"
+        return f"{name} (permission denied)"
     except NotADirectoryError:
-        return f"{name} (no folder)"
+        return f"{name} (not a folder)"
     except (OSError, ValueError):
-        return f"{name} (no such folder)"
+        return f"{name} (does not exist)"
     return name
 
 

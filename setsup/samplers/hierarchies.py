@@ -46,13 +46,14 @@ class HierarchicalSampler(Sampler):
     Parameters
     ----------
     factors : list of str, or of lists of str
-        Factors of each level, the outermost first; combinations, where a level has several.
+        Factors of each level, outermost first; combinations, where a level has several.
     sets : list of int
         Groups per level: ``[4, 8]`` draws 4 groups of the first level, and 8 of the second in each of them.
     size : int
         Rows per innermost group.
     on_small_group : str
-        Groups with fewer rows, or groups within them, than are drawn: ``error`` refuses, ``drop`` leaves them out.
+        What to do with groups that contain too few rows or too few groups: ``error`` raises an error, ``drop`` leaves
+        them out.
     weights : str or (rows,) float, optional
         Relative probability of each row within its group, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn and do not count.

@@ -57,17 +57,17 @@ class NeighbourSampler(Sampler):
     Parameters
     ----------
     neighbours : (rows, k) integers or path, or mapping of step to these
-        The rows nearest to each row, nearest first. Each is named once, -1 where there are fewer: what
+        The nearest rows of each row, nearest first. Each is named once, -1 where there are fewer: what
         :func:`setsup.evaluation.nearest` gives for embeddings of all rows, or an ``.npy`` file of it. By step,
         ``{0: first, 1000: second}``, each holds from its step on; tables of steps that are over may be left out.
     positive, negative : str, optional
-        Which neighbours are positives and negatives of the anchor, as constraints such as
+        Constraints for the neighbours that are positives and negatives of the anchor, such as
         ``"id == anchor.id and camera != anchor.camera"``; see :class:`TripletSampler`. With one of them, or with none
         and any neighbours, pairs are drawn.
     sets : int
         Pairs or triplets per step.
     ranks : (int, int) or mapping of str to (int, int), optional
-        First and last rank, from 1; by default all of the table. By position, ``{"negative": (1, 20)}``; one that is
+        First and last rank, from 1; by default the whole table. By position, ``{"negative": (1, 20)}``; one that is
         left out is drawn from all rows that satisfy its constraint, near or not.
     every : int, optional
         Steps for which a table holds at most; a step after that is an error, which says which table is missing. By

@@ -60,8 +60,8 @@ class OrbitSampler(Sampler):
         and shorter ones are padded with their first member and masked.
     members : str, optional
         Constraint between positions, such as ``"camera != anchor.camera"``: the first position of a set is an anchor,
-        uniform over the rows of the orbit that ``size - 1`` other members go with, or by weight among them; the others
-        are uniform over these members, or by weight, without repeats. The terms are those of ``positive`` of
+        uniform (or by weight) over the rows for which ``size - 1`` other members of the orbit satisfy the constraint;
+        the others are uniform over these members, or by weight, without repeats. The terms are those of ``positive`` of
         :class:`setsup.samplers.TripletSampler`.
     canonical : str or mapping, optional
         Canonical member of each orbit. ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least
@@ -69,13 +69,13 @@ class OrbitSampler(Sampler):
         for `where`: ``"camera == '051' and session == 1"``, the first row that satisfies it. None gives no canonical
         rows.
     values : str
-        ``different``: no two sets of a step are the same orbit; ``independent``: they may be.
+        How the orbits of a step relate. ``different``: no orbit comes twice; ``independent``: they may coincide.
     choose : str
-        ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`; with `members`, the rows that
-        count, or whose weights do, are anchors.
+        How orbits are chosen: ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`; with
+        `members`, only anchors count as rows.
     on_small_group : str
         What to do with orbits of fewer than ``size`` members; ``drop`` also leaves out orbits without a canonical row.
-        With `members`, ``short`` and ``replace`` are for anchors that fewer rows go with, at least one.
+        With `members`, ``short`` and ``replace`` apply to anchors that fewer rows match, but at least one.
     weights : str or (rows,) float, optional
         Relative probability of each row within its orbit, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn, and go with no anchor. Whole orbits have all rows of positive

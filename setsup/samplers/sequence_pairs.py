@@ -48,9 +48,9 @@ class SequencePairSampler(Sampler):
     sequence : str or list of str
         Factors whose combinations are the sequences.
     time : str
-        Factor of numbers, with levels or continuous, not cyclic: when a row was taken.
+        Numeric factor with the time of each row: with levels or continuous, not cyclic.
     window : float
-        Largest offset, in the unit of ``time``: for numbered frames, ``1`` is the next one. Continuous times may
+        Maximum offset, in the unit of ``time``: for numbered frames, ``1`` is the next one. Continuous times may
         differ by more by what they lose as float32, a sixteenth of the window at most.
     pairs : int
         Pairs per step.

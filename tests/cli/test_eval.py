@@ -119,7 +119,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
     monkeypatch.setattr("setsup.experiments.evaluating.load_trained", None)
     found = setsup("eval", trained, *MEAN)
     assert found.code == 2
-    assert found.err.startswith(f"setsup: cannot write {RUN}/evaluation.json: a folder is in its place; ")
+    assert found.err.startswith(f"setsup: cannot write {RUN}/evaluation.json: a folder of this name exists; ")
 
 
 @pytest.mark.long("trainings")

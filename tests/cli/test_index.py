@@ -61,7 +61,7 @@ def test_what_it_says_to_do_next_works(setsup: Run, photos: Path, monkeypatch: p
 def test_what_is_refused_is_one_sentence(setsup: Run, photos: Path) -> None:
     refused(setsup("index", "nothing"), "nothing", "no tars")
     refused(setsup("index", "photos/data-{1..x}.tar"), "braces")
-    refused(setsup("index", "photos/data-{000000..000002}.tar", "--out", "new"), "data-000002.tar is not there")
+    refused(setsup("index", "photos/data-{000000..000002}.tar", "--out", "new"), "data-000002.tar does not exist")
     assert not Path("new").exists()
     with tarfile.open(photos / "data-000002.tar", "w") as tar:
         member = tarfile.TarInfo("bad.json")
@@ -71,7 +71,7 @@ def test_what_is_refused_is_one_sentence(setsup: Run, photos: Path) -> None:
     assert not (photos / "shards.json").exists()
     content = (photos / "data-000001.tar").read_bytes()
     (photos / "data-000002.tar").write_bytes(content[: len(content) // 2 - 1])
-    refused(setsup("index", "photos"), "data-000002.tar", "cut off")
+    refused(setsup("index", "photos"), "data-000002.tar", "truncated")
 
 
 def test_help_names_what_is_read(setsup: Run) -> None:

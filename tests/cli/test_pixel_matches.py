@@ -127,8 +127,8 @@ def test_words_and_the_pixel_in_the_middle(setsup: Run, images: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["maps/seed-0", "left.png"], "two images are matched, not 1"),
-        (["maps/seed-0", "left.png", "right.png", "--height", "50"], "--height is a multiple of 32, not 50"),
+        (["maps/seed-0", "left.png"], "requires two images, not 1"),
+        (["maps/seed-0", "left.png", "right.png", "--height", "50"], "--height must be a multiple of 32, not 50"),
         (["maps/seed-0", "left.png", "colors.py"], "colors.py is not a readable image"),
         (["maps/seed-0", "left.png", "huge.png"], "huge.png has 60000 × 60000 pixels"),
         (["maps/seed-0", "deep.png", "right.png"], "deep.png has pixels of the mode I;16"),

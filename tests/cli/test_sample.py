@@ -226,7 +226,7 @@ def test_sizes_and_weights_are_those_of_the_library(setsup: Run) -> None:
             "--size must be an integer, one for each set, such as 4,12, or one from each of some steps",
         ),
         (["--size", "0:3,4"], "--size must be an integer, one for each set, such as 4,12, or one from each"),
-        (["--size", "0:3,0:4"], "--size 0:3,0:4 names a step twice"),
+        (["--size", "0:3,0:4"], "--size 0:3,0:4 gives two values for the same step"),
         (["--size", "3:4"], "size by step needs one value for each step, and one for step 0"),
         (["--size", "3,4,5"], "size has 3 items for --sets 2"),
         (["--random", "one"], "--random must be an integer, not 'one'"),
@@ -357,7 +357,7 @@ class TestTable:
     def test_a_replay_checks_what_the_hint_leads_to(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
         assert setsup("sample", photos, "--inactive", "subject", "--out", "a").code == 0
         photos.write_text(photos.read_text(encoding="utf-8").replace(",Mei,", ",Kim,"), encoding="utf-8")
-        refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "fingerprint", "that were drawn from")
+        refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "fingerprint", "give the original files")
 
     def test_draws_of_older_versions_have_no_hint(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
         assert setsup("sample", photos, "--inactive", "subject", "--out", "a").code == 0
@@ -471,7 +471,7 @@ class TestTable:
         assert setsup("info", photos, "--json").json == setsup("info", "--table", photos, "--json").json
         refused(setsup("sample", photos, "--inactive", "subjekt"), "'subject'", f"`setsup info {photos}`")
         refused(setsup("sample", "--inactive", "subject", "x.csv"), "`setsup sample x.csv --inactive subject`")
-        refused(setsup("info", "album/photos.parquet"), "album/photos.parquet is not there")
+        refused(setsup("info", "album/photos.parquet"), "album/photos.parquet does not exist")
 
     def test_rows_of_a_split_and_images_of_a_size(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
         refused(
@@ -484,7 +484,7 @@ class TestTable:
         assert (found.code, found.json["rows"], found.json["options"]) == (0, 24, {"size": "8,8"})
         assert setsup("sample", photos, "--replay", "a/draws.jsonl", "--out", "b").code == 0
         assert contents(tmp_path / "b") == contents(tmp_path / "a")
-        refused(setsup("sample", photos, "--root", "a", "--inactive", "subject"), "leave out the root a")
+        refused(setsup("sample", photos, "--root", "a", "--inactive", "subject"), "leave out --root, a")
 
     def test_factors_with_commas(self, setsup: Run, photos: Path) -> None:
         refused(
@@ -500,7 +500,7 @@ class TestTable:
             (["--inactive", "age", "--kinds", "age"], ["--kinds", "'age'"]),
             (["--inactive", "age", "--kinds", "age=wavy"], ["wavy"]),
             (["--inactive", "age", "--image", "picture"], ["picture"]),
-            (["--inactive", "subject", "--root", "."], ["leave out the root ."]),
+            (["--inactive", "subject", "--root", "."], ["leave out --root, ."]),
             (["--inactive", "subject", "--tolerance", "age=much"], ["--tolerance age=much", "a number"]),
         ],
     )
@@ -535,7 +535,7 @@ class TestTable:
         (["--episode", "shape", "--ways", "9"], ["--ways 9", "4 classes", "lower --ways"]),
         (["--episode", "shape", "--across", "scal"], ["did you mean 'scale'?"]),
         (["--hierarchy", "shape=2"], ["two levels"]),
-        (["--sequence", "shape"], ["--sequence needs --time FACTOR"]),
+        (["--sequence", "shape"], ["--sequence requires --time FACTOR"]),
         (["--sequence", "shape", "--time", "scal"], ["did you mean 'scale'?"]),
         (["--sequence", "shape", "--time", "scale", "--window", "0.01"], ["the smallest gap is 0.07", "--window 0.01"]),
         (["--domain", "shape", "--window", "3"], ["--window goes with --sequence"]),
@@ -616,7 +616,7 @@ def test_a_root_that_is_a_file(setsup: Run, tmp_path: Path, verb: str) -> None:
     refused(
         setsup(verb, "shapes3d", "--root", "data/3dshapes.h5", *words),
         "archive",
-        "data/3dshapes.h5 is a file: --root data",
+        "not the file data/3dshapes.h5; give its folder: `--root data`",
     )
 
 
@@ -661,8 +661,8 @@ class TestReplay:
         self.changed(setsup, tmp_path, [*recorded[:2], json.dumps(step), recorded[3]], "step 1")
 
     def test_a_file_that_is_cut_off(self, setsup: Run, tmp_path: Path, recorded: list[str]) -> None:
-        self.changed(setsup, tmp_path, recorded[:-1], "cut off", "2 of 3")
-        self.changed(setsup, tmp_path, [*recorded[:-1], recorded[-1][:20]], "cut off")
+        self.changed(setsup, tmp_path, recorded[:-1], "truncated", "2 of 3")
+        self.changed(setsup, tmp_path, [*recorded[:-1], recorded[-1][:20]], "truncated")
 
     def test_another_table(self, setsup: Run, tmp_path: Path, recorded: list[str]) -> None:
         head = {**json.loads(recorded[0]), "fingerprint": "00" * 16}
@@ -741,7 +741,7 @@ def test_neighbours_are_those_of_the_library(setsup: Run, tmp_path: Path) -> Non
     ("words", "sentence"),
     [
         (["--neighbours", "none.npy"], "none.npy"),
-        (["--neighbours", "a.npy", "b.npy"], "--neighbours 0:a.npy,0:b.npy names a step twice"),
+        (["--neighbours", "a.npy", "b.npy"], "--neighbours 0:a.npy,0:b.npy gives two values for the same step"),
         (["--neighbours", "a.npy", "--ranks", "3"], "--ranks must be the first and the last rank, such as 1-20"),
         (["--neighbours", "a.npy", "--size", 3], "not with --neighbours"),
         (["--inactive", "shape", "--ranks", "1-3"], "--ranks goes with --neighbours"),
@@ -802,4 +802,4 @@ def test_k_by_step(setsup: Run) -> None:
     changed = [np.array(list(step["pair_labels"].values())).sum(0) for step in found.json["draws"]]
     assert set(changed[0].tolist()) == {1}
     assert set(changed[1].tolist()) <= {2, 3}
-    refused(setsup("sample", "--pairs", "0:1,0:2"), "--pairs 0:1,0:2 names a step twice")
+    refused(setsup("sample", "--pairs", "0:1,0:2"), "--pairs 0:1,0:2 gives two values for the same step")

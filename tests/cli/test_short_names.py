@@ -141,10 +141,13 @@ def marked(short: Any, kind: Any = str, value: Any = "a") -> Preset:
             (marked(short), rf"method.mark cannot have the short name '{short}', which is another option: mark the ")
             for short in ("out", "seed", "seeds", "n", "o", "steps", "sampler", "clip_norm", "help", "json", "q")
         ),
-        (marked("a-b"), "'a-b', which is no name of letters, digits and _"),
+        (marked("a-b"), "'a-b', which must consist of letters, digits and _"),
         (marked("help me"), "which is no name"),
-        (marked("orbit"), "sampler.orbit and method.orbit and method.mark .* 'orbit', and have different types"),
-        (marked("mark", tuple[tuple[int, ...], ...], ()), "method.mark .* 'mark', which words cannot give"),
+        (marked("orbit"), "sampler.orbit and method.orbit and method.mark .* 'orbit': their types differ"),
+        (
+            marked("mark", tuple[tuple[int, ...], ...], ()),
+            "method.mark .* 'mark': its type cannot be written as an option",
+        ),
     ],
 )
 def test_short_names_that_cannot_be_options(preset: Preset, sentence: str) -> None:

@@ -117,7 +117,7 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("text", "sentence"),
         [
-            ("preset: [", "mine.yaml is not valid YAML"),
+            ("preset: [", "mine.yaml could not be parsed as YAML"),
             ("settings: {}", "mine.yaml, line 1: preset is missing"),
             ("preset: abc/fig3z", "mine.yaml: there is no preset 'abc/fig3z'"),
             ("preset: abc/fig3a\nsetings: {}", "mine.yaml, line 2: unknown key 'setings'; did you mean 'settings'"),
@@ -144,7 +144,7 @@ class TestFiles:
             in setsup("train", "abc/fig3b", "--config", "mine.yaml").err
         )
         assert (
-            "with --config, a preset is the first argument"
+            "with --config, a preset must be the first argument"
             in setsup("train", "--config", "mine.yaml", "--steps", 3, "abc/fig3a").err
         )
         assert (
@@ -267,8 +267,8 @@ class TestSweeps:
         ("sweep", "sentence"),
         [
             (["method.rate=0.1,x"], "--method.rate must be a number, not 'x'"),
-            (["method.rate"], "--sweep takes SETTING=VALUE,VALUE"),
-            (["method.rat=1,2"], "there is no setting 'method.rat'; did you mean 'method.rate'"),
+            (["method.rate"], "--sweep must be SETTING=VALUE,VALUE"),
+            (["method.rat=1,2"], "unknown setting 'method.rat'; did you mean 'method.rate'"),
             (["steps=1,2", "steps=3"], "--sweep names steps twice"),
             (["sampler.inactive=digit,number"], "sampler.inactive=number: unknown factor 'number'"),
         ],

@@ -97,7 +97,7 @@ def test_a_damaged_part_is_named(tmp_path, caplog):
     (root / "mvi_01.zip").write_bytes(b"PK\3\4 cut off")
     assert len(setsup.load("mvimgnet", root)) == rows
     assert "mvi_01.zip" in caplog.text
-    assert "it is left out: what is unpacked" in caplog.text
+    assert "it is left out, and the files unpacked" in caplog.text
     pack(root, [file for file in files_of(root) if file.name != "mvi_01.zip"], "mvi_00.zip")
     with pytest.raises(DataError, match=r"mvi_01\.zip"):
         setsup.load("mvimgnet", root)

@@ -141,5 +141,5 @@ def test_a_folder_that_can_hold_no_file_is_an_error_at_once() -> None:
 
 def test_a_lock_file_that_is_a_folder_is_an_error_at_once(tmp_path: Path) -> None:
     (tmp_path / "set.lock").mkdir()
-    with pytest.raises(DataError, match="set: a folder is in its place"), locked(tmp_path / "set"):
+    with pytest.raises(DataError, match="set: a folder of this name exists"), locked(tmp_path / "set"):
         pass

@@ -242,7 +242,7 @@ def test_an_operation_is_no_transform() -> None:
 
 
 def test_arguments_that_are_swapped_are_refused() -> None:
-    with pytest.raises(SamplerError, match="takes a dataset and then a sampler, not Pictures"):
+    with pytest.raises(SamplerError, match="the second argument of the loader must be a sampler, not Pictures"):
         setsup.loader(sets(), Pictures())  # type: ignore[arg-type]
 
 
@@ -605,7 +605,7 @@ def test_a_transform_may_drop_add_and_copy() -> None:
             r"'factors: size' from 2 sets of 3 to \(2, 2\)",
         ),
         (lambda batch: {"inactive": {"shape": np.zeros(3)}}, r"'inactive: shape' from 2 sets to \(3,\)"),
-        (lambda batch: {"image": None}, r"'image' a NoneType: keep one array per position"),
+        (lambda batch: {"image": None}, r"'image' by a NoneType; return an array with one entry per position"),
     ],
 )
 def test_a_transform_that_drops_slots_is_one_sentence(change: Any, words: str) -> None:

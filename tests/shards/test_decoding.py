@@ -103,7 +103,7 @@ def test_pickles_are_not_opened() -> None:
             return pytest.fail, ("it was unpickled",)
 
     for content in (pickle.dumps(Bomb()), npy(np.zeros(1, object)) + pickle.dumps(Bomb()), b"", b"\x93NUMPY"):
-        with pytest.raises(DataError, match=r"it is not a \.npy file of numbers"):
+        with pytest.raises(DataError, match=r"it is not a numeric \.npy file"):
             read(content)
 
 
@@ -183,9 +183,9 @@ def test_unusual_pngs_are_left_to_the_general_decoder(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("extension", "modality", "words"),
     [
-        ("pyd", Modality((), "uint8"), "members of the kind .pyd"),
-        ("depth.pth", Modality((), "uint8"), "members of the kind .depth.pth"),
-        ("json", Modality((), "uint8"), "members of the kind .json"),
+        ("pyd", Modality((), "uint8"), "members .pyd"),
+        ("depth.pth", Modality((), "uint8"), "members .depth.pth"),
+        ("json", Modality((), "uint8"), "members .json"),
         ("npy", Modality((3,), "object"), "is of object"),
         ("npy", Modality((3,), "datetime64"), "is of datetime64"),
         ("npy", Modality((3,), "i4,i4"), "is of void64"),
@@ -212,7 +212,7 @@ def test_images_are_resized_and_other_modalities_stay() -> None:
     found = resized_modalities(members, (4, 5))
     assert [one.shape for one in found.values()] == [(4, 5, 3), (4, 5, 1), (9, 9)]
     assert resized_modalities(members, None) == {name: member.modality for name, member in members.items()}
-    with pytest.raises(DataError, match="size= resizes images, and there are only depth"):
+    with pytest.raises(DataError, match="size= requires images, but the shards have only depth"):
         resized_modalities({"depth": members["depth"]}, (4, 5))
 
 

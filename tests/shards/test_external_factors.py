@@ -67,7 +67,7 @@ def test_mixed_types_name_tar_key_and_field(tmp_path, values, said, apart):
         (b"\xff\xfe", "UTF-8"),
         (b"[" * 100_000, "damaged"),
         (b'{"a": ' + b"9" * 5000 + b"}", "damaged"),
-        (b"[1]", "not an object"),
+        (b"[1]", "must be an object"),
     ],
 )
 def test_bad_json(tmp_path, content, said):
@@ -164,7 +164,7 @@ def test_the_empty_text_is_unknown_whatever_else_there_is(tmp_path):
     table = open_shards(tmp_path).factors
     assert table["width"] == Factor("width", Kind.ORDINAL, (640,))
     assert table.values("width").tolist() == [640, None]
-    assert found.left_out == {"error": "it is never known"}
+    assert found.left_out == {"error": "all of its values are unknown"}
 
 
 def test_names_that_the_index_uses(tmp_path):

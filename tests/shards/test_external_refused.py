@@ -23,8 +23,8 @@ from tests.shards.external_tars import documents, npy, pack, png, refused, strea
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (["0.png", "0.png"], "an extension twice"),
-        (["0.png", "0.PNG"], "an extension twice"),
+        (["0.png", "0.png"], "with the same extension"),
+        (["0.png", "0.PNG"], "with the same extension"),
         (["0.png", "1.png", "0.json"], "tar --sort=name"),
         (["../0.png"], "lead out"),
         (["/0.png"], "lead out"),
@@ -90,7 +90,7 @@ def test_places_that_cannot_be_written(tmp_path, written):
     (tmp_path / "file").write_text("")
     refused(written, "file", out=tmp_path / "file")
     pq.write_table(pa.table({"a": [1]}), written / "index.parquet")
-    refused(written, "table of something else")
+    refused(written, "another table")
 
 
 def test_the_index_of_other_tars_is_not_replaced(written, tmp_path):
@@ -107,7 +107,7 @@ def test_the_index_of_other_tars_is_not_replaced(written, tmp_path):
 
 def test_levels_that_the_catalogue_cannot_hold_are_refused_before_anything_is_written(written, monkeypatch):
     monkeypatch.setattr("setsup.shards.external.indexing.LARGEST", 100)
-    refused(written, "the levels of the factors would take", "index a copy of the tars without it")
+    refused(written, "the levels of the factors take", "index a copy of the tars without")
     assert not list(written.glob("*.json")) + list(written.glob("*.parquet"))
 
 

@@ -86,7 +86,7 @@ def test_seeds_shuffle_differently():
 def test_what_is_no_order_is_refused():
     some = table(5)
     for wrong in ("sorted", "by:", "by", "", "Keep"):
-        with pytest.raises(DataError, match="the order of shards is 'keep', 'shuffle', or 'by:'"):
+        with pytest.raises(DataError, match="order must be 'keep', 'shuffle', or 'by:'"):
             order_rows(some, wrong)
     with pytest.raises(FactorError, match="unknown factor 'catgory'; did you mean 'category'"):
         order_rows(some, "by:catgory")

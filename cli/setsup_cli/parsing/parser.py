@@ -103,7 +103,7 @@ def _check_words(subcommand: Subcommand, words: Sequence[str]) -> None:
         is_one_seed = name == "--seed" and int in alternatives(get_args(kinds[name])[0])
         if is_one_seed and more and re.fullmatch(r"\d+", more[0]):
             raise SetsupError(
-                f"--seed takes one seed here, and {more[0]!r} is a second one; run `{subcommand.command}` once per seed"
+                f"--seed takes a single seed, but {more[0]!r} is a second one; run `{subcommand.command}` once per seed"
             )
 
 
@@ -160,7 +160,7 @@ def complete(subcommands: Sequence[Subcommand], words: Sequence[str]) -> None:
     except CycloptsError as error:
         raise SetsupError(_sentence(error, "setsup --install-completion")) from error
     except ShellDetectionError as error:
-        raise SetsupError("no shell is detected; name it: `setsup --install-completion --shell bash`") from error
+        raise SetsupError("could not detect the shell; name it: `setsup --install-completion --shell bash`") from error
 
 
 def parse_known(subcommand: Subcommand, words: Sequence[str]) -> Any:
@@ -301,8 +301,8 @@ _ELSEWHERE = {
 """Options by names that they have in other programs."""
 
 _NOT_HERE = {
-    "--shuffle": "draws are random by --seed",
-    "--num-workers": "nothing is loaded by processes here",
+    "--shuffle": "draws are random, and --seed changes them",
+    "--num-workers": "this subcommand does not load batches in worker processes",
 }
 """Why there is no such option."""
 

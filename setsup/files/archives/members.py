@@ -120,7 +120,7 @@ class MemberIndex:
         if place < 0:
             nearest = self._bisected(name)
             around = self.names[max(0, nearest - _NEAR) : nearest + _NEAR].to_pylist()
-            raise DataError(f"{self._shown('')} has no {shown(self.prefix + name)}{did_you_mean(name, around)}")
+            raise DataError(f"{shown(self.prefix + name)} not found in {self._shown('')}{did_you_mean(name, around)}")
         return place
 
     def places(self, names: Sequence[str] | Any) -> Places:
@@ -246,7 +246,7 @@ class MemberIndex:
 
         """
         if offset < 0 or length < 0:
-            raise RowError(f"a stretch of {length} bytes from byte {offset} was asked for; both are 0 or more")
+            raise RowError(f"offset and length must be 0 or more, not {offset} and {length}")
         if self._archive is None:
             return read_file_stretch(self._path(place), offset, length)
         row = self._index.row(self._checked(place))
@@ -283,7 +283,7 @@ class MemberIndex:
     def _checked(self, place: int) -> int:
         """Place in the whole index."""
         if not 0 <= place < len(self):
-            raise RowError(f"place {place} is out of range: {self!r} has the places 0 to {len(self) - 1}")
+            raise RowError(f"place {place} is out of range: {self!r} has places 0 to {len(self) - 1}")
         return self._start + int(place)
 
     def _path(self, place: int) -> bytes:

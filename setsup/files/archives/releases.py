@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.files.archives.archive_format import archive_kind
 from setsup.files.archives.members import MemberIndex, open_members
 from setsup.files.archives.release_parts import join_parts, warn_of_others
@@ -115,7 +115,8 @@ def _look_inside(root: Path | str | None, nested: bool) -> Callable[[Path], Memb
         target = os.path.realpath(path)
         if top is not None and target != top and not target.startswith(top.rstrip(os.sep) + os.sep):
             raise DataError(
-                f"{path} leads out of {root}; name the folder or archive that it leads to (--root or root=)"
+                f"{path} links to a path outside {root}; give the folder or archive that it links to "
+                f"({advice('root=', '--root')})"
             )
         return open_members(path, nested=nested, inside=True)
 
@@ -186,23 +187,23 @@ def _not_found(
     """Make the sentence about a release that is not there."""
     paths = data_places(name, root)
     if os.path.isfile(paths[0]):
-        lacks = f"holds {words}, but not in one folder" if apart else f"holds no {words}"
+        lacks = f"contains {words}, but not in one folder" if apart else f"does not contain {words}"
         return DataError(
-            f"{name}: {paths[0]} {lacks}; name another archive, or the folder that holds the files (--root or root=)"
-            f"{'' if own else f', or run `setsup fetch {name}`'}"
+            f"{name}: {paths[0]} {lacks}; give another archive, or the folder that contains the files "
+            f"({advice('root=', '--root')}){'' if own else f', or run `setsup fetch {name}`'}"
         )
     packed = [each for path in paths for each in _files(path) if each.lower().endswith(_PACKED)]
     more = [f"; {note}" for note in notes]
     if empty:
-        more.insert(0, f"; {some(empty)} there {'holds' if len(empty) == 1 else 'hold'} nothing of it")
+        more.insert(0, f"; {some(empty)} there {'does' if len(empty) == 1 else 'do'} not contain any of its files")
     fetched = "" if own else f"run `setsup fetch {name}{root_option(root)}`, or "
     packed.sort(key=lambda each: name not in each.lower())
     if packed:
-        more.append(f"; {packed[0]} there is packed as a whole: unpack it (tar -xf {shlex.quote(packed[0])})")
+        more.append(f"; {packed[0]} there is compressed as a whole: unpack it (tar -xf {shlex.quote(packed[0])})")
     return DataError(
         f"{name}: {words} not found{' in one folder' if apart else ''}; looked in "
         f"{', '.join(map(place_seen, paths))}{''.join(more)}; {fetched}"
-        "name the folder that holds the files (--root or root=)"
+        f"give the folder that contains the files ({advice('root=', '--root')})"
     )
 
 

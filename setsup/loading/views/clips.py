@@ -95,8 +95,8 @@ class FrameTriples:
         last = min(frames - 1 - self.later, motions - self.flow + before)
         if last < before:
             raise SetsupError(
-                f"no frame of clips of {frames} frames and {motions} flow fields has a frame {self.later} later and "
-                f"{self.flow} flow fields around it: take longer clips, or smaller later and flow"
+                f"clips of {frames} frames and {motions} flow fields are too short for a frame {self.later} later and "
+                f"{self.flow} flow fields around a frame; use longer clips, or smaller later and flow"
             )
         times = before + keyed_slots(batch, self.seed, self.stream, lead).below(last - before + 1)
         time = torch.from_numpy(times).to(video.device)
@@ -110,11 +110,12 @@ class FrameTriples:
         video, fields = get_tensor(batch, self.video), get_tensor(batch, self.fields)
         if video.ndim != 6:
             raise DataError(
-                f"{self.video!r} must be (sets, size, frames, channels, height, width), not {tuple(video.shape)}"
+                f"{self.video!r} must have shape (sets, size, frames, channels, height, width), not "
+                f"{tuple(video.shape)}"
             )
         if fields.ndim != 6 or fields.shape[3] != 2 or fields.shape[:2] != video.shape[:2]:
             raise DataError(
-                f"{self.fields!r} must be (sets, size, fields, 2, height, width) with the sets and positions of "
-                f"{self.video!r}, {tuple(video.shape[:2])}, not {tuple(fields.shape)}"
+                f"{self.fields!r} must have shape (sets, size, fields, 2, height, width) with the sets and positions "
+                f"of {self.video!r}, {tuple(video.shape[:2])}, not {tuple(fields.shape)}"
             )
         return video, fields

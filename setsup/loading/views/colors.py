@@ -79,11 +79,11 @@ def in_color_space(images: torch.Tensor, space: str, *, normalize: bool = False)
     target = color_space(space)
     if images.ndim < 3 or images.shape[-3] != 3:
         raise DataError(
-            f"a colour space needs images (…, 3, height, width) of red, green and blue, not {tuple(images.shape)}: "
-            "grey images have no colour, and those with alpha must be put on a background first"
+            f"a color space requires RGB images (…, 3, height, width), not {tuple(images.shape)}; put images with "
+            "alpha on a background first"
         )
     if images.dtype != torch.uint8 and not images.is_floating_point():
-        raise DataError(f"images must be uint8, or float in 0 … 1, not {images.dtype}")
+        raise DataError(f"images must be uint8, or floating point in 0 … 1, not {images.dtype}")
     # in planes, where arithmetic is several times faster than on interleaved channels
     rgb = images.to(torch.float32, memory_format=torch.contiguous_format)
     values = target.convert(rgb / 255 if images.dtype == torch.uint8 else rgb)
@@ -109,7 +109,7 @@ def array_in_color_space(image: Image, space: str, *, normalize: bool = False) -
 def color_space(name: str) -> ColorSpace:
     """Find a colour space by its name."""
     if not isinstance(name, str) or name not in SPACES:
-        raise SetsupError(f"there is no colour space {abbreviate(name)}{did_you_mean(name, SPACES)}")
+        raise SetsupError(f"unknown color space {abbreviate(name)}{did_you_mean(name, SPACES)}")
     return SPACES[name]
 
 

@@ -161,15 +161,15 @@ class PatchPairs:
 
 def _check_kind(kind: str) -> None:
     if kind not in _CUT:
-        raise SetsupError(f"the kind of the cut is unknown, {kind!r}{did_you_mean(kind, _CUT)}")
+        raise SetsupError(f"unknown kind {kind!r} of the modality to cut{did_you_mean(kind, _CUT)}")
 
 
 def _check_room(images: torch.Tensor, name: str, needed: int, what: str) -> None:
     height, width = images.shape[-2:]
     if min(height, width) < needed:
         raise SetsupError(
-            f"{what} need images of at least {needed} x {needed} pixels, and {name!r} is {height} x {width} "
-            "(height x width): take smaller ones, or larger images"
+            f"{what} require images of at least {needed} x {needed} pixels, but {name!r} is {height} x {width} "
+            "(height x width); use smaller patches, or larger images"
         )
 
 
@@ -190,14 +190,15 @@ def get_planes(
     if values.ndim - after not in (1, 2, 3) or (kind == "normal" and values.shape[-1] != 3):
         axes = KINDS[kind][1].split(" or ")[0]
         raise DataError(
-            f"{name!r} must be {axes} to be {kind}, with copies after size or without size, not {tuple(values.shape)}"
+            f"{name!r} must have shape {axes} as {kind}, with copies after size or without size, not "
+            f"{tuple(values.shape)}"
         )
     lead = tuple(values.shape[:-after])
     axes_of_sets = 2 if has_slots(batch, name, kind, values) else 1
     if after == 2 and len(lead) > axes_of_sets and not _copied(batch, name, lead, values):
         raise DataError(
-            f"{name!r}, {tuple(values.shape)}, has an axis more than images of {kind}, and nothing in the batch was "
-            "copied so: cut each of its k planes (…, height, width) alone, under a name of its own"
+            f"{name!r}, {tuple(values.shape)}, has one axis more than images of {kind}, but the batch has no such "
+            "copies; cut each of its k planes (…, height, width) separately, under its own name"
         )
     flat = values.flatten(0, len(lead) - 1)
     if kind == "color":

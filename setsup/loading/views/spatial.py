@@ -195,7 +195,8 @@ class SpatialDescriptors:
         matrices = _matrices(batch, self.dataset, "instances", rows)
         if "image" in batch and not np.array_equal(_matrices(batch, self.dataset, "image", rows), matrices):
             raise SetsupError(
-                "'image' and 'instances' were moved apart: name both in modalities= of one Augment, as color and label"
+                "'image' and 'instances' were moved differently; name both in modalities= of one Augment, as color and "
+                "label"
             )
         size = (int(instances.shape[-2]), int(instances.shape[-1]))
         per_pair = []
@@ -221,14 +222,14 @@ def _get_pairs(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[to
     rows = torch.as_tensor(batch.get("indices", ())).cpu().numpy()
     if not isinstance(images, torch.Tensor) or images.ndim != axes or rows.ndim != 2 or rows.shape[1] != 2:
         raise SetsupError(
-            f"{name!r} must be a tensor of pairs of views, (pairs, 2, …), not {tuple(getattr(images, 'shape', ()))}: "
-            "load it, and draw by a PixelPairSampler"
+            f"{name!r} must be a tensor of pairs of views, (pairs, 2, …), not {tuple(getattr(images, 'shape', ()))}; "
+            "load this modality, and draw with a PixelPairSampler"
         )
     for factor, codes in batch.get("factors", {}).items():
         known = dataset.factors.codes(factor, rows) if factor in dataset.factors else None
         given = torch.as_tensor(codes).cpu().numpy()
         if known is None or not np.array_equal(given, known, equal_nan=given.dtype.kind == "f"):
-            raise SetsupError(f"rows of the batch are not those of {dataset.name}: give the dataset of the loader")
+            raise SetsupError(f"the rows of the batch are not rows of {dataset.name}; pass the dataset of the loader")
     return images, rows
 
 
@@ -241,8 +242,8 @@ def _matrices(batch: Batch, dataset: Any, name: str, rows: Rows) -> Reals:
     for row in rows.ravel().tolist():
         if (size := view_size(dataset, row, name)) != (height, width):
             raise SetsupError(
-                f"{name!r} is {height} × {width}, and views of {dataset.name} are {size[0]} × {size[1]}: resize and "
-                "cut them in an Augment, which says how for partners to follow"
+                f"{name!r} is {height} × {width}, but views of {dataset.name} are {size[0]} × {size[1]}; resize and "
+                "crop them in an Augment, which records the homographies"
             )
     return np.broadcast_to(np.eye(3), (*rows.shape, 3, 3))
 
@@ -251,9 +252,7 @@ def _windows(slots: Slots, views: Size, size: Size, independent: bool) -> Rows:
     """Corners (left, top) of a window in each view, (pairs, 2, 2)."""
     room = (views[1] - size[1], views[0] - size[0])
     if min(room) < 0:
-        raise SetsupError(
-            f"a window of {size[0]} × {size[1]} does not fit into views of {views[0]} × {views[1]} pixels"
-        )
+        raise SetsupError(f"a window of {size[0]} × {size[1]} pixels is larger than the views, {views[0]} × {views[1]}")
     corners = [slots.below(room[number % 2] + 1, number) for number in range(4 if independent else 2)]
     return np.stack(corners if independent else corners * 2, axis=-1).reshape(-1, 2, 2)
 

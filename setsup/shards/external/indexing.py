@@ -54,13 +54,13 @@ __all__ = ["Indexed", "index_shards", "write_external_index"]
 
 _log = logging.getLogger("setsup")
 _UNDESCRIBED = (
-    f"setsup wrote these tars, and neither {CATALOGUE} nor {BACKUP} is there: their source rows, checksums, kinds and "
-    "unused levels of factors, units, colour spaces, licence and citation are lost; put a copy of either back, and "
-    f"remove {CATALOGUE} and {INDEX} of now, to restore them with the same command"
+    f"setsup wrote these tars, but {CATALOGUE} and {BACKUP} are missing: source rows, checksums, kinds and unused "
+    "levels of factors, units, color spaces, licence and citation are lost; to restore them, put back a copy of either "
+    f"file, remove the new {CATALOGUE} and {INDEX}, and run the same command"
 )
 
-_WHOLE = f"nothing to do: {CATALOGUE} and {INDEX} are whole, and so are their tars"
-_WHOLE_BY_SIZE = f"nothing to do: {CATALOGUE} and {INDEX} are whole, and their tars have the right sizes"
+_WHOLE = f"nothing to do: {CATALOGUE}, {INDEX} and the tars are complete"
+_WHOLE_BY_SIZE = f"nothing to do: {CATALOGUE} and {INDEX} are complete, and the tars have the right sizes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def index_shards(
     for what, why in indexed.left_out.items():
         _log.warning("%s is left out: %s", what, why)
     if indexed.not_fetched:
-        _log.warning("members that are not read: %s", ", ".join(indexed.not_fetched))
+        _log.warning("members that are not supported: %s", ", ".join(indexed.not_fetched))
     return open_shards(indexed.url, index=indexed.index, storage_options=storage_options)
 
 
@@ -209,7 +209,8 @@ def write_external_index(
                 advance(1)
         if not sum(tar_set.rows):
             raise DataError(
-                f"{store.url} has no samples: the tars hold no files with a key and an extension, such as 000017.png"
+                f"no samples found in {store.url}: the tars must contain files with a key and an extension, such as "
+                "000017.png"
             )
         members = tar_set.members(older)
         described = {factor.name: factor for factor in older.factors} if older else {}
@@ -232,7 +233,7 @@ def write_external_index(
             sum(tar_set.rows),
         )
     for archive in packed:
-        tar_set.columns.left_out[archive] = "it is packed as a whole"
+        tar_set.columns.left_out[archive] = "it is compressed as a whole"
     where = None if out is None else str(out)
     notes = (*((_UNDESCRIBED,) if ours else ()), *_mixed_folders(base, tars, table.names))
     return Indexed(base, where, catalogue, tar_set.columns.left_out, tar_set.not_fetched, notes=notes)
@@ -268,8 +269,8 @@ def _written(about: Store, parts: Callable[[], Iterator[Any]], made: Callable[..
             if len(content) > LARGEST:
                 most = max(catalogue.factors, key=len)
                 raise DataError(
-                    f"the levels of the factors would take {readable_size(len(content))} of {CATALOGUE}, more than is "
-                    f"supported; {most.name!r} has {len(most):,}: index a copy of the tars without it"
+                    f"the levels of the factors take {readable_size(len(content))} in {CATALOGUE}, more than is "
+                    f"supported; index a copy of the tars without {most.name!r}, which has {len(most):,}"
                 )
             about.put(INDEX, fresh)
         about.put_bytes(CATALOGUE, content)

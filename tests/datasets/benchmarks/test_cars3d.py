@@ -241,7 +241,7 @@ def test_listed_cars_that_are_not_there_are_left_out_and_the_others_keep_their_n
         (b"car_\\..\\_mesh\n", "were expected"),
         (b"car_017_mesh\ncar_017_mesh\n", "names 'car_017_mesh' twice"),
         (b"\n\n", "is empty"),
-        (b"car_\xff_mesh\n", "is not a text"),
+        (b"car_\xff_mesh\n", "is not UTF-8 text"),
         (b"<html>\n", "names '<html>'"),
     ],
 )
@@ -260,7 +260,7 @@ WRONG = {
     "wide": (lambda one: {"im": one["im"].astype(np.uint16)}, "'im' is uint16"),
     "text": (lambda _: {"im": "a text"}, "'im' is <U6"),
     "struct": (lambda one: {"im": {"pixels": one["im"]}}, "'im' is"),
-    "cut": (lambda one: content(one)[:-3000], "is cut off or damaged"),
+    "cut": (lambda one: content(one)[:-3000], "is truncated or damaged"),
     "other version": (lambda _: b"MATLAB 7.3 MAT-file".ljust(600), r"is a MAT v7\.3 file \(HDF5\)"),
     "empty": (lambda _: b"", "is no MAT v5 file"),
     "long": (lambda _: bytes(40 << 20), "more than the 33,554,432 that are expected"),
@@ -344,7 +344,7 @@ def test_fuzzing_of_lists_and_archives(tmp_path):
 def test_an_archive_that_is_cut_off(tmp_path, release):
     path = pack(release, tmp_path / "nips2015-analogy-data.tar.gz")
     path.write_bytes(path.read_bytes()[:-20_000])
-    with pytest.raises(DataError, match=r"nips2015-analogy-data\.tar\.gz is cut off or damaged"):
+    with pytest.raises(DataError, match=r"nips2015-analogy-data\.tar\.gz is truncated or damaged"):
         cars3d.open(tmp_path)
 
 

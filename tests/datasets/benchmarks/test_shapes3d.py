@@ -152,7 +152,7 @@ def test_a_label_that_is_no_level_is_named(small: Path, column: int, value: floa
 def test_a_missing_file_gives_the_command(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"3dshapes\.h5 not found.*setsup fetch shapes3d --root"):
         shapes3d.open(tmp_path)
-    with pytest.raises(DataError, match=r"3dshapes\.h5 is not there"):
+    with pytest.raises(DataError, match=r"3dshapes\.h5 does not exist"):
         Shapes3D(tmp_path / "3dshapes.h5")
 
 

@@ -188,7 +188,7 @@ def test_a_damaged_archive(tmp_path, release):
         ("train_y.bin", b"\0" + b"\1" * 79, "the label of image 0 is 0; 1 to 10"),
         ("test_y.bin", b"\1" * 59 + b"\x0b", "the label of image 59 is 11"),
         ("class_names.txt", b"cat\ndog\n", "does not name airplane"),
-        ("class_names.txt", b"\xff", "is not a text"),
+        ("class_names.txt", b"\xff", "is not UTF-8 text"),
         ("fold_indices.txt", b"1 2 3\n" * 9, "has 9 lines; one for each of 10"),
         ("fold_indices.txt", b"1 2 3\n" * 9 + b"1 80\n", "line 10 has '80', which is not a training image"),
         ("fold_indices.txt", b"1 2 3\n" * 9 + b"1 -1\n", "line 10 has '-1'"),

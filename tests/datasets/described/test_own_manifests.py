@@ -146,7 +146,7 @@ def test_the_root(birds: Path, tmp_path: Path) -> None:
     alone.parent.mkdir()
     alone.write_text(BIRDS)
     with pytest.raises(
-        DataError, match=r"not found; looked in .*alone.*; name the folder that holds the files"
+        DataError, match=r"not found; looked in .*alone.*; give the folder that contains the files"
     ) as error:
         setsup.open(alone)
     assert "setsup fetch" not in str(error.value)
@@ -305,7 +305,7 @@ def test_values_with_line_ends_in_a_table_of_several_blocks(listed: Path) -> Non
 def test_only_benchmarks_are_fetched_and_prepared(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in (["fetch", str(birds)], ["fetch", str(birds), "--check"], ["prepare", str(birds)]):
         assert main(command) == 2
-        assert f"{birds} is a file of your own, which needs no" in capsys.readouterr().err
+        assert f"{birds} is your own file and requires no" in capsys.readouterr().err
 
 
 def test_tables_that_contradict_each_other(listed: Path) -> None:

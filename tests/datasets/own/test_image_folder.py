@@ -257,8 +257,8 @@ def test_bad_sources_are_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").touch()
     refused(r"texts holds no images: files that end in \.bmp, .*, among its 1 files", tmp_path / "texts")
-    refused("absent is not there", tmp_path / "absent")
-    refused("a.txt is neither a folder nor a zip or tar", tmp_path / "texts" / "a.txt")
+    refused("absent does not exist", tmp_path / "absent")
+    refused("a.txt is not a folder, zip or tar", tmp_path / "texts" / "a.txt")
     flat = write(tmp_path / "flat", ["ann_1.png", "bob_2.png"])
     refused(
         r"all images of .*flat lie in one folder, .*such as '\{name\}_\{number:d\}' \(pattern= or --pattern\)", flat

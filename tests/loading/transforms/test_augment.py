@@ -735,8 +735,8 @@ class Wrong:
         (lambda: Augment(Flip()), "list of operations"),
         (lambda: Augment([Flip]), "is none"),
         (lambda: Augment(["flip"]), "'flip' is none"),
-        (lambda: Augment([], modalities={"image": "colour"}), "no known kind, 'colour'; did you mean 'color'"),
-        (lambda: Augment([], modalities={}), "modalities must say"),
+        (lambda: Augment([], modalities={"image": "colour"}), "unknown kind 'colour' of 'image'; did you mean 'color'"),
+        (lambda: Augment([], modalities={}), "modalities must map"),
         (lambda: Augment([], copies=0), "copies must be"),
         (lambda: Augment([], copies=True), "copies must be"),
         (lambda: Augment([], geometry="shared"), "geometry must be one of"),
@@ -752,8 +752,8 @@ class Wrong:
         (lambda: RandomApply(Flip(), 2), "RandomApply: p"),
         (lambda: ForLevels(Flip(), "part", []), "codes of its levels"),
         (lambda: ForLevels(Flip(), "part", "real"), "codes of its levels"),
-        (lambda: Augment([Flip(), Augment([Flip()])]), "belong in a Compose"),
-        (lambda: Augment([Compose([])]), "belong in a Compose"),
+        (lambda: Augment([Flip(), Augment([Flip()])]), "with Compose"),
+        (lambda: Augment([Compose([])]), "with Compose"),
         (lambda: RandomApply(lambda images: images), r"callables of \(images, slots\)"),
         (lambda: Compose(Augment([])), "list of callables"),
         (lambda: Compose([3]), "list of callables"),
@@ -767,7 +767,7 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
 @pytest.mark.parametrize(
     ("change", "augment", "said"),
     [
-        ({"step": None}, Augment([Flip()]), r"comes from setsup\.loader"),
+        ({"step": None}, Augment([Flip()]), r"make batches with setsup\.loader"),
         ({}, Augment([Flip()], modalities={"imgae": "color"}), "'imgae'; did you mean 'image'"),
         ({"image": np.zeros((3, 5, 3, 20, 24))}, Augment([]), "must be a tensor"),
         ({"image": torch.zeros(3, 5, 20, 24)}, Augment([]), r"\(sets, size, channels, height, width\)"),
@@ -779,7 +779,7 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
         (
             {"d": torch.zeros(3, 5, 10, 12)},
             Augment([], modalities={"image": "color", "d": "depth"}),
-            r"agree on \(height, width\)",
+            r"have the same \(height, width\)",
         ),
         ({"d": torch.zeros(3, 4, 20, 24)}, Augment([], modalities={"image": "color", "d": "depth"}), "agree on"),
         (
@@ -802,7 +802,7 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
         (
             {"canonical_image": torch.zeros(3, 3, 20, 24)},
             Augment([], modalities={"image": "color", "canonical_image": "color"}),
-            "or have sets without positions",
+            "or sets without positions",
         ),
         ({"c": torch.zeros(3, 5, 3, 20, 24)}, Augment([], modalities={"c": "clip"}), r"frames, channels, height"),
         (
@@ -815,7 +815,7 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
         ({}, Augment([OneOf([Crop(8), Crop(9)])]), "different sizes, 8 × 8 and 9 × 9"),
         ({}, Augment([OneOf([Crop(8), Add()])]), "different sizes"),
         ({}, Augment([Crop(21)]), "cuts out 21 × 21"),
-        ({}, Augment([Wrong(lambda x: x[:-1])]), "keeps the number and the size"),
+        ({}, Augment([Wrong(lambda x: x[:-1])]), "keep the number and size"),
         ({}, Augment([Wrong(lambda x: x.double())]), "must return float32"),
         ({}, Augment([RandomApply(Wrong(lambda x: x[:, :1]), 0.5)]), "apply it to all"),
     ],
@@ -831,7 +831,7 @@ def test_a_batch_of_another_shape_is_an_error_of_data() -> None:
 
 
 def test_two_that_draw_the_same_numbers_are_refused() -> None:
-    with pytest.raises(SetsupError, match=r"same numbers \(seed 0, stream 'Augment'\).*stream="):
+    with pytest.raises(SetsupError, match=r"same random numbers \(seed 0, stream 'Augment'\).*stream="):
         Compose([Augment([Flip()]), Augment([Shift(0.1)])])
     with pytest.raises(SetsupError, match="draw the same numbers"):
         Compose([Augment([Flip()]), Compose([lambda batch: batch, Compose([Augment([Crop(8)])])])])

@@ -270,7 +270,7 @@ def test_images_that_were_changed_unseen_are_refused(shapes, coordinates) -> Non
     smaller = {**batch, "image": batch["image"][..., :40, :40]}
     with pytest.raises(SetsupError, match="'image' is 40 × 40, and views of rendered shapes3d are 48 × 48: resize and"):
         SpatialPairs(shapes)(smaller)
-    with pytest.raises(SetsupError, match=r"moved apart: name both in modalities="):
+    with pytest.raises(SetsupError, match=r"moved differently; name both in modalities="):
         SpatialDescriptors(shapes, 5)(Augment([Flip(1.0)])(batch))
     with pytest.raises(SetsupError, match="'instances' is 40 × 40"):
         SpatialDescriptors(shapes, 5)({**batch, "instances": batch["instances"][..., :40, :40]})
@@ -373,12 +373,12 @@ def test_what_does_not_fit_is_refused(shapes) -> None:
     loose = {name: value for name, value in batch.items() if name != "step"}
     with pytest.raises(SetsupError, match="step"):
         SpatialPairs(shapes)(loose)
-    with pytest.raises(SetsupError, match="draw by a PixelPairSampler"):
+    with pytest.raises(SetsupError, match="draw with a PixelPairSampler"):
         SpatialPairs(shapes)({name: value for name, value in batch.items() if name != "indices"})
     cubes = shapes.where("shape == 'cube'")
     some = first_batch(cubes, SpatialPairs(cubes), workers=0)
     del some["view_1"]
-    with pytest.raises(SetsupError, match="rows of the batch are not those of rendered shapes3d: give the dataset of"):
+    with pytest.raises(SetsupError, match="rows of the batch are not rows of rendered shapes3d; pass the dataset of"):
         SpatialPairs(shapes)(some)
     other = setsup.SetSampler(shapes.factors, ["orientation"], size=2, sets=2)
     batch = next(iter(setsup.loader(shapes, other, modalities=["image"], workers=0)))

@@ -202,7 +202,9 @@ def test_maps_of_several_planes_are_not_cut_across_them(view, kind, name, shape)
     images = {"image": torch.zeros(2, 3, 3, 20, 20), "canonical_image": torch.zeros(2, 3, 20, 20)}
     batch = {**images, name: torch.zeros(shape), "indices": torch.zeros(2, 3), "step": 0}
     view = replace(view, image=name, kind=kind)
-    with pytest.raises(DataError, match=rf"'{name}', \(2, .*, has an axis more than images of {kind}, .*: cut each of"):
+    with pytest.raises(
+        DataError, match=rf"'{name}', \(2, .*, has one axis more than images of {kind}, .*: cut each of"
+    ):
         view(batch)
     # what was moved in copies says so itself
     matrices = torch.eye(3).expand(*shape[:-2], 3, 3)
@@ -410,13 +412,13 @@ def test_a_taken_name_is_refused(view):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ColorViews("lap"), "no colour space 'lap'; did you mean 'lab'"),
+        (lambda: ColorViews("lap"), "unknown color space 'lap'; did you mean 'lab'"),
         (lambda: ColorViews("lab", names=("a", "a")), "names must be 2 different strings"),
         (lambda: ColorViews("lab", names="ab"), "names must be 2 different strings"),
         (lambda: ColorViews("lab", names=("a", "b", "c")), "names must be 2 different strings"),
         (lambda: Patches(0), "size must be an integer from 1 on, not 0"),
-        (lambda: Patches(kind="labels"), "kind of the cut is unknown, 'labels'; did you mean 'label'"),
-        (lambda: PatchPairs(kind="points"), "kind of the cut is unknown, 'points'"),
+        (lambda: Patches(kind="labels"), "unknown kind 'labels' of the modality to cut; did you mean 'label'"),
+        (lambda: PatchPairs(kind="points"), "unknown kind 'points' of the modality to cut"),
         (lambda: Patches(8, True), "stride must be an integer from 1 on, not True"),
         (lambda: PatchPairs(8.0), r"size must be an integer from 1 on, not 8\.0"),
         (lambda: PatchPairs(8, -1), "offset must be an integer from 0 on, not -1"),

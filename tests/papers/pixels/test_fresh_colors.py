@@ -175,7 +175,7 @@ def test_the_batch_that_is_given_stays_as_it_was():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda batch: batch.pop("step"), "needs the number of its draw"),
+        (lambda batch: batch.pop("step"), "must be the number of the draw"),
         (lambda batch: batch.pop("image"), "no modality 'image'"),
         (lambda batch: batch.pop("factors"), "no codes of the factor 'clean_label'"),
         (

@@ -88,7 +88,7 @@ class Photometric(ABC):
         """Whether images of so many channels stay as they are."""
         if self.alpha and channels != 4:
             name = type(self).__name__
-            raise DataError(f"{name} takes images of 4 channels, of which the last is alpha, not {channels}")
+            raise DataError(f"{name} requires images of 4 channels, the last of them alpha, not {channels}")
         if not self.alpha:
             check_channels(self, channels)
         return self.colors_only and channels == 1
@@ -170,8 +170,8 @@ def check_range(
 def check_channels(owner: object, channels: int) -> None:
     """Refuse images of other than one or three channels."""
     if channels not in (1, 3):
-        hint = ": put Background before it, which makes three of four" if channels == 4 else ""
-        raise DataError(f"{type(owner).__name__} takes images of 1 or 3 channels, not {channels}{hint}")
+        hint = "; put Background before it to remove the alpha channel" if channels == 4 else ""
+        raise DataError(f"{type(owner).__name__} requires images of 1 or 3 channels, not {channels}{hint}")
 
 
 def per_image(amounts: npt.NDArray[Any], images: Tensor) -> Tensor:

@@ -182,7 +182,7 @@ def _fitting(size: int | Size, height: int, width: int, operation: str) -> Size:
     rows, columns = pair(size)
     if rows > height or columns > width:
         raise SetsupError(
-            f"{operation} cuts out {rows} × {columns} pixels, and the images have {height} × {width}: give a smaller "
+            f"{operation} of {rows} × {columns} pixels is larger than the images, {height} × {width}; pass a smaller "
             "size, or put a Resize before it"
         )
     return rows, columns

@@ -66,7 +66,7 @@ class Blur(Photometric):
         """Weights of the middle of each kernel and of what lies to one side, (n, 1 + radius)."""
         radius = self.kernel // 2
         if radius >= min(shape[-2:]):
-            raise DataError(f"Blur: a kernel of {self.kernel} pixels needs larger images than {tuple(shape)}")
+            raise DataError(f"Blur: a kernel of {self.kernel} pixels requires larger images than {tuple(shape)}")
         weights = np.exp(-0.5 * (np.arange(radius + 1) / slots.uniform(*self.sigma)[:, None]) ** 2)
         return (weights / (weights[:, :1] + 2 * weights[:, 1:].sum(1, keepdims=True))).astype(np.float32)
 
