@@ -35,6 +35,7 @@ __all__ = [
     "listed",
     "require_modules",
     "short",
+    "spell_name",
 ]
 
 _SHOWN = 16
@@ -261,6 +262,21 @@ def command_options() -> dict[str, str] | None:
     written = os.environ.get(_OPTIONS)
     options: dict[str, str] | None = None if written is None else json.loads(written)
     return options
+
+
+def spell_name(name: str) -> str:
+    """Write the name of an argument, in Python or as an option of the command.
+
+    Examples
+    --------
+    >>> spell_name("size")
+    'size'
+    >>> with advised_for_command({"size": "--size"}):
+    ...     spell_name("size")
+    '--size'
+
+    """
+    return (command_options() or {}).get(name, name)
 
 
 def advice(python: str, command: str) -> str:

@@ -139,7 +139,8 @@ def open(
         with about_file(source):
             return open_manifest(source, root, split, where, **options)
     if root is not None:
-        raise DataError(f"{source} is {KINDS[kind]}, which has no root; leave out {advice('root=', '--root')}, {root}")
+        given = advice(f"root={str(root)!r}", f"--root {root}")
+        raise DataError(f"{source} is {KINDS[kind]}, which has no root; leave out {given}")
     opener = _find_opener(source, kind)
     check_options(str(source), opener, options)
     with about_file(source):

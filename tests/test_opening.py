@@ -167,15 +167,15 @@ def test_what_could_be_two_kinds_is_chosen_by_the_user(
     shutil.copytree(sources["rendered"], both)
     shutil.copytree(sources["shards"], both, dirs_exist_ok=True)
     sentence = (
-        rf"^{both} holds a rendered dataset \(rendered\.json\) and a set of shards \(shards\.json\); "
-        "choose with kind='rendered' or kind='shards'$"
+        rf"^{both} contains a rendered dataset \(rendered\.json\) and a set of shards \(shards\.json\); "
+        "choose one with kind='rendered' or kind='shards'$"
     )
     with pytest.raises(DataError, match=sentence):
         setsup.open(both)
     assert len(setsup.open(both, kind="shards")) == ROWS
     same(setsup.open(both, kind="rendered"), open_rendered(sources["rendered"]))
     assert main(["info", str(both)]) == 2
-    assert "choose with kind='rendered' or kind='shards'" in capsys.readouterr().err
+    assert "choose one with kind='rendered' or kind='shards'" in capsys.readouterr().err
     assert main(["info", str(both), "--option", "kind=shards", "upright=false", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["samples"] == ROWS
 
@@ -207,8 +207,8 @@ def test_the_options_of_a_source(sources: Mapping[str, Path]) -> None:
         ("photos", {"sise": (2, 2)}, r"photos.csv has no option 'sise'; did you mean 'size'\?"),
         ("shards", {"copies": 2}, "shards has no option 'copies'; known: index, size, upright"),
         ("rendered", {"size": (2, 2)}, "rendered has no option 'size'; it takes none"),
-        ("photos", {"root": "."}, "photos.csv is a table, which has no root; leave out root=, ."),
-        ("rendered", {"root": "."}, "rendered is a rendered dataset, which has no root; leave out root="),
+        ("photos", {"root": "."}, "photos.csv is a table, which has no root; leave out root='.'"),
+        ("rendered", {"root": "."}, "rendered is a rendered dataset, which has no root; leave out root='.'"),
         ("shards", {"split": "train"}, "is not divided into splits; leave out split='train'"),
         ("photos", {"split": "trian"}, "photos has no split 'trian'; did you mean 'train'"),
         ("photos", {"size": "large"}, "size must be "),
@@ -244,7 +244,7 @@ def test_what_is_no_source_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
     for name, said in {
         "tars": r"tars has no shards.json, so its tars are not indexed; .*`setsup index .*tars`",
         "tars/train/0.tar": r"0\.tar is one tar, not a dataset; give the folder that holds it, tars/train \(`setsup in",
-        "begun": "begun is not finished: run the same `setsup shard` command again",
+        "begun": "begun is not finished; run the same `setsup shard` command again",
         "none": r"no dataset found in the folder .*none: expected a rendered dataset \(rendered.json\), shards \(",
         "romos": "unknown dataset 'romos'; did you mean 'rooms'",
         "./romos": "./romos does not exist; did you mean './rooms'?",

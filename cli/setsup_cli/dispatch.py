@@ -153,7 +153,7 @@ def _run(words: list[str]) -> int:
 
 def _run_subcommand(name: str, words: list[str]) -> int:
     # only the module of the subcommand is imported
-    from setsup_cli.parsing.parser import Subcommand, parse, print_help
+    from setsup_cli.parsing.parser import Subcommand, option_names, parse, print_help
 
     module = find_module(name)
     subcommand = Subcommand(name, module.Options, module.HELP)
@@ -166,7 +166,8 @@ def _run_subcommand(name: str, words: list[str]) -> int:
     parsed = parse(subcommand, words)
     if parsed.quiet and parsed.verbose:
         raise SetsupError("--quiet and --verbose are mutually exclusive; leave out one of them")
-    with _log_to_stderr("DEBUG" if parsed.verbose else "WARNING" if parsed.quiet else "INFO"):
+    level = "DEBUG" if parsed.verbose else "WARNING" if parsed.quiet else "INFO"
+    with _log_to_stderr(level), advised_for_command(option_names(type(parsed))):
         code: int = module.run(parsed)
     return code
 

@@ -104,7 +104,7 @@ def _finite(value: Any) -> Any:
 def console(file: IO[str], width: int | None = None) -> "Console":
     """A console of rich that writes to a file what standard output would show.
 
-    Colours, bold letters and the like are for terminals, and wherever FORCE_COLOR is set and not empty; NO_COLOR and
+    Colors, bold letters and the like are for terminals, and wherever FORCE_COLOR is set and not empty; NO_COLOR and
     TERM=dumb turn them off.
     """
     from rich.console import Console

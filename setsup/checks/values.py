@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
-from setsup.errors import SetsupError, did_you_mean, short
+from setsup.errors import SetsupError, did_you_mean, short, spell_name
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -66,7 +66,7 @@ def check_integer(value: Any, what: str, error: Error, low: int = 0, high: int |
     """Check an integer in a range, both ends included."""
     if not is_integer(value) or value < low or (high is not None and value > high):
         span = f"an integer from {low:,} on" if high is None else f"an integer from {low:,} to {high:,}"
-        raise error(f"{what} must be {span}, not {show_value(value)}")
+        raise error(f"{spell_name(what)} must be {span}, not {show_value(value)}")
     return int(value)
 
 
@@ -81,7 +81,7 @@ def check_number(
     if not (math.isfinite(number) and low <= number <= high) or (positive and number <= 0):
         ends = [f"from {low:g}"] if low > -math.inf else ["above 0"] if positive else []
         ends += [f"to {high:g}"] if high < math.inf else ["on"] if low > -math.inf else []
-        raise error(f"{what} must be a {' '.join(['finite number', *ends])}, not {show_value(value)}")
+        raise error(f"{spell_name(what)} must be a {' '.join(['finite number', *ends])}, not {show_value(value)}")
     return number
 
 
@@ -95,21 +95,22 @@ def check_choice(value: Any, choices: Sequence[str], what: str, error: Error) ->
     """Check one of some strings."""
     if not isinstance(value, str) or value not in choices:
         near = did_you_mean(value, choices)
-        raise error(f"{what} must be one of {', '.join(choices)}, not {show_value(value)}{near}")
+        near = near if "did you mean" in near else ""  # the choices are listed before
+        raise error(f"{spell_name(what)} must be one of {', '.join(choices)}, not {show_value(value)}{near}")
     return value
 
 
 def check_boolean(value: Any, what: str, error: Error) -> bool:
     """Check a boolean of Python or numpy."""
     if not is_boolean(value):
-        raise error(f"{what} must be True or False, not {show_value(value)}")
+        raise error(f"{spell_name(what)} must be True or False, not {show_value(value)}")
     return bool(value)
 
 
 def check_string(value: Any, what: str, error: Error) -> str:
     """Check a string that UTF-8 can encode."""
     if not isinstance(value, str):
-        raise error(f"{what} must be a string, not {show_value(value)}")
+        raise error(f"{spell_name(what)} must be a string, not {show_value(value)}")
     if half := SURROGATE.search(value):
         raise error(f"{what} holds {half[0]!r}, half of a surrogate pair, not a character")
     return value
@@ -122,10 +123,10 @@ def check_strings(value: Any, what: str, error: Error) -> list[str]:
     except TypeError:  # no iterable, or an array or a tensor without an axis
         strings = None
     if strings is None:
-        raise error(f"{what} must be a list of strings, not {show_value(value)}")
+        raise error(f"{spell_name(what)} must be a list of strings, not {show_value(value)}")
     for string in strings:
         if not isinstance(string, str):
-            raise error(f"{what} must be a list of strings, but holds {show_value(string)}")
+            raise error(f"{spell_name(what)} must be a list of strings, but contains {show_value(string)}")
     return strings
 
 
@@ -158,7 +159,7 @@ def check_path(value: Any, what: str, error: Error) -> Path:
             raise ValueError
         os.fsencode(path)
     except (TypeError, ValueError):
-        raise error(f"{what} must be the path of a file or folder, not {show_value(value)}") from None
+        raise error(f"{spell_name(what)} must be the path of a file or folder, not {show_value(value)}") from None
     return path
 
 
@@ -168,7 +169,7 @@ def check_image_size(value: Any, what: str, error: Error, high: int | None = Non
     sides = list(value) if row else []
     if len(sides) != 2 or not all(is_integer(side) and 1 <= side <= (high or side) for side in sides):
         span = "from 1 on" if high is None else f"from 1 to {high:,}"
-        raise error(f"{what} must be (height, width), two integers {span}, not {show_value(value)}")
+        raise error(f"{spell_name(what)} must be (height, width), two integers {span}, not {show_value(value)}")
     return int(sides[0]), int(sides[1])
 
 

@@ -46,8 +46,8 @@ class Loader:
         Modalities to fetch; all by default.
     transform : callable of a batch, optional
         Applied to each batch, see :mod:`setsup.loading.transforms` and :mod:`setsup.loading.views`. Arrays that keep
-        their name must keep their axes of sets and positions; new names are unrestricted. It must depend on the batch
-        alone. It runs in the prefetching thread or worker process; for batches on a device, in this process.
+        their name must keep their axes of sets and positions; new names are unrestricted. It must depend only on the
+        batch. It runs in the prefetching thread or worker process; for batches on a device, in this process.
     start : int
         First global draw, counted over all passes.
     rank, world : int
@@ -69,7 +69,7 @@ class Loader:
     SamplerError
         If the sampler was made for another table.
     DataError
-        If there is no such modality.
+        If a modality is unknown.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Batches made by worker processes, in order.
 
-Workers are fresh Python processes (:mod:`setsup.jobs.process`), each connected to the loader by a socket. However the
-loader ends, the socket closes and the worker ends.
+Workers are new Python processes (:mod:`setsup.jobs.process`), each connected to the loader by a socket. Workers exit
+when the socket closes, which it does when the loader exits for any reason.
 """
 
 from collections import deque
@@ -74,7 +74,7 @@ class WorkerPool:
                 worker.end()
 
     def shutdown(self) -> None:
-        """End the workers at once, and whoever waits for their batches."""
+        """Stop the workers at once, and all that wait for their batches."""
         self._closed = True
         for worker in self._workers:
             worker.shutdown()

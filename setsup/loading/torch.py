@@ -242,7 +242,8 @@ def set_batches(sampler: Sampler | Shard, start: int = 0, steps: int | None = No
 
     Each pass over a DataLoader continues with the next steps: pass p over a sampler of n draws has the steps p·n to
     (p + 1)·n − 1. Passes over an :class:`setsup.EpochSampler` with ``epochs=1`` are its epochs, each in its own order.
-    An endless sampler continues after the last draw that DataLoader requested, or has passes of so many ``steps``.
+    An endless sampler continues after the last draw that DataLoader requested, or with ``steps`` has passes of that
+    many draws.
 
     Parameters
     ----------
@@ -250,16 +251,16 @@ def set_batches(sampler: Sampler | Shard, start: int = 0, steps: int | None = No
         The sampler to draw from; ``sampler.shard(rank, world)`` for one of several ranks. All ranks get the same number
         of draws per pass: those without draws left repeat the last one.
     start : int
-        First step, counted over all passes: the number of draws that all ranks had before. The pass it lies within is
-        shorter.
+        First step, counted over all passes: the number of draws that all ranks had before. The pass that contains it
+        is shorter.
     steps : int, optional
-        Draws of each rank in a pass over an endless sampler, which has a length then: pass p of a single rank has the
-        steps p·steps to (p + 1)·steps − 1.
+        Number of draws per rank in a pass over an endless sampler, which gives it a length: pass p of a single rank
+        has the steps p·steps to (p + 1)·steps − 1.
 
     Raises
     ------
     SamplerError
-        If this is not a sampler, has no such step, or has an end and is given ``steps``.
+        If this is not a sampler, ``start`` is out of range, or ``steps`` is given for a finite sampler.
 
     Examples
     --------

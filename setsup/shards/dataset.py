@@ -136,9 +136,9 @@ class ShardedDataset(BaseDataset):
         return type(self), (self._store, self._about, self.catalogue, self._reader, self._size, self._upright)
 
     def verify(self) -> list[str]:
-        """Compare the shards and the index, whole, with their digests in the catalogue.
+        """Compare the complete shards and index with their digests in the catalogue.
 
-        Of tars by other programs these are digests of names, offsets and headers: contents are not compared.
+        For tars by other programs these are digests of names, offsets and headers: contents are not compared.
 
         Returns
         -------

@@ -304,7 +304,7 @@ def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> No
     with locked(tmp_path / "out"):
         child = command(*words)
         assert child.stderr is not None
-        assert "waits for" in child.stderr.readline()
+        assert "is waiting for" in child.stderr.readline()
         recipe = Shapes3D(size=(16, 24))
         render(RenderedDataset(recipe, renderer="embree").where(str(FEW[-1])), tmp_path / "drawn")
         (tmp_path / "drawn").rename(tmp_path / "out")

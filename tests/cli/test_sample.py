@@ -484,7 +484,7 @@ class TestTable:
         assert (found.code, found.json["rows"], found.json["options"]) == (0, 24, {"size": "8,8"})
         assert setsup("sample", photos, "--replay", "a/draws.jsonl", "--out", "b").code == 0
         assert contents(tmp_path / "b") == contents(tmp_path / "a")
-        refused(setsup("sample", photos, "--root", "a", "--inactive", "subject"), "leave out --root, a")
+        refused(setsup("sample", photos, "--root", "a", "--inactive", "subject"), "leave out --root a")
 
     def test_factors_with_commas(self, setsup: Run, photos: Path) -> None:
         refused(
@@ -500,7 +500,7 @@ class TestTable:
             (["--inactive", "age", "--kinds", "age"], ["--kinds", "'age'"]),
             (["--inactive", "age", "--kinds", "age=wavy"], ["wavy"]),
             (["--inactive", "age", "--image", "picture"], ["picture"]),
-            (["--inactive", "subject", "--root", "."], ["leave out --root, ."]),
+            (["--inactive", "subject", "--root", "."], ["leave out --root ."]),
             (["--inactive", "subject", "--tolerance", "age=much"], ["--tolerance age=much", "a number"]),
         ],
     )

@@ -175,7 +175,7 @@ def test_sets_are_drawn_from_shards(setsup: Run, folder: Path, tmp_path: Path) -
     assert (again.code, again.err) == (0, "")
     assert contents(tmp_path / "again") == contents(tmp_path / "drawn")
     refused(setsup("sample", folder, "--inactive", "digits"), "did you mean 'digit'?", f"`setsup info {folder}`")
-    refused(setsup("sample", folder, "--root", "drawn", "--inactive", "digit"), "leave out --root, drawn")
+    refused(setsup("sample", folder, "--root", "drawn", "--inactive", "digit"), "leave out --root drawn")
     part = setsup("sample", folder, "--split", "test", "--inactive", "digit", "--json").json
     assert (part["rows"], part["split"]) == (200, "test")
 

@@ -67,7 +67,7 @@ try:
 except DataError as error:
     print(error)
 """
-    assert "mnist needs 11.6 MB in" in on_disk(tmp_path / "disk", "rw", script)
+    assert "mnist requires 11.6 MB in" in on_disk(tmp_path / "disk", "rw", script)
 
 
 FULL = """

@@ -9,7 +9,7 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import partial
 from inspect import Parameter as Argument
 from inspect import Signature
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cyclopts.help import ColumnSpec
     from rich.console import Console
 
-__all__ = ["Subcommand", "complete", "parse", "parse_known", "print_help"]
+__all__ = ["Subcommand", "complete", "option_names", "parse", "parse_known", "print_help"]
 
 
 class Subcommand(NamedTuple):
@@ -105,6 +105,15 @@ def _check_words(subcommand: Subcommand, words: Sequence[str]) -> None:
             raise SetsupError(
                 f"--seed takes a single seed, but {more[0]!r} is a second one; run `{subcommand.command}` once per seed"
             )
+
+
+def option_names(options: type) -> dict[str, str]:
+    """Names of options by those of the fields of their class, without settings in groups such as ``method.rate``."""
+    return {
+        member.name: _long_name(member)
+        for member in fields(options)
+        if member.kw_only and not is_dataclass(get_args(member.type)[0])
+    }
 
 
 def _long_name(member: "Field[Any]") -> str:

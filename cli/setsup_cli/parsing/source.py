@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setsup.checks import check_choice
-from setsup.errors import DataError, FactorError, did_you_mean
+from setsup.errors import DataError, FactorError, advised_for_command, did_you_mean
 from setsup_cli.parsing.arguments import DEFAULT, Named
 from setsup_cli.parsing.values import is_readable, read_options, write_literal
 
@@ -43,6 +43,9 @@ _GO_WITH = {
 }
 """Options of the command line that only some sources take."""
 
+_OWN = {name: f"--{name}" for name in ("root", "split", *_GO_WITH)}
+"""Arguments of :func:`setsup.open` that are options of their own."""
+
 _WORDS = ("pattern", "relist")
 """Those of them that ``--option`` takes too, for subcommands without them."""
 
@@ -67,11 +70,12 @@ def find_source(options: Named) -> "tuple[str | Path, SourceKind]":
 
 
 def open_source(options: Named) -> "Dataset":
-    """Open the source that the options of a subcommand name."""
+    """Open the source that the options of a subcommand name; errors name these options, or ``--option``."""
     from setsup.opening import open
 
     source, kind, given = _asked(options)
-    return open(source, options.root, options.split, kind=kind, **given)
+    with advised_for_command({name: f"--option {name}" for name in given} | _OWN):
+        return open(source, options.root, options.split, kind=kind, **given)
 
 
 def source_words(options: Named) -> list[str]:

@@ -138,7 +138,7 @@ class ManifestPartial:
 
 @dataclass(frozen=True, slots=True)
 class ManifestModality:
-    """What a sample holds, such as an image: shape (None where it varies), dtype, unit, colour space, what it means."""
+    """What a sample holds, such as an image: shape (None where it varies), dtype, unit, color space, description."""
 
     name: str
     shape: tuple[int | None, ...]

@@ -1,4 +1,4 @@
-"""The transform of a batch: keyed operations on its images, and on everything that lies on their pixels."""
+"""The transform of a batch: keyed operations on its images, and on modalities on the same pixels."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -44,8 +44,8 @@ class Augment:
         Modalities to change, and their kinds: ``color`` for images, (sets, size, C, H, W) uint8, or float32 in 0 … 1;
         ``label`` and ``depth``, (sets, size, H, W) or (sets, size, H, W, k); ``normal``, (sets, size, H, W, 3), x to
         the right and y down; ``points``, pixels (x, y) as (sets, size, n, 2); ``clip``, (sets, size, frames, C, H, W),
-        all frames of which change alike; ``flow``, motion in pixels, x and y by turns, (sets, size, 2k, H, W) or
-        (sets, size, k, 2, H, W). All on images of one size. Modalities with one image per set, such as
+        all frames of which change equally; ``flow``, motion in pixels, x and y alternating, (sets, size, 2k, H, W) or
+        (sets, size, k, 2, H, W). All images must have one size. Modalities with one image per set, such as
         ``canonical_image``, have no axis of size and other random numbers; use a second Augment for them.
     copies : int, optional
         Number of independent results of each image, along a new axis after sets and positions.
@@ -55,13 +55,13 @@ class Augment:
     into : str, optional
         Prefix of the names of results, ``<into>_<name>``; without it, results replace the modalities.
     fill : float or mapping of str to float
-        Value where a result shows no pixel of its source: one number for images, 0 … 1, or numbers by modality.
-        0 otherwise.
+        Value where a result shows no pixel of its source: a number for images, 0 … 1, or numbers by modality; 0 by
+        default.
     eight_bit : bool
         Images are uint8 after every operation, with the arithmetic of Pillow, as in papers that augmented stored
         images. Results are uint8; otherwise they are float32 in 0 … 1.
     seed, stream : int, str
-        0 ≤ seed < 2⁶⁴; transforms with one seed draw the same numbers unless their streams differ.
+        0 ≤ seed < 2⁶⁴; transforms with the same seed draw the same numbers unless their streams differ.
 
     Raises
     ------
@@ -73,11 +73,11 @@ class Augment:
     Notes
     -----
     With geometric operations, the result has ``homography``, or ``<into>_homography``, float64
-    (sets, size[, copies], 3, 3): matrices from the pixels of the input to those of the result. It is that of the last
-    Augment; ``homographies`` has by modality the matrices through every Augment so far: to the pixels of the batch
-    from those that the first one read, which are as they were loaded, or of a view such as ``view_1`` the view's.
+    (sets, size[, copies], 3, 3): matrices from the pixels of the input to those of the result of the last Augment.
+    ``homographies`` has, by modality, the matrices through all Augments so far: from the pixels that the first one
+    read (as loaded, or of a view such as ``view_1``) to those of the batch.
     Points come with ``<name>_inside``, bool (sets, size[, copies], n): whether each is on the result. Points become
-    float64; NaN is beyond a horizon, also of flow that leads there.
+    float64; points beyond a horizon are NaN, as is flow that leads there.
 
     Examples
     --------
@@ -200,7 +200,7 @@ class Augment:
 
 @dataclass(frozen=True)
 class Compose:
-    """Several transforms of a batch, one after the other.
+    """Applies several transforms of a batch in sequence.
 
     Parameters
     ----------
@@ -210,8 +210,8 @@ class Compose:
     Raises
     ------
     SetsupError
-        When one cannot be called, or two, also within a Compose of theirs, draw the same numbers: their seed and
-        stream are equal.
+        When a transform is not callable, or two transforms, including those in a nested Compose, have the same seed
+        and stream and would draw the same numbers.
 
     Examples
     --------

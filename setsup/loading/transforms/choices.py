@@ -25,8 +25,8 @@ __all__ = ["ForLevels", "Move", "OneOf", "Paint", "RandomApply", "build_steps", 
 class OneOf:
     """One of several operations for each image, all equally likely.
 
-    Only the images that an operation falls to are given to it. Operations that change the size of images must all be
-    geometric, and lead to one size. Where one of them is geometric, images that share their geometry share the choice.
+    Each operation receives only the images that it is chosen for. Operations that change the size of images must all be
+    geometric and result in one size. If one of them is geometric, images that share their geometry share the choice.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class OneOf:
 class RandomApply:
     """An operation with probability p, and nothing otherwise.
 
-    Where the operation is geometric, images that share their geometry share the choice.
+    If the operation is geometric, images that share their geometry share the choice.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class ForLevels:
     operation : operation
         Must not change the size of images.
     factor : str
-        Under ``batch["factors"]``.
+        Name of a factor in ``batch["factors"]``.
     levels : int or sequence of int
         Codes of its levels.
 

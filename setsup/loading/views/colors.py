@@ -1,4 +1,4 @@
-"""Colour spaces of sRGB images, with the values that scikit-image's converters give.
+"""Color spaces of sRGB images, with the values of scikit-image's converters.
 
 They are the spaces between whose channels contrastive multiview coding measures mutual information [1]_ (figure 5): one
 channel is the first view, the other two are the second.
@@ -11,7 +11,7 @@ observer of 2 degrees; ``rgbcie`` is a mixture of the sRGB values as they are, w
 ``hed`` is logarithmic, from 10⁻⁶ on, and never negative.
 
 Normalised values are (value − mean) / std. The constants of ``lab`` and ``ycbcr`` are those of [1]_. Those of ``lab``
-are the middle and half the width of each channel's range over all sRGB colours, which puts it on −1 … 1. None are
+are the middle and half the width of each channel's range over all sRGB colors, which puts it on −1 … 1. None are
 published for the other spaces: they follow the same rule.
 
 References
@@ -43,14 +43,14 @@ Three = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class ColorSpace:
-    """A colour space of three channels.
+    """A color space of three channels.
 
     Attributes
     ----------
     channels : (str, str, str)
-        Their names, such as L, a and b.
+        Names of the channels, such as L, a and b.
     mean, std : (float, float, float)
-        Of each channel: what normalised values are made with.
+        Mean and standard deviation of each channel, for normalization.
     convert : callable
         From sRGB (…, 3, height, width) float32 in 0 … 1 to values of the same shape and type.
     convert_array : callable
@@ -72,7 +72,7 @@ class ColorSpace:
 
 
 def in_color_space(images: torch.Tensor, space: str, *, normalize: bool = False) -> torch.Tensor:
-    """Convert sRGB images to a colour space.
+    """Convert sRGB images to a color space.
 
     `images` (..., 3, height, width) uint8, or float in 0 … 1; returns (..., 3, height, width) float32.
     """
@@ -107,7 +107,7 @@ def array_in_color_space(image: Image, space: str, *, normalize: bool = False) -
 
 
 def color_space(name: str) -> ColorSpace:
-    """Find a colour space by its name."""
+    """Find a color space by its name."""
     if not isinstance(name, str) or name not in SPACES:
         raise SetsupError(f"unknown color space {abbreviate(name)}{did_you_mean(name, SPACES)}")
     return SPACES[name]
@@ -242,4 +242,4 @@ SPACES: Mapping[str, ColorSpace] = MappingProxyType(
         "rgbcie": _mixture(("R", "G", "B"), _RGBCIE),
     }
 )
-"""Colour spaces by name."""
+"""Color spaces by name."""

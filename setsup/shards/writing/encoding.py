@@ -36,7 +36,7 @@ _FEW = 1 << 16  # levels whose texts are kept
 def stored(name: str, modality: Modality, format: str) -> Member:
     """How a modality is stored.
 
-    Images, uint8 of three axes with a colour space, are stored in the format; all else, and images of two channels,
+    Images, uint8 of three axes with a color space, are stored in the format; all else, and images of two channels,
     as npy. What a format has no place for is PNG: grey in WebP, alpha in JPEG.
     """
     if format not in FORMATS:

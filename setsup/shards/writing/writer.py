@@ -79,11 +79,12 @@ def write_shards(
         ``"keep"``; ``"shuffle"``; or ``"by:"`` and comma-separated names of factors, which stores rows that share their
         values next to each other, so that a set is read in one piece.
     per_shard : int, optional
-        Maximum number of rows per shard; by default those of 256 MiB of arrays, and 100,000 at most. Groups of ``by:``
-        that fit into a shard are not split.
+        Maximum number of rows per shard; by default 256 MiB of arrays, but at most 100,000 rows. Groups of ``by:`` that
+        fit into a shard are not split.
     format : str
-        Of images: ``"png"``, ``"webp"`` (lossless, smaller and slower), ``"jpeg"`` (quality 95, colours of all
-        pixels) or ``"npy"``. All else is npy; grey in WebP and alpha in JPEG, which they do not know, are PNG.
+        Format of images: ``"png"``, ``"webp"`` (lossless, smaller and slower), ``"jpeg"`` (quality 95, without chroma
+        subsampling) or ``"npy"``. Other arrays are npy; grey images in WebP and images with alpha in JPEG, which these
+        formats do not support, are PNG.
     modalities : iterable of str, optional
         Modalities to store; all by default.
     size : (height, width), optional

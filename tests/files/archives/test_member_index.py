@@ -165,7 +165,7 @@ class TestKept:
             replaced(index, content)
             caplog.clear()
             assert open_members(tmp_path / "x").names == expected.names
-            assert "is damaged and made again" in caplog.text
+            assert "rebuilding the damaged index" in caplog.text
             assert index.read_bytes() == healthy
 
     def test_the_index_of_another_archive_is_not_trusted(self, tmp_path, own_cache):

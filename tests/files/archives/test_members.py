@@ -156,7 +156,7 @@ class TestStretch:
         found.stretch(1, 0, 5)
         os.truncate(tmp_path / "x", 3000)
         assert found.stretch(1, 0, 5) == self.LONG[:5]
-        with pytest.raises(DataError, match=r"b/long\.bin is damaged: the archive ends inside it"):
+        with pytest.raises(DataError, match=r"b/long\.bin is damaged: the archive ends within it"):
             found.stretch(1, 70_000, 5)
 
     @pytest.mark.long("fuzzing")
@@ -177,7 +177,7 @@ class TestLookup:
         assert [members.place(name) for name in SORTED] == list(range(len(SORTED)))
 
     def test_a_missing_file_is_named_with_close_ones(self, members):
-        said = r"release has no cars/1/mesch\.mat; did you mean 'cars/1/mesh\.mat'"
+        said = r"cars/1/mesch\.mat not found in .*release; did you mean 'cars/1/mesh\.mat'"
         with pytest.raises(DataError, match=said):
             members.place("cars/1/mesch.mat")
         with pytest.raises(DataError, match=r"has no cars/1/mesch\.mat; did you mean 'mesh\.mat'"):
@@ -329,8 +329,8 @@ class TestKinds:
             (b"", "not a folder, zip or tar"),
             (b"<!DOCTYPE html><html>quota exceeded</html>" * 20, "not a folder, zip or tar: it begins with"),
             (b"PK\x03\x04" + bytes(100), "truncated"),
-            (b"7z\xbc\xaf'\x1c" + bytes(600), "is a 7z archive; unpack it"),
-            (b"Rar!\x1a\x07\x01\x00" + bytes(600), "is a RAR archive; unpack it"),
+            (b"7z\xbc\xaf'\x1c" + bytes(600), "is a 7z archive, which is not supported; unpack it"),
+            (b"Rar!\x1a\x07\x01\x00" + bytes(600), "is a RAR archive, which is not supported; unpack it"),
             (b"\xfd7zXZ\0" + bytes(600), "compressed with xz as a whole"),
             (b"BZh9" + bytes(600), "compressed with bzip2 as a whole"),
         ],

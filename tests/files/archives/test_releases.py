@@ -151,7 +151,7 @@ class TestFind:
             find_members("cars3d", path, self.HOLDS)
         zip_of({"a/list.txt": b"", "b/cars/1/mesh.mat": b""}, path)
         settle(path, 1_600_000_001)
-        with pytest.raises(DataError, match=r"x\.zip holds list\.txt, cars/\*/mesh\.mat, but not in one folder; name"):
+        with pytest.raises(DataError, match=r"x\.zip contains list\.txt, cars/\*/mesh\.mat, but not in one folder"):
             find_members("cars3d", path, self.HOLDS)
 
     def test_words_for_what_is_missing(self, tmp_path):

@@ -154,7 +154,7 @@ class TestHostile:
         place = data.index(b"PK\x01\x02") + 24
         data[place : place + 4] = (100_000).to_bytes(4, "little")
         (tmp_path / "x").write_bytes(data)
-        with pytest.raises(DataError, match="it holds more than its 100,000 bytes"):
+        with pytest.raises(DataError, match="it has more than 100,000 bytes"):
             unpack(tmp_path / "x", tmp_path / "out")
         assert not (tmp_path / "out").exists()
 
@@ -175,7 +175,7 @@ class TestHostile:
     def test_no_room_on_the_disk(self, tmp_path, packed, monkeypatch):
         path = packed(FILES, tmp_path / "x")
         monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10))
-        with pytest.raises(DataError, match=r"unpacking x needs .* but only 10 bytes are free"):
+        with pytest.raises(DataError, match=r"unpacking x requires .* but only 10 bytes are free"):
             unpack(path, tmp_path / "out")
 
     def test_a_disk_that_fills_up(self, tmp_path, packed, monkeypatch):
@@ -207,7 +207,7 @@ class TestHostile:
 
     def test_what_is_no_archive(self, tmp_path):
         (tmp_path / "x").write_bytes(b"<html>")
-        for path, said in ((tmp_path / "x", "neither"), (tmp_path, "is a folder"), (tmp_path / "no", "does not exist")):
+        for path, said in ((tmp_path / "x", "is not"), (tmp_path, "is a folder"), (tmp_path / "no", "does not exist")):
             with pytest.raises(DataError, match=said):
                 unpack(path, tmp_path / "out")
         (tmp_path / "x").write_bytes(gzip.compress(b"no tar" * 1000))

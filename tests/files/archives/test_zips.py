@@ -159,7 +159,7 @@ class TestBad:
     def test_nul_in_a_name(self, tmp_path):
         path = zip_of({"aXb": b""}, tmp_path / "x.zip")
         path.write_bytes(path.read_bytes().replace(b"aXb", b"a\0b"))
-        with pytest.raises(DataError, match=r"with the name 'a\\\\x00b'"):
+        with pytest.raises(DataError, match=r"file named 'a\\\\x00b'"):
             open_members(path)
 
     def test_what_needs_a_password_is_refused_when_it_is_read(self, tmp_path):
@@ -201,12 +201,12 @@ class TestBad:
 
     def test_an_impossible_size_is_refused_before_anything_is_taken(self, tmp_path):
         path = patched(zip_of({"a": b"abc" * 9}, tmp_path / "x.zip"), CENTRAL, 24, b"\xff\xff\xff\x7f")
-        with pytest.raises(DataError, match=r"would take .* for its 2,147,483,647, which does not fit"):
+        with pytest.raises(DataError, match=r"a of 2,147,483,647 bytes is stored in .*, beyond"):
             open_members(path)
 
     def test_content_outside_of_the_archive(self, tmp_path):
         path = patched(zip_of({"a": b"abc" * 9}, tmp_path / "x.zip"), CENTRAL, 42, b"\xff\xff\xff\x00")
-        with pytest.raises(DataError, match="does not fit the"):
+        with pytest.raises(DataError, match="beyond the"):
             open_members(path)
 
     def test_parts_of_an_archive(self, tmp_path):

@@ -196,7 +196,7 @@ def test_the_next_mirror_is_tried_and_every_failure_told(tmp_path: Path, mirror:
     said = str(caught.value)
     for reason in (
         "http://127.0.0.1:9/x.bin cannot be reached (Connection refused)",
-        "/none.bin answers HTTP 404 Not Found",
+        "/none.bin returned HTTP 404 Not Found",
         '/page.bin returned a web page ("Quota exceeded"), not the file',
         "/hidden.bin returned a web page",
         "/text.bin returned a web page, not the file",
@@ -354,7 +354,7 @@ def test_a_damaged_file_is_fetched_anew(tmp_path: Path, mirror: Any, caplog: pyt
     fetch(toy(published(b"abc", mirror.add("x.bin", b"abc"))), tmp_path)
     assert (tmp_path / "x.bin").read_bytes() == b"abc"
     warned = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert any("x.bin has the sha256" in text and "fetched again" in text for text in warned)
+    assert any("x.bin has sha256" in text and "fetching it again" in text for text in warned)
 
 
 def test_a_damaged_file_stays_until_the_new_one_is_right(tmp_path: Path, mirror: Any) -> None:
@@ -384,7 +384,7 @@ def test_a_file_of_another_name_may_be_another_edition(tmp_path: Path, mirror: A
 
 def test_a_folder_in_place_of_the_file(tmp_path: Path, mirror: Any) -> None:
     (tmp_path / "x.bin").mkdir()
-    with pytest.raises(DataError, match=r"x\.bin is not a file: remove it"):
+    with pytest.raises(DataError, match=r"x\.bin is not a file; remove it"):
         fetch(toy(published(b"abc", mirror.add("x.bin", b"abc"))), tmp_path)
 
 
@@ -394,7 +394,7 @@ def test_room_is_made_sure_of_before_anything_starts(
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10_000, 5_000, 5_000))
     files = [published(bytes(3000), mirror.add(name, bytes(3000)), path=name) for name in ("a", "b")]
-    with pytest.raises(DataError, match=r"toy needs 6\.0 kB in .*root.*, but only 5\.0 kB are free: free some space"):
+    with pytest.raises(DataError, match=r"toy requires 6\.0 kB in .*root.*, but only 5\.0 kB are free; free"):
         fetch(toy(*files), tmp_path / "root")
     assert mirror.asked == []
 
@@ -427,7 +427,7 @@ def test_what_must_be_signed_is_said(tmp_path: Path, mirror: Any) -> None:
         fetch(manifest, tmp_path)
     assert str(caught.value) == (
         "toy is available only after signing: the agreement, by a professor (https://example.org); "
-        f"then put x.bin into {tmp_path} and check with `setsup fetch toy --root {tmp_path} --check`"
+        f"then put x.bin into {tmp_path}, and check with `setsup fetch toy --root {tmp_path} --check`"
     )
     assert mirror.asked == []
     (tmp_path / "x.bin").write_bytes(b"abc")
@@ -458,7 +458,7 @@ def test_what_is_there_missing_or_wrong_is_told(tmp_path: Path) -> None:
         *("right", "wrong", "wrong", "there, not checked", "there, not checked", "missing", "missing")
     ]
     assert [state.wanted for state in found] == [False, True, True, False, False, True, False]
-    assert found[1].problem.startswith("has the sha256 ")
+    assert found[1].problem.startswith("has sha256 ")
     assert found[2].problem == "has 4 bytes, not the expected 5"
     assert [state.path.name for state in found] == ["a.bin", "b.bin", "c.bin", "d", "e.bin", "f.bin", "g.bin"]
 
@@ -672,7 +672,7 @@ def test_files_that_a_list_names(tmp_path: Path, mirror: Any) -> None:
 
 @pytest.mark.parametrize("line", ["../x", "/etc/x", "a/../../b", "a\\b", "x?y=1", "~x", "a//b"])
 def test_a_list_cannot_lead_elsewhere(tmp_path: Path, mirror: Any, line: str) -> None:
-    with pytest.raises(DataError, match="has the line"):
+    with pytest.raises(DataError, match="has an invalid line"):
         fetch(listed(mirror, f"{line}\n".encode()), tmp_path / "root", ["data/*"])
     assert names(tmp_path / "root") == ["all"]
 

@@ -108,7 +108,7 @@ SHA = "0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785"
         (", known: Both mirrors answer.", "", "addresses.known is missing"),
         ("{checked: 2026-11-23, known: Both mirrors answer.}", "unknown", "addresses must be a mapping"),
         ("[Toys/raw]", "[../raw]", r"folders\[0\] must be a path inside the folder"),
-        ("optional: true, on", "on", r"files\[2\]\.on_request must be left out of a file that is needed"),
+        ("optional: true, on", "on", r"files\[2\]\.on_request must be left out for a file that is required"),
         (
             "rows: [0, 8], what",
             "rounding: table, what",
@@ -120,7 +120,7 @@ SHA = "0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785"
         ("samples: 12", "samples: true", "samples must be an integer"),
         ("samples: 12", "sample: 12", "unknown key 'sample'; did you mean 'samples'"),
         ("note: Free.", "notes: Free.", "unknown key 'licence.notes'; did you mean 'note'"),
-        ("name: toy\n", "name: boy\n", "name must be 'toy' as in the name of the file, not 'boy'"),
+        ("name: toy\n", "name: boy\n", "name must be 'toy', as the name of the file, not 'boy'"),
         ("bytes: 30", "bytes: 31", "bytes must be 30, the sum over the files, not 31"),
         ("kind: cyclic", "kind: round", r"factors\[0\]\.kind must be one of nominal, ordinal, cyclic, continuous"),
         ("[cube, ball]", "[cube, cube]", r"factors\[1\]\.levels must be the number of levels or a list of distinct"),
