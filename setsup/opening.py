@@ -1,4 +1,4 @@
-"""Open any source of data: the one place that decides what a source is, and which options it takes.
+"""Open any source of data; decides what a source is, and which options it takes.
 
 A string is an address, else the name of a benchmark, else a path; a :class:`~pathlib.Path` is always a path.
 """
@@ -97,11 +97,11 @@ def open(
         Expression over the factors, such as ``"digit != 9"``; only the rows for which it holds are kept, and
         renumbered.
     kind : str, optional
-        What the source is, where that is not to be found out: ``"benchmark"``, ``"rendered"``, ``"shards"``,
+        Kind of the source; by default it is detected: ``"benchmark"``, ``"rendered"``, ``"shards"``,
         ``"table"``, ``"images"``, ``"photographs"``, ``"arrays"``, ``"huggingface"``, ``"hub"`` or
         ``"manifest"``.
     **options
-        Options of what opens the source: those of a benchmark, of :func:`setsup.open_shards`,
+        Options of the source: those of a benchmark, of :func:`setsup.open_shards`,
         :func:`setsup.open_table`, :func:`setsup.datasets.open_images`, :func:`setsup.datasets.open_arrays`,
         :func:`setsup.datasets.open_hub` or :func:`setsup.from_huggingface`.
 

@@ -32,9 +32,9 @@ def content_digest(
     algorithm : str
         Name in :mod:`hashlib`, such as ``"sha256"`` or ``"md5"``.
     unpacked : bool
-        Digest the unpacked content of a gzip file; other files are digested as they are.
+        Digest the unpacked content of a gzip file; other files are digested unchanged.
     limit : int or None
-        Bytes of content after which reading stops with an error, since a small file may unpack to very many.
+        Maximum number of bytes of content, since a small file may unpack to a very large one.
     advance : Advance or None
         Called with the number of bytes read since its last call.
 

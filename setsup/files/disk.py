@@ -166,12 +166,12 @@ def existing_folder(folder: Path) -> Path:
 
 
 def need_space(folder: Path | str, size: int, what: str) -> None:
-    """Raise where a disk has too little space.
+    """Raise an error if a disk has too little space.
 
     Parameters
     ----------
     folder : Path or str
-        Folder of the files; need not exist yet.
+        Folder of the files; it does not have to exist yet.
     size : int
         Bytes to write.
     what : str

@@ -26,14 +26,14 @@ _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 def locked(path: Path | str) -> Iterator[None]:
     """Hold the lock of `path` while the body runs; other processes and threads wait for it.
 
-    The lock is a ``flock`` on ``<path>.lock``, which the system releases when its holder dies, however it dies. The
-    file is removed at the end. Where the folder is read-only the lock file is in the cache folder. Waiting is logged
-    once, at level INFO. A lock is not re-entrant.
+    The lock is a ``flock`` on ``<path>.lock``, which the system releases when its holder exits for any reason. The file
+    is removed at the end. If the folder is read-only, the lock file is in the cache folder. Waiting is logged once, at
+    level INFO. A lock is not re-entrant.
 
     Parameters
     ----------
     path : Path or str
-        What is worked on; its folder is made where it is missing.
+        The path to lock; its folder is created if it is missing.
 
     Raises
     ------

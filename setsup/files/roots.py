@@ -22,11 +22,11 @@ def data_places(name: str, root: Path | str | None = None) -> list[Path]:
     Parameters
     ----------
     name : str
-        Name of the dataset. Where it shares the files of another one (``shares`` in its manifest), folders of that name
+        Name of the dataset. If it shares the files of another one (``shares`` in its manifest), folders of that name
         are included.
     root : Path, str or None
         The folder of the published files, or a folder with a subfolder `name` of them. None: ``$SETSUP_DATA/<name>``
-        where that is set, then ``<user cache>/setsup/<name>``. Existing folders of other tools (``folders`` in the
+        if it is set, then ``<user cache>/setsup/<name>``. Existing folders of other tools (``folders`` in the
         manifest) follow, such as torchvision's ``MNIST/raw``, in `root` and in a root ``MNIST``.
 
     Examples
@@ -73,12 +73,13 @@ def find_root(name: str, root: Path | str | None, wanted: Sequence[Sequence[str]
     root : Path, str or None
         As in :func:`data_places`.
     wanted : sequence of str or of sequences of str
-        Relative paths that must exist; of a sequence, one.
+        Relative paths that must exist; at least one path of a sequence.
 
     Raises
     ------
     DataError
-        No folder has them all; the message lists the folders, what is missing, and the command that fetches it.
+        If a folder with all files is not found; the message lists the folders, the missing files, and the command that
+        fetches them.
 
     """
     folders = data_places(name, root)

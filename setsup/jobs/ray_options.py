@@ -10,14 +10,14 @@ __all__ = ["Ray"]
 
 @dataclass(frozen=True, slots=True)
 class Ray:
-    """Run units on a Ray cluster, which schedules them.
+    """A Ray cluster that runs and schedules units of work.
 
     Parameters
     ----------
     address : str, optional
         ``"host:port"`` of the cluster's head, ``"ray://host:port"`` of its client server, or ``"auto"`` for the cluster
-        that this machine belongs to. By default that of ``RAY_ADDRESS``, else a cluster of this machine alone, which
-        starts and stops with the work.
+        that this machine belongs to. By default ``RAY_ADDRESS`` if it is set, else a cluster of this machine alone,
+        which starts and stops with the work.
     gpus : float
         GPUs per unit: a fraction such as 0.25, so that four units share one, or an integer.
     cpus : float

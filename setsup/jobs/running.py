@@ -41,17 +41,17 @@ def run(
     function : callable
         Called with the data of a unit. For several processes it must pickle; functions of scripts and notebooks do.
     units : iterable of Unit
-        In the order in which they start.
+        Units of work, in the order in which they start.
     processes : int
-        1 runs them in this process.
+        Number of processes; 1 runs the units in this process.
     on : Ray or Cluster, optional
-        A cluster that runs the units instead of processes of this machine: its address, or one that is connected. A
-        unit is tried three times there, since machines of a cluster come and go.
+        A cluster that runs the units instead of processes of this machine: its address, or a connected one. A unit is
+        tried three times there, since machines may join and leave a cluster.
     folder : Path, optional
-        An existing folder that the function reads or writes. A cluster is refused when its machines do not see this
-        folder under that path; a hidden file in it, removed at the end, tells.
+        An existing folder that the function reads or writes. It is an error if machines of the cluster cannot access
+        it under the same path, which is checked with a hidden file that is removed at the end.
     what, counted : str
-        Names of the work and of what sizes count, for the progress bar.
+        Names of the work and of the unit of sizes, for the progress bar.
 
     Returns
     -------

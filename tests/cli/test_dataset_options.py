@@ -156,7 +156,7 @@ def test_what_says_where_data_lie_is_given_anew(setsup: Run, synsets: Path) -> N
     assert str(synsets) not in Path("setsup-samples/draws.jsonl").read_text()
     replay = ["sample", *root, "--replay", "setsup-samples/draws.jsonl", "--out", "again"]
     refused(setsup(*replay), "was drawn with a path as --option synsets=…; give this option again")
-    refused(setsup(*replay, *opened[:2], opened[1]), "--option names 'synsets' twice")
+    refused(setsup(*replay, *opened[:2], opened[1]), "--option synsets=… is given twice")
     assert setsup(*replay, *opened[:2]).code == 0
     assert Path("again/sheet.png").read_bytes() == Path("setsup-samples/sheet.png").read_bytes()
 
@@ -223,7 +223,7 @@ def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) 
         (["bench", "cars196", "--option", "size=64"], "--option size=64: cars196 takes size=N,N"),
         (["shard", "cars196", "--option", "margin=nan", "--out", "out"], "cars196 takes margin=NUMBER"),
         (["info", "cars196", "--option", "margin"], "--option must be NAME=VALUE, such as size=N,N, not 'margin'"),
-        (["info", "cars196", "--option", "seed=1", "seed=1"], "--option names 'seed' twice"),
+        (["info", "cars196", "--option", "seed=1", "seed=1"], "--option seed=… is given twice"),
         (["info", "cars196", "--option"], "--option requires a value: `--option NAME=VALUE ...`"),
         (["info", "nowhere", "--option", "a=1"], "unknown dataset 'nowhere'"),
         (

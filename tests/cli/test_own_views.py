@@ -67,7 +67,7 @@ def test_a_run_is_measured_by_all_views_or_one(own: Run) -> None:
     assert views["pixels:4"] == one["pixels:4"]  # which has no views
     assert views[label] == own(*words, "--embedding", "all").json["encoders"][label]
     refused(own(*words[:-1], "--embedding", "dept"), "gives no embedding 'dept'; did you mean 'depth'?")
-    refused(own("eval", run), f"`setsup report factors DATASET {run}` measures them")
+    refused(own("eval", run), f"measure them with `setsup report factors DATASET {run}`")
 
 
 def test_validation_of_no_embedding_leaves_no_folder(own: Run) -> None:

@@ -369,7 +369,7 @@ class TestTable:
         assert setsup("sample", "--replay", "a/draws.jsonl", "--table", photos, "--out", "b").code == 0
         for wrong in (3, {"kind": "table"}, {"kind": "no", "path": "x"}, {"kind": "table", "path": 1}):
             path.write_text(json.dumps({**plain, "source": wrong}) + "\n")
-            refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "line 1", "under source")
+            refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "line 1", "source must have")
 
     def test_a_replay_finds_a_folder(self, setsup: Run, tmp_path: Path) -> None:
         for name in ("cats/1.png", "cats/2.png", "dogs/1.png", "dogs/2.png"):
@@ -539,7 +539,7 @@ class TestTable:
         (["--sequence", "shape", "--time", "scal"], ["did you mean 'scale'?"]),
         (["--sequence", "shape", "--time", "scale", "--window", "0.01"], ["the smallest gap is 0.07", "--window 0.01"]),
         (["--domain", "shape", "--window", "3"], ["--window goes with --sequence"]),
-        (["--hierarchy", "shape=2", "scale"], ["--hierarchy takes FACTOR=INTEGER"]),
+        (["--hierarchy", "shape=2", "scale"], ["--hierarchy must be FACTOR=INTEGER"]),
         (["--hierarchy", "shape=2", "scale=1.5"], ["scale=1.5", "an integer"]),
         (["--hierarchy", "shape=2", "scal=3"], ["did you mean 'scale'?"]),
         (

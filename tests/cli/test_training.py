@@ -269,7 +269,7 @@ class TestSweeps:
             (["method.rate=0.1,x"], "--method.rate must be a number, not 'x'"),
             (["method.rate"], "--sweep must be SETTING=VALUE,VALUE"),
             (["method.rat=1,2"], "unknown setting 'method.rat'; did you mean 'method.rate'"),
-            (["steps=1,2", "steps=3"], "--sweep names steps twice"),
+            (["steps=1,2", "steps=3"], "--sweep steps=… is given twice"),
             (["sampler.inactive=digit,number"], "sampler.inactive=number: unknown factor 'number'"),
         ],
     )

@@ -611,7 +611,7 @@ def test_a_transform_may_drop_add_and_copy() -> None:
 def test_a_transform_that_drops_slots_is_one_sentence(change: Any, words: str) -> None:
     sampler = setsup.OrbitSampler(FACTORS, "shape", sets=2, size=3, canonical="first")
     loader = setsup.loader(Pictures(), sampler, transform=lambda batch: batch | change(batch), workers=0, to="numpy")
-    with pytest.raises(SetsupError, match=f"the transform (changed|made) {words}"):
+    with pytest.raises(SetsupError, match=f"the transform (changed|replaced) {words}"):
         next(iter(loader))
 
 
@@ -638,7 +638,7 @@ def test_one_batch_ahead_is_enough() -> None:
 @pytest.mark.parametrize("returned", [None, [1], "batch"])
 def test_a_transform_that_returns_no_batch_is_one_sentence(returned: Any) -> None:
     loader = setsup.loader(Pictures(), sets(), transform=lambda batch: returned, workers=0, to="numpy")
-    with pytest.raises(SetsupError, match=f"returned {type(returned).__name__}, not the batch: let it return a dict"):
+    with pytest.raises(SetsupError, match=f"the transform must return the batch, a dict, not {type(returned).__name__}"):
         next(iter(loader))
 
 

@@ -63,7 +63,7 @@ def test_mixed_types_name_tar_key_and_field(tmp_path, values, said, apart):
     [
         (b'{"a": ', "damaged"),
         (b"", "damaged"),
-        (b"{}{}", "more follows"),
+        (b"{}{}", "extra data"),
         (b"\xff\xfe", "UTF-8"),
         (b"[" * 100_000, "damaged"),
         (b'{"a": ' + b"9" * 5000 + b"}", "damaged"),
@@ -154,7 +154,7 @@ def test_texts_that_are_too_long_for_a_catalogue(tmp_path, monkeypatch):
     monkeypatch.setattr(external_factors, "_LEVELS", 10_000)
     pack(tmp_path / "a.tar", documents(*({"page": f"{row % 3}" * 4000, "size": row} for row in range(9))))
     found = write_external_index(tmp_path)
-    assert "3 values take 12.0 kB" in found.left_out["page"]
+    assert "3 values have 12.0 kB" in found.left_out["page"]
     assert open_shards(tmp_path).factors.names == ("size",)
 
 

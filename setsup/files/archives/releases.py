@@ -33,9 +33,9 @@ def find_members(
 ) -> MemberIndex:
     """Find the release of a dataset: a folder, an archive in that folder, or an archive given as root.
 
-    A release that is published in several archives is one index of all that are in the folder, and of what is unpacked
-    there. Of any other release one source is read, and a warning counts the files that others in the folder have
-    beyond it.
+    For a release published in several archives, the index joins all archives in the folder and the files unpacked
+    there. For any other release a single source is read, and a warning counts further files in other sources of the
+    folder.
 
     Parameters
     ----------
@@ -47,14 +47,14 @@ def find_members(
         Regular expressions (RE2). Each must match the beginning of a file name relative to the top of the release,
         which is the shallowest folder for which all match. Values of a mapping describe the expressions in messages.
     archives : sequence of str
-        File names of archives of the release, which come before the other files of the folder. Where neither has the
-        release, every zip and tar directly in the folder is tried, 32 at most.
+        File names of archives of the release, which take precedence over the other files of the folder. If neither
+        contains the release, every zip and tar directly in the folder is tried, up to 32.
     nested : bool
         As in :func:`open_members`.
     parts : str, optional
-        Of a release that is published in several archives: a regular expression (RE2) for their file names.
+        For a release published in several archives: a regular expression (RE2) for their file names.
     own : bool
-        Whether it is a user's own, which is nothing to fetch and whose links stay inside its folder.
+        Whether the data are a user's own: they cannot be fetched, and links must stay inside their folder.
 
     Returns
     -------
@@ -64,8 +64,8 @@ def find_members(
     Raises
     ------
     DataError
-        There is no release; the message lists the places, what is missing, the archives there, and the command that
-        fetches it.
+        The release is not found; the message lists the folders searched, missing files, the archives there, and the
+        command that fetches it.
 
     """
     look = _look_inside(root, nested) if own else partial(open_members, nested=nested)

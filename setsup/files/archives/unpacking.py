@@ -23,18 +23,18 @@ __all__ = ["unpack"]
 def unpack(archive: Path | str, folder: Path | str, limit: int | None = None) -> None:
     """Unpack a zip, a tar or a gzipped tar; the folder appears complete, or not at all.
 
-    Nothing is written outside of the folder. Links, devices, and files that systems leave behind (``__MACOSX``,
-    ``.DS_Store``, ``._*``) are left out. Of two files of one name the last counts. Modification times and permissions
-    are not restored.
+    Nothing is written outside the folder. Links, devices, and files of operating systems (``__MACOSX``, ``.DS_Store``,
+    ``._*``) are left out. If a name occurs twice, the last file is used. Modification times and permissions are not
+    restored.
 
     Parameters
     ----------
     archive : Path or str
-        The archive; its content tells the format.
+        The archive; its content determines the format.
     folder : Path or str
         Folder for the files; must be missing or empty.
     limit : int, optional, bytes
-        Largest total size of the files. No file takes more than the archive states.
+        Maximum total size of the files. No file may be larger than the archive states.
 
     Raises
     ------

@@ -35,19 +35,19 @@ def fetch(
 ) -> Path:
     """Download the files of a benchmark that are missing or wrong.
 
-    Existing files are verified, and not downloaded again. Of two processes that fetch the same benchmark, one waits for
-    the other.
+    Existing files are verified and not downloaded again. If two processes fetch the same benchmark, one waits for the
+    other.
 
     Parameters
     ----------
     manifest : Manifest
         Manifest of the benchmark.
     root : Path, str or None
-        Folder for the files; None: ``$SETSUP_DATA/<name>`` where that is set, else
-        ``<user cache>/setsup/<name>``, with the name of the dataset that shares its files, if any.
+        Folder for the files; None: ``$SETSUP_DATA/<name>`` if it is set, else ``<user cache>/setsup/<name>``, with the
+        name of the dataset that shares its files, if any.
     files : sequence of str, optional
-        Names or patterns such as ``"*_LR_bicubic_X2.zip"`` of files of the manifest, or of files that its lists name;
-        by default all but those on request only.
+        Names or patterns, such as ``"*_LR_bicubic_X2.zip"``, of files in the manifest or in its lists; by default all
+        files except those on request only.
     copies : Path or str, optional
         Folder of another tool's downloads, such as ``~/tensorflow_datasets/downloads``: files with the published digest
         are copied from there.
@@ -60,8 +60,8 @@ def fetch(
     Raises
     ------
     DataError
-        A licence must be signed first, no mirror has a file, an existing file is damaged, `root` is an archive, no
-        file matches `files`, or the disk is full or not writable.
+        A licence must be signed first, a file cannot be downloaded, an existing file is damaged, `root` is an archive,
+        `files` does not match any file, or the disk is full or not writable.
 
     Examples
     --------

@@ -36,7 +36,7 @@ def manifest_folder() -> Path:
     Raises
     ------
     DataError
-        It is in neither place.
+        The folder is missing.
 
     Examples
     --------

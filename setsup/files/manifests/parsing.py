@@ -35,8 +35,8 @@ def read_manifest(file: Path | str, own: bool = False) -> Manifest:
     file : Path or str
         YAML file named after the benchmark.
     own : bool
-        Whether it is a user's own: name, title, description and licence may be left out, there may be a root, and
-        nothing may be imported for it.
+        Whether the manifest is a user's own: name, title, description and licence are optional, it may have a root,
+        and it must not import modules.
 
     Raises
     ------

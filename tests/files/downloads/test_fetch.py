@@ -202,7 +202,7 @@ def test_the_next_mirror_is_tried_and_every_failure_told(tmp_path: Path, mirror:
         "/text.bin returned a web page, not the file",
         f"/other.bin returned a file that has sha256 {hashlib.sha256(body[::-1]).hexdigest()}, not the",
         "/short.bin has 99,999 bytes, not the expected 100,000",
-        "/busy.bin answers HTTP 503",
+        "/busy.bin returned HTTP 503",
         f"Resume with `setsup fetch toy --root {tmp_path}`, or put x.bin into {tmp_path} yourself",
     ):
         assert reason in said

@@ -844,7 +844,7 @@ def test_two_that_draw_the_same_numbers_are_refused() -> None:
     [
         (255 * torch.rand(1, 2, 3, 8, 8), r"float32 from \S+ to 2\d\d\S*, and colours are 0 … 1"),
         (2 * torch.rand(1, 2, 3, 8, 8) - 1, r"float32 from -0\S+ to"),
-        (torch.zeros(1, 2, 8, 8, 3, dtype=torch.uint8), "channels last.*movedim"),
+        (torch.zeros(1, 2, 8, 8, 3, dtype=torch.uint8), "channels first.*movedim"),
         (torch.zeros(1, 2, 2, 3, 8, 8, dtype=torch.uint8), "goes into the same Augment"),
     ],
 )

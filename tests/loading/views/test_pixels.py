@@ -253,7 +253,7 @@ def test_other_batches_are_refused():
         ({"keep": None}, "PlanarPairs: keep must be a finite number from 0 to 1, not None"),
         ({"shift": -1}, "shift must be an integer from 0 on, not -1"),
         ({"shift": 8.0}, r"shift must be an integer from 0 on, not 8\.0"),
-        ({"names": ("a", "b")}, "names must be 5 different strings"),
+        ({"names": ("a", "b")}, "names must be a tuple of 5 distinct strings"),
         ({"seed": -1}, "the seed must be"),
         ({"stream": 3}, "the stream must be a string"),
     ],
