@@ -183,7 +183,7 @@ def test_what_does_not_open_is_said() -> None:
 
 @pytest.mark.parametrize("processes", [0, -1, True, 1.5, "2"])
 def test_numbers_of_processes_that_are_none(processes: Any) -> None:
-    with pytest.raises(SetsupError, match="processes must be an integer from 1 on"):
+    with pytest.raises(SetsupError, match="processes must be an integer of at least 1"):
         run(square, units(3), processes=processes)
 
 

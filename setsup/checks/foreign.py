@@ -13,18 +13,19 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _ELSEWHERE = {
-    "batch_size": "the sampler says how many rows a batch has, with size= and, where it draws several sets, sets=",
-    "shuffle": "samplers draw at random by seed=; EpochSampler passes over all rows, each time in another order",
-    "num_workers": "setsup.loader takes workers=",
-    "drop_last": 'EpochSampler takes partial="drop" or "pad"',
-    "collate_fn": "setsup.loader takes transform=, a function of whole batches",
-    "prefetch_factor": "setsup.loader takes prefetch=, a number of batches",
-    "pin_memory": 'setsup.loader takes to="cuda", and gives batches on that device',
-    "worker_init_fn": "draws depend on no state of a worker, so that there is nothing to seed",
-    "generator": "samplers take seed=, and depend on it and the step alone",
-    "batch_sampler": "setsup.loader takes the sampler as its second argument",
-    "fixed": "factors that are fixed in each set are named by inactive=",
-    "varying": "factors that vary are named by active=",
+    "batch_size": "pass the rows of a batch to the sampler as size= and, where it draws several sets, sets=",
+    "shuffle": "samplers draw at random from seed=; for passes over all rows in a new order each time, use "
+    "EpochSampler",
+    "num_workers": "pass workers= to setsup.loader",
+    "drop_last": 'pass partial="drop" or "pad" to EpochSampler',
+    "collate_fn": "pass transform=, a function of whole batches, to setsup.loader",
+    "prefetch_factor": "pass prefetch=, a number of batches, to setsup.loader",
+    "pin_memory": 'pass to="cuda" to setsup.loader for batches on that device',
+    "worker_init_fn": "workers have no random state to seed; leave it out",
+    "generator": "pass seed= to the sampler; draws depend only on it and the step",
+    "batch_sampler": "pass the sampler to setsup.loader as its second argument",
+    "fixed": "pass factors that sets fix as inactive=",
+    "varying": "pass factors that vary as active=",
 }
 """What serves here for arguments that torch and others have."""
 
@@ -50,8 +51,8 @@ def refuse_foreign(function: Any, given: Mapping[str, Any], fix: str = "") -> No
         if name not in known:
             called = function.__qualname__.removesuffix(".__init__")
             if name in _ELSEWHERE:
-                raise UsageError(f"{called} takes no {name}=; {fix or _ELSEWHERE[name]}")
-            raise UsageError(f"{called} takes no {name}={did_you_mean(name, known)}")
+                raise UsageError(f"{called} got an unexpected argument {name}=; {fix or _ELSEWHERE[name]}")
+            raise UsageError(f"{called} got an unexpected argument {name}={did_you_mean(name, known)}")
 
 
 def explains_foreign(fix: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -65,7 +65,7 @@ def is_boolean(value: Any) -> bool:
 def check_integer(value: Any, what: str, error: Error, low: int = 0, high: int | None = None) -> int:
     """Check an integer in a range, both ends included."""
     if not is_integer(value) or value < low or (high is not None and value > high):
-        span = f"an integer from {low:,} on" if high is None else f"an integer from {low:,} to {high:,}"
+        span = f"an integer of at least {low:,}" if high is None else f"an integer from {low:,} to {high:,}"
         raise error(f"{spell_name(what)} must be {span}, not {show_value(value)}")
     return int(value)
 
@@ -79,8 +79,11 @@ def check_number(
     except OverflowError:
         number = math.nan
     if not (math.isfinite(number) and low <= number <= high) or (positive and number <= 0):
-        ends = [f"from {low:g}"] if low > -math.inf else ["above 0"] if positive else []
-        ends += [f"to {high:g}"] if high < math.inf else ["on"] if low > -math.inf else []
+        if -math.inf < low and high < math.inf:
+            ends = [f"from {low:g} to {high:g}"]
+        else:
+            ends = [f"of at least {low:g}"] if low > -math.inf else ["above 0"] if positive else []
+            ends += [f"up to {high:g}"] if high < math.inf else []
         raise error(f"{spell_name(what)} must be a {' '.join(['finite number', *ends])}, not {show_value(value)}")
     return number
 
@@ -112,7 +115,7 @@ def check_string(value: Any, what: str, error: Error) -> str:
     if not isinstance(value, str):
         raise error(f"{spell_name(what)} must be a string, not {show_value(value)}")
     if half := SURROGATE.search(value):
-        raise error(f"{what} holds {half[0]!r}, half of a surrogate pair, not a character")
+        raise error(f"{what} must not contain {half[0]!r}, which is half of a surrogate pair, not a character")
     return value
 
 
@@ -144,10 +147,10 @@ def check_array(value: Any, what: str, error: Error, dtype: Any = None) -> "npt.
 def check_mapping(value: Any, what: str, error: Error) -> Mapping[str, Any]:
     """Check a mapping whose keys are strings."""
     if not isinstance(value, Mapping):
-        raise error(f"{what} must be a mapping of names, not {show_value(value)}")
+        raise error(f"{what} must be a mapping with strings as keys, not {show_value(value)}")
     for key in value:
         if not isinstance(key, str):
-            raise error(f"{what} must be a mapping of names, which are strings, but has the key {show_value(key)}")
+            raise error(f"{what} must be a mapping with strings as keys, but has the key {show_value(key)}")
     return value
 
 
@@ -164,11 +167,11 @@ def check_path(value: Any, what: str, error: Error) -> Path:
 
 
 def check_image_size(value: Any, what: str, error: Error, high: int | None = None) -> tuple[int, int]:
-    """A (height, width) of integers from 1 on."""
+    """Check a (height, width) of integers of at least 1."""
     row = (isinstance(value, Sequence) and not isinstance(value, str)) or getattr(value, "shape", None) == (2,)
     sides = list(value) if row else []
     if len(sides) != 2 or not all(is_integer(side) and 1 <= side <= (high or side) for side in sides):
-        span = "from 1 on" if high is None else f"from 1 to {high:,}"
+        span = "of at least 1" if high is None else f"from 1 to {high:,}"
         raise error(f"{spell_name(what)} must be (height, width), two integers {span}, not {show_value(value)}")
     return int(sides[0]), int(sides[1])
 
@@ -181,7 +184,7 @@ def check_instance(value: Any, kind: type[T], what: str, error: Error, hint: str
 
 
 def show_value(value: Any, depth: int = 2) -> str:
-    """A value in few characters; of what has no short form, the type."""
+    """Show a value in few characters, or its type where it has no short form."""
     if isinstance(value, dict) and depth and 0 < len(value) <= 4:
         return "{" + ", ".join(f"{show_value(key)}: {show_value(item, depth - 1)}" for key, item in value.items()) + "}"
     if isinstance(value, tuple | list) and depth and 0 < len(value) <= 4:

@@ -113,7 +113,7 @@ def affine_pairs(keys: Words, image: Size, size: Size, *, shift: int | None = No
     Raises
     ------
     SetsupError
-        When a size is not two integers from 1 on, the shift none from 0 on, or ``keep`` not in 0 … 1.
+        When a size is not two integers of at least 1, the shift none from 0 on, or ``keep`` not in 0 … 1.
 
     Examples
     --------

@@ -313,7 +313,7 @@ def check_key(key: Any) -> npt.NDArray[np.uint64]:
     whole = number.shape == () and not isinstance(key, bool) and isinstance(number.item(), int)
     if not whole or not 0 <= number.item() < 1 << 64:
         raise SetsupError(
-            f"a key is an integer from 0 to 2**64 - 1, such as setsup.random.fold gives, not {abbreviate(key)}"
+            f"key must be an integer from 0 to 2**64 - 1, for example from setsup.random.fold, not {abbreviate(key)}"
         )
     return number.astype(np.uint64)
 

@@ -203,7 +203,9 @@ def ridge_probe(
 def _penalty(penalty: float, above: bool) -> float:
     number = isinstance(penalty, int | float | np.integer | np.floating) and not isinstance(penalty, bool)
     if not number or not 0 <= penalty < math.inf or (above and not penalty):
-        raise SetsupError(f"penalty must be a number {'above 0' if above else 'from 0 on'}, not {abbreviate(penalty)}")
+        raise SetsupError(
+            f"penalty must be a number {'above 0' if above else 'of at least 0'}, not {abbreviate(penalty)}"
+        )
     return float(penalty)
 
 

@@ -1,7 +1,7 @@
 """The papers' experiments as presets, from the dataset to what is measured; and runs of them.
 
 A ``preset`` says what is trained; a ``run`` is a folder that ``training`` fills and ``evaluating`` measures. Papers,
-with their presets, measurements and reports, are found through the entry-point group ``setsup.experiments``.
+with their presets, evaluations and reports, are found through the entry-point group ``setsup.experiments``.
 ``report`` compares runs with what a paper says.
 
 Presets are plain settings: they are found and listed without torch. Names are imported on first use.

@@ -1,4 +1,4 @@
-"""Evaluating a run: its preset's measurements, saved in the run folder."""
+"""Evaluating a run: its preset's evaluations, saved in the run folder."""
 
 import math
 import shutil

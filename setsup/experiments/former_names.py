@@ -3,6 +3,7 @@
 __all__ = ["former_module"]
 
 _MODULES = {
+    "setsup.experiments.evaluations.": "setsup.experiments.measures.",
     "setsup_papers.abc.pose.": "setsup.experiments.pose.",
     "setsup_papers.abc.": "setsup.experiments.abc.",
     "setsup_papers.cmc.": "setsup.experiments.cmc.",

@@ -16,6 +16,7 @@ from setsup.errors import SetsupError
 from setsup.experiments.configs import Augmentation, MethodConfig, SamplerConfig
 from setsup.experiments.data import Data, explain_missing
 from setsup.experiments.trained_run import TrainedRun
+from setsup.experiments.training_data import TrainingData
 from setsup.experiments.validation import Validation
 
 if TYPE_CHECKING:
@@ -46,10 +47,10 @@ _NO_SETTING: Mapping[str, Any] = {"setting": False}
 
 
 class Evaluation(Protocol):
-    """What is measured on a trained method."""
+    """What a preset lists under `evaluations`; :mod:`setsup.experiments.evaluations` has those of any method."""
 
     def measure(self, trained: TrainedRun) -> "Measured":
-        """Measure it."""
+        """Evaluate a trained method."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +198,13 @@ class Preset:
             raise SetsupError(f"{self.name} trains nothing")
         with explain_missing(self.name, self.data.name, {} if substitute else self.missing):
             return self.data.open(root, substitute=substitute)
+
+    def open_training(self, seed: int, root: Path | str | None = None, *, substitute: bool = False) -> TrainingData:
+        """Open what is trained on with a seed; SetsupError where that is nothing."""
+        dataset = self.open_data(root, substitute=substitute)
+        if self.data is None or self.sampler is None:  # neither is, if the data open
+            raise SetsupError(f"{self.name} trains nothing")
+        return TrainingData(dataset, self.sampler, self.augmentation, self.data.modalities, seed)
 
 
 def _need_methods(preset: Preset) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from setsup.checks import check_integer
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.configs import build_transform
 from setsup.experiments.runs.run import Run
 from setsup.experiments.runs.run_folder import open_run
 from setsup.samplers.sampler import Shard
@@ -101,21 +100,19 @@ class Rerun:
     dataset: "Dataset"
     sampler: "Sampler"
     transform: Any
+    modalities: tuple[str, ...] | None
 
     def batch(self, step: int, rank: int = 0, part: int = 0) -> StepBatch:
         """The batch of a step, as :func:`trained_on` gives it."""
         from setsup.loading import loader
 
-        run, preset = self.run, self.run.preset
-        step = check_integer(step, f"the step of {run.folder}", SetsupError, 1, preset.steps)
+        run, accumulate = self.run, self.run.preset.accumulate
+        step = check_integer(step, f"the step of {run.folder}", SetsupError, 1, run.preset.steps)
         before, world = _draws_before(run, step, self.sampler.length)
         rank = check_integer(rank, f"the rank, of {world} in step {step},", SetsupError, 0, world - 1)
-        part = check_integer(
-            part, f"the part, of {preset.accumulate} draws per step,", SetsupError, 0, preset.accumulate - 1
-        )
+        part = check_integer(part, f"the part, of {accumulate} draws per step,", SetsupError, 0, accumulate - 1)
         number = after_steps(before, part, world, self.sampler.length)
-        modalities = None if preset.data is None else preset.data.modalities
-        options: dict[str, Any] = {"modalities": modalities, "transform": self.transform}
+        options: dict[str, Any] = {"modalities": self.modalities, "transform": self.transform}
         batches = loader(self.dataset, self.sampler, rank=rank, world=world, start=number, workers=0, **options)
         batch = next(iter(batches))
         share = Shard(self.sampler, rank, world, number, end=pass_end(number, self.sampler.length))
@@ -125,13 +122,12 @@ class Rerun:
 def rerun(run: Run | Path | str, root: Path | str | None = None) -> Rerun:
     """Open the data of a run once, for the batches of several steps; errors are those of :func:`trained_on`."""
     run = run if isinstance(run, Run) else open_run(run)
-    preset = run.preset
-    if preset.sampler is None or preset.method is None:
-        raise SetsupError(f"{preset.name} trains nothing, so no step has a batch")
-    dataset = preset.open_data(root or run.description.get("root"), substitute=run.substitute)
-    _check_same(run, dataset)
-    transform = build_transform(preset.augmentation, dataset, run.seed)
-    return Rerun(run, dataset, preset.sampler.build(dataset, run.seed), transform)
+    if run.preset.method is None:
+        raise SetsupError(f"{run.preset.name} trains nothing, so no step has a batch")
+    data = run.preset.open_training(run.seed, root or run.description.get("root"), substitute=run.substitute)
+    _check_same(run, data.dataset)
+    transform = data.build_transform()
+    return Rerun(run, data.dataset, data.build_sampler(), transform, data.modalities)
 
 
 def _draws_before(run: Run, step: int, length: int | None) -> tuple[int, int]:

@@ -236,7 +236,7 @@ class TrainedRun:
         rows: npt.NDArray[np.int64] | None = None,
         name: str | None = None,
     ) -> Reals:
-        """Embed as :meth:`embed` does, (n, d): SetsupError where a method gives maps, for measurements of vectors."""
+        """Embed as :meth:`embed` does, (n, d): SetsupError where a method gives maps, for evaluations of vectors."""
         return need_vectors(self.embed(dataset, rows, name), self.method, name)
 
     def embed_batches(

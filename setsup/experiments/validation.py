@@ -15,7 +15,7 @@ _SMOKE = {"every": 2, "draws": 2, "rows": 256}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """Measurements on held-out data at regular steps of a training.
+    """Loss and evaluations on held-out data at regular steps of a training.
 
     Validation does not change the weights: it has random numbers of its own, and afterwards torch's random state, the
     modes of the method's modules and its buffers are as before. So it is no part of what identifies a run, and may

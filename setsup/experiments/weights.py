@@ -15,7 +15,7 @@ from setsup.experiments.preset import Preset
 from setsup.experiments.runs.run import Run
 from setsup.experiments.trained_run import TrainedRun
 
-__all__ = ["load_trained", "load_weights", "misfit"]
+__all__ = ["build_trained", "load_trained", "load_weights", "misfit"]
 
 
 def load_trained(
@@ -53,22 +53,25 @@ def load_trained(
     table = run.factors(root)
     method = build_method(preset.method, table, run.seed)
     load_weights(method, run)
+    parts: dict[str, Any] = {"root": root, "substitute": run.substitute, "device": device, "table": table}
+    parts["precision"] = run.description["config"]["precision"]
+    return build_trained(preset, method.eval().to(device), run.seed, run.folder, **parts)
+
+
+def build_trained(preset: Preset, method: LightningModule, seed: int, folder: Path, **parts: Any) -> TrainedRun:
+    """A method as evaluations get it, with all that they read of its preset; `parts` are further attributes."""
     return TrainedRun(
         preset.name,
-        method.eval().to(device),
-        run.seed,
-        run.folder,
+        method,
+        seed,
+        folder,
         data=preset.data,
         config=preset.method,
-        root=root,
-        substitute=run.substitute,
-        device=device,
-        precision=run.description["config"]["precision"],
         datasets=preset.datasets,
         missing=preset.missing,
         eval_transform=preset.eval_transform,
         augmentation=preset.augmentation,
-        table=table,
+        **parts,
     )
 
 

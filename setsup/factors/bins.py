@@ -29,7 +29,7 @@ def add_bins(table: T, name: str, width: float) -> T:
     factor = table[name]
     name = factor.name
     if f"{name}_bin" in table:
-        raise FactorError(f"the table has a factor '{name}_bin' already; drop it first with without(['{name}_bin'])")
+        raise FactorError(f"the table already has a factor '{name}_bin'; drop it first with without(['{name}_bin'])")
     check_number(width, f"the width of the bins of factor {name!r}", FactorError, positive=True)
     numbers = _numbers(table, factor)
     bins, levels = _cut(factor, numbers, width)
@@ -45,7 +45,9 @@ def _numbers(table: FactorColumns, factor: Factor) -> Array:
     if factor.levels is None:
         return table.column(factor.name)
     if factor.kind is Kind.NOMINAL or isinstance(factor.levels[0], str | bool):
-        raise FactorError(f"factor {factor.name!r} has no numbers in an order, so it cannot be cut in bins")
+        raise FactorError(
+            f"factor {factor.name!r} cannot be binned, because its values are not ordered numbers; name another factor"
+        )
     return np.array(factor.levels, dtype=np.float64)
 
 
@@ -53,19 +55,21 @@ def _cut(factor: Factor, numbers: Array, width: float) -> tuple[Array, tuple[Lev
     """Bin of each number, -1 where it is unknown, and the lower edges of all bins."""
     known = ~np.isnan(numbers)
     if not known.any():
-        raise FactorError(f"factor {factor.name!r} has no known value, so there are no bins")
+        raise FactorError(
+            f"factor {factor.name!r} cannot be binned, because it has no known value; name another factor"
+        )
     finite = numbers[known].astype(np.float64)
     if factor.period is None:
         low, high = float(finite.min()) / width, float(finite.max()) / width
         if not (high - low < _MOST_BINS and max(-low, high) < 2**53):
-            raise FactorError(f"bins of {width!r} cut factor {factor.name!r} in too many; take wider ones")
+            raise FactorError(f"bins of width {width!r} are too many for factor {factor.name!r}; choose a larger width")
         lowest, highest = math.floor(low), math.floor(high) + 1
     else:
         lowest, highest = 0, round(min(factor.period / width, _MOST_BINS)) - 1
         if highest < 0 or abs(factor.period / width - (highest + 1)) > 1e-9:
             raise FactorError(
-                f"bins of {width!r} do not fill the period {factor.period!r} of factor {factor.name!r} an integer "
-                f"number of times; {factor.period / max(highest + 1, 1)!r} would"
+                f"bins of width {width!r} do not divide the period {factor.period!r} of factor {factor.name!r} into "
+                f"equal bins; choose for example {factor.period / max(highest + 1, 1)!r}"
             )
         finite = np.mod(finite, factor.period)
     # exact decimal products, so that three bins of 0.1 end at 0.3 and not at 0.30000000000000004

@@ -36,7 +36,7 @@ def check_rows(rows: npt.ArrayLike, length: int) -> Rows:
         index = index.astype(np.int64)
     if index.size and (index.min() < 0 or index.max() >= length):
         wrong = int(index[(index < 0) | (index >= length)].flat[0])
-        raise RowError(f"row {wrong} is out of range: there are {length:,} rows, 0 to {length - 1}")
+        raise RowError(f"row {wrong} is out of range: the table has {length:,} rows, 0 to {length - 1}")
     return index.astype(np.int64, copy=False)
 
 
@@ -57,7 +57,7 @@ def stored_column(factor: Factor, values: Any) -> Array:
     """Column in its stored type, checked and read-only; a copy, unless the given array cannot be written to."""
     column = as_array(values, f"the column of factor {factor.name!r}")
     if column.ndim != 1:
-        raise FactorError(f"the column of factor {factor.name!r} must have one axis, not the shape {column.shape}")
+        raise FactorError(f"the column of factor {factor.name!r} must be 1-D, not of shape {column.shape}")
     if factor.continuous:
         if column.dtype.kind not in "fiu":
             raise FactorError(f"the column of continuous factor {factor.name!r} must hold numbers, not {column.dtype}")
@@ -80,8 +80,8 @@ def check_finite(name: str, numbers: Array, stored: Array, first: int = 0) -> No
         if wrong.any():
             row = rows.start + int(np.argmax(wrong))
             raise FactorError(
-                f"row {first + row} (from 0) of column {name!r} has {numbers[row]!s}; continuous factors are finite "
-                "numbers up to 3.4e38, and NaN is unknown"
+                f"row {first + row} (from 0) of column {name!r} has {numbers[row]!s}; expected finite numbers up to "
+                "3.4e38, or NaN for unknown values"
             )
 
 
@@ -134,7 +134,7 @@ def _stored_codes(factor: Factor, column: Array) -> Array:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise FactorError(
-            f"row {row} of factor {factor.name!r} has the code {column[row]}; its {len(factor)} levels are coded "
-            f"0 to {len(factor) - 1}, and -1 means unknown"
+            f"row {row} of factor {factor.name!r} has the code {column[row]}; expected codes 0 to {len(factor) - 1} of "
+            f"its {len(factor)} levels, or -1 for unknown values"
         )
     return stored

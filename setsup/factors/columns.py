@@ -41,7 +41,9 @@ class FactorColumns:
         self.factors: tuple[Factor, ...] = check_factors(factors)
         self._by_name = {factor.name: factor for factor in self.factors}
         if len(self._by_name) != len(self.factors):
-            raise FactorError(f"two factors share a name in {[factor.name for factor in self.factors]}")
+            raise FactorError(
+                f"factor names must be unique, not {[factor.name for factor in self.factors]}; rename one"
+            )
         self._check_nesting()
         self._columns: dict[str, Array] | None = None
         if columns is None:
@@ -55,19 +57,22 @@ class FactorColumns:
             outer = factor.within
             while outer is not None:
                 if outer in seen:
-                    raise FactorError(f"factor {factor.name!r} is nested in itself through {sorted(seen)}")
+                    raise FactorError(
+                        f"factor {factor.name!r} is nested in itself through {sorted(seen)}; leave out one of these "
+                        "nestings"
+                    )
                 seen.add(outer)
                 if self[outer].continuous:
                     raise FactorError(
                         f"factor {factor.name!r} cannot be nested within {outer!r}, which is continuous and has no "
-                        "levels; nest it within bins of that one, as table.binned makes them"
+                        "levels; nest it within bins from table.binned"
                     )
                 outer = self[outer].within
 
     def _grid_length(self) -> int:
         for factor in self.factors:
             if factor.continuous:
-                raise FactorError(f"a grid cannot have the continuous factor {factor.name!r}; give columns")
+                raise FactorError(f"a grid cannot have the continuous factor {factor.name!r}; pass columns")
         length = math.prod(map(len, self.factors))
         if not self.factors or length >= 2**62:
             raise FactorError(f"a grid needs at least one factor and fewer than 2**62 rows, not {length}")
@@ -262,7 +267,7 @@ class FactorColumns:
         gone = {self[name].name for name in check_strings(names, "the factors to leave out", FactorError)}
         kept = [factor for factor in self.factors if factor.name not in gone]
         if not kept:
-            raise FactorError("a table needs at least one factor; all would be left out")
+            raise FactorError("a table needs at least one factor, and this leaves out all; keep one")
         return type(self)(kept, {factor.name: self.column(factor.name) for factor in kept})
 
     def rename(self, names: Mapping[str, str]) -> Self:
@@ -287,11 +292,13 @@ class FactorColumns:
 
         """
         if not isinstance(names, Mapping):
-            raise FactorError(f"rename takes new names by old ones, as in {{'old': 'new'}}, not {abbreviate(names)}")
+            raise FactorError(f"rename expects a mapping such as {{'old': 'new'}}, not {abbreviate(names)}")
         new = {self[old].name: name for old, name in names.items()}
         after = [new.get(name, name) for name in self.names]
         if taken := [name for index, name in enumerate(after) if name in after[:index]]:
-            raise FactorError(f"two factors share a name, {taken[0]!r}, after renaming; choose another, or rename both")
+            raise FactorError(
+                f"two factors have the name {taken[0]!r} after renaming; choose another name, or rename both"
+            )
         factors = [
             replace(
                 factor,
@@ -342,10 +349,12 @@ def _refuse_values(given: object) -> None:
     module = type(given).__module__.partition(".")[0]
     makers = {"pandas": "from_pandas(frame)", "pyarrow": "from_arrow(table)"}
     if isinstance(given, Mapping):
-        raise FactorError("FactorTable takes a list of Factor; make one of values with FactorTable.from_values({…})")
+        raise FactorError(
+            "FactorTable expects a list of Factor; to make one from values, use FactorTable.from_values({…})"
+        )
     if module in makers:
-        raise FactorError(f"FactorTable takes a list of Factor; make one of this with FactorTable.{makers[module]}")
+        raise FactorError(f"FactorTable expects a list of Factor; to convert this, use FactorTable.{makers[module]}")
     if isinstance(given, str | Path):
         raise FactorError(
-            "FactorTable takes a list of Factor; read a file with FactorTable.from_csv(path) or from_parquet(path)"
+            "FactorTable expects a list of Factor; to read a file, use FactorTable.from_csv(path) or from_parquet(path)"
         )

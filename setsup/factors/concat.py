@@ -52,7 +52,7 @@ def concat(tables: Sequence[FactorTable], parts: Sequence[str] | None = None) ->
     for table in tables:
         check_instance(table, FactorTable, "what is concatenated", FactorError)
     if not tables:
-        raise FactorError("there is nothing to concatenate: give at least one table")
+        raise FactorError("expected at least one table to concatenate")
     part = _part(tables, parts)
     columns: dict[str, Array] = {}
     factors = []
@@ -67,10 +67,10 @@ def concat(tables: Sequence[FactorTable], parts: Sequence[str] | None = None) ->
 def _part(tables: Sequence[FactorTable], parts: Sequence[str] | None) -> Factor:
     for index, table in enumerate(tables):
         if "part" in table:
-            raise FactorError(f"table {index} has a factor 'part' already; drop it first with without(['part'])")
+            raise FactorError(f"table {index} already has a factor 'part'; drop it first with without(['part'])")
     names = tuple(islice(_letters(), len(tables)) if parts is None else check_strings(parts, "parts", FactorError))
     if len(names) != len(tables) or len(set(names)) != len(names):
-        raise FactorError(f"{len(tables)} tables need as many different names of parts, not {list(names)}")
+        raise FactorError(f"{len(tables)} tables need {len(tables)} different names of parts, not {list(names)}")
     return Factor("part", Kind.NOMINAL, names, role="part")
 
 
@@ -88,12 +88,12 @@ def _unite(factors: Sequence[Factor]) -> Factor:
             if mine != theirs:
                 raise FactorError(
                     f"factor {first.name!r} has the {what} {str(mine)!r} in one table and {str(theirs)!r} in another; "
-                    "give them the same, or rename one"
+                    "make both equal, or rename one factor"
                 )
         if first.levels and factor.levels and level_sort(first.levels[0]) != level_sort(factor.levels[0]):
             raise FactorError(
                 f"factor {first.name!r} has the level {first.levels[0]!r} in one table and {factor.levels[0]!r} in "
-                "another; strings, numbers and booleans cannot be mixed"
+                "another, and strings, numbers and booleans cannot be mixed; convert or rename one"
             )
     if first.levels is None or all(factor.levels == first.levels for factor in factors):
         return first

@@ -178,24 +178,26 @@ class _Reader:
             case ast.Compare(left=left, ops=[link], comparators=[right]):
                 pass
             case ast.BoolOp():
-                self._refuse(node, "what is compared with the anchor must be joined to the rest by 'and' alone")
+                self._refuse(node, "comparisons with the anchor must be joined by 'and' only")
             case _:
-                self._refuse(node, "not of several comparisons with the anchor is an 'or', which constraints lack")
+                self._refuse(
+                    node, "'not' of several comparisons with the anchor means 'or', which constraints do not support"
+                )
         sides: list[ast.expr] = [left, right]
         name, other = reversed(sides) if is_of_anchor(left) else sides
         if not isinstance(name, ast.Name) or not is_of_anchor(other):
-            self._refuse(node, "a factor itself is compared with the anchor's, as in id == anchor.id")
+            self._refuse(node, "expected a factor that is compared with the anchor's, such as id == anchor.id")
         factor = self._operands.factor(name).name
         if self._operands.factor(other).name != factor:
-            self._refuse(other, f"{factor!r} is compared with the anchor's {factor!r}: write anchor.{factor}")
+            self._refuse(other, f"{factor!r} must be compared with the anchor's {factor!r}; write anchor.{factor}")
         if not isinstance(link, ast.Eq | ast.NotEq):
-            self._refuse(node, "with the anchor's, factors are compared by == or !=")
+            self._refuse(node, "factors can be compared with the anchor's only by == or !=")
         if self._table[factor].continuous:
             how = advice(f"compare bins, as table.binned({factor!r}, …) adds", f"declare --kinds {factor}=ordinal")
-            self._refuse(name, f"factor {factor!r} is continuous: {how}")
+            self._refuse(name, f"factor {factor!r} is continuous; {how}")
         same = isinstance(link, ast.Eq) == wanted
         if factor in self._compared[not same]:
-            self._refuse(node, f"no row has both the anchor's {factor!r} and another")
+            self._refuse(node, f"a row cannot have both the anchor's {factor!r} and another")
         self._compared[same][factor] = None
         if len(self._compared[False]) > MOST_DIFFERENT:
             self._refuse(node, f"at most {MOST_DIFFERENT} factors may be compared with the anchor's by !=")

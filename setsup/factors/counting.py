@@ -22,14 +22,17 @@ def with_outer(table: FactorColumns, names: Iterable[str]) -> tuple[str, ...]:
     for name in [names] if isinstance(names, str) else check_strings(names, "the factors to group by", FactorError):
         if table[name].continuous:
             if np.isnan(np.asarray(table.codes(name), np.float64)).all():
-                raise FactorError(f"factor {name!r} is unknown in every row, and groups none: fill it, or name another")
+                raise FactorError(
+                    f"factor {name!r} is unknown in every row, so it groups none; fill in values, or name another "
+                    "factor"
+                )
             how = advice(
                 f"name {name + '_bin'!r} of table.binned({name!r}, width), declare it as ordinal where its values are "
                 f"few (kinds=), or, in sets, fix it with tolerance={{{name!r}: …}}",
                 f"declare it as ordinal where its values are few (--kinds {name}=ordinal), or, in sets, fix it with "
                 f"--tolerance {name}=NUMBER",
             )
-            raise FactorError(f"factor {name!r} is continuous, so it has no levels to group by: {how}")
+            raise FactorError(f"factor {name!r} is continuous, so it has no levels to group by; {how}")
         wanted |= {table[name].name, *table.outer(name)}
     return tuple(name for name in table.names if name in wanted)
 

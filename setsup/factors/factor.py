@@ -112,7 +112,9 @@ class Factor:
             object.__setattr__(self, "period", float(self.period))  # a number of numpy's is none to JSON
         if self.kind is Kind.CONTINUOUS:
             if self.levels is not None:
-                raise FactorError(f"{where} is continuous and cannot have levels; make it ordinal or drop them")
+                raise FactorError(
+                    f"{where} is continuous and cannot have levels; make it ordinal, or leave out the levels"
+                )
         else:
             object.__setattr__(self, "levels", _check_levels(self.levels, where))
 
@@ -166,7 +168,8 @@ class Factor:
         known = {"name", "kind", "levels", "unit", "period", "within", "role"}
         if not isinstance(data, Mapping) or not {"name", "kind"} <= data.keys() <= known:
             raise FactorError(
-                f"a factor is described by name, kind and {sorted(known - {'name', 'kind'})}, not {abbreviate(data)}"
+                f"the description of a factor may have name, kind and {sorted(known - {'name', 'kind'})}, not "
+                f"{abbreviate(data)}"
             )
         return cls(**data)
 
@@ -248,10 +251,10 @@ def _check_levels(levels: Any, where: str) -> tuple[Level, ...]:
             + (f"a {type(wrong).__name__}" if wrong is not None else "some of each")
         )
     if any(isinstance(level, float) and not math.isfinite(level) for level in checked):
-        raise FactorError(f"{where}: levels must be finite numbers; an unknown value is not a level")
+        raise FactorError(f"{where}: levels must be finite numbers; leave out unknown values, which are not levels")
     if len(set(checked)) != len(checked):
         twice = Counter(checked).most_common(1)[0][0]
-        raise FactorError(f"{where}: the level {twice!r} is listed twice")
+        raise FactorError(f"{where}: the level {twice!r} is listed twice; list it once")
     return checked
 
 

@@ -49,7 +49,7 @@ def _of_grid(table: FactorColumns, names: tuple[str, ...]) -> Groups:
     count = math.prod(radix)
     if count >= _MOST:
         raise FactorError(
-            f"{', '.join(names)} have {count:,} combinations of levels, and groups must be fewer than {_MOST:,}: name "
+            f"{', '.join(names)} have {count:,} combinations of levels, and groups must be fewer than {_MOST:,}; name "
             "fewer factors"
         )
     layout = GridLayout(radix, terms(sizes, fixed), terms(sizes, [not is_fixed for is_fixed in fixed]))

@@ -106,7 +106,9 @@ class Groups:
 
         """
         if not is_integer(group) or not 0 <= group < len(self):
-            raise RowError(f"group {abbreviate(group)} is out of range: there are {len(self)} groups of {self.names}")
+            raise RowError(
+                f"group {abbreviate(group)} is out of range: there are {len(self)} groups of {', '.join(self.names)}"
+            )
         return self.take(group, np.arange(self.sizes[group], dtype=np.int64))
 
     def of_rows(self) -> Rows:

@@ -38,8 +38,8 @@ def count_joint(table: FactorColumns, names: Iterable[str], where: Where | None)
     cells = math.prod(sizes)
     if cells > _MOST_CELLS:
         raise FactorError(
-            f"{', '.join(names)} have {cells:,} combinations, too many to count each; group_by({names!r}).sizes "
-            "counts those that occur"
+            f"{', '.join(names)} have {cells:,} combinations, too many to count each; to count those that occur, use "
+            f"group_by({names!r}).sizes"
         )
     mask = rows_kept(table, where)
     if not names:
@@ -126,7 +126,7 @@ def count_values(
     """
     factor = table[name]
     if not factor.continuous:
-        raise FactorError(f"factor {name!r} has levels; counts({name!r}) has the rows of each")
+        raise FactorError(f"factor {name!r} has levels; to count the rows of each, use counts({name!r})")
     bins = check_integer(bins, "bins", FactorError, 1, _MOST_BINS)
     mask = rows_kept(table, where)
     column = table.column(name)
@@ -141,7 +141,7 @@ def count_values(
     edges, width = np.linspace(low, high, bins + 1), (high - low) / bins
     exact, edges = edges, edges.astype(np.float32).astype(np.float64)
     if not (np.abs(edges - exact) <= width / 5).all():
-        raise FactorError(f"{bins} bins from {low!r} to {high!r} are narrower than float32 tells apart; take fewer")
+        raise FactorError(f"{bins} bins from {low!r} to {high!r} are too narrow for float32; choose fewer bins")
     counts = np.zeros(bins + 2, dtype=np.int64)
     starts = np.append(edges, np.inf)
     starts[bins] = np.nextafter(edges[-1], np.inf)  # the last bin has its upper edge, too

@@ -23,7 +23,8 @@ def join(table: T, other: FactorColumns, on: str) -> T:
     sorts = [level_sort(factor.levels[0]) for factor in (mine, theirs) if factor.levels]
     if sorts[0] != sorts[1]:
         raise FactorError(
-            f"factor {on!r} has {PLURAL[sorts[0]]} in one table and {PLURAL[sorts[1]]} in the other, which never match"
+            f"factor {on!r} has {PLURAL[sorts[0]]} in one table and {PLURAL[sorts[1]]} in the other, which never "
+            "match; convert one"
         )
     shared = [name for name in other.names if name != on and name in table]
     if shared:
@@ -47,7 +48,8 @@ def _match(other: FactorColumns, on: Factor) -> Array:
     if (counts > 1).any():
         level = (on.levels or ())[int(np.argmax(counts > 1))]
         raise FactorError(
-            f"the joined table has {counts.max()} rows with {on.name} = {level!r}, but each value may occur once"
+            f"the joined table has {counts.max()} rows with {on.name} = {level!r}, but each value may occur only once; "
+            "select one row of each value"
         )
     rows = np.full(len(on), -1, dtype=np.int64)
     rows[codes] = np.arange(len(codes))

@@ -52,7 +52,7 @@ class Operands:
             case ast.Name() if factor is not None:
                 self.refuse_word(node, factor)
             case ast.Tuple() | ast.List() | ast.Set():
-                self.refuse(node, "several values are allowed after 'in' only")
+                self.refuse(node, "several values are allowed only after 'in'")
         self.refuse_kind(node)
 
     def number(self, node: ast.expr, factor: Factor, value: Any) -> np.float32:
@@ -75,7 +75,7 @@ class Operands:
         """Number that a count or a remainder is compared with."""
         value = self.value(node)
         if level_sort(value) != "number":
-            self.refuse(node, f"this is compared with a number, not {value!r}")
+            self.refuse(node, f"expected a number, not {value!r}")
         return value
 
     def refuse_word(self, node: ast.Name, factor: Factor) -> NoReturn:
@@ -84,7 +84,7 @@ class Operands:
             self.refuse(node, f"{node.id!r} is a factor; only values are allowed here")
         texts = [level for level in factor.levels or () if isinstance(level, str)]
         if node.id in (factor.levels or ()):
-            self.refuse(node, f"{node.id!r} is a level of factor {factor.name!r}: put it in quotes, {node.id!r}")
+            self.refuse(node, f"{node.id!r} is a level of factor {factor.name!r}; put it in quotes, {node.id!r}")
         close = did_you_mean(node.id, [*self.table.names, *texts])
         self.refuse(node, f"{node.id!r} is not a factor, and a string needs quotes{close}")
 
@@ -93,14 +93,14 @@ class Operands:
         levels, name = factor.levels or (), factor.name
         sort, known = level_sort(value), level_sort(levels[0])
         if sort != known:
-            self.refuse(node, f"factor {name!r} has {PLURAL[known]} as levels: write {_FORM[known]}, not {value!r}")
+            self.refuse(node, f"factor {name!r} has {PLURAL[known]} as levels; write {_FORM[known]}, not {value!r}")
         hint = _near_numbers(value, levels) if sort == "number" else did_you_mean(value, levels)
         self.refuse(node, f"factor {name!r} has no level {value!r}{hint}")
 
     def refuse_kind(self, node: ast.AST) -> NoReturn:
         """Refuse a part of Python's grammar that expressions lack."""
         if is_of_anchor(node):
-            self.refuse(node, "there is no anchor here: constraints between rows have one, and an expression does not")
+            self.refuse(node, "anchor is allowed only in constraints between rows, not in an expression")
         what = _REFUSED.get(type(node), "this")
         self.refuse(node, f"{what} is not allowed in an expression{self.expression.hint()}")
 

@@ -97,7 +97,7 @@ def split(
     names = [name] if repeats == 1 else [f"{name}_{repeat}" for repeat in range(repeats)]
     for new in names:
         if new in table:
-            raise FactorError(f"the table has a factor {new!r} already; choose another name=")
+            raise FactorError(f"the table already has a factor {new!r}; choose another name=")
     units, strata = _make_units(table, _listed(stratify), _listed(disjoint))
     for repeat, new in enumerate(names):
         codes = _parts(units, strata, shares, int(fold(key, repeat)), whole=rounding == "table")
@@ -130,7 +130,9 @@ def check_disjoint(table: FactorTable, split: str, by: str | Sequence[str]) -> N
     group, part = groups.of_rows(), table.codes(split)
     levels = table[split].levels
     if levels is None:
-        raise FactorError(f"factor {split!r} is continuous and divides rows into no parts")
+        raise FactorError(
+            f"factor {split!r} is continuous, so it does not divide rows into parts; name a factor with levels"
+        )
     known = (group >= 0) & (part >= 0)
     pairs = np.unique(group[known] * len(levels) + part[known])
     group_of, counts = np.unique(pairs // len(levels), return_counts=True)
@@ -154,14 +156,14 @@ def _shares(fractions: Mapping[str, float]) -> list[Fraction]:
     """Upper ends of the parts' shares: exact, so that no rounding decides where a unit goes."""
     if not isinstance(fractions, Mapping):
         raise FactorError(
-            f"a split gives the share of each part by its name, as in {{'train': 0.8}}, not {abbreviate(fractions)}"
+            f"a split must map names of parts to their shares, such as {{'train': 0.8}}, not {abbreviate(fractions)}"
         )
     shares = list(fractions.values())
     if not shares or not all(is_number(share) and 0 < share <= 1 for share in shares):
-        raise FactorError(f"the shares of a split must be positive numbers of sum 1, not {dict(fractions)}")
+        raise FactorError(f"the shares of a split must be positive numbers that sum to 1, not {dict(fractions)}")
     ends = list(accumulate(Fraction(repr(float(share))) for share in shares))
     if abs(ends[-1] - 1) > Fraction(1, 10**9):
-        raise FactorError(f"the shares of a split must have the sum 1, not {float(ends[-1])!r} as in {dict(fractions)}")
+        raise FactorError(f"the shares of a split must sum to 1, not to {float(ends[-1])!r} as in {dict(fractions)}")
     return [*ends[:-1], Fraction(1)]
 
 

@@ -72,7 +72,7 @@ class FactorTable(FactorColumns):
     def _reopen(cls, path: str, fingerprint: str) -> Self:
         table = cls.open(path)
         if table.fingerprint != fingerprint:
-            raise DataError(f"{path} is no longer the table that was sent here; open it again where it came from")
+            raise DataError(f"{path} has changed since this table was sent from another process; open it again there")
         return table
 
     @never_raises

@@ -143,7 +143,7 @@ class _Condition:
             return self._compare_one(right, mirrored, left, wanted)
         for side in (left, right):
             self.operands.value(side)
-        self._refuse(left, "this comparison names no factor; names of factors have no quotes")
+        self._refuse(left, "this comparison does not name a factor; write names of factors without quotes")
 
     def _compare_one(self, name: ast.Name, link: type[ast.cmpop], node: ast.expr, wanted: bool) -> Bools:
         """Compare a factor with a value."""
@@ -172,23 +172,25 @@ class _Condition:
             case ast.Call(func=ast.Name(id="count"), args=[ast.Name() as name], keywords=[]):
                 factor = self.operands.factor(name)
                 if factor.levels is None:
-                    self._refuse(name, f"factor {factor.name!r} is continuous: it has no levels to count the rows of")
+                    self._refuse(
+                        name, f"factor {factor.name!r} is continuous, so it has no levels whose rows could be counted"
+                    )
                 if self.table.is_grid:  # as many rows of each level, and of each that it is nested in
                     cells = math.prod(len(self.table[outer]) for outer in with_outer(self.table, [factor.name]))
                     numbers = self._on_axis(factor, np.full(len(factor), len(self.table) // cells))
                 else:
                     numbers = count_equal(self.table, factor.name)
             case ast.Call(func=ast.Name(id="count")):
-                self._refuse(node, "count takes one factor, as in count(identity) >= 20")
+                self._refuse(node, "count expects one factor, such as count(identity) >= 20")
             case ast.BinOp(ast.Name() as name, ast.Mod(), ast.Constant(int() as by)) if by > 0 and by is not True:
                 factor = self.operands.factor(name)
                 whole = [level for level in factor.levels or () if type(level) is int]
                 if not whole or len(whole) != len(factor):
-                    self._refuse(name, f"factor {factor.name!r} has no integers as levels, which % needs")
+                    self._refuse(name, f"% requires integer levels, which factor {factor.name!r} does not have")
                 value = self.operands.plain_number(other)
                 return self._look_up(factor, np.array([(_COMPARED[link](n % by, value)) == wanted for n in whole]))
             case ast.BinOp(op=ast.Mod()):
-                self._refuse(node, "% takes a factor and an integer above 0, as in digit % 2 == 0")
+                self._refuse(node, "% expects a factor and an integer above 0, such as digit % 2 == 0")
             case _:
                 self.operands.refuse_kind(node)
         value = self.operands.plain_number(other)
@@ -199,13 +201,13 @@ class _Condition:
         if not isinstance(name, ast.Name):
             if isinstance(name, ast.BinOp | ast.Call):
                 self._refuse(
-                    name, "a remainder or a count is compared with one number by ==, != or an order, not by in"
+                    name, "a remainder or a count can be compared with one number by ==, !=, < or >, but not by in"
                 )
             self.operands.value(name)
-            self._refuse(name, "before 'in' there must be a factor, without quotes")
+            self._refuse(name, "expected a factor before 'in', without quotes")
         factor = self.operands.factor(name)
         if not isinstance(node, ast.Tuple | ast.List | ast.Set):
-            self._refuse(node, "after 'in' there must be a tuple such as ('a', 'b'); one value needs a comma: (9,)")
+            self._refuse(node, "expected a tuple such as ('a', 'b') after 'in'; one value needs a comma, as in (9,)")
         return self._among(factor, node.elts, wanted)
 
     def _among(self, factor: Factor, nodes: Sequence[ast.expr], wanted: bool) -> Bools:
@@ -224,7 +226,7 @@ class _Condition:
 
     def _unknown(self, name: ast.expr, node: ast.expr, wanted: bool) -> Bools:
         if not isinstance(name, ast.Name) or not (isinstance(node, ast.Constant) and node.value is None):
-            self._refuse(node, "'is' asks for unknown values only, as in \"factor is None\"; compare values with ==")
+            self._refuse(node, "'is' is only for unknown values, as in \"factor is None\"; compare values with ==")
         factor = self.operands.factor(name)
         if self.table.is_grid:
             return self._on_axis(factor, np.full(len(factor), not wanted))
@@ -240,14 +242,15 @@ class _Condition:
         if sorts[0] != sorts[1]:
             self._refuse(
                 right,
-                f"{first.name!r} has {PLURAL[sorts[0]]} and {second.name!r} {PLURAL[sorts[1]]}, which never compare",
+                f"{first.name!r} has {PLURAL[sorts[0]]} and {second.name!r} {PLURAL[sorts[1]]}, which cannot be "
+                "compared",
             )
         if link in _ORDERED and sorts[0] != "number":
             self.operands.need_order(left, first)
             self.operands.need_order(right, second)
             if first.levels != second.levels:
                 self._refuse(
-                    right, f"{first.name!r} and {second.name!r} have different levels, so these have no common order"
+                    right, f"{first.name!r} and {second.name!r} have different levels, so they have no common order"
                 )
         values = comparable_numbers(first, second)
         if self.table.is_grid:

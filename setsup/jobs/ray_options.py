@@ -43,7 +43,9 @@ class Ray:
         for name in ("gpus", "cpus"):
             number = getattr(self, name)
             if not isinstance(number, int | float) or isinstance(number, bool) or not 0 <= number < math.inf:
-                raise SetsupError(f"{advice(name, f'--ray-{name}')} must be 0 or more, not {abbreviate(number)}")
+                raise SetsupError(
+                    f"{advice(name, f'--ray-{name}')} must be a number of at least 0, not {abbreviate(number)}"
+                )
             if number > 1 and number != int(number):
                 raise SetsupError(f"{advice(name, f'--ray-{name}')} must be below 1 or an integer, not {number}")
         if not self.cpus:

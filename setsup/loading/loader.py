@@ -244,7 +244,7 @@ def _check_workers(workers: int | str, dataset: Dataset) -> int | str:
     if not isinstance(workers, str) and is_integer(workers) and workers >= 0:  # or numpy's integers
         return int(workers)
     name = advice("workers", "--workers")
-    raise SetsupError(f"{name} must be 'auto', 'thread' or an integer from 0 on, not {abbreviate(workers)}")
+    raise SetsupError(f"{name} must be 'auto', 'thread' or an integer of at least 0, not {abbreviate(workers)}")
 
 
 def _identity(batch: Batch) -> Batch:

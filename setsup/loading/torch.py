@@ -200,7 +200,7 @@ class SetBatches:
         return self._count(end)
 
     def set_epoch(self, epoch: int) -> None:
-        """Select the next pass, from 0 on, as trainers do; has no effect for an endless sampler.
+        """Select the next pass, counted from 0, as trainers do; has no effect for an endless sampler.
 
         A pass that ``start`` lies within keeps its position.
         """

@@ -12,7 +12,7 @@ from setsup.checks import check_array, check_instance, check_integer, check_memo
 from setsup.errors import SamplerError, abbreviate, advice
 from setsup.factors.factor import Factor
 from setsup.factors.table import FactorTable
-from setsup.samplers.spelling import spell, spell_name
+from setsup.samplers.spelling import spell, spell_keyword, spell_name
 
 __all__ = [
     "MOST_ROWS",
@@ -90,7 +90,7 @@ def copy_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
             copies[key] = _copy(value)
         except (TypeError, RuntimeError, copy.Error):  # generators, open files, tensors with a gradient
             raise SamplerError(
-                f"{key} must be plain data, which a sampler can keep, not a {type(value).__name__}"
+                f"{key} must be plain data, such as numbers, strings, lists or arrays, not a {type(value).__name__}"
             ) from None
     return copies
 
@@ -117,7 +117,7 @@ def check_names(factors: str | Sequence[str], option: str) -> list[str]:
     """Names of factors given as one or as a list, at least one; SamplerError otherwise."""
     names = [factors] if isinstance(factors, str) else list(_check_list(factors, option))
     if not names:
-        raise SamplerError(f"{option} must name at least one factor")
+        raise SamplerError(f"{spell_name(option)} must name at least one factor")
     return names
 
 
@@ -129,25 +129,31 @@ def inactive_factors(
 ) -> tuple[str, ...]:
     """Names of the factors that sets fix, given by the inactive or by the active ones."""
     if inactive is not None and active is not None:
-        raise SamplerError("name the inactive factors or the active ones, not both")
+        raise SamplerError(
+            f"{spell_keyword('inactive')} and {spell_keyword('active')} exclude each other; pass only one"
+        )
     if inactive is not None:
         return tuple(dict.fromkeys(table[name].name for name in _check_list(inactive, "inactive")))
     if active is None:
         names = ", ".join(factor.name for factor in table.factors if _is_fixable(factor, tolerance))
-        raise SamplerError(f"name the factors that sets fix, inactive=[…], or those that vary, active=[…]: {names}")
+        raise SamplerError(
+            f"sets need factors to fix (this table has {names}); pass {spell_keyword('inactive')} with the factors "
+            f"that sets fix, or {spell_keyword('active')} with those that vary"
+        )
     varying = {table[name].name for name in _check_list(active, "active")}
     chosen = tuple(f.name for f in table.factors if f.name not in varying and _is_fixable(f, tolerance))
     for name in chosen:
         if outer := [other for other in table.outer(name) if other in varying]:
             raise SamplerError(
-                f"{outer[0]!r} cannot be active while {name!r}, which is nested in it, is fixed: add {name!r} to active"
+                f"{outer[0]!r} cannot be active while {name!r} is fixed, because {name!r} is nested in it; add "
+                f"{name!r} to {spell_name('active')}"
             )
     return chosen
 
 
 def _check_list(names: Sequence[str], option: str) -> Sequence[str]:
     if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise SamplerError(f"{option} must be a list of factor names, not {abbreviate(names)}")
+        raise SamplerError(f"{spell_name(option)} must be a list of factor names, not {abbreviate(names)}")
     return names
 
 
@@ -162,15 +168,16 @@ def check_tolerance(table: FactorTable, tolerance: Mapping[str, float] | None) -
     """Tolerances of continuous factors; SamplerError where a factor has levels."""
     if tolerance is not None and not isinstance(tolerance, Mapping):
         raise SamplerError(
-            f"tolerance must give a number for each factor, as in {{'yaw': 5.0}}, not {abbreviate(tolerance)}"
+            f"{spell_name('tolerance')} must map factors to numbers, such as {{'yaw': 5.0}}, not "
+            f"{abbreviate(tolerance)}"
         )
     tolerances = {table[name].name: value for name, value in (tolerance or {}).items()}
     for name, value in tolerances.items():
         if not table[name].continuous:
             how = advice(f"kinds={{{name!r}: 'continuous'}}", f"--kinds {name}=continuous")
             raise SamplerError(
-                f"factor {name!r} has levels and is fixed exactly: leave it out of {spell_name('tolerance')}, or make "
-                f"it continuous when the table is opened ({how})"
+                f"factor {name!r} has levels, so sets fix it exactly; leave it out of {spell_name('tolerance')}, or "
+                f"open the table with {name!r} as a continuous factor ({how})"
             )
         tolerances[name] = check_number(value, f"the tolerance of {name!r}", SamplerError, low=0)
     return tolerances
@@ -183,7 +190,10 @@ def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Real
     if isinstance(weights, str):
         factor = table[weights]
         if factor.levels is not None and any(isinstance(level, str) for level in factor.levels):
-            raise SamplerError(f"{spell(weights=weights)} names a factor of strings; weights are numbers")
+            raise SamplerError(
+                f"{spell(weights=weights)} names a factor of strings; name a factor of numbers, or pass one number "
+                "per row"
+            )
         numbers = np.array(table.values(weights), dtype=np.float64)
     else:
         array = check_array(weights, "weights, one number per row,", SamplerError)
@@ -191,13 +201,13 @@ def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Real
             raise SamplerError(f"weights must be one number per row, not {abbreviate(weights)}")
         numbers = check_array(array, "weights, one number per row,", SamplerError, np.float64)
     if numbers.shape != (len(table),):
-        raise SamplerError(f"weights must be one number per row, ({len(table)},), not {numbers.shape}")
+        raise SamplerError(f"weights must have shape ({len(table)},), one number per row, not {numbers.shape}")
     numbers = np.nan_to_num(numbers, nan=0.0, posinf=np.inf)
     if not np.isfinite(numbers).all() or (numbers < 0).any() or not numbers.any():
-        raise SamplerError("weights must be finite numbers from 0 on, and not all 0; NaN, for unknown, counts as 0")
+        raise SamplerError("weights must be finite, at least 0 and not all 0 (NaN, for unknown, counts as 0)")
     with np.errstate(over="ignore"):
         if not np.isfinite(numbers.sum()):
-            raise SamplerError("the sum of the weights overflows: divide all by the largest")
+            raise SamplerError("the sum of the weights overflows; divide all weights by the largest one")
     return numbers
 
 
@@ -208,7 +218,7 @@ def row_mask(table: FactorTable, where: Where | None, option: str = "where") -> 
     selection = check_array(where, f"{option}, an expression, one boolean per row, or row numbers,", SamplerError)
     if selection.dtype == np.bool_:
         if selection.shape != (len(table),):
-            raise SamplerError(f"{option} must have one boolean per row, ({len(table)},), not {selection.shape}")
+            raise SamplerError(f"{option} must have shape ({len(table)},), one boolean per row, not {selection.shape}")
         return selection
     if selection.ndim != 1 or (selection.dtype.kind not in "iu" and selection.size):
         raise SamplerError(
@@ -216,15 +226,17 @@ def row_mask(table: FactorTable, where: Where | None, option: str = "where") -> 
         )
     if selection.size and not 0 <= selection.min() <= selection.max() < len(table):
         wrong = selection[(selection < 0) | (selection >= len(table))][0]
-        raise SamplerError(f"row {wrong} of {option} is out of range: rows are from 0 and below {len(table)}")
+        raise SamplerError(
+            f"row {wrong} of {option} is out of range: the table has {len(table):,} rows, numbered from 0"
+        )
     check_memory(len(table), f"{option} of {len(table):,} rows", "the rows or levels of the table", SamplerError)
     mask = np.zeros(len(table), dtype=bool)
     mask[selection.astype(np.int64)] = True
     if int(mask.sum()) < selection.size:
         rows, times = np.unique(selection, return_counts=True)
         raise SamplerError(
-            f"row {rows[times > 1][0]} is listed twice in {option}: list each row once, and use weights= to draw it "
-            "more often"
+            f"{option} lists row {rows[times > 1][0]} twice; list each row once, and pass {spell_keyword('weights')} "
+            "to draw it more often"
         )
     return mask
 
@@ -245,7 +257,7 @@ def check_nesting(description: Any) -> None:
             depth += "sampler" in node
             if depth > _DEEPEST:
                 raise SamplerError(
-                    f"samplers stand at most {_DEEPEST} deep in each other; give one Zip the samplers of those in it"
+                    f"samplers are nested more than {_DEEPEST} deep; pass the inner samplers to one Zip directly"
                 )
             stack += [(value, depth) for value in node.values()]
         elif isinstance(node, list | tuple) and any(isinstance(item, Mapping) for item in node):
@@ -313,7 +325,9 @@ def per_set(value: Any, sets: int, option: str, read: Callable[[Any], Any]) -> l
     if not is_per_set(value):
         return [read(value)] * sets
     if len(value) != sets:
-        raise SamplerError(f"{option} has {len(value)} items for {spell(sets=sets)}: give one per set, or one for all")
+        raise SamplerError(
+            f"{option} has {len(value)} items for {spell(sets=sets)}; pass one per set, or one for all sets"
+        )
     read_by_item: dict[Any, Any] = {}
     for item in value:
         key = item if isinstance(item, str) else id(item)

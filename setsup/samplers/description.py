@@ -37,22 +37,23 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
         name, fingerprint, arguments = data["sampler"], data["fingerprint"], dict(data["arguments"])
     except (LookupError, TypeError, ValueError):
         raise SamplerError(
-            "a sampler is described by sampler, fingerprint and arguments; see Sampler.to_dict"
+            "the description of a sampler must have sampler, fingerprint and arguments; make one with Sampler.to_dict()"
         ) from None
     check_nesting(data)
     if not isinstance(name, str) or name not in kinds:
         raise SamplerError(
-            f"unknown sampler {name!r}{did_you_mean(name, kinds)}: import the module of a sampler of your own "
-            "first (on the command line, --sampler FILE.py:CLASS)"
+            f"unknown sampler {name!r}{did_you_mean(name, kinds)}; for a sampler of your own, import its module first "
+            "(on the command line, --sampler FILE.py:CLASS)"
         )
     if not check_table(table).has_fingerprint(fingerprint):
         raise SamplerError(
-            f"this {name} was made for the table with fingerprint {fingerprint}, not {table.fingerprint}: load the "
+            f"this {name} was made for a table with the fingerprint {fingerprint}, not {table.fingerprint}; load the "
             "same dataset with the same split and where"
         )
     try:
         kind = kinds[name]
         return kind._from_arguments(python_arguments(arguments, signature(kind).parameters), table)
     except TypeError as error:
-        words = str(error).removeprefix(f"{name}.__init__() ").replace("required positional ", "")
-        raise SamplerError(f"the arguments of {name} do not fit: {words}") from None
+        words = str(error).removeprefix(f"{name}.__init__() ").removeprefix(f"{name} ")
+        words = words.replace("required positional ", "")
+        raise SamplerError(f"invalid arguments of {name}: {words}") from None

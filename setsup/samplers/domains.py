@@ -35,7 +35,7 @@ from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
-from setsup.samplers.spelling import spell, spell_name
+from setsup.samplers.spelling import spell
 
 __all__ = ["DomainSampler"]
 
@@ -121,9 +121,8 @@ class DomainSampler(Sampler):
             self.sets = min(self.sets, self._count)
         if self.sets > self._count:
             raise SamplerError(
-                f"{spell(sets=sets)} is more than the {self._count} drawable domains of {self._domains.describe()}: "
-                f"the most that fits is {spell(sets=self._count)}; lower {spell_name('sets')}, or pass "
-                f"{spell(domains='all')} to draw all of them"
+                f"{spell(sets=sets)} exceeds the {self._count} drawable domains of {self._domains.describe()}; pass at "
+                f"most {spell(sets=self._count)}, or {spell(domains='all')} to draw all domains"
             )
         check_draw_memory(self.size * self.sets, "a draw", "size or sets", 80)
         self._independent = domains == "independent"

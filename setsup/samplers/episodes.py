@@ -35,7 +35,7 @@ from setsup.samplers.groups.statistics import counts_entry, group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report, span
 from setsup.samplers.sampler import Sampler, check_step
-from setsup.samplers.spelling import spell, spell_name
+from setsup.samplers.spelling import spell, spell_keyword, spell_name
 
 __all__ = ["EpisodeSampler"]
 
@@ -122,15 +122,17 @@ class EpisodeSampler(Sampler):
         check_draw_memory((self.shots + self.queries) * self.ways, "an episode", "ways, shots or queries")
         check_refusal(on_small_group, "a class needs all rows of an episode")
         if across is not None and within is not None:
-            raise SamplerError("support and query are of two domains, across=…, or of one, within=…, not both")
+            raise SamplerError(
+                f"{spell_keyword('across')} and {spell_keyword('within')} exclude each other; pass only one"
+            )
         option, domain = ("across", across) if across is not None else ("within", within)
         labels = check_names(label, "label")
         self._domain = () if domain is None else with_outer(table, check_names(domain, option))
         in_class = with_outer(table, labels)
         if across is not None and set(self._domain) <= set(in_class):
             raise SamplerError(
-                f"classes of {', '.join(in_class)} fix {', '.join(self._domain)}, so no two domains share one: name "
-                "other factors in across, or in label"
+                f"classes of {', '.join(in_class)} fix {', '.join(self._domain)}, so two domains never share a class; "
+                f"name other factors in {spell_name('across')} or {spell_name('label')}"
             )
         self._hidden = {*self._domain} - {*in_class} if across is not None else set()  # support and query differ there
         row_counts = (self.shots, self.queries)
@@ -154,10 +156,10 @@ class EpisodeSampler(Sampler):
         fits = groups.sizes >= self.shots + self.queries
         tree = Hierarchy(values, [1, self.ways] if has_domains else [self.ways], fits)
         if not len(tree.leaves):
-            where = f"a domain of {', '.join(self._domain)} has" if has_domains else "there are"
+            where = f" in a domain of {', '.join(self._domain)}" if has_domains else ""
             raise SamplerError(
-                f"{spell(ways=self.ways)} is more than the {tree.most[-1]:,} classes that {where} with the rows of "
-                f"{spell(shots=self.shots)} and {spell(queries=self.queries)}; {_lower()}"
+                f"{spell(ways=self.ways)} exceeds the {tree.most[-1]:,} class{'es' * (tree.most[-1] != 1)}{where} "
+                f"with enough rows for {spell(shots=self.shots)} and {spell(queries=self.queries)}; {_lower()}"
             )
         self._classes.restrict(tree.leaves)
         return tree
@@ -169,9 +171,9 @@ class EpisodeSampler(Sampler):
         pairs = DomainPairs(of_domain, of_class, groups.sizes >= self.shots, groups.sizes >= self.queries, self.ways)
         if not pairs.pairs:
             raise SamplerError(
-                f"{spell(ways=self.ways)} is more than the {pairs.most:,} classes that any two of {pairs.domains:,} "
-                f"domains of {', '.join(self._domain)} share, with {spell(shots=self.shots)} rows in one and "
-                f"{spell(queries=self.queries)} in the other; {_lower()}"
+                f"{spell(ways=self.ways)} exceeds the {pairs.most:,} classes that two of {pairs.domains:,} domains of "
+                f"{', '.join(self._domain)} share at most, with enough rows for {spell(shots=self.shots)} in one and "
+                f"for {spell(queries=self.queries)} in the other; {_lower()}"
             )
         self._classes.restrict(np.flatnonzero(pairs.reached))
         return pairs

@@ -31,7 +31,7 @@ from setsup.samplers.groups.within import Keys
 from setsup.samplers.iteration import length_of
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, check_step
-from setsup.samplers.spelling import spell, spell_name
+from setsup.samplers.spelling import spell, spell_keyword, spell_name
 from setsup.samplers.steps import LAST
 
 __all__ = ["EpochSampler"]
@@ -104,19 +104,25 @@ class EpochSampler(Sampler):
         self._shuffle = check_boolean(shuffle, "shuffle", SamplerError)
         check_draw_memory(self.size, "a draw", "size", 88 if self._shuffle else 16)
         if row_weight is not None and not self._shuffle:
-            raise SamplerError("weights go with shuffle=True: rows in table order are not drawn by weight")
+            raise SamplerError(
+                "rows in table order cannot be drawn by weight; pass shuffle=True, or leave out weights="
+            )
         self._rows = None if mask is None else np.flatnonzero(mask)
         self._count = len(table) if self._rows is None else len(self._rows)
         if self._count == 0:
-            left = f" where {where_words(where)}" if where is not None else ""
-            left += ", or these rows have no weight" if weights is not None else ""
-            raise SamplerError(f"no row is left to draw: the table is empty{left}")
+            if not len(table):
+                raise SamplerError("the table has no rows; draw from a table with rows")
+            filters = [f"{spell_keyword('where')} ({where_words(where)})"] if where is not None else []
+            filters += [spell_keyword("weights")] if weights is not None else []
+            leave = f"{' and '.join(filters)} leave{'s' * (len(filters) == 1)}"
+            raise SamplerError(f"{leave} none of the {len(table):,} rows; draw from more rows")
         self._members = None if row_weight is None else WeightedMembers(group_by(table, [], mask), row_weight)
         self._repeats = check_integer(repeats, "repeats", SamplerError, 1, self.size)
         self._distinct, uneven = divmod(self.size, self._repeats)
         if uneven:
             raise SamplerError(
-                f"{spell(size=size)} is no multiple of {spell(repeats=repeats)}, the copies of each row in a batch"
+                f"{spell(size=size)} is not a multiple of {spell(repeats=repeats)}, the copies of each row in a batch; "
+                "change one of them"
             )
         if partial == "drop" and self._count < self._distinct:
             copies = f", {repeats} copies of each," if self._repeats > 1 else ""
@@ -131,7 +137,8 @@ class EpochSampler(Sampler):
             self.length = check_integer(epochs, "epochs", SamplerError, 1, LAST - 1) * self.steps_per_epoch
         if self.length is not None and self.length >= LAST:
             raise SamplerError(
-                f"{spell(epochs=epochs)} of {self.steps_per_epoch:,} steps are too many: steps are below 2**63"
+                f"{spell(epochs=epochs)} of {self.steps_per_epoch:,} steps each take more than 2**63 - 1 steps; lower "
+                f"{spell_name('epochs')}"
             )
         self.unconstrained_sets = frozenset({0})
 

@@ -29,6 +29,7 @@ from setsup.samplers.partners.differing import DifferingPairs
 from setsup.samplers.partners.ranked import RankedPairs
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, check_step
+from setsup.samplers.spelling import spell_name
 
 __all__ = ["FactorPairSampler"]
 
@@ -131,9 +132,14 @@ class FactorPairSampler(Sampler):
     def _check_exclusive(self, options: Mapping[str, Any]) -> None:
         names = [name for name, value in options.items() if value is not None]
         if len(names) > 1:
-            raise SamplerError(f"give only one of {', '.join(names)}: each says by itself in what pairs differ")
+            raise SamplerError(
+                f"expected only one of {', '.join(names)}, because each says which factors differ; leave out the others"
+            )
         if names == ["rank"] and (self.arguments["radius"] is not None or not self.arguments["must_differ"]):
-            raise SamplerError("rank draws two independent rows; leave out radius and differ")
+            raise SamplerError(
+                f"{spell_name('rank')} draws two independent rows; leave out {spell_name('radius')} and "
+                f"{spell_name('must_differ')}"
+            )
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block; indices (steps, pairs, 2)."""

@@ -34,9 +34,11 @@ def within_memory(method: Callable[..., Any]) -> Callable[..., Any]:
         except MemoryError as error:
             table = next((value for value in (*args[:1], *vars(self).values()) if isinstance(value, FactorTable)), None)
             rows = "its table" if table is None else f"a table of {len(table):,} rows"
-            how = advice("draw from a smaller table, such as dataset.where(…) gives", "restrict the rows by --where")
+            how = advice(
+                "draw from a smaller table, for example from dataset.where(…)", "restrict the rows with --where"
+            )
             raise SamplerError(
-                f"memory ran out for {type(self).__name__} on {rows} ({error}): {how}, or name fewer factors"
+                f"memory ran out for {type(self).__name__} on {rows} ({error}); {how}, or name fewer factors"
             ) from None
 
     return within
@@ -45,6 +47,6 @@ def within_memory(method: Callable[..., Any]) -> Callable[..., Any]:
 def out_of_memory(steps: int, error: MemoryError) -> SamplerError:
     """The error of a draw of so many steps for which memory ran out."""
     return SamplerError(
-        f"memory ran out while {steps:,} steps were drawn ({error}); draw fewer steps, or lower {spell_name('size')} "
+        f"memory ran out while drawing {steps:,} steps ({error}); draw fewer steps, or lower {spell_name('size')} "
         f"or {spell_name('sets')}"
     )

@@ -95,7 +95,7 @@ class HierarchicalSampler(Sampler):
         counts = [count for _, count in self._levels]
         if int(np.prod([float(count) for count in counts])) > MOST_SETS:
             raise SamplerError(
-                f"{spell(sets=counts)} are more than {MOST_SETS:,} sets of a step; lower {spell_name('sets')}"
+                f"{spell(sets=counts)} gives more than {MOST_SETS:,} sets per step; lower {spell_name('sets')}"
             )
         check_refusal(on_small_group)
         names = [name for names, _ in self._levels for name in names]
@@ -116,8 +116,8 @@ class HierarchicalSampler(Sampler):
             if most[depth] < count:
                 inner = f" within one of {', '.join(self._levels[depth - 1][0])}" if depth else ""
                 raise SamplerError(
-                    f"{count} groups of {', '.join(names)} are drawn, and at most {most[depth]:,} can be{inner}, with "
-                    f"{spell(size=self.size)} and {spell(sets=list(counts))}; lower {spell_name('size')} or "
+                    f"a step draws {count} groups of {', '.join(names)}{inner}, and only {most[depth]:,} are drawable "
+                    f"with {spell(size=self.size)} and {spell(sets=list(counts))}; lower {spell_name('size')} or "
                     f"{spell_name('sets')}"
                 )
         left = len(values[0]) - len(self._tree.leaves)
@@ -125,9 +125,9 @@ class HierarchicalSampler(Sampler):
             lost = np.setdiff1d(np.arange(len(values[0])), self._tree.leaves)[:5]
             examples = "; ".join(self._groups.groups.describe(self.table, int(group)) for group in lost)
             raise SamplerError(
-                f"{left:,} of {len(values[0]):,} groups of {self._groups.describe()} lie within groups that have fewer "
-                f"than the {spell(sets=list(counts))} that are drawn (first: {examples}); lower {spell_name('sets')}, "
-                f"or pass {spell(on_small_group='drop')} to leave them out"
+                f"{left:,} of {len(values[0]):,} groups of {self._groups.describe()} are in outer groups with fewer "
+                f"groups than {spell(sets=list(counts))} draws (first: {examples}); lower {spell_name('sets')}, or "
+                f"pass {spell(on_small_group='drop')} to leave them out"
             )
 
     def draws(self, steps: Steps) -> Draw:
@@ -171,11 +171,11 @@ def _check_levels(factors: Sequence[str | Sequence[str]], sets: Sequence[int]) -
     """Factors of each level, and how many of its groups are drawn."""
     if isinstance(factors, str) or not isinstance(factors, Sequence) or len(factors) < 2:
         raise SamplerError(
-            "factors must list those of two levels or more, the outermost first, as in ['domain', 'class'], not "
-            f"{abbreviate(factors)}; for one level use a DomainSampler"
+            "factors must list the factors of at least two levels, the outermost first, such as ['domain', 'class'], "
+            f"not {abbreviate(factors)}; for one level use a DomainSampler"
         )
     if isinstance(sets, str) or not isinstance(sets, Sequence) or len(sets) != len(factors):
-        raise SamplerError(f"sets must list {len(factors)} integers, one for each of factors, not {abbreviate(sets)}")
+        raise SamplerError(f"sets must list {len(factors)} integers, one per level of factors, not {abbreviate(sets)}")
     return [
         (check_names(names, "each of factors"), check_sets(count, f"each of {spell_name('sets')}"))
         for names, count in zip(factors, sets, strict=True)

@@ -133,6 +133,7 @@ def length_of(source: Source) -> int:
     """Number of draws; EndlessError where there is no end."""
     if source.length is None:
         raise EndlessError(
-            f"this {type(source).__name__} has no end, so it has no length: an EpochSampler with epochs= has one"
+            f"this {type(source).__name__} has no end, so it has no length; for a length, use an EpochSampler with "
+            "epochs="
         )
     return source.length

@@ -107,7 +107,7 @@ class Mixture(Sampler):
     ) -> None:
         copies = copy_arguments({"pool": pool, "weights": weights})
         if not isinstance(base, Sampler):
-            raise SamplerError(f"a mixture is over another sampler, not over a {type(base).__name__}")
+            raise SamplerError(f"base of a Mixture must be a Sampler, not a {type(base).__name__}")
         self._schedule = read_probability(p)
         plain = asdict(self._schedule) if isinstance(self._schedule, Stepwise) else self._schedule.plain()
         numbers = _check_numbers(sets)
@@ -129,7 +129,8 @@ class Mixture(Sampler):
         self._sets = self._check_sets(numbers, first)
         if len(self.pool) < first.indices.shape[-1]:
             raise SamplerError(
-                f"the pool {_pool_words(pool)} has {len(self.pool)} rows; a set takes {first.indices.shape[-1]}"
+                f"the pool {_pool_words(pool)} has {len(self.pool)} rows, and a set takes {first.indices.shape[-1]}; "
+                "add rows to the pool, or lower the size of the base sampler"
             )
 
     @classmethod
@@ -145,8 +146,8 @@ class Mixture(Sampler):
         shared = mask & self.base.rows_where()
         if shared.any():
             raise SamplerError(
-                f"{int(shared.sum()):,} rows of the pool {_pool_words(pool)} are rows of the base sampler too (row "
-                f"{int(np.argmax(shared))} is one): give the base where=\"part == 'a'\" or so"
+                f"the pool {_pool_words(pool)} and the base sampler share {int(shared.sum()):,} rows (for example row "
+                f"{int(np.argmax(shared))}); restrict the base, for example with where=\"part == 'a'\""
             )
         return mask
 
@@ -163,7 +164,7 @@ class Mixture(Sampler):
                 raise SamplerError(f"set {number} is out of range: the base draws sets 0 to {count - 1}")
             if number not in self.base.unconstrained_sets:
                 raise SamplerError(
-                    f"set {number} fixes factors, which rows of the pool need not share; mix an unconstrained set"
+                    f"set {number} fixes factors that rows of the pool need not share; mix an unconstrained set instead"
                 )
         return np.unique(np.array(sets, dtype=np.int64))
 
@@ -279,7 +280,7 @@ class Mixture(Sampler):
 
 
 def _pool_words(pool: Where) -> str:
-    return repr(pool) if isinstance(pool, str) else where_words(pool)
+    return repr(pool) if isinstance(pool, str) else f"({where_words(pool)})"
 
 
 def _nested(sampler: Sampler) -> int:
@@ -292,5 +293,5 @@ def _nested(sampler: Sampler) -> int:
 def _check_numbers(sets: Any) -> list[int]:
     numbers = list(sets) if isinstance(sets, Sequence) or (isinstance(sets, np.ndarray) and sets.ndim) else []
     if not numbers or not all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in numbers):
-        raise SamplerError(f"sets must be a list of set numbers, at least one, as in [1], not {abbreviate(sets)}")
+        raise SamplerError(f"sets must be a non-empty list of set numbers, such as [1], not {abbreviate(sets)}")
     return [int(number) for number in numbers]

@@ -158,12 +158,12 @@ class NeighbourSampler(Sampler):
         if (early := numbers < 0).any():
             step, first = int(steps[early][0]), int(self._steps[0])
             raise SamplerError(
-                f"step {step} has no neighbour table, the first one is of step {first}: {_refresh(step)}"
+                f"step {step} has no neighbour table: the first table starts at step {first}; {_refresh(step)}"
             )
         if self._every is not None and (late := steps - self._steps[numbers] >= self._every).any():
             step, last = int(steps[late][0]), int(self._steps[numbers[late][0]])
             raise SamplerError(
-                f"step {step} has no neighbour table, that of step {last} holds for every={self._every} steps: "
+                f"step {step} has no neighbour table: the table of step {last} holds for every={self._every} steps; "
                 f"{_refresh(last + self._every)}"
             )
         return numbers
@@ -208,7 +208,7 @@ def _read_ranks(value: Any, roles: Sequence[str]) -> dict[str, tuple[int, int | 
     ranks_by_role = value if isinstance(value, Mapping) else dict.fromkeys(roles, value)
     if not ranks_by_role or set(ranks_by_role) - set(roles):
         raise SamplerError(
-            f"ranks by position must name {' or '.join(roles)}, as in {{{roles[-1]!r}: (1, 10)}}, not "
+            f"ranks by position must have the keys {' or '.join(roles)}, such as {{{roles[-1]!r}: (1, 10)}}, not "
             f"{abbreviate(value)}"
         )
     ranks: dict[str, tuple[int, int | None]] = {}
@@ -224,7 +224,7 @@ def _read_ranks(value: Any, roles: Sequence[str]) -> dict[str, tuple[int, int | 
 def _refresh(step: int) -> str:
     """What to do where no table holds for a step."""
     return advice(
-        "embed all rows with the network of that time, give their setsup.evaluation.nearest to neighbours as the table "
-        f"of step {step}, and go on with the new sampler",
-        f"give the table of that time too, --neighbours {step}:FILE",
+        "embed all rows with the network of that step, pass their setsup.evaluation.nearest to neighbours as the table "
+        f"of step {step}, and continue with the new sampler",
+        f"pass the table of that step too, --neighbours {step}:FILE",
     )

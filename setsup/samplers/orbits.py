@@ -142,8 +142,8 @@ class OrbitSampler(Sampler):
         self._different = chooser.different() if values == "different" else None
         if self._different is not None and self.sets > len(drawable):
             raise SamplerError(
-                f"{spell(sets=sets)} is more than the {len(drawable):,} drawable orbits: the most that fits is "
-                f"{spell(sets=len(drawable))}; lower {spell_name('sets')}, or pass {spell(values='independent')}"
+                f"{spell(sets=sets)} exceeds the {len(drawable):,} drawable orbits; pass at most "
+                f"{spell(sets=len(drawable))}, or {spell(values='independent')}"
             )
         self._numbers = np.arange(self.sets, dtype=np.uint64)
         words = chooser.words if self._different is not None else 1
@@ -152,10 +152,13 @@ class OrbitSampler(Sampler):
     def _check_members(self, members: str, names: Sequence[str]) -> Constraint:
         constraint = read_constraint(members, self.table, "members")
         if self._sizes is None or self._sizes.most < 2:
-            raise SamplerError("members needs a size of 2 or more: an anchor, and at least one row that goes with it")
+            raise SamplerError(
+                f"{spell_name('members')} requires {spell_name('size')} to be at least 2: an anchor and another row"
+            )
         if same := next((name for name in constraint.differ if name in with_outer(self.table, names)), None):
             raise SamplerError(
-                f"all members of an orbit have the same {same!r}; leave {same} out of members or of orbit"
+                f"all members of an orbit have the same {same!r}; leave {same!r} out of {spell_name('members')} or "
+                f"{spell_name('orbit')}"
             )
         return constraint
 

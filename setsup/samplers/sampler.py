@@ -100,7 +100,7 @@ class Sampler(ABC):
             known = signature(cls.__init__).parameters
             for name in kwargs:
                 if (renamed := PYTHON_NAMES.get(name)) in known and name not in known:
-                    raise UsageError(f"{cls.__name__} takes no {name}=; {name}= is now {renamed}=")
+                    raise UsageError(f"{cls.__name__} got an unexpected argument {name}=; {name}= is now {renamed}=")
             refuse_foreign(cls.__init__, kwargs)
         return super().__new__(cls)
 
@@ -352,7 +352,7 @@ class Shard:
         """Draws start … stop − 1 of this rank, with a leading axis."""
         check_block(start, stop, self.length)
         if self.start + (int(stop) - 1) * self.world + self.rank >= LAST:
-            raise RowError(f"draw {stop - 1} of rank {self.rank} is out of range: its step is not below 2**63")
+            raise RowError(f"draw {stop - 1} of rank {self.rank} is out of range: its step exceeds 2**63 - 1")
         check_block_memory(self.sampler, self.start, self.start + int(stop) - int(start))
         steps = self.start + np.arange(start, stop, dtype=np.int64) * self.world + self.rank
         if self._end is None or steps[-1] < self._end:
@@ -385,8 +385,8 @@ class Shard:
         """All draws of this rank in order."""
         if self.world > 1 and (processes := accelerated_processes()) > 1:
             raise SamplerError(
-                f"accelerate would share the draws of rank {self.rank} among {processes} processes again, which loses "
-                "draws: give DataLoader the sampler itself, and leave the ranks to accelerator.prepare"
+                f"accelerate would divide the draws of rank {self.rank} among {processes} processes again and lose "
+                "draws; pass the sampler itself to DataLoader, and let accelerator.prepare divide it among ranks"
             )
         return tell_pass(self.iterate(), self.sampler, self.start, self.world)
 

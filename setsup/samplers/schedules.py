@@ -66,7 +66,7 @@ class Stepwise:
         """Probability at steps; float64 of their shape."""
         numbers = check_array(steps, "steps", RowError)
         if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= 2**63):
-            raise RowError(f"steps must be integers from 0 and below 2**63, not {abbreviate(steps)}")
+            raise RowError(f"steps must be integers from 0 to 2**63 - 1, not {abbreviate(steps)}")
         rise = np.minimum(numbers.astype(np.int64) // self.every, self.levels - 1)
         return self.end * rise / (self.levels - 1)
 
@@ -98,7 +98,7 @@ class Schedule:
         by_step = {_step(key, what): value for key, value in values.items()}
         if len(by_step) < len(values) or 0 not in by_step:
             raise SamplerError(
-                f"{what} by step needs one value for each step, and one for step 0, as in {{0: 8, 1000: 16}}, not "
+                f"{what} by step must have one value per step, and one for step 0, such as {{0: 8, 1000: 16}}, not "
                 f"{abbreviate(values)}"
             )
         starts = tuple(sorted(by_step))
@@ -136,7 +136,7 @@ def _step(key: Any, what: str) -> int:
     if isinstance(key, str) and key.isascii() and key.isdigit():
         key = int(key)
     if not is_integer(key) or not 0 <= key < LAST:
-        raise SamplerError(f"{what} by step has steps for keys, integers from 0 and below 2**63, not {abbreviate(key)}")
+        raise SamplerError(f"{what} by step must have integers from 0 to 2**63 - 1 as keys, not {abbreviate(key)}")
     return int(key)
 
 
@@ -196,7 +196,7 @@ def read_probability(p: Any) -> Schedule | Stepwise:
         return p
     if isinstance(p, Mapping) and set(p) & {"end", "every", "levels"}:
         if set(p) != {"end", "every", "levels"}:
-            raise SamplerError(f"a stepwise schedule is described by end, every and levels, not {sorted(p)}")
+            raise SamplerError(f"a stepwise schedule must have the keys end, every and levels, not {sorted(p)}")
         return Stepwise(**p)
     what = "p, unless it is a Stepwise schedule,"
     return Schedule.read(p, what, lambda value, name: check_number(value, name, SamplerError, 0, 1))

@@ -29,7 +29,7 @@ from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import pick_by_weight, spread_words
 from setsup.samplers.report import Entry, Report, span
 from setsup.samplers.sampler import Sampler, check_step
-from setsup.samplers.spelling import spell
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["SequencePairSampler"]
 
@@ -95,7 +95,7 @@ class SequencePairSampler(Sampler):
         names = check_names(sequence, "sequence")
         self._window = check_number(window, "window", SamplerError, 0)
         if self._window == 0:
-            raise SamplerError("window must be more than 0: the second row of a pair is a later one")
+            raise SamplerError("window must be above 0: the second row of a pair is later than the first")
         times = _times(table, check_string(time, "time", SamplerError))
         known = ~np.isnan(times)
         self._groups = group_by(table, names, both(rows, known))
@@ -132,8 +132,8 @@ class SequencePairSampler(Sampler):
             gaps = np.diff(time)[np.diff(sequence) == 0]
             reason = f"the smallest gap is {gaps.min():g}" if len(gaps) else "no sequence has rows at two times"
             raise SamplerError(
-                f"no row has a later one of its sequence of {', '.join(self._groups.names)} within "
-                f"{spell(window=window)}: {reason}"
+                f"no row has a later row in its sequence of {', '.join(self._groups.names)} within "
+                f"{spell(window=window)}: {reason}; widen {spell_name('window')}, or name another factor"
             )
 
     def _weigh(self, weight: Reals | None) -> None:
@@ -224,12 +224,12 @@ def _times(table: FactorTable, name: str) -> Reals:
     """Numbers of a factor in every row, (rows,) float64; NaN where unknown."""
     factor = table[name]
     if factor.kind == Kind.CYCLIC or factor.period is not None:
-        raise SamplerError(f"{spell(time=name)} is cyclic, so no row is later than another: name another factor")
+        raise SamplerError(f"{spell(time=name)} is cyclic, so no row is later than another; name another factor")
     if factor.levels is None:
         return table.column(name).astype(np.float64)
     if any(isinstance(level, str) for level in factor.levels):
         raise SamplerError(
-            f"{spell(time=name)} names a factor of strings, and times are numbers: open the table with numbers there "
-            "(kinds= or --kinds)"
+            f"{spell(time=name)} names a factor of strings, and times must be numbers; open the table with numbers "
+            "there (kinds= or --kinds)"
         )
     return np.append(np.array(factor.levels, dtype=np.float64), np.nan)[table.codes(name)]

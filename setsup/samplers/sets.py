@@ -50,7 +50,7 @@ from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Schedule, Scheduled, read_size, shorten
-from setsup.samplers.spelling import spell
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["SetSampler"]
 
@@ -164,7 +164,10 @@ class SetSampler(Sampler):
             tolerance=self._tolerance,
         )
         if values != "independent" and (is_per_set(weights) or is_per_set(where)):
-            raise SamplerError(f"{spell(values=values)} needs the same weights and the same where in all sets")
+            raise SamplerError(
+                f"{spell(values=values)} requires the same {spell_name('weights')} and {spell_name('where')} in all "
+                f"sets; pass one for all sets, or {spell(values='independent')}"
+            )
         need = {"independent": most, "equal": [sum(most)] * self.sets, "different": [self.size] * self.sets}[values]
         masks = per_set(where, self.sets, "where", lambda selection: row_mask(table, selection))
         set_weights = per_set(weights, self.sets, "weights", lambda weight: row_weights(table, weight))
@@ -200,7 +203,8 @@ class SetSampler(Sampler):
         for name in self._tolerance:
             if name not in self._plans.names:
                 raise SamplerError(
-                    f"tolerance names {name!r}, which no set fixes: add it to inactive, or leave it out of tolerance"
+                    f"{spell_name('tolerance')} names {name!r}, which no set fixes; add it to "
+                    f"{spell_name('inactive')}, or leave it out of {spell_name('tolerance')}"
                 )
 
     def _single(self, step: int) -> Draw:
@@ -299,7 +303,7 @@ def _sizes_by_set(size: Any, sets: int) -> list[Schedule]:
     if not is_listed(size):
         return [read_size(size)] * sets
     if len(size) != sets:
-        raise SamplerError(f"size has {len(size)} items for {spell(sets=sets)}: give one per set, or one for all")
+        raise SamplerError(f"size has {len(size)} items for {spell(sets=sets)}; pass one per set, or one for all sets")
     return [read_size(item, f"size of set {number}") for number, item in enumerate(size)]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from setsup.errors import command_options, spell_name
 
-__all__ = ["OPTION_NAMES", "PYTHON_NAMES", "python_arguments", "spell", "spell_name"]
+__all__ = ["OPTION_NAMES", "PYTHON_NAMES", "python_arguments", "spell", "spell_keyword", "spell_name"]
 
 OPTION_NAMES = {"on_small_group": "small", "num_fixed": "random", "must_differ": "differ"}
 """Options of ``setsup sample``, and names in files, of the arguments that have other ones in Python."""
@@ -33,6 +33,18 @@ def spell(**argument: Any) -> str:
         return f"{name}={value!r}"
     # an expression keeps its quotes, as the shell needs them
     return f"{option} {value if str(value).isidentifier() else repr(value)}"
+
+
+def spell_keyword(name: str) -> str:
+    """Write the name of an argument where it would otherwise read as an English word.
+
+    Examples
+    --------
+    >>> spell_keyword("across")
+    'across='
+
+    """
+    return (command_options() or {}).get(name, f"{name}=")
 
 
 def python_arguments(arguments: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:

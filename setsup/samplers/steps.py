@@ -34,7 +34,7 @@ def check_steps(steps: Any) -> Steps:
     """Steps as (n,) int64, also beyond the end of a finite sampler."""
     numbers = check_array(steps, "steps", RowError)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
-        raise RowError(f"steps must be an array of integers of one axis, such as np.arange(3), not {abbreviate(steps)}")
+        raise RowError(f"steps must be a 1-D array of integers, such as np.arange(3), not {abbreviate(steps)}")
     # without a sign, negative steps are the largest of all
     last = int(numbers[0] if len(numbers) == 1 else numbers.astype(np.int64, copy=False).view(np.uint64).max())
     if not 0 <= last < LAST:
@@ -46,7 +46,7 @@ def check_block(start: Any, stop: Any, length: int | None) -> None:
     """Refuse what is no block of steps."""
     check_one(start, length)
     if not is_integer(stop) or stop <= start:
-        raise RowError(f"a block needs integers start < stop, not {start} and {abbreviate(stop)}")
+        raise RowError(f"a block must have integers start < stop, not {start} and {abbreviate(stop)}")
     check_one(int(stop) - 1, length)
 
 
@@ -95,5 +95,7 @@ def after_steps(position: int, steps: int, world: int, length: int | None) -> in
 
 
 def _out_of_range(step: int, length: int | None) -> RowError:
-    end = "2**63" if length is None else f"{length}, the number of draws"
-    return RowError(f"step {step} is out of range: steps are from 0 and below {end}")
+    steps = (
+        "steps are from 0 to 2**63 - 1" if length is None else f"the {length:,} draws have steps 0 to {length - 1:,}"
+    )
+    return RowError(f"step {step} is out of range: {steps}")

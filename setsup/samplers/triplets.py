@@ -25,7 +25,7 @@ from setsup.samplers.groups.triplets_by_orbit import OrbitTriplets
 from setsup.samplers.groups.within import Keys, spread_words
 from setsup.samplers.report import Report
 from setsup.samplers.sampler import Sampler, check_step
-from setsup.samplers.spelling import spell, spell_name
+from setsup.samplers.spelling import spell, spell_keyword, spell_name
 
 __all__ = ["TripletSampler"]
 
@@ -121,19 +121,21 @@ class TripletSampler(Sampler):
         if positive is None and negative is None:
             if orbit is None:
                 raise SamplerError(
-                    "name the factors of an orbit, orbit=[…], or the constraints positive= and negative="
+                    f"triplets need an orbit or constraints; pass {spell_keyword('orbit')} with its factors, or both "
+                    f"{spell_keyword('positive')} and {spell_keyword('negative')}"
                 )
             self._triplets = OrbitTriplets(table, orbit, choose, on_small_group, rows, row_weight)
         else:
             if orbit is not None or positive is None or negative is None:
                 raise SamplerError(
-                    f"name the orbit, or both positive and negative, as in {spell(positive='id == anchor.id')}"
+                    f"expected either {spell_keyword('orbit')}, or both {spell_keyword('positive')} and "
+                    f"{spell_keyword('negative')}; a constraint is for example {spell(positive='id == anchor.id')}"
                 )
             if not isinstance(on_small_group, str) or on_small_group != "error":
                 raise SamplerError(
-                    f"{spell_name('on_small_group')} goes with {spell_name('orbit')}, not with "
-                    f"{spell_name('positive')} and {spell_name('negative')}; rows without a positive or a negative are "
-                    "never anchors"
+                    f"{spell_name('on_small_group')} applies to {spell_name('orbit')}, not to "
+                    f"{spell_name('positive')} and {spell_name('negative')}, where rows without a positive or a "
+                    "negative are never anchors; leave it out"
                 )
             self._triplets = ConstraintTriplets(table, positive, negative, choose, rows, row_weight)
         self._numbers = np.arange(self.triplets, dtype=np.uint64)

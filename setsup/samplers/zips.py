@@ -77,13 +77,13 @@ class Zip(Sampler):
     def __init__(self, *samplers: Sampler) -> None:
         if not samplers or not all(isinstance(sampler, Sampler) for sampler in samplers):
             values = ", ".join(map(abbreviate, samplers)) or "nothing"
-            raise SamplerError(f"a zip is over samplers, one or more, not over {values}")
+            raise SamplerError(f"Zip takes one or more samplers, not {values}")
         self.table: FactorTable = samplers[0].table
         for number, sampler in enumerate(samplers):
             if sampler.table is not self.table and not self.table.has_fingerprint(sampler.table.fingerprint):
                 raise SamplerError(
-                    f"sampler {number} of the zip has another table than sampler 0: join the datasets, "
-                    "setsup.concat(a, b), and give each sampler where=\"part == 'a'\" or so on the joint table"
+                    f"samplers 0 and {number} of the zip have different tables; concatenate the datasets with "
+                    "setsup.concat(a, b), and restrict each sampler, for example with where=\"part == 'a'\""
                 )
         self.arguments = {"samplers": [sampler.to_dict() for sampler in samplers]}
         check_nesting({"sampler": "Zip", **self.arguments})
@@ -106,8 +106,8 @@ class Zip(Sampler):
             has = [getattr(draw, role) is not None for draw in first]
             if any(has) and not all(has):
                 raise SamplerError(
-                    f"sampler {has.index(True)} of the zip gives {role} rows, and sampler {has.index(False)} does not: "
-                    "zip samplers of which all or none do"
+                    f"sampler {has.index(True)} of the zip gives {role} rows, and sampler {has.index(False)} does not; "
+                    "zip samplers that all do, or none"
                 )
 
     @classmethod
@@ -199,8 +199,8 @@ def _check_apart(samplers: Sequence[Sampler], on_own_streams: Sequence[Sampler])
             first = alone.setdefault(repr(sampler.to_dict()), number)
             if first != number:
                 raise SamplerError(
-                    f"samplers {first} and {number} of the zip draw the same: give {type(sampler).__name__} an "
-                    "argument stream=, or them different seeds"
+                    f"samplers {first} and {number} of the zip draw the same; pass them different seeds, or add an "
+                    f"argument stream= to {type(sampler).__name__}"
                 )
 
 

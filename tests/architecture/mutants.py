@@ -6,14 +6,15 @@
 
 TREE is a checkout that nobody else uses, not even a second ``run``: mutants are written into it, one at a time, and
 taken out again. ``run`` resumes where its results end. A mutant is one line of code changed; where TREE is of another
-commit, it is looked for by that line, and "gone" where the line is not there once. The tests of a mutant are those that
-run its line (for a line that is run at import, those that run any line of its module): of the module's own name first,
-then of its package, then others, each the fastest first. A mutant that passes 60 seconds of CPU time of them survives,
-as does one whose line no test runs.
+commit, it is looked for by that line, else by a line that differs in names alone, and "gone" where neither is there
+once. The tests of a mutant are those that run its line (for a line that is run at import, those that run any line of
+its module): of the module's own name first, then of its package, then others, each the fastest first. A mutant that
+passes 60 seconds of CPU time of them survives, as does one whose line no test runs.
 """
 
 import ast
 import json
+import keyword
 import os
 import random
 import re
@@ -35,6 +36,7 @@ SWAPS = {one.replace("_", " "): other.replace("_", " ") for pair in _PAIRS for o
 SWAPS |= {other: one for one, other in SWAPS.items()} | {"*": "+", "/": "*", "//": "/", "%": "//", "**": "*"}
 _OPERATOR = re.compile(r"not\s+in|is\s+not|and|or|in|is|<<|>>|<=|>=|==|!=|\*\*|//|[-+*/%&|<>]")
 OPTIONS = [*"-x -q --no-header -p no:cacheprovider -p no:xdist --doctest-modules -m".split(), "not smoke"]
+_NAME = re.compile(rf"(?<![\w\"'])(?!(?:{'|'.join(keyword.kwlist)})\b)[A-Za-z_]\w*(?![\w\"'])")
 _WITHIN = ast.Call | ast.BinOp | ast.BoolOp | ast.Compare  # what is changed in one line of several
 LIMIT, HUNG = 60.0, 300.0  # seconds of CPU time; of wall time
 
@@ -106,19 +108,38 @@ def draw(commit: str, count: int = 300, seed: int = 44) -> list[dict[str, Any]]:
     return sorted(chooser.sample(drawn, count), key=lambda mutant: chooser.random())
 
 
-def find(tree: Path, mutant: dict[str, Any]) -> tuple[Path, int] | None:
-    """File and line (from 0) of a mutant: in its file, or else in the one file of its package that has such a line."""
+def find(tree: Path, mutant: dict[str, Any]) -> tuple[Path, int, str] | None:
+    """File, line (from 0) and changed line of a mutant: in its file, or else in the one file of its package with it.
+
+    Where no file has the line, the one line that differs from it in names alone counts, with the same change.
+    """
     package = next(name for name in PACKAGES if mutant["path"].startswith(f"setsup/{name}/"))
-    places = {}
-    for path in (tree / "setsup" / package).rglob("*.py"):
-        lines = path.read_text().splitlines()
-        if numbers := [index for index, line in enumerate(lines) if line.strip() == mutant["before"].strip()]:
-            places[path] = numbers
+    texts = {path: path.read_text().splitlines() for path in sorted((tree / "setsup" / package).rglob("*.py"))}
+    before, after = mutant["before"].strip(), mutant["after"].strip()
+    places = {
+        path: [index for index, line in enumerate(lines) if line.strip() == before] for path, lines in texts.items()
+    }
     same = places.get(tree / mutant["path"], [])
     if len(same) > mutant["nth"]:
-        return tree / mutant["path"], same[mutant["nth"]]
-    single = [(path, numbers[0]) for path, numbers in places.items() if len(numbers) == 1]
-    return single[0] if len(single) == len(places) == 1 else None
+        path, index = tree / mutant["path"], same[mutant["nth"]]
+    else:
+        shape = _shape(before)
+        alike = [(path, index) for path, indices in places.items() for index in indices] or [
+            (path, index) for path, lines in texts.items() for index, line in enumerate(lines) if _shape(line) == shape
+        ]
+        if len(alike) > 1:
+            alike = [(path, index) for path, index in alike if path == tree / mutant["path"]]
+        if len(alike) != 1:
+            return None
+        path, index = alike[0]
+    line = texts[path][index].strip()
+    names = dict(zip(_NAME.findall(before), _NAME.findall(line), strict=True))
+    return path, index, after if line == before else _NAME.sub(lambda name: names.get(name[0], name[0]), after)
+
+
+def _shape(line: str) -> str:
+    """A line without its names, but for words of the language, numbers and strings."""
+    return _NAME.sub("_", line.strip())
 
 
 def forked(tree: Path, tests: list[str], log: Path) -> tuple[str, str]:
@@ -230,7 +251,7 @@ def outcome(tree: Path, mutant: dict[str, Any], traced: dict[str, Any], log: Pat
     """What becomes of one mutant: which test noticed it and why, or how it survived."""
     if not (place := find(tree, mutant)):
         return {"outcome": "gone"}
-    path, index = place
+    path, index, changed = place
     name = str(path.relative_to(tree))
     of_lines = traced["lines"].get(name, {})
     tests = set(of_lines.get(str(index + 1), ()))
@@ -245,7 +266,7 @@ def outcome(tree: Path, mutant: dict[str, Any], traced: dict[str, Any], log: Pat
     ordered = sorted(tests, key=rank)
     before = path.read_text()
     lines = before.splitlines()
-    lines[index] = lines[index].replace(mutant["before"].strip(), mutant["after"].strip())
+    lines[index] = lines[index].replace(lines[index].strip(), changed)
     found = {"outcome": "untested"}
     try:
         write(path, "\n".join(lines) + "\n")

@@ -207,7 +207,7 @@ def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) 
     said = "the existing images have 24 × 40 pixels, not 24 × 41"
     refused(setsup(*words[:-1], 41, "--out", "out"), "contains other shards", said)
     assert "pictures there" not in setsup(*words, "--seed", 1, "--order", "shuffle", "--out", "out").err
-    refused(setsup(*words[:-1], 0, "--out", "none"), "size must be (height, width), two integers from 1 on")
+    refused(setsup(*words[:-1], 0, "--out", "none"), "size must be (height, width), two integers of at least 1")
     refused(setsup(*words[:-1], "--out", "none"), "--size requires 2 values")
 
 

@@ -351,4 +351,4 @@ def test_neighbours_of_all_rows_and_of_some(setsup: Run, trained: Path, digits: 
     assert (np.delete(table, rows, axis=0) == -1).all()
     refused = setsup("embed", trained, *MEAN, "--neighbours", 0, "--out", "none")
     assert refused.code == 2
-    assert "--neighbours must be an integer from 1 on" in refused.err
+    assert "--neighbours must be an integer of at least 1" in refused.err

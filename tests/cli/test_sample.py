@@ -227,11 +227,11 @@ def test_sizes_and_weights_are_those_of_the_library(setsup: Run) -> None:
         ),
         (["--size", "0:3,4"], "--size must be an integer, one for each set, such as 4,12, or one from each"),
         (["--size", "0:3,0:4"], "--size 0:3,0:4 gives two values for the same step"),
-        (["--size", "3:4"], "size by step needs one value for each step, and one for step 0"),
+        (["--size", "3:4"], "size by step must have one value per step, and one for step 0"),
         (["--size", "3,4,5"], "size has 3 items for --sets 2"),
         (["--random", "one"], "--random must be an integer, not 'one'"),
         (["--weights", "hue"], "unknown factor 'hue'"),
-        (["--weights", "orientation"], "weights must be finite numbers from 0 on"),
+        (["--weights", "orientation"], "weights must be finite, at least 0"),
     ],
 )
 def test_wrong_sizes_and_weights(setsup: Run, words: list[str], sentence: str) -> None:
@@ -544,19 +544,22 @@ class TestTable:
         (["--hierarchy", "shape=2", "scal=3"], ["did you mean 'scale'?"]),
         (
             ["--hierarchy", "shape=5", "scale=2"],
-            ["5 groups of shape", "at most 4", "lower --size or the numbers of --h"],
+            ["5 groups of shape", "only 4", "lower --size or the numbers of --h"],
         ),
-        (["--positive", "shape == anchor.shape"], ["both positive and negative"]),
+        (["--positive", "shape == anchor.shape"], ["both --positive and --negative"]),
         (["--positive", "shape == anchor.shap", "--negative", "shape != 'cube'"], ["did you mean 'shape'?", "^^^"]),
-        (["--positive", "shape == anchor.shape", "--triplets", "shape"], ["name the orbit, or both"]),
+        (["--positive", "shape == anchor.shape", "--triplets", "shape"], ["expected either --triplets, or both"]),
         (
             [*("--positive", "scale == anchor.scale"), *("--negative", "scale != anchor.scale"), *("--small", "drop")],
-            ["--small goes with --triplets, not with --positive and --negative"],
+            ["--small applies to --triplets, not to --positive and --negative"],
         ),
-        (["--triplets", "shape", "--small", "short"], ["--small must be error or drop, for an orbit of one row"]),
-        (["--episode", "shape", "--small", "replace"], ["--small must be error or drop, for a class needs all rows"]),
+        (["--triplets", "shape", "--small", "short"], ["--small must be error or drop", "because an orbit of one row"]),
+        (
+            ["--episode", "shape", "--small", "replace"],
+            ["--small must be error or drop", "because a class needs all rows"],
+        ),
         (["--negative", "shape == anchor.shape", "--size", "3"], ["--size", "not with --negative"]),
-        (["--orbit", "shape", "--members", "scale != anchor.scale"], ["members needs a size of 2"]),
+        (["--orbit", "shape", "--members", "scale != anchor.scale"], ["--members requires --size to be at least 2"]),
         (["--pairs", "two"], ["--pairs must be a number of factors", "'two'"]),
         (["--pairs", "1-"], ["--pairs must be a number of factors", "'1-'"]),
         (["--pairs", "7"], ["from 1 to 6"]),
@@ -734,7 +737,7 @@ def test_neighbours_are_those_of_the_library(setsup: Run, tmp_path: Path) -> Non
     assert "pairs of anchor and neighbour" in pairs.out
     assert "first and second" in pairs.out  # what differs, not that nothing is fixed
     np.save(tmp_path / "first.npy", neighbours[:, ::-1])
-    refused(setsup("sample", "--replay", "setsup-samples/draws.jsonl", "--out", "b"), "first.npy with the digest")
+    refused(setsup("sample", "--replay", "setsup-samples/draws.jsonl", "--out", "b"), "first.npy had the digest")
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,10 @@ def marked(short: Any, kind: Any = str, value: Any = "a") -> Preset:
     ("preset", "sentence"),
     [
         *(
-            (marked(short), rf"method.mark cannot have the short name '{short}', which is another option; choose another short name")
+            (
+                marked(short),
+                rf"method.mark cannot have the short name '{short}', which is another option; choose another",
+            )
             for short in ("out", "seed", "seeds", "n", "o", "steps", "sampler", "clip_norm", "help", "json", "q")
         ),
         (marked("a-b"), "'a-b', which must consist of letters, digits and _"),

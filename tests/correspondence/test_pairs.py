@@ -249,10 +249,10 @@ def test_centres_and_shifts_are_uniform(drawn):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"image": (0, 32)}, r"image must be \(height, width\), two integers from 1 on, not \(0, 32\)"),
+        ({"image": (0, 32)}, r"image must be \(height, width\), two integers of at least 1, not \(0, 32\)"),
         ({"image": (32,)}, r"image must be \(height, width\)"),
         ({"size": (32, 32.0)}, r"size must be \(height, width\)"),
-        ({"size": 32}, r"size must be \(height, width\), two integers from 1 on, not 32"),
+        ({"size": 32}, r"size must be \(height, width\), two integers of at least 1, not 32"),
         ({"shift": -1}, r"shift must be an integer from 0 to 2,147,483,647, not -1"),
         ({"shift": 2**31}, r"shift must be .* not 2147483648"),
         ({"shift": True}, "shift must be an integer"),

@@ -111,7 +111,7 @@ def test_an_empty_scene_has_no_match_and_two_scenes_are_refused() -> None:
         ([[0, 1]], KEYS[:1], {"size": (8, 8), "windows": [[0, 0]]}, r"\(1, 2, 2\)"),
         ([[0, 1]], KEYS[:1], {"size": (8, 8), "windows": [[[0.5, 0], [0, 0]]]}, "integers, not float64"),
         ([[0, 1]], KEYS[:1], {"size": (8, 8, 3), "windows": [[[0, 0], [0, 0]]]}, "size must be"),
-        ([[0, 1]], [-1], {}, "a key is an integer"),
+        ([[0, 1]], [-1], {}, "key must be an integer"),
     ],
 )
 def test_bad_arguments_are_refused(rows, keys, more, said) -> None:
@@ -223,7 +223,7 @@ def test_bad_counts_and_images_are_refused() -> None:
         descriptor_pairs(pairs, [[0]], (1, 1), 0, 0)
     with pytest.raises(SetsupError, match="image"):
         descriptor_pairs(pairs, [0.5], (1, 1), 1, 0)
-    with pytest.raises(SetsupError, match="a key is an integer"):
+    with pytest.raises(SetsupError, match="key must be an integer"):
         descriptor_pairs(pairs, [[0]], (1, 1), 1, -1)
     assert descriptor_pairs(pairs, [[-1]], (1, 1), 2, 0).match.tolist() == [-1, -1]
 

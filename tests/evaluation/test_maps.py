@@ -71,7 +71,7 @@ def test_perplexities_that_cannot_be_are_refused(perplexity) -> None:
 def test_neighbours_that_cannot_be_are_refused() -> None:
     with pytest.raises(SetsupError, match="each of 75 rows has 74 neighbours, not 75; ask for fewer"):
         umap_map(ROWS, neighbours=75)
-    with pytest.raises(SetsupError, match="neighbours must be an integer from 2 on, not 1"):
+    with pytest.raises(SetsupError, match="neighbours must be an integer of at least 2, not 1"):
         umap_map(ROWS, neighbours=1)
 
 

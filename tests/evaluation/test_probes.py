@@ -162,9 +162,9 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         ridge_probe(X, np.full(300, np.inf))
     with pytest.raises(DataError, match="held out in fold 0 are equal"):
         ridge_probe(X, np.zeros(300))
-    with pytest.raises(SetsupError, match="folds must be an integer from 2 on, not 1"):
+    with pytest.raises(SetsupError, match="folds must be an integer of at least 2, not 1"):
         ridge_probe(X, X[:, 0], folds=1)
     with pytest.raises(DataError, match="3 rows are too few"):
         ridge_probe(X[:3], X[:3, 0])
-    with pytest.raises(SetsupError, match="penalty must be a number from 0 on, not -1"):
+    with pytest.raises(SetsupError, match="penalty must be a number of at least 0, not -1"):
         ridge_probe(X, X[:, 0], penalty=-1)

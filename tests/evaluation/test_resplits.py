@@ -112,7 +112,7 @@ LABELS, ORBITS = [0, 0, 1, 1], [0, 1, 2, 3]
         (lambda: draw_labelled(np.array([0, 0, 1, np.nan]), ORBITS, 1), "labels must be integers"),
         (lambda: draw_labelled([0, 0, 0, 0], ORBITS, 1), "of 1 class, and one-shot"),
         (lambda: draw_labelled(LABELS, [0, 1, 2, 2], 1), "class 1 has 1 orbit among its 2 images, and needs two"),
-        (lambda: draw_labelled(LABELS, ORBITS, 0), "resplits must be an integer from 1 on"),
+        (lambda: draw_labelled(LABELS, ORBITS, 0), "resplits must be an integer of at least 1"),
         (lambda: draw_labelled(LABELS, ORBITS, 1, candidates=[1, 1, 0, 0]), "class 1 has no candidate"),
         (lambda: draw_labelled(LABELS, ORBITS, 1, candidates=[1, 1]), "candidates must be booleans"),
         (

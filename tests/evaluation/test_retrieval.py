@@ -142,7 +142,7 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         nearest([[1.0]], [[1.0], [0.0]], metric="cosine")
     with pytest.raises(SetsupError, match="metric must be one of l2sq, cosine, not 'cosin'"):
         nearest([[1.0]], [[1.0]], metric="cosin")
-    with pytest.raises(SetsupError, match="k must be an integer from 1 on, not 0"):
+    with pytest.raises(SetsupError, match="k must be an integer of at least 1, not 0"):
         nearest([[1.0]], [[1.0]], 0)
     with pytest.raises(DataError, match=r"own must number rows of the gallery, 0 … 0"):
         nearest([[1.0]], [[1.0]], own=[1])

@@ -85,5 +85,5 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         network_probes(LAYERS, FACTORS, seeds=(1, 1))
     with pytest.raises(SetsupError, match="factor 0 has 0 rows to train and 600 held out"):
         network_probes(LAYERS, FACTORS, held_out=1)
-    with pytest.raises(SetsupError, match="each hidden width must be an integer from 1 on, not 0"):
+    with pytest.raises(SetsupError, match="each hidden width must be an integer of at least 1, not 0"):
         network_probes(LAYERS, FACTORS, hidden=(0,))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from setsup.experiments import RunConfig, evaluate, open_run, train
-from setsup.experiments.measures import FactorInformation, NoiseSweep, Probes
+from setsup.experiments.evaluations import FactorInformation, NoiseSweep, Probes
 from setsup.experiments.result_cache import PartStore, digest, plain
 from setsup.experiments.training import checkpointing
 from setsup.experiments.training.monitoring import held_out

@@ -16,13 +16,13 @@ import setsup  # noqa: E402
 from setsup.experiments import Preset, RunConfig, open_run, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.training.counting import StepCounter  # noqa: E402
-from setsup.experiments.training.monitoring.validation import ValidationCallback, open_validation  # noqa: E402
+from setsup.experiments.training.monitoring.validation import ValidationCallback  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.banked import BANKED, NORMED  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
 from tests.experiments.ranks import run_ranks  # noqa: E402
 from tests.experiments.small import FEW, PLAIN  # noqa: E402
-from tests.experiments.validated import GATHERING, RestlessSettings  # noqa: E402
+from tests.experiments.validated import GATHERING, RestlessSettings, hold_out  # noqa: E402
 
 pytestmark = pytest.mark.long("trainings")
 
@@ -201,7 +201,7 @@ def test_two_processes_validate_the_state_of_the_first_and_do_not_notice(trained
     dataset = preset.data.open()
     method = build_method(preset.method, dataset.factors, 0)
     method.load_state_dict(state["state_dict"])
-    held_out = open_validation(preset, preset.sampler, method, dataset, 0)
+    held_out = hold_out(preset, method, dataset)
     assert held_out is not None
     measured = ValidationCallback(held_out, StepCounter())
     alone = SimpleNamespace(strategy=SimpleNamespace(root_device=torch.device("cpu")), precision_plugin=Precision())

@@ -1,6 +1,6 @@
 """What a method can give: vectors, maps, several by name; and which rows it sees of data it was not trained on."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import embed, embed_batches  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.embedding import embed_all  # noqa: E402
-from setsup.experiments.measures import Probes, Retrieval  # noqa: E402
+from setsup.experiments.evaluations import Retrieval  # noqa: E402
 from setsup.experiments.training.preflight import try_first_draw  # noqa: E402
 from setsup.methods.rows import RowCodes  # noqa: E402
 from tests.experiments.checkpoint_retention import CODES, initial  # noqa: E402
@@ -212,16 +212,17 @@ class Shown(LightningModule):
 
 
 def test_a_form_that_no_evaluation_knows_is_refused_before_a_training() -> None:
-    dataset, sampler = PLAIN.data.open(), PLAIN.sampler
-    for preset in PLAIN, replace(PLAIN, evaluations={"probes": Probes(factors=("shape",))}):
+    data = PLAIN.open_training(0)
+    build = partial(build_method, Settings(Shown()), data.dataset.factors, 0)
+    for evaluated in False, True:
         with pytest.raises(SetsupError, match=r"^Shown.embed gave \(8, 3\) for \(2, 4\) images: it gives"):
-            try_first_draw(preset, sampler, partial(build_method, Settings(Shown()), dataset.factors, 0), dataset, 0)
+            try_first_draw(data, build, None, PLAIN.validation, evaluated=evaluated)
 
 
 def test_a_first_draw_of_which_there_are_no_codes_yet_fits() -> None:
-    preset = replace(CODES, evaluations={"probes": Probes(factors=("shape",))})
-    dataset = preset.data.open()
-    try_first_draw(preset, preset.sampler, partial(build_method, preset.method, dataset.factors, 0), dataset, 0)
+    data = CODES.open_training(0)
+    build = partial(build_method, CODES.method, data.dataset.factors, 0)
+    try_first_draw(data, build, None, CODES.validation, evaluated=True)
 
 
 def test_vectors_are_measured_and_maps_are_not() -> None:

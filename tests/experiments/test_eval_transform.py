@@ -18,7 +18,7 @@ from torch import nn  # noqa: E402
 import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import RunConfig, evaluate, find_preset, load_trained, train  # noqa: E402
-from setsup.experiments.measures import Components  # noqa: E402
+from setsup.experiments.evaluations import Components  # noqa: E402
 from setsup.experiments.settings import put  # noqa: E402
 from setsup.loading.transforms import Augment, Compose, Crop  # noqa: E402
 from setsup.loading.views import ColorViews  # noqa: E402

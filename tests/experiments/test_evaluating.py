@@ -23,7 +23,7 @@ from setsup.experiments import (  # noqa: E402
     train,
 )
 from setsup.experiments.evaluating import check_evaluations  # noqa: E402
-from setsup.experiments.measures import Probes  # noqa: E402
+from setsup.experiments.evaluations import Probes  # noqa: E402
 from setsup.experiments.runs.run_folder import begin  # noqa: E402
 from tests.experiments.small import PLAIN, Tiny  # noqa: E402
 

@@ -14,9 +14,10 @@ from setsup.experiments.former_names import former_module
         ("setsup_papers.dcodr.measures", "setsup.experiments.dcodr.measures"),
         ("setsup_papers.orbits.verification", "setsup.experiments.orbits.verification"),
         ("setsup_papers.pixels.room_measures", "setsup.experiments.pixels.room_measures"),
-        ("setsup.experiments.measures.components", "setsup.experiments.measures.components"),
+        ("setsup.experiments.evaluations.components", "setsup.experiments.measures.components"),
+        ("setsup.experiments.encoders.knowledge", "setsup.experiments.encoders.knowledge"),
         ("theirs.setsup_papers.abc", "theirs.setsup_papers.abc"),
     ],
 )
-def test_modules_of_papers_have_their_former_names(name: str, former: str) -> None:
+def test_keys_name_modules_as_they_were_first_written(name: str, former: str) -> None:
     assert former_module(name) == former

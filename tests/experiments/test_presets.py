@@ -95,7 +95,7 @@ def test_its_sets_hold_what_they_should(name: str, digits: Path) -> None:
 
 def test_transforms_of_presets_give_two_copies() -> None:
     preset = smoke(find_preset("abc/augmentation"))
-    data = build_batches(preset, preset.sampler, SHAPES, 0, RunConfig(workers=0))
+    data = build_batches(preset.open_training(0, substitute=True), workers=0)
     assert data.state_dict() == {"delivered": 0}
     named = {one for preset in PRESETS.values() if isinstance(one := preset.augmentation, str)}
     assert named == {"abc-shapes3d"}

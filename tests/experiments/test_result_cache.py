@@ -19,7 +19,7 @@ from PIL import Image  # noqa: E402
 
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import Measured, Run, RunConfig, TrainedRun, evaluate, train  # noqa: E402
-from setsup.experiments.measures import FactorInformation, NoiseSweep  # noqa: E402
+from setsup.experiments.evaluations import FactorInformation, NoiseSweep  # noqa: E402
 from setsup.experiments.result_cache import PartStore, digest_weights  # noqa: E402
 from tests.experiments.children import MEASURED, part_name  # noqa: E402
 from tests.experiments.numbered import Numbered, OneHot, trained  # noqa: E402

@@ -158,12 +158,12 @@ def fitted(method: LightningModule, *callbacks: Callback) -> None:
 @pytest.mark.parametrize("manual", [False, True])
 def test_gradients_are_clipped_after_they_are_unscaled(manual: bool) -> None:
     before, after, method = Recorded("before"), Recorded("after"), Scaled(manual)
-    fitted(method, before, ClipCallback(replace(PLAIN, clip_norm=1.0)), after)
+    fitted(method, before, ClipCallback("small/plain", norm=1.0), after)
     torch.testing.assert_close(before.found, [torch.tensor([[3.0, 4.0]])])
     torch.testing.assert_close(after.found, [torch.tensor([[0.6, 0.8]])])
     torch.testing.assert_close(method.layer.weight.detach(), torch.tensor([[0.4, 0.2]]))
     with pytest.raises(SetsupError, match="small/plain: gradients of a fused SGD are unscaled within its step"):
-        fitted(Scaled(manual, fused=True), ClipCallback(replace(PLAIN, clip_norm=1.0)))
+        fitted(Scaled(manual, fused=True), ClipCallback("small/plain", norm=1.0))
 
 
 @pytest.mark.parametrize(

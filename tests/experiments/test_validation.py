@@ -26,7 +26,7 @@ from setsup_papers.abc.settings import ABCObjective  # noqa: E402
 from tests.experiments.by_hand import abc_loss, draws  # noqa: E402
 from tests.experiments.numbered import Numbered  # noqa: E402
 from tests.experiments.small import FEW, PLAIN  # noqa: E402
-from tests.experiments.validated import VALIDATED, Restless  # noqa: E402
+from tests.experiments.validated import VALIDATED, Restless, hold_out  # noqa: E402
 
 SHAPES = setsup.load("shapes3d-procedural")
 HERE = RunConfig(workers=0)
@@ -92,7 +92,7 @@ def test_neighbours_and_probes_are_those_of_scikit_learn(tmp_path: Path) -> None
     preset = replace(PLAIN, data=replace(PLAIN.data, where=FEW), steps=4, validation=asked)
     run = train(preset, tmp_path, config=HERE)
     trained = load_trained(run, device="cpu")
-    held_out = open_validation(preset, preset.sampler, trained.method, trained.dataset, 0)
+    held_out = open_validation(asked, trained, preset.sampler)
     fit, test = trained.embed(rows=held_out.fit), trained.embed(held_out.dataset, held_out.test)
     assert len(fit) == len(test) == 150
     table, other = trained.dataset.factors, held_out.dataset.factors
@@ -114,7 +114,7 @@ def test_no_image_is_both_fitted_and_tested(where: str | None) -> None:
     dataset = data.open()
     asked = Validation(every=1, where=where, draws=0, knn=("shape",), rows=3_000)
     preset = replace(PLAIN, data=data, sampler=replace(PLAIN.sampler, where=None), validation=asked)
-    held_out = open_validation(preset, preset.sampler, ABC(ABCObjective(), nn.Identity()), dataset, 0)
+    held_out = hold_out(preset, ABC(ABCObjective(), nn.Identity()), dataset)
 
     def identities(of: Any, rows: Any) -> set[tuple[Any, ...]]:
         return set(zip(*(of.factors.values(name, rows).tolist() for name in of.factors.names), strict=True))
@@ -206,9 +206,9 @@ def test_a_method_without_a_loss(tmp_path: Path) -> None:
     method = Lossless(ABCObjective(), nn.Identity())
     preset = replace(PLAIN, validation=Validation(every=1))
     with pytest.raises(SetsupError, match=r"^Lossless has no method loss\(batch\), .* --validation.draws 0$"):
-        open_validation(preset, preset.sampler, method, dataset, 0)
+        hold_out(preset, method, dataset)
     preset = replace(PLAIN, validation=Validation(every=1, draws=0, knn=("shape",)))
-    assert open_validation(preset, preset.sampler, method, dataset, 0) is not None
+    assert hold_out(preset, method, dataset) is not None
 
 
 def test_a_loss_that_is_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,7 +311,7 @@ def test_an_image_that_is_there_several_times_is_not_fitted_and_tested() -> None
     whole = Numbered(60)
     repeated = whole.select(np.repeat(np.arange(30), 3))
     preset = replace(PLAIN, validation=Validation(every=1, draws=0, knn=("shape",), rows=20))
-    found = open_validation(preset, preset.sampler, ABC(ABCObjective(), nn.Identity()), repeated, 0)
+    found = hold_out(preset, ABC(ABCObjective(), nn.Identity()), repeated)
     assert found is not None
     assert len(found.fit)
     assert len(found.test)

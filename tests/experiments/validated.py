@@ -1,18 +1,24 @@
 """Methods whose loss changes all that validation must restore, and presets that validate them."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
+from lightning.pytorch import LightningModule
 from torch import nn
 
-from setsup.experiments import Validation
+from setsup.datasets import Dataset
+from setsup.experiments import Preset, Validation
 from setsup.experiments.sets import Sets
+from setsup.experiments.training.monitoring.held_out import HeldOut
+from setsup.experiments.training.monitoring.validation import open_validation
+from setsup.experiments.weights import build_trained
 from setsup_papers.abc.method import ABC
 from setsup_papers.abc.settings import ABCObjective
 from tests.experiments.small import FEW, PLAIN, Pooled
 
-__all__ = ["GATHERING", "VALIDATED", "Restless"]
+__all__ = ["GATHERING", "VALIDATED", "Restless", "hold_out"]
 
 
 class Restless(ABC):
@@ -70,3 +76,11 @@ GATHERING = replace(
     checkpoint_every=2,
     validation=replace(VALIDATED.validation, every=3),
 )
+
+
+def hold_out(preset: Preset, method: LightningModule, dataset: Dataset) -> HeldOut | None:
+    """What a training of a preset on a dataset, with the seed 0, would be validated on."""
+    assert preset.sampler is not None
+    trained = build_trained(preset, method, 0, Path(), table=dataset.factors)
+    trained.dataset = dataset
+    return open_validation(preset.validation, trained, preset.sampler)

@@ -69,7 +69,7 @@ def test_rows_stand_one_table_after_another(columns):
         (Factor("shape", Kind.NOMINAL, ("cube",), period=1.0), "the period 'None' .* '1.0'"),
         (Factor("shape", Kind.NOMINAL, ("cube",), role="key"), "the role"),
         (Factor("shape", Kind.NOMINAL, (1, 2)), "strings, numbers and booleans cannot be mixed"),
-        (Factor("part", Kind.NOMINAL, ("x",)), "table 1 has a factor 'part' already"),
+        (Factor("part", Kind.NOMINAL, ("x",)), "table 1 already has a factor 'part'"),
     ],
 )
 def test_tables_that_disagree_are_refused(other, sentence):
@@ -202,20 +202,32 @@ def test_numeric_levels_are_binned():
 @pytest.mark.parametrize(
     ("table", "width", "sentence"),
     [
-        (continuous([1], period=360.0), 50, "do not fill the period 360.0 .* an integer number of times; 51.42"),
-        (continuous([1], period=360.0), 1000, "do not fill the period"),
+        (
+            continuous([1], period=360.0),
+            50,
+            "do not divide the period 360.0 .* into equal bins; choose for example 51.42",
+        ),
+        (continuous([1], period=360.0), 1000, "do not divide the period"),
         (continuous([1]), 0, "must be a finite number above 0, not 0"),
         (continuous([1]), -1, "must be a finite number above 0"),
         (continuous([1]), "wide", "must be a finite number above 0, not 'wide'"),
         (continuous([1]), np.nan, "must be a finite number above 0"),
-        (continuous([0, 1]), 1e-9, "in too many; take wider"),
-        (continuous([1], period=1.0), 1e-300, "do not fill"),
+        (continuous([0, 1]), 1e-9, "too many .*; choose a larger width"),
+        (continuous([1], period=1.0), 1e-300, "do not divide"),
         (continuous([1]), 5e-324, "too many"),
         (continuous([np.nan]), 1, "no known value"),
-        (FactorTable([Factor("x", Kind.NOMINAL, (1, 2))]), 1, "has no numbers in an order"),
-        (FactorTable([Factor("x", Kind.ORDINAL, ("a", "b"))]), 1, "has no numbers in an order"),
+        (
+            FactorTable([Factor("x", Kind.NOMINAL, (1, 2))]),
+            1,
+            "cannot be binned, because its values are not ordered numbers",
+        ),
+        (
+            FactorTable([Factor("x", Kind.ORDINAL, ("a", "b"))]),
+            1,
+            "cannot be binned, because its values are not ordered numbers",
+        ),
         (FactorTable([Factor("y", Kind.ORDINAL, (1, 2))]), 1, "unknown factor 'x'"),
-        (continuous([1]).with_factor(Factor("x_bin", Kind.NOMINAL, ("a",)), [0]), 1, "has a factor 'x_bin' already"),
+        (continuous([1]).with_factor(Factor("x_bin", Kind.NOMINAL, ("a",)), [0]), 1, "already has a factor 'x_bin'"),
     ],
 )
 def test_what_cannot_be_binned_is_refused(table, width, sentence):

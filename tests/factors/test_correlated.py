@@ -45,9 +45,9 @@ def test_unknown_rows_are_never_drawn():
     [
         (("a", "a"), 0.2, "cannot be correlated with itself"),
         (("a", "size"), 0.2, "no levels of its own"),
-        (("a", "one"), 0.2, "has one level"),
+        (("a", "one"), 0.2, "has only one level"),
         (("a", "bb"), 0.2, "'bb'"),
-        (("a", "b"), 0.0, "greater than 0"),
+        (("a", "b"), 0.0, "above 0"),
         (("a", "b"), -1.0, "width"),
         (("a", "b"), float("nan"), "width"),
     ],

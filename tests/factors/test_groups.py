@@ -247,7 +247,7 @@ def test_unknown_names_have_near_matches():
     grid = FactorTable([factor("wall_hue", 3), factor("shape", 4)])
     with pytest.raises(FactorError, match=r"unknown factor 'wall_heu'; did you mean 'wall_hue'\?"):
         grid.group_by(["wall_heu"])
-    with pytest.raises(FactorError, match="must be a list of strings, but holds 3"):
+    with pytest.raises(FactorError, match="must be a list of strings, but contains 3"):
         grid.group_by([3])
 
 
@@ -430,7 +430,7 @@ def test_of_several_processes_one_builds(tmp_path, table):
 def test_a_column_without_a_value_is_named_as_such(tmp_path):
     (tmp_path / "own.csv").write_text("path,scanner,yaw\na.png,,1.5\nb.png,,\n")
     table = FactorTable.from_csv(tmp_path / "own.csv")
-    with pytest.raises(FactorError, match="'scanner' is unknown in every row, and groups none"):
+    with pytest.raises(FactorError, match="'scanner' is unknown in every row, so it groups none"):
         table.group_by(["scanner"])
     with pytest.raises(FactorError, match="'yaw' is continuous"):
         table.group_by(["yaw"])

@@ -157,7 +157,7 @@ def test_histograms_of_nothing_and_of_one_value():
 
 
 def test_errors_say_what_to_do():
-    with pytest.raises(FactorError, match=r"has levels; counts\('a'\)"):
+    with pytest.raises(FactorError, match=r"has levels; .*counts\('a'\)"):
         GRID.histogram("a")
     with pytest.raises(FactorError, match=r"table\.histogram\('x'\)"):
         _table(5, {"a": 2}).joint_counts(["a", "x"])
@@ -167,7 +167,7 @@ def test_errors_say_what_to_do():
         _table(5, {"a": 2}).histogram("x", within=(1.0, 0.0))
     with pytest.raises(FactorError, match="bins must be an integer"):
         _table(5, {"a": 2}).histogram("x", bins=0)
-    with pytest.raises(FactorError, match="take fewer"):
+    with pytest.raises(FactorError, match="choose fewer"):
         _table(5, {"a": 2}).histogram("x", within=(1.0, 1.0 + 1e-15))
 
 

@@ -89,7 +89,7 @@ def test_codes_are_narrow_and_leave_room_for_unknown(levels, dtype):
         ([0, -2], "row 1 of factor 'hue' has the code -2"),
         (np.array([0, 7], np.uint8), "has the code 7"),
         ([0.0, 1.0], "integer codes"),
-        ([[0, 1]], "one axis"),
+        ([[0, 1]], "must be 1-D"),
     ],
 )
 def test_wrong_columns_are_refused(values, sentence):
@@ -98,7 +98,7 @@ def test_wrong_columns_are_refused(values, sentence):
 
 
 def test_factors_and_columns_must_fit():
-    with pytest.raises(FactorError, match="share a name"):
+    with pytest.raises(FactorError, match="must be unique"):
         FactorTable([HUE, HUE])
     with pytest.raises(FactorError, match="same names"):
         FactorTable([HUE], {"hew": [0]})
@@ -293,13 +293,13 @@ def test_memory_of_others_is_copied_though_numpy_may_not_write_to_it():
 @pytest.mark.parametrize(
     ("names", "sentence"),
     [
-        ({"hue": "size"}, "two factors share a name, 'size'"),
+        ({"hue": "size"}, "two factors have the name 'size'"),
         ({"hu": "x"}, "unknown factor 'hu'; did you mean 'hue'"),
         ({"hue": ""}, "must be a non-empty string"),
         ({"hue": None}, "must be a (non-empty )?string"),
         ({"hue": ["x"]}, "must be a (non-empty )?string"),
-        (["hue"], "rename takes new names by old ones"),
-        (None, "rename takes new names by old ones"),
+        (["hue"], "rename expects a mapping such as"),
+        (None, "rename expects a mapping such as"),
     ],
 )
 def test_a_renaming_that_makes_no_sense_is_refused(names, sentence):

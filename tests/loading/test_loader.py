@@ -638,7 +638,9 @@ def test_one_batch_ahead_is_enough() -> None:
 @pytest.mark.parametrize("returned", [None, [1], "batch"])
 def test_a_transform_that_returns_no_batch_is_one_sentence(returned: Any) -> None:
     loader = setsup.loader(Pictures(), sets(), transform=lambda batch: returned, workers=0, to="numpy")
-    with pytest.raises(SetsupError, match=f"the transform must return the batch, a dict, not {type(returned).__name__}"):
+    with pytest.raises(
+        SetsupError, match=f"the transform must return the batch, a dict, not {type(returned).__name__}"
+    ):
         next(iter(loader))
 
 

@@ -65,5 +65,7 @@ def test_rates_are_above_0(settings: Any, name: str) -> None:
 def test_the_rate_at_the_end_may_be_0(settings: Any) -> None:
     table = setsup.load("shapes3d-procedural").factors
     build_method(replace(settings, last_rate=0.0), table, 0)
-    with pytest.raises(SetsupError, match=r"^last_rate, a learning rate, must be a finite number from 0 on, not -1"):
+    with pytest.raises(
+        SetsupError, match=r"^last_rate, a learning rate, must be a finite number of at least 0, not -1"
+    ):
         build_method(replace(settings, last_rate=-1.0), table, 0)

@@ -225,7 +225,7 @@ def test_reach_row_when_and_coverage():
 
 def test_a_sampler_of_another_table_is_refused():
     sampler = setsup.SetSampler(uneven().factors, ["species"], size=1)
-    with pytest.raises(SamplerError, match="table with fingerprint"):
+    with pytest.raises(SamplerError, match="table with the fingerprint"):
         ask(PAGE, s="s0", q="draw", sampler=sampler_text(sampler), step=0)
 
 
@@ -255,8 +255,8 @@ def test_the_first_sampler_draws_from_what_there_is():
         ({"s": "d0", "q": "image", "row": "0", "modality": "/etc/passwd"}, DataError, "must be one of"),
         ({"s": "d0", "q": "joint", "x": "shape", "y": "nothing"}, FactorError, "unknown factor"),
         ({"s": "s0", "q": "draw", "sampler": "[" * 5000, "step": "0"}, DataError, "no JSON"),
-        ({"s": "s0", "q": "draw", "sampler": "{}", "step": "0"}, SamplerError, "described by"),
-        ({"s": "s0", "q": "draw", "sampler": "[]", "step": "0"}, SamplerError, "described by"),
+        ({"s": "s0", "q": "draw", "sampler": "{}", "step": "0"}, SamplerError, "description of a sampler must have"),
+        ({"s": "s0", "q": "draw", "sampler": "[]", "step": "0"}, SamplerError, "description of a sampler must have"),
         ({"s": "s0", "q": "draw", "sampler": '{"sampler":"SetSampler","arguments":{"inactive":["shape"],"size":4000}}',
           "step": "0"}, SamplerError, "too large to show"),
     ],

@@ -618,7 +618,7 @@ def test_a_link_of_another_table_is_refused(opened: Any, addresses: dict[tuple[s
     text = sampler_text(first_sampler(SHAPES.factors))
     link = "#" + urlencode({"view": "sampler", "d": "d0", "sampler": text, "step": "3"})
     page = opened("animals", transport, more=link)
-    role, told = ("alert", "table with fingerprint") if transport == "live" else ("status", "without this answer")
+    role, told = ("alert", "table with the fingerprint") if transport == "live" else ("status", "without this answer")
     page.locator(f"p[role={role}]").wait_for()
     assert told in page.locator(f"p[role={role}]").inner_text()
     assert page.locator(".set").count() == 0

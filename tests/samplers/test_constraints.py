@@ -493,17 +493,17 @@ def test_samplers_are_made_again_from_plain_data():
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [
-        ({}, SamplerError, "name the factors of an orbit"),
-        ({"positive": POSITIVE}, SamplerError, "both positive and negative"),
-        ({"negative": POSITIVE}, SamplerError, "both positive and negative"),
-        ({"orbit": "id", "positive": POSITIVE, "negative": NEGATIVE}, SamplerError, "name the orbit, or both"),
+        ({}, SamplerError, "triplets need an orbit or constraints"),
+        ({"positive": POSITIVE}, SamplerError, "both positive= and negative="),
+        ({"negative": POSITIVE}, SamplerError, "both positive= and negative="),
+        ({"orbit": "id", "positive": POSITIVE, "negative": NEGATIVE}, SamplerError, "expected either orbit=, or both"),
         (
             {"positive": POSITIVE, "negative": NEGATIVE, "on_small_group": "drop"},
             SamplerError,
-            "on_small_group goes with orbit",
+            "on_small_group applies to orbit",
         ),
-        ({"positive": POSITIVE, "negative": NEGATIVE, "weights": [1, 2]}, SamplerError, "weights must be one number"),
-        ({"positive": POSITIVE, "negative": NEGATIVE, "weights": [-1.0] * 8}, SamplerError, "from 0 on"),
+        ({"positive": POSITIVE, "negative": NEGATIVE, "weights": [1, 2]}, SamplerError, "weights must have shape"),
+        ({"positive": POSITIVE, "negative": NEGATIVE, "weights": [-1.0] * 8}, SamplerError, "at least 0"),
         (
             {"positive": POSITIVE, "negative": NEGATIVE, "weights": [1, 0, 1, 1, 1, 1, 1, 1]},
             SamplerError,
@@ -522,8 +522,8 @@ def test_wrong_arguments_of_triplets(arguments, error, sentence):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"size": None}, "members needs a size of 2"),
-        ({"size": 1}, "members needs a size of 2"),
+        ({"size": None}, "members requires size to be at least 2"),
+        ({"size": 1}, "members requires size to be at least 2"),
         ({"members": "id != anchor.id"}, "all members of an orbit have the same 'id'"),
         ({"members": "camera != anchor.kamera"}, "did you mean 'camera'"),
     ],

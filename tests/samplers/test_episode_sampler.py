@@ -301,9 +301,9 @@ def test_classes_nested_in_domains_and_domains_of_several_factors():
     draw = EpisodeSampler(table, "item", 3, 1, 2, within="kind").block(0, 50)
     assert set(draw.inactive) == {"kind", "item"}
     assert (table.codes("kind", draw.indices) == draw.inactive["kind"][:, :1, None]).all()
-    with pytest.raises(SamplerError, match="4 classes that a domain of kind has"):
+    with pytest.raises(SamplerError, match="4 classes in a domain of kind"):
         EpisodeSampler(table, "item", 5, 1, 2, within="kind")
-    with pytest.raises(SamplerError, match=r"classes of kind, item fix kind, so no two domains share one"):
+    with pytest.raises(SamplerError, match=r"classes of kind, item fix kind, so two domains never share a class"):
         EpisodeSampler(table, "item", 3, 1, 2, across="kind")
     both = EpisodeSampler(table, "item", 3, 1, 2, across=["room", "light"])
     assert set(both[0].inactive) == {"kind", "item"}
@@ -345,12 +345,12 @@ def test_small_classes_are_named():
         ({"label": "lable"}, FactorError, "did you mean 'label'"),
         ({"across": []}, SamplerError, "across must name at least one factor"),
         ({"within": "domian"}, FactorError, "did you mean 'domain'"),
-        ({"across": "domain", "within": "domain"}, SamplerError, "not both"),
-        ({"across": "label"}, SamplerError, "no two domains share one"),
-        ({"within": "label"}, SamplerError, "ways=2 is more than the 1 class"),
-        ({"ways": 4}, SamplerError, "ways=4 is more than the 3 classes that there are"),
-        ({"ways": 4, "across": "domain"}, SamplerError, "3 classes that any two of 2 domains of domain share"),
-        ({"ways": 4, "within": "domain"}, SamplerError, "3 classes that a domain of domain has"),
+        ({"across": "domain", "within": "domain"}, SamplerError, "across= and within= exclude each other"),
+        ({"across": "label"}, SamplerError, "two domains never share a class"),
+        ({"within": "label"}, SamplerError, "ways=2 exceeds the 1 class in"),
+        ({"ways": 4}, SamplerError, "ways=4 exceeds the 3 classes with enough rows"),
+        ({"ways": 4, "across": "domain"}, SamplerError, "3 classes that two of 2 domains of domain share"),
+        ({"ways": 4, "within": "domain"}, SamplerError, "3 classes in a domain of domain"),
         ({"ways": 0}, SamplerError, "ways must be an integer from 1"),
         ({"shots": 0}, SamplerError, "shots must be an integer from 1"),
         ({"queries": 1.5}, SamplerError, "queries must be an integer from 1"),

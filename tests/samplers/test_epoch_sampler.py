@@ -143,9 +143,9 @@ def test_it_ends_after_its_epochs():
     assert len(list(sampler)) == 6
     assert sampler[5].indices.shape == (1, 5)
     for step in (6, 7, 2**63, -1):
-        with pytest.raises(IndexError, match=rf"step {step} is out of range.* 6, the number of draws"):
+        with pytest.raises(IndexError, match=rf"step {step} is out of range.* 6"):
             sampler[step]
-    with pytest.raises(RowError, match="6, the number of draws"):
+    with pytest.raises(RowError, match="6"):
         sampler.block(4, 7)
     assert "left out" not in str(sampler.report())
 
@@ -166,11 +166,11 @@ def test_without_epochs_there_is_no_end():
         ({"size": 11}, SamplerError, "10 rows do not fill one batch of size=11"),
         ({"epochs": 0}, SamplerError, "epochs must be an integer"),
         ({"epochs": 1.0}, SamplerError, "epochs must be an integer"),
-        ({"epochs": 2**62}, SamplerError, "too many"),
+        ({"epochs": 2**62}, SamplerError, r"more than 2\*\*63 - 1 steps"),
         ({"repeats": 0}, SamplerError, "repeats must be an integer from 1"),
-        ({"repeats": 3}, SamplerError, "size=4 is no multiple of repeats=3"),
+        ({"repeats": 3}, SamplerError, "size=4 is not a multiple of repeats=3"),
         ({"partial": "keep"}, SamplerError, "partial must be one of drop, pad, not 'keep'"),
-        ({"where": "third > 2"}, SamplerError, "no row is left.*third > 2"),
+        ({"where": "third > 2"}, SamplerError, "where= \\(third > 2\\) leaves none of the 10 rows"),
         ({"where": "thrid == 2"}, FactorError, "third"),
         ({"seed": 1.5}, SamplerError, "seed"),
     ],

@@ -250,7 +250,9 @@ TOO_LARGE = {
 
 @pytest.mark.parametrize("make", TOO_LARGE.values(), ids=TOO_LARGE)
 def test_what_does_not_fit_into_memory_is_one_sentence(make):
-    with pytest.raises(SetsupError, match=r"bytes of memory, and [\d,]+ are there; reduce|must be fewer than") as found:
+    with pytest.raises(
+        SetsupError, match=r"bytes of memory, and [\d,]+ are available; reduce|must be fewer than"
+    ) as found:
         make(grid_of(SIZES["2**60"]))
     assert "nested" not in str(found.value)
     assert "\n" not in str(found.value)

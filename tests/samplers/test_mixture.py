@@ -188,23 +188,23 @@ def test_only_unconstrained_sets_are_mixed():
 
 def test_a_pool_apart_from_the_base():
     table = both()
-    with pytest.raises(SamplerError, match=r"9 rows of the pool .*row 12 is one.*part == 'a'"):
+    with pytest.raises(SamplerError, match=r"the pool .* share 9 rows .*row 12.*part == 'a'"):
         Mixture(base_of(table, where=None), "part == 'b'")
-    with pytest.raises(SamplerError, match=r"4 rows of the pool"):
+    with pytest.raises(SamplerError, match=r"the base sampler share 4 rows"):
         Mixture(base_of(table), "hue == 'red' ")
     with pytest.raises(FactorError, match="did you mean 'part'"):
         Mixture(base_of(table), "prt == 'b'")
 
 
 def test_a_mixture_is_over_a_sampler():
-    with pytest.raises(SamplerError, match="over another sampler, not over a FactorTable"):
+    with pytest.raises(SamplerError, match="base of a Mixture must be a Sampler, not a FactorTable"):
         Mixture(both(), "part == 'b'")
 
 
 def test_a_pool_that_is_large_enough():
     table = both(pool=4)
     Mixture(base_of(table, size=4), "part == 'b'")
-    with pytest.raises(SamplerError, match=r"the pool .* has 4 rows; a set takes 5"):
+    with pytest.raises(SamplerError, match=r"the pool .* has 4 rows, and a set takes 5"):
         Mixture(base_of(table, inactive=[["hue"], []], size=5, on_small_group="short"), "part == 'b'")
 
 
@@ -213,7 +213,7 @@ def test_a_pool_that_is_large_enough():
     [
         ({"sets": [2]}, "set 2 is out of range: the base draws sets 0 to 1"),
         ({"sets": [-1]}, "set -1 is out of range"),
-        ({"sets": []}, "list of set numbers, at least one"),
+        ({"sets": []}, "non-empty list of set numbers"),
         ({"sets": 1}, "list of set numbers"),
         ({"sets": [1.0]}, "list of set numbers"),
         ({"sets": [True]}, "list of set numbers"),
@@ -236,7 +236,7 @@ def test_a_mixture_over_a_mixture_takes_a_pool_of_its_own():
     assert inner.rows_where().tolist() == [True] * 12 + [False] * 6
     draw = Mixture(inner, "part == 'c'", p=0.5, stream="second").block(0, 99).indices[:, 1]
     assert set(draw.ravel().tolist()) == set(range(18))
-    with pytest.raises(SamplerError, match=r"6 rows of the pool .* are rows of the base sampler too"):
+    with pytest.raises(SamplerError, match=r"the pool .* and the base sampler share 6 rows"):
         Mixture(inner, "part == 'b'")
 
 

@@ -401,10 +401,10 @@ def test_wrong_arguments(arguments, error, sentence):
 def test_more_sets_than_orbits_name_the_most_that_fits():
     """The default of eight does not follow the data: it would change batches without a word."""
     three = FactorTable.from_values({"subject": np.repeat(["a", "b", "c"], 4), "x": np.arange(12) % 4})
-    with pytest.raises(SamplerError, match=r"sets=8 is more than the 3 drawable orbits: the most that fits is sets=3"):
+    with pytest.raises(SamplerError, match=r"sets=8 exceeds the 3 drawable orbits; pass at most sets=3"):
         OrbitSampler(three, "subject")
     assert OrbitSampler(three, "subject", sets=3)[0].indices.shape == (3, 4)
-    with pytest.raises(SamplerError, match="the most that fits is sets=3"):
+    with pytest.raises(SamplerError, match="pass at most sets=3"):
         DomainSampler(three, "subject", sets=4, size=2)
-    with pytest.raises(SamplerError, match="the most that fits is sets=3"):
+    with pytest.raises(SamplerError, match="pass at most sets=3"):
         SetSampler(three, ["subject"], sets=5, size=2, values="different")

@@ -275,7 +275,7 @@ def test_a_mixture_knows_the_rows_of_each_set():
     table = concat([GRID, GRID])
     base = SetSampler(table, [], size=[2, 4], where=["part == 'b'", "part == 'a'"])
     assert base.rows_where().all()
-    with pytest.raises(SamplerError, match="are rows of the base sampler too"):
+    with pytest.raises(SamplerError, match="and the base sampler share 60 rows"):
         Mixture(base, "part == 'b'")
 
 
@@ -285,22 +285,25 @@ def test_a_mixture_knows_the_rows_of_each_set():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"size": {1: 5}}, r"size by step needs one value for each step, and one for step 0, as in \{0: 8, 1000: 16\}"),
-        ({"size": {}}, "size by step needs one value for each step"),
-        ({"size": {0: 5, "0": 6}}, "size by step needs one value for each step"),
-        ({"size": {0: 5, -3: 6}}, "size by step has steps for keys, integers from 0 and below"),
-        ({"size": {0: 5, 2**63: 6}}, "size by step has steps for keys"),
-        ({"size": {0: 5, "x": 6}}, "size by step has steps for keys, .* not 'x'"),
+        (
+            {"size": {1: 5}},
+            r"size by step must have one value per step, and one for step 0, such as \{0: 8, 1000: 16\}",
+        ),
+        ({"size": {}}, "size by step must have one value per step"),
+        ({"size": {0: 5, "0": 6}}, "size by step must have one value per step"),
+        ({"size": {0: 5, -3: 6}}, "size by step must have integers from 0 to"),
+        ({"size": {0: 5, 2**63: 6}}, "size by step must have integers"),
+        ({"size": {0: 5, "x": 6}}, "size by step must have integers .* as keys, not 'x'"),
         ({"size": {0: 5, 9: 0}}, "size from step 9 on must be an integer from 1 to"),
         ({"size": {0: 5, 9: [5]}}, "size from step 9 on must be an integer from 1 to"),
-        ({"size": [5]}, "size has 1 items for sets=2: give one per set, or one for all"),
+        ({"size": [5]}, "size has 1 items for sets=2; pass one per set, or one for all"),
         ({"size": [5, 0]}, "size of set 1 must be an integer from 1 to"),
         ({"num_fixed": {0: 1, 4: 3}, "inactive": ["a", "b"]}, "num_fixed, of 2 listed factors, must be an integer"),
-        ({"where": ["a == 0"] * 3}, "where has 3 items for sets=2: give one per set, or one for all"),
+        ({"where": ["a == 0"] * 3}, "where has 3 items for sets=2; pass one per set, or one for all"),
         ({"weights": [None] * 3}, "weights has 3 items for sets=2"),
         ({"where": ["a == 0", [99]]}, "row 99 of where is out of range"),
-        ({"where": ["a == 0", None], "values": "equal"}, "needs the same weights and the same where in all sets"),
-        ({"weights": [None, [1] * 60], "values": "different"}, "needs the same weights and the same where"),
+        ({"where": ["a == 0", None], "values": "equal"}, "requires the same weights and where in all sets"),
+        ({"weights": [None, [1] * 60], "values": "different"}, "requires the same weights and where"),
     ],
 )
 def test_wrong_schedules_and_lists(options, sentence):

@@ -105,7 +105,7 @@ def test_pairs_of_any_sequences(data):
     table = table_of(videos)
     neighbours = neighbours_of(table, window, lambda row: where is None or row % 2 == 0)
     if not neighbours:
-        with pytest.raises(SamplerError, match="no row has a later one"):
+        with pytest.raises(SamplerError, match="no row has a later row"):
             SequencePairSampler(table, "video", "frame", window, where=where)
         return
     sampler = SequencePairSampler(table, "video", "frame", window, 16, where=where, seed=data.draw(st.integers(0, 99)))
@@ -159,7 +159,7 @@ def test_times_of_a_grid_and_of_columns_and_again_from_plain_data():
         ({"time": ["frame"]}, SamplerError, "time"),
         ({"time": "video"}, SamplerError, "a factor of strings"),
         ({"time": "angle"}, SamplerError, "'angle' is cyclic"),
-        ({"window": 0}, SamplerError, "window must be more than 0"),
+        ({"window": 0}, SamplerError, "window must be above 0"),
         ({"window": -1}, SamplerError, "window"),
         ({"window": "1"}, SamplerError, "window"),
         ({"window": 0.5}, SamplerError, "within window=0.5: the smallest gap is 1"),
@@ -200,5 +200,5 @@ def test_pairs_by_weight(name):
 
 
 def test_weights_must_be_those_of_the_rows():
-    with pytest.raises(SamplerError, match="weights must be one number per row"):
+    with pytest.raises(SamplerError, match="weights must have shape"):
         SequencePairSampler(table_of([range(3)]), "video", "frame", weights=[1.0])

@@ -571,12 +571,12 @@ def test_unknown_values_are_in_no_group():
 # -- bad arguments -----------------------------------------------------------------------------------------------------
 
 WRONG = [
-    ({}, "name the factors that sets fix, inactive=.*: a, b, c"),
-    ({"inactive": ["a"], "active": ["b"]}, "not both"),
-    ({"inactive": [["a"], ["b"]], "active": ["b"]}, "one list per set goes with"),
-    ({"inactive": [["a"], ["b"]], "num_fixed": 1}, "one list per set goes with"),
-    ({"inactive": [["a"], ["b"]], "unconstrained": 1}, "one list per set goes with"),
-    ({"inactive": [["a"], ["a"]], "values": "equal"}, "one list per set goes with"),
+    ({}, "sets need factors to fix \\(this table has a, b, c\\); pass inactive="),
+    ({"inactive": ["a"], "active": ["b"]}, "inactive= and active= exclude each other"),
+    ({"inactive": [["a"], ["b"]], "active": ["b"]}, "one list per set requires"),
+    ({"inactive": [["a"], ["b"]], "num_fixed": 1}, "one list per set requires"),
+    ({"inactive": [["a"], ["b"]], "unconstrained": 1}, "one list per set requires"),
+    ({"inactive": [["a"], ["a"]], "values": "equal"}, "one list per set requires"),
     ({"inactive": [["a"], ["b"]], "sets": 3}, "inactive has 2 lists for sets=3"),
     ({"inactive": [["a"], "b"]}, "inactive must be a list of factor names"),
     ({"inactive": [5, 6]}, "inactive must be a list of factor names"),
@@ -593,8 +593,8 @@ WRONG = [
     ({"inactive": ["a"], "unconstrained": 3}, "unconstrained must be an integer from 0 to 2, not 3"),
     ({"inactive": ["a"], "unconstrained": -1}, "unconstrained must be"),
     ({"inactive": ["a"], "unconstrained": 0.5}, "unconstrained must be"),
-    ({"inactive": ["a"], "unconstrained": 1, "values": "equal"}, "needs the same list in all sets"),
-    ({"inactive": ["a"], "unconstrained": 1, "values": "different"}, "needs the same list in all sets"),
+    ({"inactive": ["a"], "unconstrained": 1, "values": "equal"}, "requires the same factors in all sets"),
+    ({"inactive": ["a"], "unconstrained": 1, "values": "different"}, "requires the same factors in all sets"),
     ({"inactive": ["a", "b"], "num_fixed": 3}, "num_fixed, of 2 listed factors, must be an integer from 0 to 2, not 3"),
     ({"inactive": ["a", "b"], "num_fixed": -1}, "num_fixed, of 2 listed factors, must be"),
     ({"inactive": ["a", "b"], "num_fixed": 1.5}, "num_fixed, of 2 listed factors, must be"),
@@ -605,8 +605,8 @@ WRONG = [
     ({"inactive": ["a"], "seed": -1}, "seed must be"),
     ({"inactive": ["a"], "seed": 2**64}, "seed must be"),
     ({"inactive": ["a"], "stream": 1}, "stream must be a string"),
-    ({"inactive": ["a"], "tolerance": {"b": 1.0}}, "'b' has levels and is fixed exactly: .*continuous"),
-    ({"inactive": ["a"], "where": "a == 0 and a == 1"}, "no group of a: where= and weights= leave none of the 24 rows"),
+    ({"inactive": ["a"], "tolerance": {"b": 1.0}}, "'b' has levels, so sets fix it exactly; .*continuous"),
+    ({"inactive": ["a"], "where": "a == 0 and a == 1"}, "where= and weights= leave none of the 24 rows to groups of a"),
 ]
 
 
@@ -633,7 +633,9 @@ def test_an_expression_that_is_wrong():
 
 def test_an_outer_factor_cannot_be_active_alone():
     table = FactorTable([factor("kind", 2), factor("thing", 3, "kind"), factor("part", 2, "thing"), factor("view", 9)])
-    with pytest.raises(SamplerError, match="'kind' cannot be active while 'thing', which is nested in it, is fixed"):
+    with pytest.raises(
+        SamplerError, match="'kind' cannot be active while 'thing' is fixed, because 'thing' is nested in it"
+    ):
         SetSampler(table, active=["kind"])
     with pytest.raises(SamplerError, match=r"'thing' cannot be active while 'part'.*add 'part' to active"):
         SetSampler(table, active=["kind", "thing"])
@@ -644,7 +646,7 @@ def test_too_many_random_subsets():
     table = grid_of(*[1] * 6)
     SetSampler(table, list("abcdef"), size=1, num_fixed=3)
     wide = FactorTable([factor(f"f{i}", 1) for i in range(30)])
-    with pytest.raises(SamplerError, match="15 of 30 factors are more than 4096 choices"):
+    with pytest.raises(SamplerError, match="of 30 listed factors, has more than 4,096 choices of 15 factors"):
         SetSampler(wide, list(wide.names), size=1, num_fixed=15)
 
 

@@ -49,7 +49,10 @@ def test_samplers_within_others_keep_them_too():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: SetSampler(GRID, ["a"], small="drop"), "SetSampler takes no small=; small= is now on_small_group="),
+        (
+            lambda: SetSampler(GRID, ["a"], small="drop"),
+            "SetSampler got an unexpected argument small=; small= is now on_small_group=",
+        ),
         (lambda: SetSampler(GRID, ["a"], random=1), "random= is now num_fixed="),
         (lambda: FactorPairSampler(GRID, differ=False), "differ= is now must_differ="),
     ],

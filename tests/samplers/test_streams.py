@@ -456,7 +456,7 @@ def test_plain_data_is_refused_for_another_table(name):
     data = SAMPLERS[name]().to_dict()
     table = SAMPLERS[name]().table
     for other in (table.select(np.arange(len(table))[::-1]), table.without([table.names[-1]])):
-        with pytest.raises(SamplerError, match=rf"fingerprint {table.fingerprint}, not {other.fingerprint}: load the"):
+        with pytest.raises(SamplerError, match=rf"fingerprint {table.fingerprint}, not {other.fingerprint}; load the"):
             from_dict(data, other)
 
 
@@ -468,16 +468,19 @@ def test_plain_data_is_checked():
         ({"sampler": "Draw"}, "unknown sampler 'Draw'"),
         ({"sampler": 3}, "unknown sampler 3"),
         ({"sampler": ["TripletSampler"]}, "unknown sampler"),
-        ({"arguments": {**data["arguments"], "tripletts": 3}}, "arguments of TripletSampler do not fit.*tripletts"),
-        ({"arguments": {"triplets": 3}}, "name the factors of an orbit"),
-        ({"sampler": "OrbitSampler", "arguments": {"sets": 3}}, "arguments of OrbitSampler do not fit.*orbit"),
-        ({"arguments": 3}, "described by sampler, fingerprint and arguments"),
-        ({"arguments": None}, "described by sampler, fingerprint and arguments"),
+        ({"arguments": {**data["arguments"], "tripletts": 3}}, "invalid arguments of TripletSampler.*tripletts"),
+        ({"arguments": {"triplets": 3}}, "triplets need an orbit or constraints"),
+        (
+            {"sampler": "OrbitSampler", "arguments": {"sets": 3}},
+            "invalid arguments of OrbitSampler: missing 1 argument.*orbit",
+        ),
+        ({"arguments": 3}, "must have sampler, fingerprint and arguments"),
+        ({"arguments": None}, "must have sampler, fingerprint and arguments"),
     ):
         with pytest.raises(SamplerError, match=sentence):
             from_dict({**data, **change}, COLUMNS)
     for lost in data:
-        with pytest.raises(SamplerError, match="described by sampler, fingerprint and arguments"):
+        with pytest.raises(SamplerError, match="must have sampler, fingerprint and arguments"):
             from_dict({key: value for key, value in data.items() if key != lost}, COLUMNS)
     for nonsense in (None, 3, "sampler", []):
         with pytest.raises(SetsupError):

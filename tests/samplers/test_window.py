@@ -371,18 +371,20 @@ def test_a_random_one_of_two_continuous_factors():
 
 @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf, "wide", None, True, [1.0]])
 def test_a_tolerance_is_a_number_from_zero_on(wrong):
-    with pytest.raises(SamplerError, match="the tolerance of 'x' must be a finite number from 0 on"):
+    with pytest.raises(SamplerError, match="the tolerance of 'x' must be a finite number of at least 0"):
         SetSampler(table_of([0, 1]), ["x"], size=1, tolerance={"x": wrong})
 
 
 @pytest.mark.parametrize("wrong", [3.0, ["x"], "x", [("x", 1.0)]])
 def test_tolerances_have_names(wrong):
-    with pytest.raises(SamplerError, match="tolerance must give a number for each factor"):
+    with pytest.raises(SamplerError, match="tolerance must map factors to numbers"):
         SetSampler(table_of([0, 1]), ["x"], size=1, tolerance=wrong)
 
 
 def test_two_continuous_factors_in_one_list():
-    with pytest.raises(SamplerError, match=r"at most one continuous factor .*not x and y.*table.binned") as error:
+    with pytest.raises(
+        SamplerError, match=r"a set can fix only one continuous factor .*not x and y.*table.binned"
+    ) as error:
         SetSampler(table_of([0, 1], y=[0, 1]), ["x", "y"], size=1, tolerance={"x": 1.0, "y": 1.0})
     assert "fix 'y_bin'" in str(error.value)
 

@@ -49,7 +49,7 @@ class Options(Common):
     ] = None
     only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run only these evaluations.")] = None
     checkpoint: Checkpoint = "last"
-    again: Annotated[bool, flag("Measure again, even if there are results for the same weights.")] = False
+    again: Annotated[bool, flag("Repeat evaluations of the same weights.")] = False
     root: Root = None
     device: Device = None
     encoder: MODE = None

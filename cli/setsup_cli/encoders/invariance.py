@@ -25,7 +25,7 @@ from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.runs import check_device
 
 if TYPE_CHECKING:
-    from setsup.experiments.measures.invariance import StudiedInvariance
+    from setsup.experiments.evaluations.invariance import StudiedInvariance
 
 __all__ = ["NAME", "SHOWS", "SUBCOMMAND", "Options", "run"]
 
@@ -80,8 +80,8 @@ def run(options: Options) -> int:
     """Measure and print."""
     require_modules("this report needs", "torch", "lightning")
     from setsup.experiments.data import image_modality
-    from setsup.experiments.measures.classes import split_attribute
-    from setsup.experiments.measures.invariance import study_invariance
+    from setsup.experiments.evaluations.classes import split_attribute
+    from setsup.experiments.evaluations.invariance import study_invariance
 
     if not (options.encoder or options.runs):
         raise SetsupError(

@@ -28,7 +28,7 @@ from setsup_cli.parsing.values import check_image
 from setsup_cli.runs import check_device
 
 if TYPE_CHECKING:
-    from setsup.experiments.measures.orbits import StudiedOrbits
+    from setsup.experiments.evaluations.orbits import StudiedOrbits
 
 __all__ = ["NAME", "SHOWS", "SUBCOMMAND", "Options", "run"]
 
@@ -85,7 +85,7 @@ def run(options: Options) -> int:
     """Measure, print and draw."""
     require_modules("this report needs", "torch", "lightning")
     from setsup.experiments.data import image_modality
-    from setsup.experiments.measures.orbits import OrbitStructure, draw_orbit_sheet, study_orbits
+    from setsup.experiments.evaluations.orbits import OrbitStructure, draw_orbit_sheet, study_orbits
 
     if not (options.encoder or options.runs):
         raise SetsupError(

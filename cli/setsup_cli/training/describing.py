@@ -66,25 +66,22 @@ def describe(asked: Asked) -> Iterator[str]:
     """Lines with the preset, the dataset and the changed settings."""
     from setsup.experiments.settings import flatten
 
-    usual, preset = asked.usual, asked.preset
+    usual, data = asked.usual, asked.preset.data
     yield f"{usual.name}: {usual.shows}"
     if usual.shrunk:
         yield "shrunk by --smoke to test that it runs; the results are meaningless"
     if asked.file_changed:
         yield "FILE CHANGED: the file of the preset has changed since the file of settings was written"
-    if preset.data is None:
+    if data is None:
         return
-    stands = f"{preset.data.substitute}, a SUBSTITUTE for {preset.data.name}" if asked.substitute else preset.data.name
-    parts = [
-        stands,
-        *([f"split {preset.data.split}"] if preset.data.split else []),
-        *([preset.data.where] if preset.data.where else []),
-    ]
+    parts = [f"{data.substitute}, a SUBSTITUTE for {data.name}" if asked.substitute else data.name]
+    parts += [f"split {data.split}"] if data.split else []
+    parts += [data.where] if data.where else []
     yield f"data: {', '.join(parts)}"
     if asked.changed:
         yield f"changed: {', '.join(_changes(asked, flatten(usual)))}"
-    steps = "step" if preset.steps == 1 else "steps"
-    yield f"{preset.steps:,} {steps}, {asked.config.precision}, {_devices(asked.config)}"
+    steps = "step" if asked.preset.steps == 1 else "steps"
+    yield f"{asked.preset.steps:,} {steps}, {asked.config.precision}, {_devices(asked.config)}"
 
 
 def _changes(asked: Asked, before: Mapping[str, Any]) -> Iterator[str]:

@@ -30,7 +30,7 @@ class Point(NamedTuple):
 
 def read_points(asked: Asked, options: Any) -> list[Point]:
     """Points of the product of all sweeps, such as ``method.temperature=0.1,0.2``; one without a sweep."""
-    from setsup.experiments.settings import flatten, put
+    from setsup.experiments.settings import flatten
 
     if not options.sweep:
         return [Point({}, asked)]
@@ -60,8 +60,7 @@ def read_points(asked: Asked, options: Any) -> list[Point]:
     for combined in product(*swept.values()):
         point = dict(zip(swept, combined, strict=True))
         settings = {setting: value for name, value in point.items() for setting in short.get(name, [name])}
-        preset, changed = put(asked.preset, settings), {**asked.changed, **settings}
-        points.append(Point(point, asked._replace(preset=preset, changed=changed, out=asked.out / _folder(point))))
+        points.append(Point(point, asked.change(settings, _folder(point))))
     return points
 
 

@@ -1,7 +1,7 @@
 """What the options of ``setsup train`` ask for: the preset with all changes, how it is run, and where."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from setsup.experiments import Preset, RunConfig
     from setsup.experiments.runs.config_file import TrainingFile
 
-__all__ = ["NO_SETTINGS", "Asked", "Training", "find", "read_asked", "read_file"]
+__all__ = ["NO_SETTINGS", "Asked", "Training", "find", "read_asked", "read_file", "unpack"]
 
 NO_SETTINGS = ("name", "shows", "seeds", "evaluations", "missing", "shrunk", "digest", "file")
 """Fields of a preset that are no options."""
@@ -35,6 +35,24 @@ class Training(NamedTuple):
     root: Path | None
     substitute: bool
     config: "RunConfig"
+
+    def pack(self) -> dict[str, Any]:
+        """It as plain values for another process, which finds a preset in a file of the user's own there again."""
+        from setsup.experiments.settings import flatten
+
+        about = {"shrunk": self.preset.shrunk, "settings": flatten(self.preset), "config": asdict(self.config)}
+        return {**self._asdict(), "preset": None, **about}
+
+
+def unpack(packed: Mapping[str, Any]) -> Training:
+    """The training of which :meth:`Training.pack` gave the values."""
+    from setsup.experiments import RunConfig, find_preset, smoke
+    from setsup.experiments.settings import put
+
+    found = find_preset(packed["name"])
+    preset = put(smoke(found) if packed["shrunk"] else found, packed["settings"])
+    folder, config = Path(packed["folder"]), RunConfig(**packed["config"])
+    return Training(packed["name"], preset, folder, packed["seed"], packed["root"], packed["substitute"], config)
 
 
 class Asked(NamedTuple):
@@ -55,6 +73,13 @@ class Asked(NamedTuple):
         """The training of a seed."""
         folder = self.out / f"seed-{seed}"
         return Training(self.name, self.preset, folder, seed, self.root, self.substitute, self.config)
+
+    def change(self, settings: Mapping[str, Any], folder: str) -> "Asked":
+        """The same with other values of settings, by dotted names; its runs are in a folder of the output folder."""
+        from setsup.experiments.settings import put
+
+        changed = {**self.changed, **settings}
+        return self._replace(preset=put(self.preset, settings), changed=changed, out=self.out / folder)
 
 
 def find(name: str, shrink: bool) -> "Preset":

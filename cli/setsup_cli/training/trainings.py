@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from setsup.errors import DataError, SetsupError, advised_for_command
 from setsup_cli.training.describing import result_json
-from setsup_cli.training.train_args import Training
+from setsup_cli.training.train_args import Training, unpack
 
 if TYPE_CHECKING:
     from setsup.experiments import Run
@@ -61,10 +61,13 @@ def check(training: Training, *, data: bool = True) -> "Plan | None":
 
 def check_draws(training: Training) -> None:
     """Raise what is wrong with the data of a training, or with the factors that it names; torch is not imported."""
-    from setsup.experiments.training.preflight import check_draws as check_preset
+    from setsup.experiments.training.preflight import check_draws as check_data
 
+    if training.preset.data is None:
+        return
     with _as_asked(training):
-        check_preset(training.preset, training.seed, root=training.root, substitute=training.substitute)
+        data = training.preset.open_training(training.seed, training.root, substitute=training.substitute)
+        check_data(data, training.preset.method)
 
 
 @contextmanager
@@ -120,19 +123,11 @@ def train_beside(trainings: Sequence[Training], processes: int) -> list[dict[str
     threads = max(1, torch.get_num_threads() // processes)
     with TemporaryDirectory(prefix="setsup-") as locks:
         common = {"threads": threads, "gpus": _gpus(), "processes": processes, "locks": locks}
-        units = [jobs.Unit(str(training.folder), {**_portable(training), **common}) for training in trainings]
+        units = [jobs.Unit(str(training.folder), {**training.pack(), **common}) for training in trainings]
         try:
             return jobs.run(_train_unit, units, processes=processes, what="training", counted="runs")
         except KeyboardInterrupt:
             raise KeyboardInterrupt("; run the same command to resume from the last checkpoints") from None
-
-
-def _portable(training: Training) -> dict[str, Any]:
-    """A training as plain values: presets in a file of the user's own are found there again."""
-    from setsup.experiments.settings import flatten
-
-    about = {"name": training.name, "shrunk": training.preset.shrunk, "settings": flatten(training.preset)}
-    return about | {**training._asdict(), "preset": None, "config": asdict(training.config)}
 
 
 def _train_unit(data: dict[str, Any]) -> dict[str, Any]:
@@ -143,17 +138,9 @@ def _train_unit(data: dict[str, Any]) -> dict[str, Any]:
         ]
     import torch
 
-    from setsup.experiments import RunConfig, find_preset, smoke
-    from setsup.experiments.settings import put
-
     torch.set_num_threads(data["threads"])
     logging.getLogger("setsup").setLevel(logging.WARNING)  # no progress bar among those of others
-    preset = find_preset(data["name"])
-    preset = put(smoke(preset) if data["shrunk"] else preset, data["settings"])
-    config = RunConfig(**data["config"])
-    training = Training(
-        data["name"], preset, Path(data["folder"]), data["seed"], data["root"], data["substitute"], config
-    )
+    training = unpack(data)
     try:
         return train_one(training)
     except SetsupError as error:

@@ -252,7 +252,7 @@ def digit_measures(
             "embed both with one network"
         )
     if not isinstance(sigma, int | float | np.integer | np.floating) or not 0 <= sigma < np.inf:
-        raise SetsupError(f"sigma must be a number from 0 on, not {abbreviate(sigma)}")
+        raise SetsupError(f"sigma must be a number of at least 0, not {abbreviate(sigma)}")
     noisy = reals + sigma * _normal(reals.shape, seed)
     styles = _styles(images, len(reals), "images")
     withheld_styles = _styles(withheld_images, len(withheld), "withheld images")

@@ -1,4 +1,4 @@
-"""Measurements for figures of ABC: style of digits (5, S7), and losses of random points (S3)."""
+"""Evaluations for figures of ABC: style of digits (5, S7), and losses of random points (S3)."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -9,8 +9,8 @@ import numpy as np
 
 from setsup import evaluation
 from setsup.arrays import Array
-from setsup.experiments.measures import noise_of
-from setsup.experiments.measures.components import component_labels
+from setsup.experiments.evaluations import noise_of
+from setsup.experiments.evaluations.components import component_labels
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.abc.digit_images import open_digit_images, read_digits, read_images
@@ -42,7 +42,7 @@ class DigitStyle:
         Stride over the test images: 1 uses all.
     sigma : float, optional
         Scale of the noise, in units of the embeddings; by default that of
-        :func:`~setsup.experiments.measures.noise_of`.
+        :func:`~setsup.experiments.evaluations.noise_of`.
     embedding : str, optional
         Name of the embedding, if the method has several.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from setsup.experiments.data import Data
-from setsup.experiments.measures import Accuracy, Components, FactorInformation, NoiseSweep
+from setsup.experiments.evaluations import Accuracy, Components, FactorInformation, NoiseSweep
 from setsup.experiments.preset import Evaluation, Preset
 from setsup.experiments.sets import Sets
 from setsup_papers.abc.measures import DigitStyle, LossOverDimensions

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.errors import SetsupError
-from setsup.experiments.measures.classes import FitRows, rows_of, split_attribute
-from setsup.experiments.measures.rows import SMOKE_ROWS, Sample, shared_rows
+from setsup.experiments.evaluations.classes import FitRows, rows_of, split_attribute
+from setsup.experiments.evaluations.rows import SMOKE_ROWS, Sample, shared_rows
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup.factors import Kind

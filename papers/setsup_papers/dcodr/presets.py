@@ -64,7 +64,7 @@ FIGURE_4 = (
 
 
 def _evaluations(benchmark: Benchmark, epoch: int) -> dict[str, Evaluation]:
-    """Measurements of any method on a dataset; CelebA has landmarks in place of attributes."""
+    """Evaluations of any method on a dataset; CelebA has landmarks in place of attributes."""
     domain, attributes = benchmark.domain, benchmark.attributes
     time = EpochTime(steps=epoch, epochs=PAPER_EPOCHS)
     probes = InvarianceProbes(domain=domain, attributes=attributes, dataset="test", resplit=not attributes)

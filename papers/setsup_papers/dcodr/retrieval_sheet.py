@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.experiments.data import image_modality
-from setsup.experiments.measures.classes import FitRows
+from setsup.experiments.evaluations.classes import FitRows
 from setsup.random import permute, stream_key
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Rows that a measurement over orbits embeds: classes, orbits and groups of them, and that none was trained on."""
+"""Rows that an evaluation over orbits embeds: classes, orbits and groups of them, and that none was trained on."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.measures.rows import Sample
+from setsup.experiments.evaluations.rows import Sample
 from setsup.experiments.trained_run import TrainedRun
 from setsup.experiments.training_rows import find_origin
 from setsup.random import fold, permute, stream_key
@@ -170,5 +170,5 @@ def check_limits(**limits: int | None) -> None:
 
 
 def at_most_few(limit: int | None) -> int:
-    """What a shrunk measurement takes of something."""
+    """What a shrunk evaluation takes of something."""
     return _FEW if limit is None else min(limit, _FEW)

@@ -1,5 +1,6 @@
 """Columns of a release: out of the names of its images, or out of its tables, joined by their keys."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,8 @@ _LARGEST_32 = 3.4e38
 class Columns:
     """Columns by name, pyarrow arrays of strings of one length, with the name of the file that each is of.
 
+    A string is null where an incomplete table lacks the row.
+
     `rows`, where some were selected, are their numbers in the file, for messages.
     """
 
@@ -59,7 +62,7 @@ class Columns:
         return row if self.rows is None else int(self.rows[row])
 
     def encode(self, name: str) -> Encoded:
-        """Give the different values of a column, of its type, and of each row which it has.
+        """Give the different values of a column, of its type, and of each row which it has; null is :func:`lacks`.
 
         Raises
         ------
@@ -70,17 +73,17 @@ class Columns:
         import pyarrow.compute as pc
 
         column = self.values[name].dictionary_encode()
-        places = as_numpy(column.indices).astype(np.int64)
+        texts = column.dictionary.to_pylist()
+        places = as_numpy(pc.fill_null(column.indices, len(texts))).astype(np.int64)
         if (kind := self.types.get(name)) is None:
-            return column.dictionary.to_pylist(), places
+            return [*texts, None] if column.null_count else texts, places
         form, make, expected = _FORMS[kind]
         fits = pc.match_substring_regex(column.dictionary, form).to_pylist()
-        texts = column.dictionary.to_pylist()
         values = [make(text) if fit else None for text, fit in zip(texts, fits, strict=True)]
         wrong = [at for at, value in enumerate(values) if value is None or abs(value) > _LARGEST_32]
         if wrong:
             raise self.wrong(name, int(np.argmax(np.isin(places, wrong))), expected)
-        return values, places
+        return [*values, math.nan] if column.null_count else values, places
 
     def wrong(self, name: str, row: int, expected: str) -> DamagedFile:
         """Make the error for a value that is not as expected."""
@@ -101,20 +104,20 @@ def read_image_names(release: MemberIndex, layout: Layout) -> tuple[Places, Colu
     return places, columns
 
 
-def _sorted(columns: Columns, name: str, texts: Sequence[str] | None) -> Places:
-    """Rows by a column: in the given order of its texts, or by its values."""
-    if texts is None:
-        found, places = columns.encode(name)
-        wanted = sorted(found)
+def _sorted(columns: Columns, name: str, order: Sequence[str] | None) -> Places:
+    """Rows by a column: in a given order of its texts, or by its values."""
+    if order is None:
+        values, places = columns.encode(name)
+        wanted = sorted(values)
     else:
-        found, places = replace(columns, types={}).encode(name)
-        wanted = list(texts)
+        values, places = replace(columns, types={}).encode(name)
+        wanted = list(order)
     rank = {value: number for number, value in enumerate(wanted)}
-    unknown = [at for at, value in enumerate(found) if value not in rank]
+    unknown = [at for at, value in enumerate(values) if value not in rank]
     if unknown:
         row = int(np.argmax(np.isin(places, unknown)))
         raise columns.wrong(name, row, f"one of {', '.join(wanted)} was expected")
-    ranks = np.array([rank[value] for value in found] or [0], np.int64)
+    ranks = np.array([rank[value] for value in values] or [0], np.int64)
     return np.argsort(ranks[places], kind="stable").astype(np.int64)
 
 
@@ -135,9 +138,7 @@ def read_tables(release: MemberIndex, layout: Layout) -> Columns:
             at = _places_by_key(values[table.key], text, table.key, table.incomplete)
             if keyed and len(rows) == 1 and not table.incomplete:
                 _places_by_key(text.columns[table.key], rows[0], table.key)
-            values |= {
-                name: column.take(at).fill_null("") for name, column in text.columns.items() if name != table.key
-            }
+            values |= {name: column.take(at) for name, column in text.columns.items() if name != table.key}
             labels |= {name: text.label for name in text.columns if name != table.key}
     return Columns(values, labels, layout.types)
 
@@ -153,12 +154,12 @@ def _places_by_key(sought: Any, text: Text, key: str, incomplete: bool = False) 
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    known = text.columns[key].cast(pa.large_string())
-    found = pc.index_in(sought.cast(pa.large_string()), value_set=known)
-    if found.null_count and not incomplete:
-        lost = sought[int(as_numpy(pc.indices_nonzero(pc.is_null(found)))[0])].as_py()
+    known, sought = (keys.cast(pa.large_string()).fill_null("") for keys in (text.columns[key], sought))
+    rows = pc.index_in(sought, value_set=known)
+    if rows.null_count and not incomplete:
+        lost = sought[int(as_numpy(pc.indices_nonzero(pc.is_null(rows)))[0])].as_py()
         raise DamagedFile(f"{text.label} has no entry for {key} {lost[:80]}, which another list of the release has")
-    return found
+    return rows
 
 
 def fill_template(template: str, columns: Columns) -> Any:
@@ -168,7 +169,10 @@ def fill_template(template: str, columns: Columns) -> Any:
 
     kind = pa.large_string()
     pieces = re.split(r"\{([^{}]+)\}", template)
-    parts = [columns.values[piece].cast(kind) if at % 2 else pa.scalar(piece, kind) for at, piece in enumerate(pieces)]
+    parts = [
+        columns.values[piece].cast(kind).fill_null("") if at % 2 else pa.scalar(piece, kind)
+        for at, piece in enumerate(pieces)
+    ]
     if len(pieces) == 3 and not pieces[0] and not pieces[2]:
         return parts[1]
     return pc.binary_join_element_wise(*parts, pa.scalar("", kind))
@@ -190,6 +194,7 @@ def kept_rows(columns: Columns, layout: Layout) -> npt.NDArray[np.bool_]:
 def add_times(columns: Columns, layout: Layout) -> Columns:
     """Add the parts of times, by UTC where a time has an offset, that the layout makes columns."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     values, labels = dict(columns.values), dict(columns.labels)
     for name, parts in layout.times.items():
@@ -198,7 +203,7 @@ def add_times(columns: Columns, layout: Layout) -> Columns:
         encoded = columns.values[name].dictionary_encode()
         times = [_read_time(text) for text in encoded.dictionary.to_pylist()]
         if None in times:
-            row = int(np.argmax(as_numpy(encoded.indices) == times.index(None)))
+            row = int(np.argmax(as_numpy(pc.fill_null(encoded.indices, -1)) == times.index(None)))
             raise columns.wrong(name, row, "it is no time such as 2015-08-01T08:54:30Z")
         for part in parts:
             texts = pa.array([str(getattr(time, part)) for time in times], pa.large_string())
@@ -226,7 +231,7 @@ def check_rows(columns: Columns, layout: Layout) -> None:
             row = int(np.argmax(fails))
             key = next((table.key for table in layout.tables if table.key), None)
             which = f"row {row}" if key is None else f"{key} {columns.values[key][row].as_py()}"
-            value = columns.values[names[0]][row].as_py()
+            value = columns.values[names[0]][row].as_py() or ""
             raise DamagedFile(
                 f"{columns.labels[names[0]]} has the {names[0]} {value[:80]} for {which}; {check} was expected"
             )

@@ -11,30 +11,35 @@ from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.expression import Expression
 from setsup.factors.factor import Level
 
-__all__ = ["Encoded", "check_conditions", "condition_table", "names_in"]
+__all__ = ["Encoded", "check_conditions", "condition_table", "lacks", "names_in"]
 
 Encoded = tuple[list[Any], npt.NDArray[np.int64]]
 """Different values of a column, and of each row which one it has."""
 
 
+def lacks(value: Any) -> bool:
+    """Whether a value stands for rows that their table lacks: None among texts, NaN among numbers."""
+    return value is None or value != value
+
+
 def names_in(condition: str, known: Sequence[str]) -> list[str]:
     """Columns that a condition names, in order."""
     tree = Expression.of(condition, known).parse()
-    found = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    return [name for name in dict.fromkeys(found) if name in known]
+    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    return [name for name in dict.fromkeys(names) if name in known]
 
 
 def condition_table(columns: Mapping[str, Encoded], conditions: Sequence[str]) -> FactorTable:
     """Make the table on which conditions are looked up.
 
-    Values that they name are levels, whether or not a row has them. Empty texts are unknown.
+    Values that they name are levels, whether or not a row has them. Empty texts and lacking rows are unknown.
     """
     named = [value for condition in conditions for value in _constants(condition, list(columns))]
     factors, codes = [], {}
     for name, (values, places) in columns.items():
-        text = not values or isinstance(values[0], str)
+        text = not values or isinstance(values[0], str | None)
         wanted = {value for value in named if isinstance(value, str) == text}
-        levels = sorted({*values, *wanted} - {""}) or ["unknown"]
+        levels = sorted({value for value in (*values, *wanted) if value != "" and not lacks(value)}) or ["unknown"]
         code = {level: number for number, level in enumerate(levels)}
         factors.append(Factor(name, Kind.NOMINAL if text else Kind.ORDINAL, tuple(levels)))
         codes[name] = np.array([code.get(value, -1) for value in values] or [-1], np.int64)[places]

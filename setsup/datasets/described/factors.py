@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from setsup.arrays import Array
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.described.columns import Columns
-from setsup.datasets.described.conditions import Encoded, condition_table, names_in
+from setsup.datasets.described.conditions import Encoded, condition_table, lacks, names_in
 from setsup.datasets.described.schema import Layout, Source
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
@@ -20,18 +21,18 @@ __all__ = ["factor_table"]
 def factor_table(columns: Columns, layout: Layout) -> FactorTable:
     """Make the table; factors of a table that is optional and not there are left out."""
     known = list(columns.values)
-    there = [source for source in layout.sources if _is_there(source, columns, layout)]
-    if not there:
+    sources = [source for source in layout.sources if _is_there(source, columns, layout)]
+    if not sources:
         optional = ", ".join(table.files[0] for table in layout.tables if table.optional)
         raise DataError(
             f"there is no factor: the tables that all of them are read from are missing ({optional}); add one"
         )
-    names = {source.factor.name for source in there}
-    found = []
-    for source in there:
+    names = {source.factor.name for source in sources}
+    codes = []
+    for source in sources:
         factor, column = _from_rules(source, columns, known) if source.rules else _from_column(source, columns)
-        found.append((factor if factor.within in names else replace(factor, within=None), column))
-    return table_of(found)
+        codes.append((factor if factor.within in names else replace(factor, within=None), column))
+    return table_of(codes)
 
 
 def _is_there(source: Source, columns: Columns, layout: Layout) -> bool:
@@ -61,7 +62,7 @@ def _from_column(source: Source, columns: Columns) -> tuple[Factor, Array]:
     if source.factor.kind == "continuous":
         numbers = np.array(values or [0], np.float32)[places]
         return Factor(source.factor.name, Kind.CONTINUOUS, None, *_how(source)), numbers
-    different = {value for value in values if value != ""}
+    different = {value for value in values if value != "" and not lacks(value)}
     levels = tuple(sorted(different, key=lambda level: (str(type(level)), level))) or ("unknown",)
     code = {level: number for number, level in enumerate(levels)}
     codes = np.array([code.get(value, -1) for value in values] or [0], np.int64)
@@ -73,33 +74,33 @@ def _first_values(source: Source, columns: Columns) -> Encoded:
     first, *others = [columns.encode(name) for name in source.columns if name in columns]
     values, places = first
     for more, at in others:
-        empty = np.array([value == "" for value in values] or [True])[places]
+        empty = np.array([value == "" or lacks(value) for value in values] or [True])[places]
         used, at = np.unique(np.where(empty, at + len(values), places), return_inverse=True)
         both = [*values, *more]
-        values, places = [both[place] for place in used.tolist()], at.astype(np.int64)
+        values, places = [both[number] for number in used.tolist()], at.astype(np.int64)
     return values, places
 
 
-def _matched(source: Source, columns: Columns, encoded: Encoded) -> list[str]:
+def _matched(source: Source, columns: Columns, encoded: Encoded) -> list[Any]:
     """What the group of an expression matches, of each different value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     values, places = encoded
-    texts = pa.array(map(str, values), pa.large_string())
-    wrong = np.flatnonzero(~np.asarray(pc.match_substring_regex(texts, source.match)))
+    texts = pa.array((None if lacks(value) else str(value) for value in values), pa.large_string())
+    wrong = np.flatnonzero(~np.asarray(pc.match_substring_regex(texts, source.match).fill_null(True)))
     if len(wrong):
         row = int(np.argmax(np.isin(places, wrong)))
         raise columns.wrong(source.columns[0], row, f"it does not tell the {source.factor.name}")
-    found: list[str] = pc.replace_substring_regex(texts, rf"^[\s\S]*?(?:{source.match})[\s\S]*$", r"\1").to_pylist()
-    return found
+    parts: list[Any] = pc.replace_substring_regex(texts, rf"^[\s\S]*?(?:{source.match})[\s\S]*$", r"\1").to_pylist()
+    return parts
 
 
 def _coded(source: Source, columns: Columns, encoded: Encoded) -> tuple[Factor, Array]:
     """Codes of what the texts of a column stand for, null for unknown."""
     values, places = encoded
     meant, levels = source.codes or {}, _levels(source)
-    wrong = [at for at, value in enumerate(values) if str(value) not in meant]
+    wrong = [at for at, value in enumerate(values) if not lacks(value) and str(value) not in meant]
     if wrong:
         row = int(np.argmax(np.isin(places, wrong)))
         expected = f"one of {', '.join(meant)} was expected"
@@ -109,7 +110,7 @@ def _coded(source: Source, columns: Columns, encoded: Encoded) -> tuple[Factor, 
             f"{columns.labels[source.columns[0]]}: {source.factor.name} of row {columns.number(row)} is "
             f"{values[places[row]]!r:.40}; {expected}"
         )
-    named = [meant[str(value)] for value in values]
+    named = [None if lacks(value) else meant[str(value)] for value in values]
     codes = np.array([-1 if level is None else levels.index(level) for level in named] or [0], np.int64)
     return _discrete(source, levels), codes[places]
 

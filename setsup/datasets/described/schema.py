@@ -111,10 +111,10 @@ class Layout:
     def holds(self) -> dict[str, str]:
         """Expressions that names of files match by which the release is known, and what they are called."""
         needed = [table for table in self.tables if not table.optional]
-        found = {f"(?:{'|'.join(map(_escaped, table.files))})$": table.files[0] for table in needed}
+        expressions = {f"(?:{'|'.join(map(_escaped, table.files))})$": table.files[0] for table in needed}
         if self.images is not None:
-            found[f"(?:{self.images})$"] = self.example or self.images
-        return found
+            expressions[f"(?:{self.images})$"] = self.example or self.images
+        return expressions
 
 
 def read_layout(manifest: Manifest) -> Layout:
@@ -148,8 +148,8 @@ def read_layout(manifest: Manifest) -> Layout:
         checks=fields.get("checks", list_reader(read_condition)) or (),
         unique=fields.get("unique", validators.yes) or False,
         sources=tuple(
-            _source(Fields(written, file, f"factors[{place}]"), factor, [*columns, *parts])
-            for place, (factor, written) in enumerate(zip(manifest.factors, manifest.columns, strict=True))
+            _source(Fields(written, file, f"factors[{number}]"), factor, [*columns, *parts])
+            for number, (factor, written) in enumerate(zip(manifest.factors, manifest.columns, strict=True))
         ),
     )
     fields.done()
@@ -192,25 +192,25 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
     known = {source.factor.name for source in layout.sources}
     if not known:
         raise fields.wrong("", "beside a list of factors", None)
-    for place, source in enumerate(layout.sources):
+    for number, source in enumerate(layout.sources):
         factor = source.factor
-        if any(factor.name == above.factor.name for above in layout.sources[:place]):
-            raise _factor_error(fields, place, "name", "another name than those of the factors above", factor.name)
+        if any(factor.name == above.factor.name for above in layout.sources[:number]):
+            raise _factor_error(fields, number, "name", "another name than those of the factors above", factor.name)
         if factor.within is not None and factor.within not in known:
             hint = did_you_mean(factor.within, known)
-            raise _factor_error(fields, place, "within", "another factor", factor.within, hint)
-        numbers = len(source.columns) == 1 and source.columns[0] in layout.types
-        if factor.kind == "continuous" and (source.rules or source.codes or not numbers):
+            raise _factor_error(fields, number, "within", "another factor", factor.within, hint)
+        numeric = len(source.columns) == 1 and source.columns[0] in layout.types
+        if factor.kind == "continuous" and (source.rules or source.codes or not numeric):
             key = "name" if source.columns == (factor.name,) else "from"
-            raise _factor_error(fields, place, key, "a column that types makes a number", ", ".join(source.columns))
+            raise _factor_error(fields, number, key, "a column that types makes a number", ", ".join(source.columns))
     conditions: list[tuple[str, str, int | None]] = [
-        (f"checks[{place}]", check, None) for place, check in enumerate(layout.checks)
+        (f"checks[{number}]", check, None) for number, check in enumerate(layout.checks)
     ]
     if layout.without is not None:
         conditions.append(("without", layout.without, None))
     conditions += [
-        (f"rules[{turn}]", rule, place)
-        for place, source in enumerate(layout.sources)
+        (f"rules[{turn}]", rule, number)
+        for number, source in enumerate(layout.sources)
         for turn, (rule, _) in enumerate(source.rules)
     ]
     for key, condition, at in conditions:
@@ -219,14 +219,14 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
             names = (*layout.columns, *(() if at is None else layout.parts_of_times))
             check_conditions([condition], {name: layout.types.get(name) for name in names})
         except FactorError as error:
-            said = f"a condition on columns ({' '.join(str(error).split())})"
+            expected = f"a condition on columns ({' '.join(str(error).split())})"
             if at is None:
-                raise fields.wrong(key, said, condition) from None
-            raise _factor_error(fields, at, key, said, condition) from None
+                raise fields.wrong(key, expected, condition) from None
+            raise _factor_error(fields, at, key, expected, condition) from None
 
 
-def _factor_error(fields: Fields, place: int, key: str, expected: str, value: object, hint: str = "") -> Exception:
-    return Fields({}, fields.file, f"factors[{place}]").wrong(key, expected, value, hint)
+def _factor_error(fields: Fields, number: int, key: str, expected: str, value: object, hint: str = "") -> Exception:
+    return Fields({}, fields.file, f"factors[{number}]").wrong(key, expected, value, hint)
 
 
 def _table(fields: Fields) -> Table:

@@ -51,8 +51,8 @@ def read_text(release: MemberIndex, table: Table) -> Text | None:
     name = next((name for name in table.files if name in release), None)
     if name is None and table.optional:
         return None
-    place = release.place(name or table.files[0])
-    content, label = release.read(place, _MOST), release.label(place)
+    member = release.place(name or table.files[0])
+    content, label = release.read(member, _MOST), release.label(member)
     text = _read_table(content, label, table) if table.comma else _read_list(content, label, table)
     _check_forms(text, table)
     columns = dict(text.columns)
@@ -62,10 +62,10 @@ def read_text(release: MemberIndex, table: Table) -> Text | None:
         columns[column] = _repeated(value, len(text))
     if table.number is not None:
         columns[table.number] = _row_numbers(len(text))
-    found = Text(label, columns, text.lines)
+    text = Text(label, columns, text.lines)
     if table.key is not None and not table.incomplete:
-        refuse_second(found, table.key)
-    return found
+        refuse_second(text, table.key)
+    return text
 
 
 def _read_comma_separated(content: bytes, label: str, columns: Sequence[str], header: bool = True) -> Any:
@@ -83,7 +83,7 @@ def _read_comma_separated(content: bytes, label: str, columns: Sequence[str], he
             raise DamagedFile(f"{label} has no column {lacks[0]!r}{did_you_mean(lacks[0], names)}")
         if twice := [column for column in columns if names.count(column) > 1 and header]:
             raise DamagedFile(f"{label} has more than one column {twice[0]!r}")
-        found: Any = csv.read_csv(
+        rows: Any = csv.read_csv(
             io.BytesIO(content),
             read_options=csv.ReadOptions(column_names=None if header else list(columns)),
             parse_options=csv.ParseOptions(newlines_in_values=b'"' in content),
@@ -95,14 +95,14 @@ def _read_comma_separated(content: bytes, label: str, columns: Sequence[str], he
         )
     except (pa.ArrowException, UnicodeDecodeError, ValueError) as error:
         raise DamagedFile(f"{label} could not be parsed as CSV: {' '.join(str(error).split())[:200]}") from error
-    if not found.num_rows:
+    if not rows.num_rows:
         raise DamagedFile(f"{label} has no rows")
-    return found
+    return rows
 
 
 def _read_table(content: bytes, label: str, table: Table) -> Text:
-    found = _read_comma_separated(content, label, list(table.columns), table.header)
-    return Text(label, {name: found[name].combine_chunks() for name in table.columns})
+    rows = _read_comma_separated(content, label, list(table.columns), table.header)
+    return Text(label, {name: rows[name].combine_chunks() for name in table.columns})
 
 
 def _read_list(content: bytes, label: str, table: Table) -> Text:
@@ -171,8 +171,8 @@ def _groups(column: Any, form: str | None) -> dict[str, Any]:
     names = named_groups(form)
     if not names:
         return {}
-    found = pc.extract_regex(column, f"^(?:{form})$")
-    return {name: pc.struct_field(found, name) for name in names}
+    groups = pc.extract_regex(column, f"^(?:{form})$")
+    return {name: pc.struct_field(groups, name) for name in names}
 
 
 def _repeated(value: str, rows: int) -> Any:

@@ -1,7 +1,7 @@
 """Frozen encoders that setsup did not train, usable wherever evaluations take a trained method.
 
 :func:`open_encoder` reads one by its name; :func:`encoder_run` gives it a dataset, as a
-:class:`~setsup.experiments.TrainedRun` that every measurement works on; :class:`FactorKnowledge` measures what an
+:class:`~setsup.experiments.TrainedRun` that every evaluation works on; :class:`FactorKnowledge` measures what an
 encoder knows about each factor.
 """
 

@@ -1,4 +1,4 @@
-"""Factors of a dataset that can be measured on an encoder, and the standard measurements of them."""
+"""Factors of a dataset that can be measured on an encoder, and the standard evaluations of them."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import FactorError, SetsupError, did_you_mean
-from setsup.experiments.measures import Components, FactorInformation, Probes, Retrieval
+from setsup.experiments.evaluations import Components, FactorInformation, Probes, Retrieval
 from setsup.experiments.preset import Evaluation
 from setsup.factors import FactorTable
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from setsup import evaluation
 from setsup.errors import SetsupError
 from setsup.experiments.encoders.factors import suitable_factors
-from setsup.experiments.measures import FactorInformation
-from setsup.experiments.measures.rows import SMOKE_ROWS
+from setsup.experiments.evaluations import FactorInformation
+from setsup.experiments.evaluations.rows import SMOKE_ROWS
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 
@@ -41,7 +41,7 @@ class FactorKnowledge:
     ``information``
         Lower bound on the mutual information, in nats. With the estimator ``linear``: entropy less cross-entropy of
         the linear probe on the held-out rows, for factors with levels. With others: by
-        :class:`~setsup.experiments.measures.FactorInformation`, under noise of a tenth of the standard deviation of
+        :class:`~setsup.experiments.evaluations.FactorInformation`, under noise of a tenth of the standard deviation of
         the embeddings.
     ``average precision``
         With levels: mean over queries of the average precision with which all other rows are ranked

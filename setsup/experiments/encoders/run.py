@@ -1,4 +1,4 @@
-"""An encoder with a dataset, as measurements take a trained run; and its results in a folder."""
+"""An encoder with a dataset, as evaluations take a trained run; and its results in a folder."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import is_dataclass, replace
@@ -35,7 +35,7 @@ def encoder_run(
     folder: Path | str = ".",
     seed: int = 0,
 ) -> TrainedRun:
-    """Give an encoder a dataset: what measurements take in place of a trained run.
+    """Give an encoder a dataset: what evaluations take in place of a trained run.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ def encoder_run(
     dataset : Dataset
         What is measured on, in place of training data.
     data : Data, optional
-        Name and options of the dataset, for measurements that open another split of it.
+        Name and options of the dataset, for evaluations that open another split of it.
     root : Path or str, optional
         Folder of its published files, for these.
     folder : Path or str
-        Where long measurements may keep intermediate results.
+        Where long evaluations may keep intermediate results.
     seed : int
         Of the rows that are drawn, and of estimators.
 
@@ -76,7 +76,7 @@ def encoder_run(
     device = next((parameter.device for parameter in encoder.parameters()), None)
     trained = TrainedRun(
         encoder.label,
-        encoder,  # type: ignore[arg-type]  # measurements call nothing else of a LightningModule
+        encoder,  # type: ignore[arg-type]  # evaluations call nothing else of a LightningModule
         seed,
         Path(folder),
         data=None if data is None else replace(data, modalities=(encoder.modality,)),

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import Any
 
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Preset
 from setsup.experiments.runs.checkpoint import has_checkpoint, open_checkpoint
+from setsup.experiments.runs.run import Run
 
 __all__ = ["need_continuable"]
 
@@ -15,24 +14,25 @@ _TOTALS = {"total_steps": "OneCycleLR", "T_max": "CosineAnnealingLR", "power": "
 """Values in the state of torch's schedulers whose shape depends on how long they last."""
 
 
-def need_continuable(folder: Path, preset: Preset, before: int, done: int) -> None:
-    """Raise SetsupError unless a run of `before` steps, of which `done` are trained, may have those of the preset.
+def need_continuable(run: Run, before: int) -> None:
+    """Raise SetsupError unless a run that was started with `before` steps may have those of its preset.
 
     Schedules of torch are known from the checkpoint, others by their property ``needs_total``. A function of a user's
     own, as of ``LambdaLR``, does not say whether it depends on the number of steps.
     """
-    if preset.steps < done:
+    steps, done = run.preset.steps, run.progress().steps
+    if steps < done:
         raise SetsupError(
-            f"{folder} is trained for {done:,} steps, more than the {preset.steps:,} asked: give --steps {done} or "
+            f"{run.folder} is trained for {done:,} steps, more than the {steps:,} asked: give --steps {done} or "
             "more, or another --out"
         )
-    if not has_checkpoint(folder):
+    if not has_checkpoint(run.folder):
         return
-    schedulers = open_checkpoint(folder)[1].get("lr_schedulers")
-    names = [*_settings_with_total(preset, ""), *_schedulers_with_total(schedulers)]
+    schedulers = open_checkpoint(run.folder)[1].get("lr_schedulers")
+    names = [*_settings_with_total(run.preset, ""), *_schedulers_with_total(schedulers)]
     if names:
         raise SetsupError(
-            f"{folder} was started with {before:,} steps, and cannot have {preset.steps:,}: {names[0]} depends on the "
+            f"{run.folder} was started with {before:,} steps, and cannot have {steps:,}: {names[0]} depends on the "
             "number of steps, so that another number is another training; give --steps "
             f"{before}, or train in another --out"
         )

@@ -126,9 +126,10 @@ def _describe(
     if differing and not (differing.keys() == {"steps"} and type(before) is int):
         listed = ", ".join(f"{name} {old!r} there, {new!r} asked" for name, (old, new) in differing.items())
         raise SetsupError(f"{folder} holds another run: {listed}; give another --out, or the same settings")
-    steps = Run(folder, preset, seed, there).progress().steps
+    resumed = Run(folder, preset, seed, there)
     if differing:
-        need_continuable(folder, preset, before, steps)
+        need_continuable(resumed, before)
+    steps = resumed.progress().steps
     now = {key: description[key] for key in ("config", "versions", DIGEST) if key in description}
     description = there | {key: description[key] for key in ("root", "settings", FILE) if key in description}
     later = list(there.get("later", ()))

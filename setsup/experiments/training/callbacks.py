@@ -11,7 +11,6 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
 
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Preset
 from setsup.experiments.training.counting import StepCounter
 from setsup.experiments.training.step import count_images, find_loss
 from setsup.progress import Advance, progress
@@ -41,8 +40,8 @@ class ClipCallback(Callback):
     optimisation.
     """
 
-    def __init__(self, preset: Preset) -> None:
-        self._norm, self._value, self._name = preset.clip_norm, preset.clip_value, preset.name
+    def __init__(self, name: str, norm: float | None = None, value: float | None = None) -> None:
+        self._name, self._norm, self._value = name, norm, value
 
     def on_before_optimizer_step(
         self, trainer: Trainer, pl_module: LightningModule, optimizer: torch.optim.Optimizer
@@ -89,8 +88,8 @@ class ProgressCallback(Callback):
     Images are those of this process, without padding, times the number of processes.
     """
 
-    def __init__(self, steps: int, counter: StepCounter) -> None:
-        self._steps, self._counter, self._at, self._world = steps, counter, 0, 1
+    def __init__(self, counter: StepCounter) -> None:
+        self._counter, self._at, self._world = counter, 0, 1
         self._stack = ExitStack()
         self._advance: Advance | None = None
         self._loss: torch.Tensor | None = None
@@ -102,7 +101,7 @@ class ProgressCallback(Callback):
         """Start where the run resumes."""
         self._at, self._world = self._counter.steps, trainer.world_size
         if trainer.is_global_zero:
-            shown = progress(self._steps - self._at, "training", "steps", self._note)
+            shown = progress(trainer.max_steps - self._at, "training", "steps", self._note)
             self._advance = self._stack.enter_context(shown)
             self._looks.append((time.perf_counter(), 0))
 

@@ -12,7 +12,6 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
 
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Preset
 from setsup.experiments.runs.checkpoint import CALLBACK, CHECKPOINT, callback_state, drop_previous, keep_previous
 from setsup.experiments.training.checkpoint_retention import KeptCheckpoints
 from setsup.experiments.training.checks import need_equal_state, need_step_metrics, need_step_schedules, nonfinite_state
@@ -42,8 +41,8 @@ class CheckpointCallback(Callback):
     between devices, which it would lose.
     """
 
-    def __init__(self, preset: Preset, folder: Path, counter: StepCounter, config: RunConfig) -> None:
-        self._preset, self._folder, self._metrics = preset, folder, folder / "metrics.jsonl"
+    def __init__(self, name: str, every: int, folder: Path, counter: StepCounter, config: RunConfig) -> None:
+        self._name, self._every, self._folder, self._metrics = name, every, folder, folder / "metrics.jsonl"
         self._counter, self._allow_nonfinite = counter, config.allow_nonfinite
         self._kept = KeptCheckpoints(folder, config.keep_every, config.keep_best)
         self._buffer: list[tuple[int, dict[str, torch.Tensor], set[str]]] = []
@@ -114,8 +113,8 @@ class CheckpointCallback(Callback):
         if stop:
             self.stopped = self.stopped or signal.SIGTERM  # another rank got the signal
             trainer.should_stop = True
-        trainer.should_stop = last = trainer.should_stop or step >= self._preset.steps
-        save = last or kept or step - self._saved >= self._preset.checkpoint_every
+        trainer.should_stop = last = trainer.should_stop or step >= trainer.max_steps
+        save = last or kept or step - self._saved >= self._every
         if spoilt or ((save or due) and _any_rank(trainer, self._nonfinite(wait=True) is not None)[0]):
             self._write(trainer)
             raise self._nonfinite_error(f"the loss of step {self._nonfinite(wait=True) or step:,}")
@@ -127,9 +126,9 @@ class CheckpointCallback(Callback):
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Refuse to continue without draws, which Lightning would do for ever."""
         step = self._counter.steps
-        if step < self._preset.steps and not trainer.should_stop:
+        if step < trainer.max_steps and not trainer.should_stop:
             raise SetsupError(
-                f"the draws of {self._preset.name} end after {step:,} of {self._preset.steps:,} steps: give it fewer "
+                f"the draws of {self._name} end after {step:,} of {trainer.max_steps:,} steps: give it fewer "
                 "steps, or an infinite sampler"
             )
 
@@ -183,7 +182,7 @@ class CheckpointCallback(Callback):
     def _nonfinite_error(self, quantity: str) -> SetsupError:
         kept = f"{self._good} of step {self._saved:,} is the last good checkpoint" if self._good else ""
         return SetsupError(
-            f"{quantity} of {self._preset.name} is not finite: {kept or 'there is no checkpoint yet'}; the same "
+            f"{quantity} of {self._name} is not finite: {kept or 'there is no checkpoint yet'}; the same "
             "command would fail again, so train with other settings in another folder, such as a smaller rate, or "
             "continue with --allow-nonfinite"
         )
@@ -206,7 +205,7 @@ class CheckpointCallback(Callback):
                 keep_previous(self._folder)
         self._kept.keep(path if trainer.is_global_zero else None, self._counter.steps)
         self._good, self._saved = path, self._counter.steps
-        if self._saved >= self._preset.steps and trainer.is_global_zero:
+        if self._saved >= trainer.max_steps and trainer.is_global_zero:
             drop_previous(self._folder)
 
     def _write(self, trainer: Trainer) -> None:

@@ -54,20 +54,19 @@ def dry_run(
     Nothing is downloaded.
     """
     config = config or RunConfig()
-    sampler = preset.sampler
-    if preset.method is None or sampler is None:
+    if preset.method is None:
         check_begin(folder, preset, seed, root=root, substitute=substitute, config=asdict(config))
         return Plan(folder, seed, 0, 0)
     fetches = unfetched(preset)
     prepared = prepare(preset, folder, seed, config, root=root, substitute=substitute, fetch=False)
-    preset, dataset = prepared.preset, prepared.dataset
+    preset, data, dataset = prepared.preset, prepared.data, prepared.data.dataset
     with quiet():
-        build_trainer(preset, folder, config, [])
+        build_trainer(preset.steps, preset.accumulate, folder, config, [])
     parts: dict[str, Any] = {"root": root, "substitute": substitute, "initial": prepared.initial}
     parts["from_data"] = prepared.from_data
     run = check_begin(folder, preset, seed, config=asdict(config), **parts)
     done = run.progress().steps
-    fetched = dataset.modalities if preset.data is None else preset.data.modalities or dataset.modalities
+    fetched = data.modalities or dataset.modalities
     return Plan(
         folder,
         seed,
@@ -75,7 +74,7 @@ def dry_run(
         done,
         dataset.name,
         len(dataset),
-        tuple(sampler.build(dataset, seed)[0].indices.shape),
+        tuple(data.build_sampler()[0].indices.shape),
         {name: (modality.shape, modality.dtype) for name, modality in dataset.modalities.items() if name in fetched},
         _count(prepared.method),
         _count(prepared.method, trained=True),

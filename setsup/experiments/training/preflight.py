@@ -6,22 +6,16 @@ Data and factors are checked without torch, so that a wrong name is reported at 
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
-from pathlib import Path
+from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from setsup.datasets import Dataset
 from setsup.errors import SetsupError
-from setsup.experiments.configs import (
-    MethodConfig,
-    SamplerConfig,
-    build_eval_transform,
-    build_transform,
-    fit_to_batch,
-)
-from setsup.experiments.preset import Preset
+from setsup.experiments.configs import MethodConfig, fit_to_batch
+from setsup.experiments.training_data import TrainingData
+from setsup.experiments.validation import Validation
 from setsup.factors import FactorTable
 from setsup.loading import Loader
+from setsup.loading.batch import Transform
 
 if TYPE_CHECKING:
     import torch
@@ -30,17 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["check_draws", "fit_to_first_draw", "try_first_draw"]
 
 
-def check_draws(preset: Preset, seed: int, *, root: Path | str | None = None, substitute: bool = False) -> None:
-    """Raise SetsupError where the data of a preset do not open, or a part of it names factors that they do not have.
+def check_draws(data: TrainingData, method: MethodConfig | None) -> None:
+    """Raise SetsupError where the sampler or the method of a training names factors that its data do not have.
 
-    Its sampler is built, and with it whatever it says of the data is checked; of a method, fields that say in their
+    The sampler is built, and with it whatever it says of the data is checked; of a method, fields that say in their
     metadata that they name factors, ``field(metadata={"factors": True})``.
     """
-    if preset.data is None or preset.sampler is None:
-        return
-    dataset = preset.open_data(root, substitute=substitute)
-    preset.sampler.build(dataset, seed)
-    _check_factors(preset.method, dataset.factors)
+    data.build_sampler()
+    _check_factors(method, data.dataset.factors)
 
 
 def _check_factors(settings: Any, table: FactorTable) -> None:
@@ -50,52 +41,61 @@ def _check_factors(settings: Any, table: FactorTable) -> None:
                 table[name]  # FactorError names similar ones
 
 
-def fit_to_first_draw(
-    preset: Preset, sampler: SamplerConfig, method: MethodConfig, dataset: Dataset, seed: int
-) -> MethodConfig:
-    """Settings of a method, completed from the first draw of a preset where they have ``fit_to``."""
+def fit_to_first_draw(data: TrainingData, method: MethodConfig) -> MethodConfig:
+    """Settings of a method, completed from the first draw of a training where they have ``fit_to``."""
     if not hasattr(method, "fit_to"):
         return method
-    shrunk = getattr(sampler, "shrunk", None)
+    shrunk = getattr(data.sampler, "shrunk", None)
     batch: Any = None
     if shrunk is not None:
         with suppress(Exception):  # which may be due to the small draw alone
-            batch = next(iter(_batches(preset, shrunk(), dataset, seed)), None)
+            small = replace(data, sampler=shrunk())
+            batch = _first_batch(small, small.build_transform())
     if batch is None:
-        batch = next(iter(_batches(preset, sampler, dataset, seed)), None)
+        batch = _first_batch(data, data.build_transform())
     return method if batch is None else fit_to_batch(method, batch)
 
 
-def _batches(preset: Preset, config: SamplerConfig, dataset: Dataset, seed: int) -> Loader:
-    """Batches of a training, on the CPU."""
-    sampler, transform = config.build(dataset, seed), build_transform(preset.augmentation, dataset, seed)
-    modalities = None if preset.data is None else preset.data.modalities
-    return Loader(dataset, sampler, transform=transform, modalities=modalities, workers=0)
+def _first_batch(data: TrainingData, transform: Transform | None) -> Any:
+    """The batch of the first draw, on the CPU; None where there is no draw."""
+    sampler = data.build_sampler()
+    return next(iter(Loader(data.dataset, sampler, transform=transform, modalities=data.modalities, workers=0)), None)
 
 
 def try_first_draw(
-    preset: Preset, sampler: SamplerConfig, build: Callable[[], "LightningModule"], dataset: Dataset, seed: int
+    data: TrainingData,
+    build: Callable[[], "LightningModule"],
+    eval_transform: Transform | None,
+    validation: Validation,
+    *,
+    evaluated: bool,
 ) -> None:
-    """Pass the first draw of a preset to a method of its own, on the CPU: SetsupError for what does not fit.
+    """Pass the first draw of a training to a method of its own, on the CPU: SetsupError for what does not fit.
 
+    It is embedded too, after `eval_transform`, where the run is validated by embeddings, or is to be `evaluated`.
     A shrunk draw, as `smoke` has it, comes first, and is enough if it fits: a full one may take gigabytes.
     """
-    shrunk = getattr(sampler, "shrunk", None)
+    parts: Any = {"eval_transform": eval_transform, "validation": validation, "evaluated": evaluated}
+    shrunk = getattr(data.sampler, "shrunk", None)
     if shrunk is not None:
         with suppress(Exception):  # which may be due to the small draw alone
-            return _try(preset, shrunk(), build, dataset, seed)
-    _try(preset, sampler, build, dataset, seed)
+            return _try(replace(data, sampler=shrunk()), build, **parts)
+    _try(data, build, **parts)
 
 
 def _try(
-    preset: Preset, config: SamplerConfig, build: Callable[[], "LightningModule"], dataset: Dataset, seed: int
+    data: TrainingData,
+    build: Callable[[], "LightningModule"],
+    eval_transform: Transform | None,
+    validation: Validation,
+    evaluated: bool,
 ) -> None:
     import torch
 
     from setsup.experiments.embedding_batch import check_embedded, choose_embedding
     from setsup.methods.rows import RowState
 
-    batch = next(iter(_batches(preset, config, dataset, seed)), None)
+    batch = _first_batch(data, data.build_transform())
     if batch is None:
         return
     method: Any = build().eval()
@@ -114,25 +114,20 @@ def _try(
             except Exception:  # no loss of a batch; or left to the training, which may be on another device
                 continue
             break
-        # built without evaluations, too: embeddings of the run will need it
-        transform = build_eval_transform(preset.eval_transform, preset.augmentation, dataset, seed)
-        classifies = preset.validation.every and (preset.validation.knn or preset.validation.probe)
-        if preset.evaluations or classifies:
-            modalities = None if preset.data is None else preset.data.modalities
-            options: Any = {"modalities": modalities, "transform": transform, "workers": 0}
-            embeddings = _try_embedding(method, Loader(dataset, config.build(dataset, seed), **options))
+        classifies = validation.every and (validation.knn or validation.probe)
+        if evaluated or classifies:
+            embeddings = _try_embedding(method, _first_batch(data, eval_transform))
             if embeddings and classifies:
-                choose_embedding(method, preset.validation.embedding, embeddings)
+                choose_embedding(method, validation.embedding, embeddings)
 
 
-def _try_embedding(method: Any, batches: Loader) -> "dict[str | None, torch.Tensor]":
+def _try_embedding(method: Any, batch: Any) -> "dict[str | None, torch.Tensor]":
     """Embed a draw as evaluations do, so that a missing key or another shape is reported before hours of training.
 
     Empty where that is left to the evaluation, which may be on another device.
     """
     from setsup.experiments.embedding_batch import embed_batch
 
-    batch = next(iter(batches))
     try:
         return embed_batch(method, batch)
     except SetsupError:

@@ -10,7 +10,7 @@ from lightning.pytorch import LightningModule
 
 from setsup.datasets import Dataset
 from setsup.errors import DataError, SetsupError, require_modules
-from setsup.experiments.configs import MethodConfig, SamplerConfig, build_method, build_transform
+from setsup.experiments.configs import MethodConfig, build_eval_transform, build_method
 from setsup.experiments.initial_weights import InitialWeights, read_initial, start_from, unfetched
 from setsup.experiments.preset import Preset
 from setsup.experiments.runs.checkpoint import has_checkpoint
@@ -23,6 +23,8 @@ from setsup.experiments.training.monitoring.held_out import HeldOut
 from setsup.experiments.training.monitoring.loggers import need_logger
 from setsup.experiments.training.monitoring.validation import open_validation
 from setsup.experiments.training.preflight import fit_to_first_draw, try_first_draw
+from setsup.experiments.training_data import TrainingData
+from setsup.experiments.weights import build_trained
 from setsup.loading.lightning import LightningBatches
 
 __all__ = ["Prepared", "build_batches", "prepare"]
@@ -36,7 +38,7 @@ class Prepared(NamedTuple):
     """
 
     preset: Preset
-    dataset: Dataset
+    data: TrainingData
     batches: LightningBatches
     method: LightningModule
     counter: StepCounter
@@ -59,8 +61,8 @@ def prepare(
 
     Without `fetch`, published weights that are not here yet are left out, and nothing is downloaded.
     """
-    sampler, settings = preset.sampler, preset.method
-    if sampler is None or settings is None:  # both are, and the data
+    settings = preset.method
+    if settings is None:
         raise SetsupError(f"{preset.name} trains nothing")
     for name in config.log:
         need_logger(name)
@@ -71,21 +73,27 @@ def prepare(
     initial = None if left_out else _read_initial(preset, folder, seed, substitute)
     if initial is not None:
         preset = replace(preset, initial_run=str(initial.path))
-    dataset = preset.open_data(root, substitute=substitute)
-    batches = build_batches(preset, sampler, dataset, seed, config)
-    asked, settings = preset, fit_to_first_draw(preset, sampler, settings, dataset, seed)
+    data = preset.open_training(seed, root, substitute=substitute)
+    # to start processes takes longer than a shrunk training
+    workers = "thread" if preset.shrunk and config.workers == "auto" else config.workers
+    batches = build_batches(data, workers)
+    asked, settings = preset, fit_to_first_draw(data, settings)
     preset = replace(preset, method=settings)
     from_data = {name: before for name, (before, _) in difference(flatten(asked), flatten(preset)).items()}
-    build = partial(_build, settings, dataset, seed, None if begun else initial)
+    build = partial(_build, settings, data.dataset, seed, None if begun else initial)
     parts: dict[str, Any] = {"root": root, "substitute": substitute, "config": asdict(config), "from_data": from_data}
     parts["initial"] = None if initial is None else initial.digest
     if not begun or not _continues(folder, preset, seed, **parts):
-        try_first_draw(preset, sampler, build, dataset, seed)
+        # built without evaluations, too: embeddings of the run will need it
+        transform = build_eval_transform(preset.eval_transform, preset.augmentation, data.dataset, seed)
+        try_first_draw(data, build, transform, preset.validation, evaluated=bool(preset.evaluations))
     method, counter = build(), StepCounter(preset.accumulate)
     need_runnable(method, preset.accumulate)
-    held_out = open_validation(preset, sampler, method, dataset, seed, root=root, substitute=substitute)
-    digest = None if initial is None else initial.digest
-    return Prepared(preset, dataset, batches, method, counter, held_out, digest, from_data)
+    table = data.dataset.factors
+    trained = build_trained(preset, method, seed, folder, root=root, substitute=substitute, table=table)
+    trained.dataset = data.dataset
+    held_out = open_validation(preset.validation, trained, data.sampler)
+    return Prepared(preset, data, batches, method, counter, held_out, parts["initial"], from_data)
 
 
 def _continues(folder: Path, preset: Preset, seed: int, **parts: Any) -> bool:
@@ -97,16 +105,10 @@ def _continues(folder: Path, preset: Preset, seed: int, **parts: Any) -> bool:
     return True
 
 
-def build_batches(
-    preset: Preset, sampler: SamplerConfig, dataset: Dataset, seed: int, config: RunConfig
-) -> LightningBatches:
-    """Build the batches that a preset trains on."""
-    transform = build_transform(preset.augmentation, dataset, seed)
-    modalities = None if preset.data is None else preset.data.modalities
-    # to start processes takes longer than a shrunk training
-    workers = "thread" if preset.shrunk and config.workers == "auto" else config.workers
-    options: dict[str, Any] = {"modalities": modalities, "transform": transform, "workers": workers}
-    return LightningBatches(dataset, sampler.build(dataset, seed), **options)
+def build_batches(data: TrainingData, workers: int | str) -> LightningBatches:
+    """Build the batches that are trained on."""
+    options: dict[str, Any] = {"modalities": data.modalities, "transform": data.build_transform(), "workers": workers}
+    return LightningBatches(data.dataset, data.build_sampler(), **options)
 
 
 def _read_initial(preset: Preset, folder: Path, seed: int, substitute: bool) -> InitialWeights | None:

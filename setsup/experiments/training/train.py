@@ -95,7 +95,7 @@ def train(
         return run
     # all checks come first, so that a preset with errors leaves no folder behind
     prepared = prepare(preset, folder, seed, config, root=root, substitute=substitute)
-    preset, dataset, method, counter = prepared.preset, prepared.dataset, prepared.method, prepared.counter
+    preset, method, counter = prepared.preset, prepared.method, prepared.counter
     if config.compile:
         for network in method.children():
             network.compile()
@@ -107,22 +107,22 @@ def train(
         del lasting["steps"]  # a run that is trained longer is the same run
         identity = run_identity(folder, about | lasting)
         settings = about | {"smoke": preset.shrunk} | flatten(preset) | flatten(config)
-        checkpoints = CheckpointCallback(preset, folder, counter, config)
+        checkpoints = CheckpointCallback(preset.name, preset.checkpoint_every, folder, counter, config)
         callbacks: list[Callback] = [counter, NoiseScaleCallback(seed, counter)]
         if prepared.held_out is not None:  # before the step is saved
             callbacks.append(ValidationCallback(prepared.held_out, counter, config.precision))
-        callbacks += [checkpoints, ProgressCallback(preset.steps, counter), SettingsCallback(settings, counter)]
+        callbacks += [checkpoints, ProgressCallback(counter), SettingsCallback(settings, counter)]
         callbacks.append(FirstBatchCallback(folder, counter, getattr(preset.method, "views", ())))
         if preset.clip_norm is not None or preset.clip_value is not None:
-            callbacks.append(ClipCallback(preset))
-        trainer = build_trainer(preset, folder, config, callbacks)
+            callbacks.append(ClipCallback(preset.name, preset.clip_norm, preset.clip_value))
+        trainer = build_trainer(preset.steps, preset.accumulate, folder, config, callbacks)
         stack.push(lambda error, *_: end_run(identity, failed=error is not None))
         if trainer.is_global_zero:
             stack.enter_context(_lock(folder))
         parts: dict[str, Any] = {"root": root, "substitute": substitute, "config": asdict(config)}
         run = begin(folder, preset, seed, initial=prepared.initial, from_data=prepared.from_data, **parts)
         if trainer.is_global_zero:
-            run.save_factors(dataset.factors)
+            run.save_factors(prepared.data.dataset.factors)
         if on_start is not None:
             on_start(run)
         if run.finished:

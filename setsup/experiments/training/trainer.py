@@ -16,7 +16,6 @@ from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.profilers import AdvancedProfiler, Profiler, PyTorchProfiler, SimpleProfiler
 
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Preset
 from setsup.experiments.training.config import RunConfig
 
 __all__ = ["build_trainer", "quiet"]
@@ -56,14 +55,14 @@ class _InPlace(TorchCheckpointIO):
             torch.save(checkpoint, file)
 
 
-def build_trainer(preset: Preset, folder: Path, config: RunConfig, callbacks: list[Callback]) -> Trainer:
+def build_trainer(steps: int, accumulate: int, folder: Path, config: RunConfig, callbacks: list[Callback]) -> Trainer:
     """Build the Trainer of a run; SetsupError for what it cannot be run with here."""
     # under SLURM Lightning would write its own checkpoints, and prefer them to those of the run
     slurm = SLURMEnvironment.detect() and not TorchElasticEnvironment.detect()
     try:
         trainer = _Trainer(
-            preset.steps,
-            accumulate_grad_batches=preset.accumulate,
+            steps,
+            accumulate_grad_batches=accumulate,
             accelerator=config.accelerator,
             devices=config.devices,
             num_nodes=config.nodes,

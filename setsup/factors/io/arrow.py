@@ -40,7 +40,7 @@ def save_table(table: FactorColumns, path: Path) -> None:
     import pyarrow as pa
 
     if not path.name:
-        raise DataError(f"{path} is a folder; name the file that the table is to be saved to")
+        raise DataError(f"{path} is a folder; pass the path of a file to save the table to")
     names = [] if table.is_grid else list(table.names)
     arrays = [pa.array(table.column(name)) for name in names]
     about = {
@@ -94,7 +94,7 @@ def to_arrow(table: FactorColumns) -> Any:
             levels = pa.array(level_array(factor.levels) if type(factor.levels[0]) is int else list(factor.levels))
         except (pa.ArrowException, OverflowError) as error:
             raise FactorError(
-                f"Arrow has no type for the levels of factor {factor.name!r} ({error}); give it others"
+                f"Arrow has no type for the levels of factor {factor.name!r} ({error}); use levels of another type"
             ) from None
         arrays.append(pa.DictionaryArray.from_arrays(pa.array(codes, mask=unknown), levels))
     about = {"format": _FORMAT, "factors": [factor.to_dict() for factor in table.factors]}
@@ -112,7 +112,7 @@ def from_arrow(
     import pyarrow as pa
 
     if not isinstance(table, pa.Table | pa.RecordBatch):
-        raise FactorError(f"from_arrow takes a pyarrow.Table, not {type(table).__name__}")
+        raise FactorError(f"from_arrow expects a pyarrow.Table, not {type(table).__name__}")
     names, known = describe_schema(table.schema, factors, {} if kinds is None else kinds)
     say_left_out("the Arrow table", {field.name: field.type for field in table.schema if field.name not in names})
     whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
@@ -132,7 +132,9 @@ def describe_schema(
         about = json.loads((schema.metadata or {}).get(_KEY, b'{"format": 1, "factors": []}'))
         stored = _factors(about)
     except (ValueError, KeyError, TypeError, RecursionError, FactorError) as error:
-        raise FactorError(f"the metadata {_KEY.decode()!r} of the Arrow table describes no factors: {error}") from None
+        raise FactorError(
+            f"the metadata {_KEY.decode()!r} of the Arrow table does not describe factors: {error}"
+        ) from None
     return names, [*factors, *(factor for factor in stored if factor.name in names and factor.name not in given)]
 
 

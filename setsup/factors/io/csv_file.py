@@ -103,7 +103,8 @@ class CsvFile:
             "\n" in str(value) for value in last.slice(last.num_rows - 1).to_pylist()[0].values()
         ):
             raise DataError(
-                f"{self.path}: a quote is not closed; its text runs to the end of the file, row {rows - 1} (from 0)"
+                f"{self.path}: a quote is not closed, so its text runs to the end of the file, row {rows - 1} (from "
+                "0); close the quote"
             )
 
 
@@ -118,8 +119,8 @@ def _check_header(path: Path, header: list[str], delimiter: str, below: str) -> 
     if numbers or any(map(_IMAGE.fullmatch, cells)) or (alone and all(map(_LABELLED.fullmatch, [header[0], below]))):
         spaced = ", and separate its fields by commas" if alone and len(cells) > 1 else ""
         raise DataError(
-            f"{path} has no header: its first line is {abbreviate(delimiter.join(header))}; start it with column "
-            f"names, such as image,label{spaced}"
+            f"{path} has no header: its first line is {abbreviate(delimiter.join(header))}; start the file with "
+            f"column names, such as image,label{spaced}"
         )
     for index, name in enumerate(header):
         if name in header[:index]:

@@ -82,7 +82,7 @@ class ColumnEncoder:
         if not self._given:
             row += self._rows
             raise FactorError(
-                f"column {self.factor.name!r} changed while it was read: row {row} has {abbreviate(value)} now"
+                f"column {self.factor.name!r} changed while it was being read: row {row} now has {abbreviate(value)}"
             )
         raise self._wrong(value, row, f"a level{did_you_mean(value, self.factor.levels or ())}")
 

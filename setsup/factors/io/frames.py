@@ -89,7 +89,9 @@ def from_parquet(
             for block in packed():
                 left -= _long_texts(block)
                 if left < 0:
-                    raise FactorError("long texts repeat so often that no memory holds them: leave their column out")
+                    raise FactorError(
+                        "long texts repeat so often that they do not fit into memory; leave their column out"
+                    )
                 yield from _as_texts(block)
 
         return from_blocks(unpacked, *given, **more)
@@ -120,10 +122,10 @@ def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None)
 
     pandas = imported("pandas", "pandas")
     if not isinstance(frame, pandas.DataFrame):
-        raise FactorError(f"from_pandas takes a pandas.DataFrame, not {type(frame).__name__}")
+        raise FactorError(f"from_pandas expects a pandas.DataFrame, not {type(frame).__name__}")
     names = [str(name) for name in frame.columns]
     if len(set(names)) != len(names):
-        raise FactorError(f"two columns of the frame share a name in {names}; rename one")
+        raise FactorError(f"column names of the frame must be unique, not {names}; rename one")
     arrays = {name: arrow_array(name, frame.iloc[:, index]) for index, name in enumerate(names)}
     say_left_out("the frame", {name: array.type for name, array in arrays.items() if not is_usable(array.type)})
     arrays = {name: array for name, array in arrays.items() if is_usable(array.type)}
@@ -260,7 +262,7 @@ def _convert(
 
                 table = convert(counted, store)
             if (path.stat().st_size, path.stat().st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-                raise DataError(f"{path} was changed while it was converted; try again once it is finished")
+                raise DataError(f"{path} changed while it was being converted; try again once it is complete")
             save_table(table, target)
 
     return build_once(target, _find_converted, build)

@@ -57,7 +57,7 @@ def from_huggingface(
     datasets = imported("datasets", "hf")
     if not isinstance(dataset, datasets.Dataset):
         fix = "choose a split, such as dataset['train']" if isinstance(dataset, dict) else "load it without streaming"
-        raise FactorError(f"from_huggingface takes a datasets.Dataset, not {type(dataset).__name__}; {fix}")
+        raise FactorError(f"from_huggingface expects a datasets.Dataset, not {type(dataset).__name__}; {fix}")
     columns = {name: leaf for name, leaf in leaves(dataset.features).items() if is_factor(name, leaf[1])}
     kinds = {} if kinds is None else check_mapping(kinds, "kinds", FactorError)
     given = {factor.name for factor in check_factors(factors)} | kinds.keys()
@@ -239,7 +239,7 @@ def _describe(name: str, about: Mapping[str, Any], names: Mapping[str, Any]) -> 
     try:
         return Factor.from_dict(about)
     except (FactorError, TypeError) as error:
-        raise FactorError(f"the note of the feature {name!r} describes no factor: {error}") from None
+        raise FactorError(f"the note of the feature {name!r} does not describe a factor: {error}") from None
 
 
 def _implied(factor: Factor, table: FactorColumns) -> bool:
@@ -261,5 +261,5 @@ def _decode_labels(column: Any, feature: Any) -> Any:
     codes = pc.if_else(pc.less(column, 0), pa.scalar(None, column.type), column)
     largest = pc.max(codes).as_py()
     if largest is not None and largest >= len(names):
-        raise FactorError(f"class label {largest} has no name: its feature has {len(names)}; correct the column")
+        raise FactorError(f"class label {largest} has no name: its feature has {len(names)} names; correct the column")
     return pa.DictionaryArray.from_arrays(codes, pa.array(list(names), pa.string()))

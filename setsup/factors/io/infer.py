@@ -50,7 +50,9 @@ def from_values(
     arrays = {name: arrow_array(name, column) for name, column in values.items()}
     for name, array in arrays.items():
         if not is_usable(array.type):
-            raise FactorError(f"column {name!r} holds {array.type}; factors are strings, booleans, numbers or dates")
+            raise FactorError(
+                f"column {name!r} has the type {array.type}; expected strings, booleans, numbers or dates"
+            )
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise FactorError(f"columns must have the same length, not {lengths}")
@@ -95,10 +97,12 @@ def _fields(
         if name not in names:
             raise FactorError(f"there is no column {name!r} for the factor of that name{did_you_mean(name, names)}")
     if not names:
-        raise FactorError("there is no column that could be a factor")
+        raise FactorError(
+            "none of the columns can be a factor; expected columns of strings, booleans, numbers or dates"
+        )
     twice = given.keys() & kinds.keys()
     if twice:
-        raise FactorError(f"{sorted(twice)} have a factor, which says the kind already; leave them out of kinds=")
+        raise FactorError(f"{sorted(twice)} already have a factor with a kind; leave them out of kinds=")
     return [Field(name, given.get(name), _kind(name, kinds), written, commas) for name in names]
 
 
@@ -130,7 +134,7 @@ def _see(blocks: Blocks, fields: Sequence[Field]) -> None:
             field.see(block.column(field.name))
         rows += block.num_rows
     if not rows:
-        raise FactorError("there are no rows, so kinds and levels cannot be inferred")
+        raise FactorError("kinds and levels cannot be inferred without rows; add rows, or declare the factors")
 
 
 def _encode(blocks: Blocks, encoders: Sequence[ColumnEncoder], store: Store) -> dict[str, Array]:
@@ -159,7 +163,7 @@ def arrow_array(name: str, column: Any, first: int = 0) -> Any:
     if isinstance(column, str | bytes | Mapping | Set) or not hasattr(column, "__len__"):
         raise FactorError(f"column {name!r} must be a sequence of values, not {abbreviate(column)}")
     if isinstance(column, np.ndarray) and column.ndim != 1:
-        raise FactorError(f"column {name!r} must have one axis, not the shape {column.shape}")
+        raise FactorError(f"column {name!r} must be 1-D, not of shape {column.shape}")
     try:
         array = pa.array(column, from_pandas=True)
     except OverflowError:

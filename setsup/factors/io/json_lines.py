@@ -53,7 +53,7 @@ class JsonLines:
                 if type(value) is int and not -(2**63) <= value < 2**63:
                     large.add(name)
         if not rows:
-            raise DataError(f"{path} has no rows; each line is expected to be a JSON object")
+            raise DataError(f"{path} has no rows; expected a JSON object on each line")
         nested = [name for name, plain in names.items() if not plain]
         return cls(text, [name for name, plain in names.items() if plain], nested, frozenset(large))
 
@@ -85,7 +85,9 @@ def _objects(text: TextFile) -> Iterator[dict[str, Any]]:
         while line := file.readline(LINE + 1):
             number += 1
             if len(line) > LINE:
-                raise DataError(f"{path}, line {number}: it is longer than {LINE >> 20} MB; write one object per line")
+                raise DataError(
+                    f"{path}, line {number}: the line is longer than {LINE >> 20} MB; write one object per line"
+                )
             line = line.removeprefix(_BOM).strip() if number == 1 else line.strip()
             if not line:
                 continue
@@ -95,12 +97,12 @@ def _objects(text: TextFile) -> Iterator[dict[str, Any]]:
                 raise
             except (ValueError, RecursionError) as error:
                 raise DataError(
-                    f"{path}, line {number}: it is not one whole JSON object ({str(error)[:80]}); write one "
+                    f"{path}, line {number}: the line is not one whole JSON object ({str(error)[:80]}); write one "
                     "object per line"
                 ) from None
             if type(value) is not dict:
                 hint = ", as pandas does with orient='records', lines=True" if type(value) is list else ""
                 raise DataError(
-                    f"{path}, line {number}: {abbreviate(value)} is no JSON object; write one per line{hint}"
+                    f"{path}, line {number}: {abbreviate(value)} is not a JSON object; write one per line{hint}"
                 )
             yield value

@@ -88,7 +88,7 @@ class TextFile:
     def of(cls, path: Path) -> "TextFile":
         """See that a file is text; NUL bytes, of which text has none, are refused."""
         if ending(path) in SHEETS:
-            raise DataError(f"{path} is a spreadsheet; save it as CSV (UTF-8), and give that file")
+            raise DataError(f"{path} is a spreadsheet; save it as CSV (UTF-8), and pass that file")
         refuse_pointer(path)
         with explain_errors(path), path.open("rb") as raw:
             head = raw.read(8)
@@ -102,13 +102,14 @@ class TextFile:
                     if (nul := block.find(b"\0")) >= 0:
                         line = lines + block[:nul].count(b"\n") + 1
                         raise DataError(
-                            f"{path}, line {line}: there is a NUL byte, so this is no UTF-8 text or it is damaged"
+                            f"{path}, line {line}: a NUL byte shows that the file is damaged or not UTF-8 text; save "
+                            "it again as UTF-8"
                         )
                     size += len(block)
                     if size > most:
                         raise DataError(
-                            f"{path} expands to more than {_MOST} times its size, as no table does; decompress it if "
-                            "it is one"
+                            f"{path} expands to more than {_MOST} times its size, which is unlikely for a table; if it "
+                            "is one, decompress it first"
                         )
                     quotes += block.count(b'"')
                     lines += block.count(b"\n")

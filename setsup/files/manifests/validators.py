@@ -64,7 +64,7 @@ def texts(value: Any) -> dict[str, str]:
 
 
 def whole(value: Any) -> int:
-    """An integer from 0 on."""
+    """An integer of at least 0."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
         raise ValueError("an integer, 0 or more")
     return value

@@ -59,7 +59,7 @@ class AnchoredMembers:
             raise SamplerError(
                 f"{len(lonely):,} of {len(groups):,} groups of {', '.join(groups.names)} have no anchor with {others} "
                 f"other row{'s' * (others > 1)} that satisfy {spell(members=constraint.text)} (first: {examples}); "
-                f"lower {spell_name('size')}, ask for less of members{drop}"
+                f"lower {spell_name('size')}, relax {spell_name('members')}{drop}"
             )
 
     def crowded(self, slots: int) -> bool:

@@ -14,7 +14,7 @@ from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.samplers.arguments import inactive_factors
 from setsup.samplers.schedules import Schedule
-from setsup.samplers.spelling import spell, spell_name
+from setsup.samplers.spelling import spell, spell_keyword, spell_name
 
 __all__ = ["FixedFactors", "Lists"]
 
@@ -64,15 +64,21 @@ class FixedFactors:
         if isinstance(inactive, Sequence) and inactive and not any(isinstance(names, str) for names in inactive):
             if active is not None or num_fixed is not None or free or values != "independent":
                 raise SamplerError(
-                    f"one list per set goes with {spell(values='independent')} and without active, num_fixed, "
-                    "unconstrained"
+                    f"one list per set requires {spell(values='independent')} and excludes {spell_keyword('active')}, "
+                    f"{spell_keyword('num_fixed')} and {spell_keyword('unconstrained')}; leave them out, or pass one "
+                    "list for all sets"
                 )
             if len(inactive) != sets:
-                raise SamplerError(f"inactive has {len(inactive)} lists for {spell(sets=sets)}: give one list per set")
+                raise SamplerError(
+                    f"{spell_name('inactive')} has {len(inactive)} lists for {spell(sets=sets)}; pass one list per set"
+                )
             return cls([tuple(inactive_factors(table, names, None, tolerance) for names in inactive)])
         fixed = inactive_factors(table, inactive, active, tolerance)  # type: ignore[arg-type]
         if free and values != "independent":
-            raise SamplerError(f"{spell(values=values)} needs the same list in all sets, so none can be unconstrained")
+            raise SamplerError(
+                f"{spell(values=values)} requires the same factors in all sets; leave out "
+                f"{spell_name('unconstrained')}, or pass {spell(values='independent')}"
+            )
         if num_fixed is None:
             return cls([(fixed,) * (sets - free) + ((),) * free])
         subsets = [_subsets(fixed, count) for count in num_fixed.values]
@@ -92,5 +98,5 @@ def _subsets(fixed: tuple[str, ...], size: Any) -> list[tuple[str, ...]]:
     what = f"{spell_name('num_fixed')}, of {len(fixed)} listed factors,"
     size = check_integer(size, what, SamplerError, 0, len(fixed))
     if math.comb(len(fixed), size) > _SUBSETS:
-        raise SamplerError(f"{size} of {len(fixed)} factors are more than {_SUBSETS} choices; list fewer factors")
+        raise SamplerError(f"{what} has more than {_SUBSETS:,} choices of {size} factors; list fewer factors")
     return list(itertools.combinations(fixed, size))

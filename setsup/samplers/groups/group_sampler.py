@@ -50,7 +50,7 @@ class GroupSampler:
                 f"declare the others as ordinal, --kinds {near[1]}=ordinal",
             )
             raise SamplerError(
-                f"at most one continuous factor can be fixed within a tolerance, not {' and '.join(near)}: {how}"
+                f"a set can fix only one continuous factor within a tolerance, not {' and '.join(near)}; {how}"
             )
         if near and weights is not None:
             raise SamplerError(f"weights and the tolerance of {near[0]!r} cannot be combined; bin {near[0]!r} instead")

@@ -216,9 +216,9 @@ def check_small(on_small_group: str) -> str:
 def check_refusal(on_small_group: str, why: str = "") -> None:
     """Refuse a policy for small groups that draws from them; ``why`` says what they lack."""
     if not isinstance(on_small_group, str) or on_small_group not in REFUSALS:
-        reason = f", for {why}" if why else ""
+        reason = f", because {why}" if why else ""
         name = spell_name("on_small_group")
-        raise SamplerError(f"{name} must be error or drop{reason}, not {abbreviate(on_small_group)}")
+        raise SamplerError(f"{name} must be error or drop, not {abbreviate(on_small_group)}{reason}")
 
 
 def drawable_groups(
@@ -236,12 +236,14 @@ def drawable_groups(
     """
     names = ", ".join(groups.names) or "nothing"
     if not len(groups):
+        filters = advice("where= and weights=", "--where and --weights")
         if groups.excluded and not groups.unknown:
-            filters = advice("where= and weights=", "--where and --weights")
-            raise SamplerError(f"no group of {names}: {filters} leave none of the {groups.excluded:,} rows")
+            raise SamplerError(
+                f"{filters} leave none of the {groups.excluded:,} rows to groups of {names}; draw from more rows"
+            )
         raise SamplerError(
-            f"no group of {names}: {groups.unknown:,} rows have an unknown value there, and {groups.excluded:,} are "
-            "left out by where or weights; draw from more rows"
+            f"there are no groups of {names}: {groups.unknown:,} rows have an unknown value there, and {filters} leave "
+            f"out {groups.excluded:,}; draw from more rows"
         )
     check_memory(9 * len(groups), f"a sampler of {len(groups):,} groups of {names}", "the factors", SamplerError)
     few = sizes < need

@@ -11,7 +11,7 @@ from setsup.random import fold, mix, randint_below, spread
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.within import GROUP, ORDER, ROWS, SUBSET, Keys, word
-from setsup.samplers.spelling import spell, spell_name
+from setsup.samplers.spelling import spell
 
 __all__ = ["StepPlan", "StepPlans"]
 
@@ -31,8 +31,8 @@ class Part:
         if values == "different" and len(set_numbers) > len(sampler.drawable):
             raise SamplerError(
                 f"{spell(values='different')} needs {len(set_numbers)} drawable groups of {sampler.describe()}, and "
-                f"there are {len(sampler.drawable)}: the most that fits is {spell(sets=len(sampler.drawable))}; lower "
-                f"{spell_name('sets')}, or pass {spell(values='independent')}"
+                f"there are {len(sampler.drawable)}; pass at most {spell(sets=len(sampler.drawable))}, or "
+                f"{spell(values='independent')}"
             )
         words = sampler.chooser.words if values == "different" else 1
         if values == "equal":

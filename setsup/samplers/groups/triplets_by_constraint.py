@@ -16,6 +16,7 @@ from setsup.samplers.groups.anchors import Anchors
 from setsup.samplers.groups.choose import Chooser
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import AnchorEntry
+from setsup.samplers.spelling import spell_name
 
 __all__ = ["ConstraintTriplets"]
 
@@ -38,7 +39,10 @@ class ConstraintTriplets:
         self._table, self._rows = table, rows
         self._anchors = Anchors(table, self.shared, constraints, dict.fromkeys(texts, 1), rows, weights)
         if not len(self._anchors):
-            raise SamplerError(f"no row has both a positive and a negative: {self._anchors.lost()}")
+            raise SamplerError(
+                f"no row has both a positive and a negative: {self._anchors.lost()}; relax {spell_name('positive')} or "
+                f"{spell_name('negative')}"
+            )
         self._chooser = Chooser(self._anchors.keys, self._anchors.totals, choose)
 
     def draw(self, bits: Words, keys: Keys) -> Rows:

@@ -18,6 +18,7 @@ from setsup.samplers.groups.members import REFUSALS, WeightedMembers, check_refu
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Entry
+from setsup.samplers.spelling import spell_name
 
 __all__ = ["OrbitTriplets"]
 
@@ -42,7 +43,10 @@ class OrbitTriplets:
         )
         groups = self._orbits.groups
         if len(groups) < 2:
-            raise SamplerError(f"there is only one orbit of {self._orbits.describe()}, so no row is a negative")
+            raise SamplerError(
+                f"there is only one orbit of {self._orbits.describe()}, so no row can be a negative; name other "
+                f"factors in {spell_name('orbit')}, or draw from more rows"
+            )
         self._ends = np.cumsum(groups.sizes)
         self.shared = groups.names
 

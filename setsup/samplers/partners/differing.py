@@ -19,7 +19,7 @@ from setsup.samplers.partners.index import IndexPartners
 from setsup.samplers.partners.product import ProductPartners
 from setsup.samplers.partners.subsets import Subsets, read_sizes
 from setsup.samplers.report import PairEntry, listed_counts, span
-from setsup.samplers.spelling import spell
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["DifferingPairs"]
 
@@ -75,12 +75,11 @@ class DifferingPairs:
     def _infeasible(self) -> str:
         chosen, words = self.subsets.chosen, self.subsets.words
         sizes = chosen.sum(axis=1)
-        how = "every one" if self._must_differ else "any"
-        numbers = span(int(sizes.min()), int(sizes.max()))
+        numbers = span(int(sizes.min()), int(sizes.max())) if self._must_differ else f"at most {int(sizes.max())}"
         return (
-            f"no two of {self._groups.rows:,} rows differ in {how} of {numbers} of the factors asked for "
-            f"({words(np.any(chosen, axis=0))}) and are equal in all others that are compared "
-            f"({words(~np.all(chosen, axis=0))})"
+            f"no two of {self._groups.rows:,} rows differ in {numbers} of the factors "
+            f"{words(np.any(chosen, axis=0))} and agree in all other compared factors "
+            f"({words(~np.all(chosen, axis=0))}); choose other factors, or draw from more rows"
         )
 
     def draw(self, steps: Steps, bits: Words) -> Draw:
@@ -148,7 +147,7 @@ def _compared(table: FactorTable, option_names: Sequence[str]) -> list[str]:
     names = list(dict.fromkeys([*inactive_factors(table, None, [], {}), *option_names]))
     if not names:
         how = advice("bin continuous ones, as in table.binned(…)", "declare others, as in --kinds yaw=ordinal")
-        raise SamplerError(f"the table has no factor with levels; {how}")
+        raise SamplerError(f"the table has no factors with levels; {how}")
     return names
 
 
@@ -158,7 +157,9 @@ def _differing(option: str, indices: Sequence[int], cells: Cells) -> list[int]:
         return list(indices)
     differing = [index for index in cells.varying if index not in indices]
     if not differing:
-        raise SamplerError("share names all factors that vary, so that none is left to differ")
+        raise SamplerError(
+            f"{spell_name('share')} names all factors that vary, so none can differ; leave out at least one"
+        )
     return differing
 
 
@@ -170,19 +171,21 @@ def _read_radii(table: FactorTable, compared: Sequence[str], radius: Any) -> dic
         name for name in compared if table[name].kind in (Kind.ORDINAL, Kind.CYCLIC) and table[name].within is None
     ]
     if not ordered:
-        raise SamplerError(f"{spell(radius=radius)}, but no compared factor is ordinal or cyclic; leave it out")
+        raise SamplerError(
+            f"{spell(radius=radius)} requires an ordinal or cyclic factor, and none is compared; leave it out"
+        )
     if is_integer(radius):
         radius = dict.fromkeys(ordered, radius)
     if not isinstance(radius, Mapping) or not radius:
         raise SamplerError(
-            "radius must be a number of steps, or one for each of some ordinal or cyclic factors, as in "
-            f"{{'scale': 2}}, not {abbreviate(radius)}; such factors: {', '.join(ordered)}"
+            "radius must be a number of steps, or a mapping of ordinal or cyclic factors to numbers of steps, such as "
+            f"{{'scale': 2}}, not {abbreviate(radius)}; choose from {', '.join(ordered)}"
         )
     radii = {}
     for name, steps in radius.items():
         factor = table[name]
         if factor.name not in ordered:
             nested = f"nested in {factor.within}" if factor.within else factor.kind
-            raise SamplerError(f"radius counts steps of ordinal and cyclic factors, and {name!r} is {nested}")
+            raise SamplerError(f"radius requires ordinal or cyclic factors, and {name!r} is {nested}; leave it out")
         radii[factor.name] = check_integer(steps, f"the radius of {name!r}", SamplerError, 1)
     return radii

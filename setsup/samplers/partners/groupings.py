@@ -49,7 +49,9 @@ class Groupings:
         whole = self._span * lists < 2**62
         if len(self._near) and not whole:
             names = ", ".join(cells.axes[index].name for index in self._near)
-            raise SamplerError(f"radius of {names} needs fewer than 2**62 combinations of levels; leave out factors")
+            raise SamplerError(
+                f"radius of {names} requires fewer than 2**62 combinations of levels; compare fewer factors"
+            )
         self.sorted = np.empty(lists * count, dtype=np.int64)
         self.number = np.empty((lists, count), dtype=np.int32 if lists * count < 2**31 else np.int64)
         ends = None if unit else np.zeros(lists * count + 1, dtype=np.int64)

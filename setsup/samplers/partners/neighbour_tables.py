@@ -46,7 +46,7 @@ def read_tables(neighbours: Any, count: int) -> dict[int, NeighbourTable]:
         neighbours = {0: neighbours}
     tables = {_step(key): value for key, value in neighbours.items()}
     if not tables or len(tables) < len(neighbours):
-        raise SamplerError("neighbours by step needs a table for at least one step, and one for each step")
+        raise SamplerError("neighbours by step must have at least one step, and one table for each")
     return {step: _read(tables[step], f"the neighbour table of step {step}", count) for step in sorted(tables)}
 
 
@@ -54,10 +54,7 @@ def _step(key: Any) -> int:
     if isinstance(key, str) and key.isascii() and key.isdigit():  # as JSON has it
         key = int(key)
     if isinstance(key, bool) or not isinstance(key, int | np.integer) or not 0 <= key < LAST:
-        raise SamplerError(
-            f"neighbours must be a table, or tables by step, with integers from 0 and below 2**63 for keys, not "
-            f"{abbreviate(key)}"
-        )
+        raise SamplerError(f"the steps of neighbours must be integers from 0 to 2**63 - 1, not {abbreviate(key)}")
     return int(key)
 
 
@@ -76,8 +73,8 @@ def _read(source: Any, what: str, count: int) -> NeighbourTable:
     digest = _digest(rows, f"{what}, {path},", count)
     if expected is not None and digest != expected:
         raise SamplerError(
-            f"{what} was {path} with the digest {expected}, and the file has {digest} now, which would be other draws: "
-            "put the old file back, or give the new one for the step from which it holds"
+            f"{what} has changed: {path} had the digest {expected} and now has {digest}, which would change the draws; "
+            "restore the old file, or pass the new one for the step from which it holds"
         )
     return NeighbourTable(rows, digest, {"path": str(path), "digest": digest})
 
@@ -90,10 +87,10 @@ def _load(path: Path) -> Array:
             raise
         except Exception as error:  # numpy raises many kinds
             how = advice(
-                "save the first array of setsup.evaluation.nearest by numpy.save",
+                "save the first array of setsup.evaluation.nearest with numpy.save",
                 "`setsup embed --neighbours` writes one",
             )
-            raise SamplerError(f"{path} is no .npy file of integers: {how}") from error
+            raise SamplerError(f"{path} is not an .npy file of integers; {how}") from error
     return rows
 
 
@@ -103,12 +100,12 @@ def _digest(rows: Array, what: str, count: int) -> str:
         whole = getattr(rows, "ndim", 0) == 2 and rows.dtype.kind in "iu" and rows.shape[1] > 0
         if whole:
             raise SamplerError(
-                f"{what} has {rows.shape[0]:,} rows, and the dataset {count:,}: a table has a line for each row of the "
-                f"dataset, also for those that {advice('where=', '--where')} leaves out"
+                f"{what} has {rows.shape[0]:,} rows, and the dataset has {count:,}; make a table with a line for each "
+                f"row of the dataset, also for rows that {advice('where=', '--where')} leaves out"
             )
         kind = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else type(rows).__name__
         raise SamplerError(
-            f"{what} must be integers, the numbers of the rows nearest to each row, of shape ({count}, k), not {kind}; "
+            f"{what} must be an integer array of shape ({count}, k) with the rows nearest to each row, not {kind}; "
             + advice("setsup.evaluation.nearest makes one of embeddings", "`setsup embed --neighbours` writes one")
         )
     digest = hashlib.blake2b(repr(rows.shape).encode(), digest_size=16)

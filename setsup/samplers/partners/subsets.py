@@ -41,7 +41,8 @@ class Subsets:
         count = sum(math.comb(len(among), size) for size in asked)
         if count > _SUBSETS:
             raise SamplerError(
-                f"{span(asked[0], asked[-1])} of {len(among)} factors are {count:,} subsets, more than {_SUBSETS:,}; "
+                f"choosing {span(asked[0], asked[-1])} of {len(among)} factors gives {count:,} subsets, more than "
+                f"{_SUBSETS:,}; "
                 f"lower {spell_name('k')}, or name fewer factors in {spell_name('among')}"
             )
         chosen = [subset for size in asked for subset in itertools.combinations(among, size)]
@@ -64,8 +65,8 @@ class Subsets:
         if not self._many.all():
             index = int(np.argmin(self._many))
             raise SamplerError(
-                f"no two rows differ in {span(*self.sizes.values[index])} factors, which is k from step "
-                f"{self.sizes.starts[index]:,} on; feasible numbers: {', '.join(map(str, feasible_sizes.tolist()))}"
+                f"{spell_name('k')} is {span(*self.sizes.values[index])} from step {self.sizes.starts[index]:,} on, "
+                f"and no two rows differ in as many factors; choose from {', '.join(map(str, feasible_sizes.tolist()))}"
             )
 
     def draw(self, steps: Steps, bits: Words) -> Rows:
@@ -109,7 +110,7 @@ def _check_k(k: Any, among: int, most: int, what: str) -> tuple[int, int]:
         k = (k, k)
     if not isinstance(k, Sequence) or len(k) != 2 or not all(is_integer(number) for number in k):
         raise SamplerError(
-            f"{what} must be a number of factors, or the least and the most, as in (1, 3), not {abbreviate(k)}"
+            f"{what} must be a number of factors, or the least and the most, such as (1, 3), not {abbreviate(k)}"
         )
     low, high = int(k[0]), int(k[1])
     if not 1 <= low <= high <= among:

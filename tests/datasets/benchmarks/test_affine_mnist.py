@@ -250,8 +250,8 @@ def test_the_files_of_mnist_serve(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"copies": 0}, "copies must be an integer from 1 on, not 0"),
-        ({"copies": True}, "copies must be an integer from 1 on, not True"),
+        ({"copies": 0}, "copies must be an integer of at least 1, not 0"),
+        ({"copies": True}, "copies must be an integer of at least 1, not True"),
         ({"copies": 2.0}, r"not 2\.0"),
         ({"order": "rotate"}, "each once and in any order, not 'rotate'"),
         ({"order": ("rotate", "shear", "scale")}, "each once"),

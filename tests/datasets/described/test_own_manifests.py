@@ -422,6 +422,57 @@ def test_numbers_times_and_conditions_are_checked(shots: Path, old: str, new: st
         setsup.open(shots)
 
 
+COUNTED = """layout:
+  tables:
+    - {file: shots.csv, columns: [shot, place]}
+    - {file: places.csv, columns: [place, birds, weight, since, side], key: place, incomplete: true}
+  path: shots/{shot}.png
+  types: {shot: integer, birds: integer, weight: number}
+  times: {since: [year]}
+factors:
+  - {name: birds, kind: ordinal}
+  - {name: weight, kind: continuous, unit: kg}
+  - {name: year, kind: ordinal}
+  - {name: side, kind: nominal, levels: [left, right], codes: {l: left, r: right}}
+  - {name: letter, kind: nominal, from: side, match: '(.)'}
+  - {name: digit, kind: nominal, from: birds, match: '(.)$'}
+  - {name: many, kind: nominal, levels: [few, many], rules: [[birds < 3, few], [birds >= 3, many]]}
+"""
+
+
+def test_rows_that_an_incomplete_table_lacks_are_unknown(tmp_path: Path) -> None:
+    """Whatever is made of its columns: numbers, times, codes, parts and rules."""
+    for number in range(4):
+        image(tmp_path / "shots" / f"{number}.png", number)
+    (tmp_path / "shots.csv").write_text("shot,place\n3,x\n0,a\n1,b\n2,y\n")
+    (tmp_path / "places.csv").write_text("place,birds,weight,since,side\na,12,.5,2020-01-01,l\nb,2,7,2021-01-01,r\n")
+    (tmp_path / "shots.yaml").write_text(COUNTED)
+    table = setsup.open(tmp_path / "shots.yaml").factors
+    assert table.values("birds").tolist() == [None, 12, 2, None]
+    assert table["birds"].levels == (2, 12)
+    np.testing.assert_array_equal(table.values("weight"), np.array([np.nan, 0.5, 7, np.nan], np.float32))
+    assert table.values("year").tolist() == [None, 2020, 2021, None]
+    assert table.values("side").tolist() == [None, "left", "right", None]
+    assert table.values("letter").tolist() == [None, "l", "r", None]
+    assert table.values("digit").tolist() == [None, "2", "2", None]
+    assert table.values("many").tolist() == [None, "many", "few", None]
+    for old, new, said in (
+        (",12,", ",,", r"places\.csv: birds of row 1 is ''; an integer was expected"),
+        ("2020-01-01", "", r"places\.csv: since of row 1 is ''; it is no time"),
+        ("-01,l", "-01,", r"places\.csv: side of row 1 is ''; one of l, r was expected"),
+    ):
+        text = (tmp_path / "places.csv").read_text()
+        (tmp_path / "places.csv").write_text(text.replace(old, new, 1))
+        with pytest.raises(DataError, match=said):  # a row that is there needs its values
+            setsup.open(tmp_path / "shots.yaml")
+        (tmp_path / "places.csv").write_text(text)
+    (tmp_path / "places.csv").write_text("place,birds,weight,since,side\nz,12,.5,2020-01-01,l\n")
+    table = setsup.open(tmp_path / "shots.yaml").factors
+    assert table["side"].levels == ("left", "right")
+    assert all((table.codes(name) < 0).all() for name in ("birds", "year", "side", "many"))
+    assert np.isnan(table.values("weight")).all()
+
+
 def test_the_second_row_of_a_key_is_named_by_its_number_in_the_table(shots: Path) -> None:
     table = shots.parent / "places.csv"
     table.write_text(table.read_text() + "west,b\n")

@@ -49,7 +49,7 @@ def test_a_list_without_a_header_is_refused_as_such(tmp_path, name, lines):
     (tmp_path / name).write_text("\n".join(lines))
     message = refused(tmp_path / name)
     assert "has no header: its first line is" in message
-    assert "start it with column names, such as image,label" in message
+    assert "start the file with column names, such as image,label" in message
     assert ("separate its fields by commas" in message) == (" " in lines[0])
 
 

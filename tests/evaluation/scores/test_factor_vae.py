@@ -96,9 +96,9 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
     lone = np.vstack([GRID, [[9, 0, 0]]])
     with pytest.raises(DataError, match="level 9 of factor 0 has one row"):
         score(lone * 1.0, lone)
-    with pytest.raises(SetsupError, match="size must be an integer from 2 on, not 1"):
+    with pytest.raises(SetsupError, match="size must be an integer of at least 2, not 1"):
         score(GRID, size=1)
-    with pytest.raises(SetsupError, match="votes must be an integer from 2 on"):
+    with pytest.raises(SetsupError, match="votes must be an integer of at least 2"):
         score(GRID, votes=1)
     with pytest.raises(DataError, match="not finite"):
         score(np.full(GRID.shape, np.inf))

@@ -166,7 +166,7 @@ def test_bad_input_is_refused_in_a_sentence(score) -> None:
         score(good, GRID - 2)
     with pytest.raises(DataError, match="factor 1 has 1 known levels"):
         score(good, GRID * [1, 0, 1])
-    with pytest.raises(SetsupError, match="bins must be an integer from 2 on, not 1"):
+    with pytest.raises(SetsupError, match="bins must be an integer of at least 2, not 1"):
         score(good, GRID, bins=1)
 
 

@@ -26,7 +26,7 @@ from setsup.experiments.encoders import (  # noqa: E402
 )
 from setsup.experiments.encoders.encoder import Pixels  # noqa: E402
 from setsup.experiments.encoders.knowledge import _precision_by_chance  # noqa: E402
-from setsup.experiments.measures import Probes  # noqa: E402
+from setsup.experiments.evaluations import Probes  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 
 

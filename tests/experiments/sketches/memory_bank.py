@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from setsup import EpochSampler, FactorTable
 from setsup.datasets import Dataset
 from setsup.experiments import Data, Preset
-from setsup.experiments.measures import Retrieval
+from setsup.experiments.evaluations import Retrieval
 from setsup.loading.views import ColorViews
 from setsup.methods.rows import RowState
 from setsup.random import fold, randint_below, stream_key, uniform

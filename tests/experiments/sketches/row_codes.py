@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from setsup import EpochSampler, FactorTable
 from setsup.datasets import Dataset
 from setsup.experiments import Data, Preset
-from setsup.experiments.measures import Probes
+from setsup.experiments.evaluations import Probes
 from setsup.methods.rows import RowCodes
 
 CLASS = "shape"

@@ -16,7 +16,7 @@ from torch import nn
 from setsup import DomainSampler, FactorTable, loader
 from setsup.datasets import Dataset
 from setsup.experiments import Data, Measured, Preset, TrainedRun
-from setsup.experiments.measures import Probes
+from setsup.experiments.evaluations import Probes
 from setsup.methods.networks import OverImages
 from setsup.methods.recipes import recipe
 

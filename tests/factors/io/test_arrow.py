@@ -87,7 +87,7 @@ def test_a_pickle_of_a_mapped_table_is_its_path(tmp_path):
     assert len(pickled) < 2000
     same(pickle.loads(pickled), table)
     random_table(10).save(tmp_path / "table.arrow")
-    with pytest.raises(DataError, match=r"table.arrow is no longer the table"):
+    with pytest.raises(DataError, match=r"table.arrow has changed since this table was sent"):
         pickle.loads(pickled)
 
 
@@ -223,9 +223,9 @@ def test_foreign_tables_are_inferred_over_all_their_chunks():
 def test_bad_arrow_tables_are_refused():
     with pytest.raises(FactorError, match="two columns have the name 'x'"):
         FactorTable.from_arrow(pa.table([[1], [2]], names=["x", "x"]))
-    with pytest.raises(FactorError, match="no column that could be a factor"):
+    with pytest.raises(FactorError, match="none of the columns can be a factor"):
         FactorTable.from_arrow(pa.table({"x": [b"1"]}))
-    with pytest.raises(FactorError, match="there are no rows"):
+    with pytest.raises(FactorError, match="cannot be inferred without rows"):
         FactorTable.from_arrow(pa.table({"x": pa.array([], pa.int64())}))
-    with pytest.raises(FactorError, match=r"metadata 'setsup' .* describes no factors"):
+    with pytest.raises(FactorError, match=r"metadata 'setsup' .* does not describe factors"):
         FactorTable.from_arrow(pa.table({"x": [1]}).replace_schema_metadata({"setsup": "[]"}))

@@ -64,15 +64,15 @@ def test_values_come_back(values):
         ([None, True, 2], "mixes booleans and numbers: row 1 has True, row 2 has 2"),
         (["a", object()], "mixes strings and objects of type object"),
         ([1, "x" * 3000], r"row 1 has 'x{79}… \(rows count"),
-        ([b"a"], "holds binary"),
-        ([[1], [2]], "holds list"),
-        ([{"a": 1}], "holds struct"),
+        ([b"a"], "has the type binary"),
+        ([[1], [2]], "has the type list"),
+        ([{"a": 1}], "has the type struct"),
         ([2**70], "cannot be read as a factor"),
         ([1.0, float("inf")], r"row 1 \(from 0\) of column 'x' has inf"),
-        ([0.5, 1e300], "has 1e\\+300; continuous factors are finite"),
+        ([0.5, 1e300], "has 1e\\+300; expected finite numbers"),
         ("abc", "must be a sequence"),
-        (np.zeros((2, 2)), "one axis"),
-        ([], "there are no rows"),
+        (np.zeros((2, 2)), "must be 1-D"),
+        ([], "cannot be inferred without rows"),
         ([object()], "cannot be read as a factor"),
     ],
 )
@@ -85,7 +85,7 @@ def test_what_is_no_factor_is_refused(values, sentence):
 def test_columns_must_fit_together():
     with pytest.raises(FactorError, match="same length"):
         FactorTable.from_values({"x": [1, 2], "y": [1]})
-    with pytest.raises(FactorError, match="no column"):
+    with pytest.raises(FactorError, match="none of the columns"):
         FactorTable.from_values({})
 
 

@@ -186,19 +186,19 @@ def test_json_lines_keep_their_types(tmp_path, monkeypatch, own_cache):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("", "has no rows; each line is expected to be a JSON object"),
+        ("", "has no rows; expected a JSON object on each line"),
         ("\n \n", "has no rows"),
-        ('{"a": 1}\n{"a": ', "line 2: it is not one whole JSON object"),
-        ('{"a": 1} {"a": 2}\n', "line 1: it is not one whole JSON object"),
-        ('[{"a": 1}]', "line 1: .* is no JSON object; write one per line, as pandas does with orient='records'"),
-        ("3\n", "line 1: 3 is no JSON object"),
+        ('{"a": 1}\n{"a": ', "line 2: the line is not one whole JSON object"),
+        ('{"a": 1} {"a": 2}\n', "line 1: the line is not one whole JSON object"),
+        ('[{"a": 1}]', "line 1: .* is not a JSON object; write one per line, as pandas does with orient='records'"),
+        ("3\n", "line 1: 3 is not a JSON object"),
         ('{"a": 1}\n{"a": "x"}\n', "column 'a' mixes numbers and strings: row 0 has 1, row 1 has 'x'"),
-        ('{"a": 1}\n\n{"a": 1' + "0" * 5000 + "}\n", "line 3: it is not one whole"),
+        ('{"a": 1}\n\n{"a": 1' + "0" * 5000 + "}\n", "line 3: the line is not one whole"),
         ('{"a": 1' + "0" * 30 + '}\n{"a": true}\n', "column 'a' mixes"),
-        ('{"a": [1]}\n', "no column that could be a factor"),
+        ('{"a": [1]}\n', "none of the columns can be a factor"),
         ('{"a": null}\n' + "[" * 100_000, "line 2"),
         (b'{"a": "\xff"}\n', "line 1: the byte .* is not UTF-8"),
-        (b'{"a": 1}\n\0', "line 2: there is a NUL byte"),
+        (b'{"a": 1}\n\0', "line 2: a NUL byte"),
     ],
 )
 def test_what_is_wrong_with_json_lines_is_one_sentence(tmp_path, content, sentence):

@@ -275,7 +275,7 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
     with pytest.raises(DataError, match="the network has collapsed"):
         digit_measures(np.ones((300, 5)), LABELS, STROKES, EMBEDDED, STROKES)
     for sigma in (-1.0, np.nan, "1"):
-        with pytest.raises(SetsupError, match="sigma must be a number from 0 on"):
+        with pytest.raises(SetsupError, match="sigma must be a number of at least 0"):
             digit_measures(EMBEDDED, LABELS, STROKES, EMBEDDED, STROKES, sigma=sigma)
     with pytest.raises(DataError, match="digits must be an array"):
         digit_measures(EMBEDDED, LABELS[1:], STROKES, EMBEDDED, STROKES)

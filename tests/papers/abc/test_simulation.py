@@ -307,10 +307,10 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"size": 1}, "set size must be an integer from 2 on"),
+        ({"size": 1}, "set size must be an integer of at least 2"),
         ({"size": 4.0}, "set size"),
-        ({"dimensions": 0}, "number of dimensions must be an integer from 1 on"),
-        ({"draws": 1}, "draws must be an integer from 2 on"),
+        ({"dimensions": 0}, "number of dimensions must be an integer of at least 1"),
+        ({"draws": 1}, "draws must be an integer of at least 2"),
         ({"temperature": 0.0}, "temperature"),
         ({"seed": -1}, "seed"),
         ({"similarity": "l3"}, "no similarity is named 'l3'"),

@@ -14,8 +14,8 @@ from lightning.pytorch import LightningModule  # noqa: E402
 from setsup import evaluation  # noqa: E402
 from setsup.datasets import Modality  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.experiments.measures.classes import number_classes, rows_of, split_attribute  # noqa: E402
-from setsup.experiments.measures.invariance import study_invariance  # noqa: E402
+from setsup.experiments.evaluations.classes import number_classes, rows_of, split_attribute  # noqa: E402
+from setsup.experiments.evaluations.invariance import study_invariance  # noqa: E402
 from setsup.experiments.result_cache import PartStore  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 from setsup_papers.dcodr.measures import (  # noqa: E402

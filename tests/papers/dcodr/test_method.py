@@ -190,7 +190,7 @@ def test_wrong_arguments_are_named() -> None:
         made(reconstruct=True, reconstruction=0)
     with pytest.raises(SetsupError, match=r"^generator_rate, a learning rate, must be a finite number above 0, not -1"):
         made(generator_rate=-1)
-    with pytest.raises(SetsupError, match=r"^decay, a factor of rates, must be a finite number from 0 on, not -1"):
+    with pytest.raises(SetsupError, match=r"^decay, a factor of rates, must be a finite number of at least 0, not -1"):
         made(decay=-1)
     with pytest.raises(SetsupError, match="every 1 step or more"):
         made(decay_every=0)

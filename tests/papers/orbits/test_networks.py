@@ -88,5 +88,5 @@ def test_sizes_that_leave_nothing_are_refused() -> None:
     with pytest.raises(SetsupError, match="unpooling is one of"):
         OrbitDecoder(OrbitEncoder((1, 8, 8), (2,), 3, (2,)), unpooling="lost")
     for wrong in ({"channels": (0,)}, {"size": 0}, {"pools": (0,)}):
-        with pytest.raises(SetsupError, match="must be an integer from 1 on, not 0"):
+        with pytest.raises(SetsupError, match="must be an integer of at least 1, not 0"):
             OrbitEncoder((1, 8, 8), **{"channels": (2,), "size": 3, "pools": (2,), **wrong})

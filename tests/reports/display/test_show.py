@@ -162,7 +162,7 @@ def test_other_arguments_are_checked(tmp_path: Path) -> None:
         (lambda: setsup.show(dataset, sets[0], "sampler"), "must be a sampler, not a str"),
         (lambda: setsup.show("photos", sets[0]), "must be a dataset, as setsup.load opens, not a str"),
         (lambda: setsup.show(Points(), [0]), "has no images to show; its modalities: points"),
-        (lambda: setsup.show(dataset, [0], steps=0), "steps of show must be an integer from 1 on"),
+        (lambda: setsup.show(dataset, [0], steps=0), "steps of show must be an integer of at least 1"),
         (lambda: setsup.show(dataset, [0], tile=1), "from 8 to 4,096"),
         (lambda: setsup.show(dataset, [0], title=3), "title of show must be a string"),
         (lambda: setsup.show(dataset, [0]).save(tmp_path / "x.gif"), "a sheet is saved as .png, .pdf, .svg, not as"),

@@ -112,7 +112,7 @@ class AffineMnist(BaseDataset):
     ) -> None:
         moved = check_number(translation, "translation", DataError, 0)
         if isinstance(copies, bool) or not isinstance(copies, int) or copies < 1:
-            raise DataError(f"copies must be an integer from 1 on, not {copies!r}")
+            raise DataError(f"copies must be an integer of at least 1, not {copies!r}")
         affine_maps([], [], [], [], [], order)  # an order that is none is refused here and not when rows are fetched
         self.folder = self._source = Path(folder)
         self._digits = Mnist(folder)

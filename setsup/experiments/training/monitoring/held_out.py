@@ -3,9 +3,8 @@
 import math
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from setsup.errors import DataError, FactorError, SetsupError, did_you_mean, imp
 from setsup.evaluation.probes import fit_standardized
 from setsup.experiments.configs import SamplerConfig, build_transform
 from setsup.experiments.data import explain_missing, shared_modalities
-from setsup.experiments.preset import Preset
 from setsup.experiments.trained_run import TrainedRun
 from setsup.experiments.training_rows import find_origin, find_training_rows
 from setsup.experiments.validation import Validation
@@ -43,15 +41,15 @@ _STILL = 1e-4  # gradient that ends a fit: coarser than there, for one that is m
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What is measured on, and the training rows that it is compared with.
+    """What is measured on, for what is `asked`, and the training rows that it is compared with.
 
+    `trained` is the method at its start, with the data that it is trained on.
     `training_rows` has the row of the training data for each row, -1 for images that are not trained on; `fit` are rows
     of the training data and `test` of the held-out data, none of which are the same images.
     """
 
-    preset: Preset
-    seed: int
-    trained: Dataset
+    asked: Validation
+    trained: TrainedRun
     dataset: Dataset
     sampler: Sampler | None
     transform: Transform | None
@@ -59,27 +57,10 @@ class HeldOut:
     fit: Rows
     test: Rows
 
-    @property
-    def asked(self) -> Validation:
-        """Settings of the validation."""
-        return self.preset.validation
-
     def _run(self, method: LightningModule, device: str, precision: str) -> TrainedRun:
-        """The method as evaluations get it; its data are open."""
-        preset, table = self.preset, self.trained.factors
-        run = TrainedRun(
-            preset.name,
-            method,
-            self.seed,
-            Path(),
-            data=preset.data,
-            device=device,
-            precision=precision,
-            eval_transform=preset.eval_transform,
-            augmentation=preset.augmentation,
-            table=table,
-        )
-        run.dataset = self.trained
+        """The method as evaluations get it now: nothing that it embedded before is kept; its data are open."""
+        run = replace(self.trained, method=method, device=device, precision=precision, _embedded={})
+        run.dataset = self.trained.dataset
         return run
 
     def batches(self, device: torch.device) -> Iterator[dict[str, Any]]:
@@ -94,23 +75,23 @@ class HeldOut:
             return batch if self.transform is None else self.transform(batch)
 
         to = "torch" if device.type == "cpu" else str(device)
-        names = shared_modalities(self.preset.data, self.dataset)
+        names = shared_modalities(self.trained.data, self.dataset)
         options: dict[str, Any] = {"modalities": names, "transform": prepare, "workers": "thread", "to": to}
         return islice(Loader(self.dataset, self.sampler, **options), self.asked.draws)
 
     def accuracies(self, method: LightningModule, device: str, precision: str) -> dict[str, float]:
         """Accuracies of neighbours and probes, such as ``knn/shape``; NaN where they have none."""
-        asked, trained = self.asked, self.trained.factors
+        asked, trained = self.asked, self.trained.dataset
         if not (asked.knn or asked.probe):
             return {}
         run = self._run(method, device, precision)
-        fit = run.embed_vectors(self.trained, self.fit, asked.embedding)
+        fit = run.embed_vectors(trained, self.fit, asked.embedding)
         test = run.embed_vectors(self.dataset, self.test, asked.embedding)
         accuracies = {}
         for kind, names in (("knn", asked.knn), ("probe", asked.probe)):
             for name in names:
-                labels = trained.codes(name, self.fit)
-                wanted = _codes(trained, self.dataset.factors, name, self.test)
+                labels = trained.factors.codes(name, self.fit)
+                wanted = _codes(trained.factors, self.dataset.factors, name, self.test)
                 accuracies[f"{kind}/{name}"] = math.nan
                 # no label is known, or embeddings are not finite: a reason to stop no training
                 with suppress(DataError):
@@ -122,17 +103,9 @@ class HeldOut:
         return accuracies
 
 
-def open_held_out(
-    preset: Preset,
-    sampler: SamplerConfig,
-    dataset: Dataset,
-    seed: int,
-    *,
-    root: Path | str | None = None,
-    substitute: bool = False,
-) -> HeldOut:
-    """Open what a preset is validated on, next to the dataset that it trains on."""
-    asked, held_out = preset.validation, _open(preset, dataset, root, substitute)
+def open_held_out(asked: Validation, trained: TrainedRun, sampler: SamplerConfig) -> HeldOut:
+    """Open what a method is validated on, next to the dataset that it is trained on."""
+    dataset, held_out = trained.dataset, _open(asked, trained)
     for name in (*asked.knn, *asked.probe):
         _need_levels(name, dataset.factors, "the training data")
         _need_levels(name, held_out.factors, "the validation data")
@@ -143,32 +116,31 @@ def open_held_out(
     if (asked.knn or asked.probe) and not (len(fit) and len(test)):
         raise SetsupError(f"{len(dataset)} row is too few to fit on some rows and validate on others: draw from more")
     return HeldOut(
-        preset,
-        seed,
-        dataset,
+        asked,
+        trained,
         held_out,
         _build_sampler(sampler, held_out) if asked.draws else None,
-        build_transform(preset.augmentation, held_out, SEED),
+        build_transform(trained.augmentation, held_out, SEED),
         training_rows,
         fit,
         test,
     )
 
 
-def _open(preset: Preset, dataset: Dataset, root: Path | str | None, substitute: bool) -> Dataset:
+def _open(asked: Validation, trained: TrainedRun) -> Dataset:
     """Open what is measured on; further datasets as evaluations open them."""
-    asked, data = preset.validation, preset.data
+    data, root, substitute = trained.data, trained.root, trained.substitute
     if data is None or (asked.dataset is None and asked.split is None and asked.where is None):
-        return dataset
+        return trained.dataset
     if asked.dataset is None:
         return asked.data(data).open(root, substitute=substitute)
-    if asked.dataset not in preset.datasets:
-        hint = did_you_mean(asked.dataset, preset.datasets)
-        raise SetsupError(f"{preset.name} has no further dataset {asked.dataset!r} to validate on{hint}")
-    other = preset.datasets[asked.dataset]
+    if asked.dataset not in trained.datasets:
+        hint = did_you_mean(asked.dataset, trained.datasets)
+        raise SetsupError(f"{trained.name} has no further dataset {asked.dataset!r} to validate on{hint}")
+    other = trained.datasets[asked.dataset]
     root = root if other.name == data.name else None
     substitute = substitute and other.substitute is not None
-    with explain_missing(f"{asked.dataset!r} of {preset.name}", other.name, {} if substitute else preset.missing):
+    with explain_missing(f"{asked.dataset!r} of {trained.name}", other.name, {} if substitute else trained.missing):
         return asked.data(other).open(root, substitute=substitute)
 
 

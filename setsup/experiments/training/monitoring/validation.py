@@ -3,20 +3,19 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import nn
 
-from setsup.datasets import Dataset
 from setsup.errors import SetsupError, require_modules
 from setsup.experiments.configs import SamplerConfig
 from setsup.experiments.embedding_batch import evaluation_mode
-from setsup.experiments.preset import Preset
+from setsup.experiments.trained_run import TrainedRun
 from setsup.experiments.training.counting import StepCounter
 from setsup.experiments.training.monitoring.held_out import SEED, HeldOut, open_held_out
+from setsup.experiments.validation import Validation
 from setsup.methods.rows import RowState, UnseenRows
 from setsup.random import fold
 
@@ -25,20 +24,11 @@ __all__ = ["ValidationCallback", "open_validation"]
 _PREFIX = "validation/"
 
 
-def open_validation(
-    preset: Preset,
-    sampler: SamplerConfig,
-    method: LightningModule,
-    dataset: Dataset,
-    seed: int,
-    *,
-    root: Path | str | None = None,
-    substitute: bool = False,
-) -> HeldOut | None:
-    """Open what a preset is validated on, None where it has none; SetsupError for what cannot be measured."""
-    asked = preset.validation
+def open_validation(asked: Validation, trained: TrainedRun, sampler: SamplerConfig) -> HeldOut | None:
+    """Open what a method is validated on, None where nothing is asked; SetsupError for what cannot be measured."""
     if not asked.every:
         return None
+    method = trained.method
     if asked.draws and (
         not callable(getattr(type(method), "loss", None)) or isinstance(getattr(method, "loss", None), nn.Module)
     ):
@@ -48,7 +38,7 @@ def open_validation(
         )
     if asked.probe:
         require_modules("--validation.probe needs", "sklearn")
-    return open_held_out(preset, sampler, dataset, seed, root=root, substitute=substitute)
+    return open_held_out(asked, trained, sampler)
 
 
 class ValidationCallback(Callback):

@@ -161,7 +161,7 @@ def check_range(
     """Two finite numbers in order, within bounds; ``positive`` leaves 0 out."""
     numbers = isinstance(ends, tuple | list) and len(ends) == 2 and all(is_number(end) for end in ends)
     if not numbers or not max(low, -1e300) <= ends[0] <= ends[1] <= min(high, 1e300) or (positive and ends[0] <= 0):
-        limits = " above 0" if positive else f" from {low:g} on" if low > -math.inf else ""
+        limits = " above 0" if positive else f" of at least {low:g}" if low > -math.inf else ""
         limits += f" and at most {high:g}" if high < math.inf else ""
         raise SetsupError(f"{what} must be two numbers (low, high){limits}, low first, not {ends!r}")
     return float(ends[0]), float(ends[1])

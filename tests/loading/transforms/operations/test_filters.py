@@ -130,7 +130,7 @@ def test_a_kernel_must_fit_the_image() -> None:
 
 @pytest.mark.parametrize("sigma", [-0.1, float("nan"), "0.1", None])
 def test_noise_has_a_width(sigma: object) -> None:
-    with pytest.raises(SetsupError, match="Noise: sigma must be a finite number from 0 on"):
+    with pytest.raises(SetsupError, match="Noise: sigma must be a finite number of at least 0"):
         Noise(sigma)
 
 

@@ -93,9 +93,9 @@ def test_grey_images_keep_one_channel() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"brightness": -0.1}, "brightness must be a finite number from 0 on"),
-        ({"contrast": math.inf}, "contrast must be a finite number from 0 on"),
-        ({"saturation": "0.4"}, "saturation must be a finite number from 0 on"),
+        ({"brightness": -0.1}, "brightness must be a finite number of at least 0"),
+        ({"contrast": math.inf}, "contrast must be a finite number of at least 0"),
+        ({"saturation": "0.4"}, "saturation must be a finite number of at least 0"),
         ({"hue": 0.6}, "hue must be a finite number from 0 to 0.5, not 0.6"),
     ],
 )

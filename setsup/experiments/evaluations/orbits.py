@@ -13,7 +13,7 @@ from setsup.datasets import Dataset
 from setsup.errors import SetsupError
 from setsup.evaluation.orbits import QUANTILES
 from setsup.experiments.data import image_modality
-from setsup.experiments.measures.drawn_orbits import DrawnOrbits, draw_orbits
+from setsup.experiments.evaluations.drawn_orbits import DrawnOrbits, draw_orbits
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 
@@ -253,7 +253,7 @@ def _add_errors(
     trained: TrainedRun, drawn: DrawnOrbits, values: dict[str, float], by_orbit: dict[str, npt.NDArray[np.float64]]
 ) -> None:
     """Errors of the canonical images, averaged over members."""
-    from setsup.experiments.measures.rectified import recovery_errors
+    from setsup.experiments.evaluations.rectified import recovery_errors
 
     weights = np.bincount(drawn.orbits[drawn.others], minlength=len(drawn))
     for name, errors in recovery_errors(trained, drawn).items():
@@ -266,7 +266,7 @@ def _decoded(
     trained: TrainedRun, drawn: DrawnOrbits, shown: Sequence[tuple[int, npt.NDArray[np.int64]]]
 ) -> list[tuple[str, list[Pixels | None]]]:
     """What a method decodes of the canonical image and of the members of the orbits that are shown."""
-    from setsup.experiments.measures.rectified import rectified
+    from setsup.experiments.evaluations.rectified import rectified
 
     wanted = [[row for row in (drawn.canonical[orbit], *rows) if row >= 0] for orbit, rows in shown]
     _, images = rectified(trained, np.concatenate(wanted))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from setsup import evaluation
 from setsup.errors import SetsupError
 from setsup.evaluation.batched.probe_networks import split_rows
-from setsup.experiments.measures.classes import number_classes, split_attribute
+from setsup.experiments.evaluations.classes import number_classes, split_attribute
 from setsup.experiments.trained_run import TrainedRun, need_vectors
 from setsup.factors import FactorTable
 from setsup.random import fold, permute, stream_key

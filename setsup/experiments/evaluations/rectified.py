@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from setsup.errors import SetsupError
 from setsup.experiments.data import image_modality
 from setsup.experiments.embedding import embed_all
-from setsup.experiments.measures.drawn_orbits import DrawnOrbits
+from setsup.experiments.evaluations.drawn_orbits import DrawnOrbits
 from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["recovery_errors", "rectified"]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from setsup.datasets import Dataset
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.measures.rows import Sample, draw_rows
+from setsup.experiments.evaluations.rows import Sample, draw_rows
 from setsup.experiments.trained_run import TrainedRun
 from setsup.factors import FactorTable
 from setsup.factors import split as divide

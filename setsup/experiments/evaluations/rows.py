@@ -1,4 +1,4 @@
-"""Rows that a measurement embeds, and what is known of them."""
+"""Rows that an evaluation embeds, and what is known of them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Orbits that a measurement draws, with their members and canonical rows."""
+"""Orbits that an evaluation draws, with their members and canonical rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

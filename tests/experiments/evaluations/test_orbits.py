@@ -17,9 +17,9 @@ from setsup.datasets import Dataset, Modality, fetch_request  # noqa: E402
 from setsup.errors import FactorError, SetsupError  # noqa: E402
 from setsup.experiments import TrainedRun  # noqa: E402
 from setsup.experiments.encoders import encoder_run, open_encoder  # noqa: E402
-from setsup.experiments.measures import OrbitStructure, rectified  # noqa: E402
-from setsup.experiments.measures.drawn_orbits import draw_orbits  # noqa: E402
-from setsup.experiments.measures.orbits import draw_orbit_sheet, study_orbits  # noqa: E402
+from setsup.experiments.evaluations import OrbitStructure, rectified  # noqa: E402
+from setsup.experiments.evaluations.drawn_orbits import draw_orbits  # noqa: E402
+from setsup.experiments.evaluations.orbits import draw_orbit_sheet, study_orbits  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 
 SIZES = [5, 1, 9, 3, 2, 1]
@@ -171,7 +171,7 @@ def test_without_canonical_members_distances_are_left() -> None:
 def test_orbits_without_a_canonical_row_are_named_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     trained = run(Halved())
     monkeypatch.setattr(
-        "setsup.experiments.measures.drawn_orbits.canonical_rows",
+        "setsup.experiments.evaluations.drawn_orbits.canonical_rows",
         lambda table, groups, canonical: np.array([4, -1, 14, -1, -1, -1]),
     )
     drawn = VIEWS.draw(trained)
@@ -181,7 +181,7 @@ def test_orbits_without_a_canonical_row_are_named_and_left_out(monkeypatch: pyte
     assert np.isfinite(found.each["error: rectified"]).sum() == 2
     assert draw_orbit_sheet(trained.dataset, drawn, {"halved": found}).mode == "RGB"
     monkeypatch.setattr(
-        "setsup.experiments.measures.drawn_orbits.canonical_rows", lambda table, groups, canonical: np.full(6, -1)
+        "setsup.experiments.evaluations.drawn_orbits.canonical_rows", lambda table, groups, canonical: np.full(6, -1)
     )
     drawn = VIEWS.draw(trained)
     assert drawn.note().startswith("none of the 6 orbits has a row with canonical='argmin:view'")

@@ -10,7 +10,7 @@ from PIL.Image import Image
 
 from setsup import evaluation
 from setsup.evaluation.maps import tsne_map, umap_map
-from setsup.experiments.measures.rows import SMOKE_ROWS
+from setsup.experiments.evaluations.rows import SMOKE_ROWS
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 

@@ -11,7 +11,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from lightning.pytorch import LightningModule  # noqa: E402
 
-from setsup.experiments.measures import Components  # noqa: E402
+from setsup.experiments.evaluations import Components  # noqa: E402
 from tests.experiments.numbered import Numbered, OneHot, trained  # noqa: E402
 
 FACTORS = ("shape", "colour", "size")
@@ -53,7 +53,7 @@ def test_axes_say_how_much_of_the_variance_they_carry(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("setsup.reports.points.scatter_panels", panels)
     monkeypatch.setattr(
-        "setsup.experiments.measures.components._MAPS", {"umap": ("UMAP", lambda some, seed: some[:, :2])}
+        "setsup.experiments.evaluations.components._MAPS", {"umap": ("UMAP", lambda some, seed: some[:, :2])}
     )
     some = trained(Mixed(), Numbered(900))
     Components(factors=FACTORS, samples=500, shown=100, maps=("pca", "umap")).measure(some)

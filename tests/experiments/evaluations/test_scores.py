@@ -16,7 +16,7 @@ from lightning.pytorch import LightningModule  # noqa: E402
 from setsup import evaluation  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import RunConfig, evaluate, train  # noqa: E402
-from setsup.experiments.measures import Accuracy, Disentanglement, FactorInformation, Probes, Retrieval  # noqa: E402
+from setsup.experiments.evaluations import Accuracy, Disentanglement, FactorInformation, Probes, Retrieval  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 from tests.experiments.numbered import Numbered, OneHot, trained  # noqa: E402
 from tests.experiments.small import PLAIN  # noqa: E402

@@ -15,8 +15,8 @@ from lightning.pytorch import LightningModule  # noqa: E402
 from setsup import evaluation  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.evaluation.held_out import held_out  # noqa: E402
-from setsup.experiments.measures import Probes  # noqa: E402
-from setsup.experiments.measures.rows import draw_sample, shared_rows  # noqa: E402
+from setsup.experiments.evaluations import Probes  # noqa: E402
+from setsup.experiments.evaluations.rows import draw_sample, shared_rows  # noqa: E402
 from setsup.experiments.result_cache import PartStore  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 from tests.experiments.numbered import Numbered, trained  # noqa: E402
@@ -104,7 +104,7 @@ def test_copies_are_fitted_and_not_tested() -> None:
 
 
 def test_a_recipe_gives_its_augmented_image(monkeypatch: pytest.MonkeyPatch) -> None:
-    import setsup.experiments.measures.probes as module
+    import setsup.experiments.evaluations.probes as module
 
     view = module._OneView(lambda batch: {**batch, "positive_image": batch["image"] + 1})
     assert view({"image": torch.zeros(1, 2, 3, 4, 4)})["image"].unique().tolist() == [1]

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments.measures import (  # noqa: E402
+from setsup.experiments.evaluations import (  # noqa: E402
     Accuracy,
     Components,
     Disentanglement,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.errors import SetsupError
-from setsup.experiments.measures.rows import SMOKE_ROWS, draw_sample
+from setsup.experiments.evaluations.rows import SMOKE_ROWS, draw_sample
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 

@@ -13,7 +13,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.evaluation import mine, probe_information  # noqa: E402
 from setsup.experiments import TrainedRun, presets  # noqa: E402
-from setsup.experiments.measures import Accuracy, FactorInformation, NoiseSweep  # noqa: E402
+from setsup.experiments.evaluations import Accuracy, FactorInformation, NoiseSweep  # noqa: E402
 from tests.evaluation.channels import two_codes  # noqa: E402
 from tests.experiments.numbered import Numbered, OneHot, trained  # noqa: E402
 
