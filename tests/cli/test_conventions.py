@@ -111,7 +111,7 @@ def test_verbose_logs_details(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(cache, "run", lambda options: logging.getLogger("setsup.files").debug("looked at 3") or 0)
     assert setsup("cache", "-v").err == "setsup: looked at 3\n"
     assert setsup("cache").err == ""
-    assert "exclude each other" in setsup("cache", "-q", "-v").err
+    assert "mutually exclusive" in setsup("cache", "-q", "-v").err
 
 
 @pytest.mark.parametrize(

@@ -220,8 +220,8 @@ def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) 
         ),
         (["info", "mnist", "--option", "copies=2"], "mnist has no option 'copies'; its options: none"),
         (["sample", "--option", "seed=2"], "shapes3d-procedural has no option 'seed'; its options: none"),
-        (["bench", "cars196", "--option", "size=64"], "--option size=64: cars196 takes size=N,N"),
-        (["shard", "cars196", "--option", "margin=nan", "--out", "out"], "cars196 takes margin=NUMBER"),
+        (["bench", "cars196", "--option", "size=64"], "--option size=64: cars196 expects size=N,N"),
+        (["shard", "cars196", "--option", "margin=nan", "--out", "out"], "cars196 expects margin=NUMBER"),
         (["info", "cars196", "--option", "margin"], "--option must be NAME=VALUE, such as size=N,N, not 'margin'"),
         (["info", "cars196", "--option", "seed=1", "seed=1"], "--option seed=… is given twice"),
         (["info", "cars196", "--option"], "--option requires a value: `--option NAME=VALUE ...`"),
@@ -323,4 +323,4 @@ def test_what_cannot_be_written_is_refused_before_the_work(setsup: Run, words: l
 
 
 def test_an_image_has_the_suffix_png(setsup: Run) -> None:
-    refused(setsup("pairs", "room", "--out", "x.jpg"), "--out x.jpg must be an image with the suffix .png")
+    refused(setsup("pairs", "room", "--out", "x.jpg"), "--out must be a file with the suffix .png, not x.jpg")

@@ -250,7 +250,7 @@ def test_what_a_killed_embedding_left_goes_away(setsup: Run, trained: Path) -> N
         ([RUN, "--device", "abacus", *MEAN], "--device abacus is not available"),
         ([RUN, "--option", "copies=2", *MEAN], "--option requires the argument DATASET"),
         ([RUN, "mnist", "--option", "copies=2", *MEAN], "mnist has no option 'copies'; its options: none"),
-        ([RUN, "--where", "digit == 3 and digit == 4", *MEAN], "--where 'digit == 3 and digit == 4' leaves no row"),
+        ([RUN, "--where", "digit == 3 and digit == 4", *MEAN], "--where 'digit == 3 and digit == 4' selects no rows"),
         ([RUN, "--rows", "0", *MEAN], "--rows must be 1 or more, not 0"),
         ([RUN, "--out", "/proc/here", *MEAN], "cannot write /proc/here/embeddings.npy: "),
     ],
@@ -292,7 +292,7 @@ def test_it_says_what_it_does_before_it_does_it(
 
 def test_an_experiment_without_a_training(setsup: Run) -> None:
     assert setsup("train", "abc/figS3", "--smoke").code == 0
-    assert "so that it has no embeddings" in setsup("embed", "runs/abc/figS3-smoke/seed-0").err
+    assert "so its runs have no embeddings" in setsup("embed", "runs/abc/figS3-smoke/seed-0").err
 
 
 @pytest.mark.parametrize("error", [RuntimeError, IndexError])

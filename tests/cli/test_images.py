@@ -82,7 +82,7 @@ def test_draws_are_repeated_by_their_file(setsup: Run, faces: Path) -> None:
         (["faces", "--image", "path"], "--image requires a table (--table FILE), but faces is a folder or archive of"),
         (
             ["faces", "--pattern", "{a}/...", "--option", "pattern={b}/..."],
-            "--pattern and --option pattern=… say the same",
+            "--pattern and --option pattern=… set the same option",
         ),
         (["faces", "--option", "patern={b}/..."], "has no option 'patern'; its options: pattern=TEXT"),
     ],

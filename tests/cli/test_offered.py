@@ -86,7 +86,7 @@ def test_a_package_offers_a_subcommand(setsup: Run) -> None:
 def test_a_broken_package_hides_no_other_subcommand(setsup: Run) -> None:
     shown = setsup("--help")
     assert shown.code == 0
-    assert "find the pose of an object" in shown.out
+    assert "estimate the pose of an object" in shown.out
     for name in ("sample", "pose", "train"):
         assert setsup(name, "--help").code == 0
     found = setsup("boom")
@@ -108,7 +108,7 @@ def test_a_process_of_its_own_finds_them(site: Path) -> None:
     shown = start(site, "--help")
     assert shown.returncode == 0, shown.stderr
     assert "greet somebody" in shown.stdout
-    assert "find the pose of an object" in shown.stdout
+    assert "estimate the pose of an object" in shown.stdout
     assert start(site, "greet").stdout == "hello\n"
     refused = start(site, "absent")
     assert refused.returncode == 2

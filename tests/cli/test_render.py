@@ -332,7 +332,7 @@ def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> No
         (["shapes3d", "--out", "x", "--rows", "5", "--ranges", "size=1:2"], ["no factor 'size'"]),
         (["shapes3d", "--out", "x", "--rows", "0"], ["number of rows"]),
         (["shapes3d", "--out", "x", "--where", "hue == 1"], ["hue"]),
-        (["shapes3d", "--out", "x", "--where", "scale > 9"], ["leaves no row"]),
+        (["shapes3d", "--out", "x", "--where", "scale > 9"], ["selects no rows"]),
         (["shapes3d", "--out", "x", "--renderer", "brush"], ["no renderer 'brush'"]),
         (["shapes3d", "--out", "x", "--rows", "5", "--modalities", "colour"], ["no modality 'colour'"]),
         (

@@ -452,7 +452,7 @@ class TestTable:
     def test_large_groups_have_the_usual_size(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
         lines = photos.read_text(encoding="utf-8").splitlines()
         photos.write_text("\n".join([*lines, *lines[1:], *lines[1:]]) + "\n", encoding="utf-8")
-        assert "\nsize 32: the default; " in setsup("sample", "--table", photos, "--inactive", "subject").out
+        assert "\nsize 32: the default, since " in setsup("sample", "--table", photos, "--inactive", "subject").out
         assert np.load(tmp_path / "setsup-samples" / "draws.npz")["indices"].shape == (1, 2, 32)
 
     def test_a_group_of_one_row(self, setsup: Run, photos: Path) -> None:
@@ -527,10 +527,16 @@ class TestTable:
         (["--inactive", "shape", "--size", "999999"], ["999999", "shape = cube"]),
         (["--inactive", "shape", "--active", "scale"], ["--inactive", "--active"]),
         (["--inactive", "shape", "--orbit", "scale"], ["--inactive", "--orbit"]),
-        (["--domain", "shape", "--values", "equal"], ["--values", "not with --domain"]),
-        (["--inactive", "shape", "--canonical", "first"], ["--canonical goes with --orbit"]),
-        (["--triplets", "shape", "--size", "3"], ["--size", "not with --triplets"]),
-        (["--triplets", "shape", "--ways", "3"], ["--ways goes with --episode"]),
+        (["--domain", "shape", "--values", "equal"], ["--values", "cannot be combined with --domain"]),
+        (
+            ["--inactive", "shape", "--canonical", "first"],
+            ["--canonical cannot be combined with --inactive; it is an option of --orbit"],
+        ),
+        (["--triplets", "shape", "--size", "3"], ["--size", "cannot be combined with --triplets"]),
+        (
+            ["--triplets", "shape", "--ways", "3"],
+            ["--ways cannot be combined with --triplets; it is an option of --episode"],
+        ),
         (["--episode", "shape", "--domain", "scale"], ["--domain", "--episode"]),
         (["--episode", "shape", "--ways", "9"], ["--ways 9", "4 classes", "lower --ways"]),
         (["--episode", "shape", "--across", "scal"], ["did you mean 'scale'?"]),
@@ -538,7 +544,10 @@ class TestTable:
         (["--sequence", "shape"], ["--sequence requires --time FACTOR"]),
         (["--sequence", "shape", "--time", "scal"], ["did you mean 'scale'?"]),
         (["--sequence", "shape", "--time", "scale", "--window", "0.01"], ["the smallest gap is 0.07", "--window 0.01"]),
-        (["--domain", "shape", "--window", "3"], ["--window goes with --sequence"]),
+        (
+            ["--domain", "shape", "--window", "3"],
+            ["--window cannot be combined with --domain; it is an option of --sequence"],
+        ),
         (["--hierarchy", "shape=2", "scale"], ["--hierarchy must be FACTOR=INTEGER"]),
         (["--hierarchy", "shape=2", "scale=1.5"], ["scale=1.5", "an integer"]),
         (["--hierarchy", "shape=2", "scal=3"], ["did you mean 'scale'?"]),
@@ -558,7 +567,7 @@ class TestTable:
             ["--episode", "shape", "--small", "replace"],
             ["--small must be error or drop", "because a class needs all rows"],
         ),
-        (["--negative", "shape == anchor.shape", "--size", "3"], ["--size", "not with --negative"]),
+        (["--negative", "shape == anchor.shape", "--size", "3"], ["--size", "cannot be combined with --negative"]),
         (["--orbit", "shape", "--members", "scale != anchor.scale"], ["--members requires --size to be at least 2"]),
         (["--pairs", "two"], ["--pairs must be a number of factors", "'two'"]),
         (["--pairs", "1-"], ["--pairs must be a number of factors", "'1-'"]),
@@ -567,8 +576,11 @@ class TestTable:
         (["--pairs", "1", "--among", "shap"], ["did you mean 'shape'?"]),
         (["--pairs", "1", "--radius", "shape=1"], ["'shape' is nominal"]),
         (["--pairs", "1", "--radius", "scale=1.5"], ["--radius scale=1.5: expected an integer"]),
-        (["--pairs", "1", "--size", "3"], ["--size", "not with --pairs"]),
-        (["--triplets", "shape", "--differ", "no"], ["--differ goes with --pairs"]),
+        (["--pairs", "1", "--size", "3"], ["--size", "cannot be combined with --pairs"]),
+        (
+            ["--triplets", "shape", "--differ", "no"],
+            ["--differ cannot be combined with --triplets; it is an option of --pairs"],
+        ),
         (["--inactive", "shape", "--where", "shap == 'cube'"], ["shape"]),
         (["--inactive", "shape", "--where", "__import__('os')"], ["__import__"]),
         (["--inactive", "shape", "--choose", "any"], ["any", "levels"]),
@@ -584,7 +596,10 @@ class TestTable:
         (["--inactive", "digit", "mnist", "--root", "."], ["`setsup sample mnist --inactive digit`"]),
         (["--orbit", "mnist"], ["`setsup sample mnist --orbit FACTOR ...`"]),
         (["--domain", "shape", "--domains", "some"], ["domains", "'some'"]),
-        (["--inactive", "shape", "--domains", "all"], ["--domains goes with --domain"]),
+        (
+            ["--inactive", "shape", "--domains", "all"],
+            ["--domains cannot be combined with --inactive; it is an option of --domain"],
+        ),
         (["--replay", "absent.jsonl"], ["absent.jsonl"]),
         (["--replay", "absent.jsonl", "--seed", "3"], ["--replay", "leave out --seed"]),
     ],
@@ -746,8 +761,11 @@ def test_neighbours_are_those_of_the_library(setsup: Run, tmp_path: Path) -> Non
         (["--neighbours", "none.npy"], "none.npy"),
         (["--neighbours", "a.npy", "b.npy"], "--neighbours 0:a.npy,0:b.npy gives two values for the same step"),
         (["--neighbours", "a.npy", "--ranks", "3"], "--ranks must be the first and the last rank, such as 1-20"),
-        (["--neighbours", "a.npy", "--size", 3], "not with --neighbours"),
-        (["--inactive", "shape", "--ranks", "1-3"], "--ranks goes with --neighbours"),
+        (["--neighbours", "a.npy", "--size", 3], "cannot be combined with --neighbours"),
+        (
+            ["--inactive", "shape", "--ranks", "1-3"],
+            "--ranks cannot be combined with --inactive; it is an option of --neighbours",
+        ),
     ],
 )
 def test_neighbours_that_cannot_be_drawn_from(setsup: Run, words: list[object], sentence: str) -> None:
@@ -784,11 +802,11 @@ def test_the_python_of_a_sampler_of_ones_own_makes_it(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--sampler", f"{OWN}:Follower"], "no sampler 'Follower'; did you mean 'Followers'?"),
+        (["--sampler", f"{OWN}:Follower"], "does not define a sampler 'Follower'; did you mean 'Followers'?"),
         (["--sampler", "none.py:A"], "there is no file"),
         (["--sampler", "no_such_module:A"], "No module named 'no_such_module'; give FILE.py:CLASS or MODULE:CLASS"),
         (["--sampler", f"{OWN}:Followers", "--size", 3], "Followers has no argument 'size'"),
-        (["--sampler", f"{OWN}:Followers", "--argument", "sets"], "--argument takes"),
+        (["--sampler", f"{OWN}:Followers", "--argument", "sets"], "--argument must be NAME=VALUE"),
         (["--sampler", f"{OWN}:Followers", "--inactive", "shape"], "give only one of"),
         (
             ["--sampler", "setsup.samplers:SetSampler", "--argument", 'inactive=["shape"]', "--size", 999999],

@@ -234,7 +234,7 @@ def test_experiments_train_on_shards(folder: Path, digits: Path) -> None:
     assert (len(found), found.factors["split"].levels) == (len(rows), rows.factors["split"].levels)
     order = np.argsort(rows.factors.column("digit"), kind="stable")
     np.testing.assert_array_equal(found.fetch(np.arange(len(rows)))["image"], rows.fetch(order)["image"])
-    with pytest.raises(DataError, match="has no root; leave out --root"):
+    with pytest.raises(DataError, match="has no root; leave out root="):
         data.open(digits)
 
 
@@ -248,7 +248,7 @@ def test_an_index_elsewhere(setsup: Run, folder: Path, tmp_path: Path) -> None:
     for words in (["sample", "--inactive", "digit"], ["info"]):
         found = setsup(words[0], "tars", "--index", "index", *words[1:])
         assert (found.code, found.err) == (0, "")
-    refused(setsup("info", "mnist", "--index", "index"), "folder or address, and mnist is a benchmark")
+    refused(setsup("info", "mnist", "--index", "index"), "folder or address, but mnist is a benchmark")
     refused(setsup("info", "tars/data-00000.tar", "--index", "index"), "shards, given by their folder or address")
     (tmp_path / "deep").mkdir()
     (tmp_path / "tars").rename(tmp_path / "deep" / "train")
@@ -415,7 +415,7 @@ def test_a_place_that_is_gone_holds_no_shards(tmp_path: Path) -> None:
         (["--out", "x", "--order", "by:"], ["by:", "factors"]),
         (["--out", "x", "--order", "by:shap"], ["did you mean 'shape'?", "`setsup info shapes3d-procedural`"]),
         (["--out", "x", "--order", "sorted"], ["'sorted'", "shuffle"]),
-        (["--out", "x", "--where", "scale > 3"], ["--where 'scale > 3' leaves no row"]),
+        (["--out", "x", "--where", "scale > 3"], ["--where 'scale > 3' selects no rows"]),
         (["--out", "x", "--where", "sale > 3"], ["sale"]),
         (["--out", "x", "--format", "gif"], ["--format", "png"]),
         (["--out", "x", "--per-shard", "0"], ["at least 1, not 0"]),
@@ -426,7 +426,7 @@ def test_a_place_that_is_gone_holds_no_shards(tmp_path: Path) -> None:
         (["--out", "nonsense://x"], ["nonsense://x"]),
         (["--out", "memory://x"], ["memory://x is in the memory of this process, which ends"]),
         (["--out", "x", "--on", "ray", "--ray-address", "127.0.0.1:1"], ["no response from 127.0.0.1:1"]),
-        (["nothing-such", "--out", "x"], ["no dataset 'nothing-such'"]),
+        (["nothing-such", "--out", "x"], ["unknown dataset 'nothing-such'"]),
         (["set/data-00000.tar", "--out", "x"], ["is one tar, not a dataset; give the folder"]),
         (["mnist", "--out", "x"], ["`setsup fetch mnist`"]),
     ],

@@ -73,7 +73,7 @@ def test_long_and_short_names_together(setsup: Run) -> None:
     assert settings["method"]["image"] is None, "as it is asked for"
     for other in ("wall_hue", "shape"):  # the second is the default
         found = setsup("train", OWN, "--orbit", "object_hue", "--sampler.orbit", other)
-        refused(found, "--orbit and --sampler.orbit are given with different values: leave out one of them")
+        refused(found, "--orbit and --sampler.orbit are given with different values; leave out one of them")
     assert printed(setsup, OWN, "--canonical", "none")["sampler"]["canonical"] is None
 
 

@@ -229,7 +229,7 @@ def test_a_resumed_stream_resumes_where_it_was(step: int) -> None:
 
 @pytest.mark.parametrize("transform", [[], "dcodr", 5])
 def test_what_is_no_transform_is_refused_at_once(transform: Any) -> None:
-    with pytest.raises(SetsupError, match=r"must be a callable that takes a batch.*Augment"):
+    with pytest.raises(SetsupError, match=r"must be a callable that takes and returns a batch.*Augment"):
         setsup.loader(Pictures(), sets(), transform=transform)
 
 

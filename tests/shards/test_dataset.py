@@ -186,7 +186,10 @@ def test_arrays_of_several_shapes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("array", [np.zeros((2, 3)), np.zeros((3, 2), np.float32), np.zeros((2, 3, 1), np.float32)])
 def test_arrays_that_the_catalogue_does_not_tell_of(tmp_path: Path, array: np.ndarray) -> None:
     dataset = open_shards(one_modality(tmp_path / "set", [npy(array)] * 2, "depth.npy"))
-    with pytest.raises(DataError, match=r"the 'depth' of row 1 \(key 000001\) in .*data-00000.tar is .* not float32"):
+    with pytest.raises(
+        DataError,
+        match=r"the 'depth' of row 1 \(key 000001\) in .*data-00000.tar is .*, but the catalogue says float32",
+    ):
         dataset.fetch([1])
 
 
@@ -277,7 +280,7 @@ def test_a_tar_that_is_cut_off(tmp_path: Path, cut: int) -> None:
         dataset.fetch([0, 4])
     assert dataset.verify() == ["data-00001.tar"]
     (folder / "data-00001.tar").unlink()
-    with pytest.raises(DataError, match=r"data-00001\.tar is missing"):
+    with pytest.raises(DataError, match=r"data-00001\.tar, a shard .* is missing"):
         dataset.fetch([4])
     assert dataset.verify() == ["data-00001.tar"]
 
@@ -429,7 +432,7 @@ def test_what_is_no_set_of_shards_says_what_to_do(tmp_path: Path) -> None:
     for name, words in {
         "absent": "absent does not exist; give the folder",
         "empty": r"empty has no shards\.json and no tars; .*`setsup shard`",
-        "begun": "begun is not finished: run the same `setsup shard` command again to resume",
+        "begun": "begun is not finished; run the same `setsup shard` command again to resume",
         "rendered": r"rendered was written by `setsup render`; open it with setsup\.open",
         "deep": r"deep has no shards\.json, so its tars are not indexed; .*`setsup index ",
         "deep/train/0.tar": "0.tar is a file; give the folder",

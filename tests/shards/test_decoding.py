@@ -110,7 +110,7 @@ def test_pickles_are_not_opened() -> None:
 @pytest.mark.parametrize("size", [-1, 1])
 def test_numbers_that_do_not_fill_the_shape(size: int) -> None:
     content = npy(np.arange(6, dtype=np.int16).reshape(2, 3))
-    with pytest.raises(DataError, match=r"damaged: int16 \(2, 3\) takes 12 bytes, and 1[13] are there"):
+    with pytest.raises(DataError, match=r"damaged: int16 \(2, 3\) requires 12 bytes, but it has 1[13]"):
         read(content[:size] if size < 0 else content + bytes(size))
 
 
@@ -186,16 +186,16 @@ def test_unusual_pngs_are_left_to_the_general_decoder(monkeypatch: pytest.Monkey
         ("pyd", Modality((), "uint8"), "members .pyd"),
         ("depth.pth", Modality((), "uint8"), "members .depth.pth"),
         ("json", Modality((), "uint8"), "members .json"),
-        ("npy", Modality((3,), "object"), "is of object"),
-        ("npy", Modality((3,), "datetime64"), "is of datetime64"),
-        ("npy", Modality((3,), "i4,i4"), "is of void64"),
-        ("png", Modality((3, 4, 3), "i4,i4"), "cannot hold"),
+        ("npy", Modality((3,), "object"), "numeric dtype, not object"),
+        ("npy", Modality((3,), "datetime64"), "numeric dtype, not datetime64"),
+        ("npy", Modality((3,), "i4,i4"), "numeric dtype, not void64"),
+        ("png", Modality((3, 4, 3), "i4,i4"), "cannot be stored"),
         ("png", Modality((9000, 9000, 3), "uint8", color="srgb"), "at most 80,000,000 pixels"),
-        ("png", Modality((4, 4, 3), "float32", color="srgb"), "cannot hold"),
-        ("png", Modality((4, 4), "uint8"), "cannot hold"),
-        ("webp", Modality((4, 4, 2), "uint8"), "cannot hold"),
-        ("jpg", Modality((None, None, None), "uint8"), "cannot hold"),
-        ("png", Modality((1 << 30, 1 << 30, 3), "uint8", color="srgb"), "cannot hold"),
+        ("png", Modality((4, 4, 3), "float32", color="srgb"), "cannot be stored"),
+        ("png", Modality((4, 4), "uint8"), "cannot be stored"),
+        ("webp", Modality((4, 4, 2), "uint8"), "cannot be stored"),
+        ("jpg", Modality((None, None, None), "uint8"), "cannot be stored"),
+        ("png", Modality((1 << 30, 1 << 30, 3), "uint8", color="srgb"), "cannot be stored"),
     ],
 )
 def test_members_that_are_not_decoded(extension: str, modality: Modality, words: str) -> None:

@@ -57,7 +57,7 @@ def test_tars_of_webdataset_are_a_dataset(written, caplog):
     np.testing.assert_array_equal(table.values("angle"), np.array([one["angle"] for one in told], np.float32))
     assert table.values("at.x").tolist() == [one["at"]["x"] for one in told]
     assert table.values("cls").tolist() == [int(members["cls"]) for _, members in there]
-    assert caplog.messages == ["members that are not read: txt"]
+    assert caplog.messages == ["members that are not supported: txt"]
 
 
 def test_any_sampler_works_on_it(written):

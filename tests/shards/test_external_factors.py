@@ -32,7 +32,7 @@ def test_values_of_json(tmp_path):
     assert np.array_equal(table.values("f"), np.float32([1, 2.5, np.nan, np.nan]), equal_nan=True)
     assert np.array_equal(table.values("g"), np.float32([np.nan, np.nan, np.nan, 0.25]), equal_nan=True)
     assert found.left_out.keys() == {"n", "x.y", "l", "h", "u", "i"}
-    assert "never known" in found.left_out["n"]
+    assert "all of its values are unknown" in found.left_out["n"]
     assert "lists" in found.left_out["l"]
     assert "of c in" in found.left_out["h"]
 
@@ -78,7 +78,7 @@ def test_bad_json(tmp_path, content, said):
 def test_json_that_never_is_an_object_is_left_out(tmp_path):
     pack(tmp_path / "a.tar", [(f"{row}.boxes.json", b"[[0, 1, 2, 3]]") for row in range(2)])
     found = write_external_index(tmp_path)
-    assert "no objects" in found.left_out[".boxes.json"]
+    assert "instead of objects" in found.left_out[".boxes.json"]
     assert open_shards(tmp_path).factors["shard"] == Factor("shard", Kind.NOMINAL, ("a.tar",), role="part")
 
 
@@ -139,7 +139,7 @@ def test_texts_that_name_samples(tmp_path, monkeypatch):
     found = write_external_index(tmp_path)
     table = open_shards(tmp_path).factors
     assert found.left_out.keys() == {"caption", "hash"}
-    assert "names samples" in found.left_out["caption"]
+    assert "more than half of its values are distinct" in found.left_out["caption"]
     assert [table[name].role for name in table.names] == ["variation", "variation"]
     assert table.names == ("url", "who")
 

@@ -148,7 +148,7 @@ def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
 def test_names_that_the_index_uses_itself() -> None:
     for name in ("__key__", "__shard__", "image.offset"):
         table = FactorTable.from_values({name: [1, 2]})
-        with pytest.raises(FactorError, match=f"uses the name '{name}' of its own"):
+        with pytest.raises(FactorError, match=f"uses the name '{name}' for a column of its own"):
             part(table, ["a", "b"], 0, {"image": Spans(*np.zeros((3, 2), np.int64))})
 
 
@@ -243,8 +243,8 @@ def test_an_index_of_the_same_size(tmp_path: Path) -> None:
         ("image.offset", 0, "the 'image' of row 4 is outside data-00001.tar"),
         ("image.size", -1, "the 'image' of row 4 is outside data-00001.tar"),
         ("depth.size", (1 << 63) - 1, "the 'depth' of row 4 is outside data-00001.tar"),
-        ("__shard__", 3, "lists more shards than the 3 of the catalogue"),
-        ("image.check", None, r"has no image\.check in 1 rows"),
+        ("__shard__", 3, "lists more shards than the 3 in the catalogue"),
+        ("image.check", None, r"image\.check is missing in 1 rows"),
         ("shape", None, None),
         ("shape", "c", "level"),
     ],
@@ -292,7 +292,7 @@ def test_keys_and_source_rows_of_another_type(tmp_path: Path, values: list[objec
         folder, *_ = small_set(tmp_path / what)
         changed(folder, lambda table, name=name, array=array: table.drop_columns([name]).append_column(name, array))
         dataset = open_shards(folder)
-        with pytest.raises(DataError, match=rf"the column '{name}' is not of {what} without missing values"):
+        with pytest.raises(DataError, match=rf"the column '{name}' must be {what} without missing values"):
             dataset.keys([1]) if name == "__key__" else dataset.source_rows([1])
 
 

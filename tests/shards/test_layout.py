@@ -84,7 +84,10 @@ def test_written_and_read_again(shards: list[Shard], members: Any, factors: Any,
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"format": 2, "setsup": "9.1"}, "has the format 2, written by setsup 9.1; this one reads format 1: update"),
+        (
+            {"format": 2, "setsup": "9.1"},
+            "has format 2, written by setsup 9.1, but this version reads format 1; update",
+        ),
         ({"shards": [["../data.tar", 5, 1, DIGEST]]}, r"shards\[0\] must be a path inside the folder"),
         ({"shards": [["/etc/passwd", 5, 1, DIGEST]]}, r"shards\[0\] must be a path inside"),
         ({"shards": [["a/../../b.tar", 5, 1, DIGEST]]}, r"shards\[0\] must be a path inside"),

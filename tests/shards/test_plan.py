@@ -126,7 +126,7 @@ def test_without_groups_all_shards_but_the_last_are_full(rows, per_shard):
 
 @pytest.mark.parametrize("wrong", [0, -3, 2.5, True, "7"])
 def test_what_is_no_number_of_rows_is_refused(wrong):
-    with pytest.raises(DataError, match="rows of a shard must be an integer of at least 1"):
+    with pytest.raises(DataError, match="per_shard must be an integer of at least 1"):
         cut(10, wrong)
 
 

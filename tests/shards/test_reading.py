@@ -133,7 +133,7 @@ def test_a_tar_that_is_removed_or_replaced_is_told_by_its_path(
     (tmp_path / "new").replace(tmp_path / "0.tar")
     assert bytes(take(reader, [(0, 0, 1024)])[0]) == bytes(1024)
     (tmp_path / "1.tar").unlink()
-    with pytest.raises(DataError, match=r"1\.tar is missing"):
+    with pytest.raises(DataError, match=r"1\.tar, a shard .* is missing"):
         take(reader, [(1, 0, 1)])
 
 
@@ -148,7 +148,9 @@ def test_a_missing_tar_and_what_is_none(reader: LocalReader, tmp_path: Path) -> 
     ):
         take(reader, [(0, 0, 1)])
     external = LocalReader(tmp_path, catalogue({"0.tar": 1024}, HEADER))
-    with pytest.raises(DataError, match=r"0\.tar is missing, .*, or index the others again with `setsup index`"):
+    with pytest.raises(
+        DataError, match=r"0\.tar, a shard .* is missing; .*, or index the others again with `setsup index`"
+    ):
         take(external, [(0, 0, 1)])
     for number in (1, 2):
         with pytest.raises(DataError, match=rf"{number}\.tar is not a file; expected a shard"):

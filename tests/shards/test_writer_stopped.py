@@ -95,7 +95,9 @@ def test_a_full_disk_is_told_in_a_sentence(tmp_path, monkeypatch):
 def test_too_little_room_is_noticed_before(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=500))
     # 24 bytes of a pair, 120 of a depth, 2 of a weight; what the pictures take nobody knows
-    with pytest.raises(DataError, match=r"writing shards of varied needs 730 bytes in .*, but only 500 bytes are free"):
+    with pytest.raises(
+        DataError, match=r"writing shards of varied requires 730 bytes in .*, but only 500 bytes are free"
+    ):
         write_shards(Varied(5), tmp_path / "set")
     assert list(tmp_path.iterdir()) == []
 
@@ -119,7 +121,7 @@ def test_a_damaged_part_is_named(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         _interrupted(tmp_path, monkeypatch, folder, KeyboardInterrupt())
     (folder / ".setsup/parts/00001.parquet").write_bytes(b"PAR1 nothing")
-    with pytest.raises(DataError, match=r"parts/00001\.parquet is damaged .*remove it and start again"):
+    with pytest.raises(DataError, match=r"parts/00001\.parquet is damaged .*remove it and run the same command again"):
         write_shards(Varied(), folder, **FEW)
 
 
@@ -314,7 +316,7 @@ def test_other_work_is_refused(tmp_path, monkeypatch, whole, dataset, change):
     with pytest.raises(KeyboardInterrupt):
         _interrupted(tmp_path, monkeypatch, begun, KeyboardInterrupt())
     before = contents(begun)
-    with pytest.raises(DataError, match=r"was started with .*; use the same, choose another place, or remove"):
+    with pytest.raises(DataError, match=r"was started with .*; use the same settings, choose another place, or remove"):
         write_shards(dataset, begun, **{**FEW, **change})
     assert contents(begun) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["begun", "set"]
@@ -334,7 +336,7 @@ def test_other_rows_of_equal_factors_are_other_work(tmp_path):
 def test_a_folder_with_other_files_is_refused(tmp_path):
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "thesis.tex").touch()
-    with pytest.raises(DataError, match=r"holds other files \(thesis\.tex\); choose a new place"):
+    with pytest.raises(DataError, match=r"contains other files \(thesis\.tex\); choose a new place"):
         write_shards(Varied(5), tmp_path / "set")
     assert list(contents(tmp_path)) == ["set/thesis.tex"]
     (tmp_path / "file").touch()
@@ -348,7 +350,7 @@ def test_files_that_only_look_like_what_a_kill_leaves_stay(tmp_path, name):
     folder.mkdir()
     (folder / name).write_text("mine")
     (folder / "thesis.tex").touch()
-    with pytest.raises(DataError, match="holds other files"):
+    with pytest.raises(DataError, match="contains other files"):
         write_shards(Varied(5), folder)
     assert (folder / name).read_text() == "mine"
     (folder / name).unlink()
