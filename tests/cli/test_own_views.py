@@ -87,7 +87,7 @@ def test_embedding_data_that_lack_a_view_says_so(own: Run) -> None:
 def test_data_that_are_not_here_are_named_again(own: Run) -> None:
     Path("elsewhere").mkdir()
     Path("mine.npz").rename("elsewhere/mine.npz")
-    told = "relative to the folder where the run was started; go there, or name the data after the run"
+    told = "relative to the folder where the run was started; "
     refused(own("embed", "runs/seed-0"), told, "`setsup embed runs/seed-0 FILE`")
     refused(own("train", "--config", "runs/seed-0/config.yaml", "--out", "again"), told, "with --data.name FILE")
     assert own("embed", "runs/seed-0", "elsewhere/mine.npz").code == 0

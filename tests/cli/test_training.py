@@ -110,7 +110,7 @@ class TestFiles:
         for path, what in (("run", "the folder of a run"), ("run/config.yaml", "a file of settings")):
             found = setsup("train", path)
             assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
-            assert found.err.startswith(f"setsup: {path} is {what}, not a preset; `setsup train --config ")
+            assert found.err.startswith(f"setsup: {path} is {what}, not a preset; ")
             meant = found.err.split("`")[1].split()
             assert setsup(*meant[1:], "--print-config").out == printed
 

@@ -137,7 +137,7 @@ def test_what_cannot_be_stored_is_refused():
     for name in ("Depth", "a.b", "../up", "a/b", "", "é", "a b"):
         with pytest.raises(DataError, match="to name files in a tar"):
             stored(name, image, "png")
-    with pytest.raises(DataError, match="holds str128, not numbers"):
+    with pytest.raises(DataError, match="must be numeric, not str128"):
         stored("words", Modality((), "<U4"), "png")
     with pytest.raises(DataError, match=r"returned float64 \(6, 5, 3\), but its modality says uint8"):
         encoded(pictures(3).astype(float), stored("image", image, "png"))

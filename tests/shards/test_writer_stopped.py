@@ -340,7 +340,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path):
         write_shards(Varied(5), tmp_path / "set")
     assert list(contents(tmp_path)) == ["set/thesis.tex"]
     (tmp_path / "file").touch()
-    with pytest.raises(DataError, match=r"cannot write .*/file: a file is in the place of a folder"):
+    with pytest.raises(DataError, match=r"cannot write .*/file: a file exists where a folder is required"):
         write_shards(Varied(5), tmp_path / "file")
 
 

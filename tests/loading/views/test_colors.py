@@ -152,5 +152,5 @@ def test_what_is_not_red_green_and_blue_is_refused(shape):
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.int8])
 def test_integers_but_uint8_are_refused(dtype):
-    with pytest.raises(DataError, match="must be uint8, or float in 0 … 1, not torch"):
+    with pytest.raises(DataError, match="must be uint8, or floating point in 0 … 1, not torch"):
         in_color_space(torch.zeros((3, 2, 2), dtype=dtype), "lab")

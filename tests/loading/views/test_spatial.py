@@ -268,7 +268,7 @@ def test_nothing_is_drawn_where_a_turned_image_is_blank(shapes, coordinates, dty
 def test_images_that_were_changed_unseen_are_refused(shapes, coordinates) -> None:
     batch = coordinates
     smaller = {**batch, "image": batch["image"][..., :40, :40]}
-    with pytest.raises(SetsupError, match="'image' is 40 × 40, and views of rendered shapes3d are 48 × 48: resize and"):
+    with pytest.raises(SetsupError, match="'image' is 40 × 40, but views of rendered shapes3d are 48 × 48; resize and"):
         SpatialPairs(shapes)(smaller)
     with pytest.raises(SetsupError, match=r"moved differently; name both in modalities="):
         SpatialDescriptors(shapes, 5)(Augment([Flip(1.0)])(batch))
@@ -364,7 +364,7 @@ def test_what_does_not_fit_is_refused(shapes) -> None:
     with pytest.raises(SetsupError, match="pairs of views"):
         SpatialPairs(shapes)(batch)
     batch = first_batch(shapes, None, workers=0)
-    with pytest.raises(SetsupError, match="does not fit"):
+    with pytest.raises(SetsupError, match="is larger than the views"):
         SpatialPairs(shapes, size=64)(batch)
     with pytest.raises(SetsupError, match="instances"):
         SpatialDescriptors(shapes, 5)(batch)
