@@ -67,7 +67,12 @@ ifdef CI
 # what takes long comes last, and both tiers are one run, which collects the tests once
 test-all: $(STAMPS)/all
 	@$(MAKE) --no-print-directory style
-	@$(MAKE) --no-print-directory --jobs=2 types docs others
+	@$(MAKE) --no-print-directory --jobs=2 others types-docs-tests
+
+.PHONY: types-docs-tests # beside the benchmarks, which use one core for the first minutes
+types-docs-tests: $(STAMPS)/all
+	@$(MAKE) --no-print-directory types
+	@$(MAKE) --no-print-directory docs
 	$(PYTEST) --doctest-modules --ignore $(OTHERS) -m "not smoke"
 else
 # properties are checked again with random examples, but in CI, where the same commit has the same result

@@ -1,7 +1,9 @@
 """What installed packages offer to setsup under entry-point groups: setsup's own papers, and those of third parties."""
 
-from collections.abc import Iterator
-from functools import cache
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any
@@ -21,7 +23,18 @@ def own_entries(group: str) -> tuple[EntryPoint, ...]:
 
 def other_entries(group: str) -> list[EntryPoint]:
     """Entry points of other packages; names that setsup itself offers are never replaced."""
-    return [entry for entry in entry_points(group=group) if not _is_own(entry)]
+    return list(_read_other_entries(group, entry_points, _folders()))
+
+
+@lru_cache(maxsize=32)
+def _read_other_entries(group: str, read: Callable[..., Any], folders: object) -> tuple[EntryPoint, ...]:
+    """Read them once for each state of the folders: it takes milliseconds, and a report asks hundreds of times."""
+    return tuple(entry for entry in read(group=group) if not _is_own(entry))
+
+
+def _folders() -> tuple[tuple[str, int], ...]:
+    """Folders where packages lie, and when each changed: a package that is installed meanwhile is found."""
+    return tuple((folder, os.stat(folder or ".").st_mtime_ns) for folder in sys.path if os.path.isdir(folder or "."))
 
 
 def load_entry(entry: EntryPoint, what: str) -> Any:

@@ -70,7 +70,7 @@ class _Whole(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not any(
-            words in record.getMessage() for words in ("published samples are there", "nothing tells whose the files")
+            words in record.getMessage() for words in ("published samples are present", "neither the published digests")
         )
 
 

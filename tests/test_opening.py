@@ -100,9 +100,9 @@ def test_a_folder_of_images(sources: Mapping[str, Path], tmp_path: Path) -> None
     assert setsup.open(tmp_path, size=(2, 2)).fetch(0)["image"].shape == (2, 2, 1)
     archive = shutil.make_archive(str(tmp_path / "pets"), "zip", tmp_path, "cats")
     assert set(setsup.open(archive, kind="images").factors.values("folder")) == {"cats/a", "cats/b"}
-    with pytest.raises(DataError, match=r"all images of .*dogs lie in one folder, which gives no factor"):
+    with pytest.raises(DataError, match=r"all images of .*dogs are in one folder, so the folder is not a factor"):
         setsup.open(tmp_path / "dogs")
-    with pytest.raises(DataError, match="mnist holds no images: files that end in"):
+    with pytest.raises(DataError, match=r"mnist contains no images: none of its .* files ends in"):
         setsup.open(sources["mnist"], kind="images")
 
 
@@ -175,7 +175,7 @@ def test_what_could_be_two_kinds_is_chosen_by_the_user(
     assert len(setsup.open(both, kind="shards")) == ROWS
     same(setsup.open(both, kind="rendered"), open_rendered(sources["rendered"]))
     assert main(["info", str(both)]) == 2
-    assert "choose one with kind='rendered' or kind='shards'" in capsys.readouterr().err
+    assert "choose one with --option kind=rendered or --option kind=shards" in capsys.readouterr().err
     assert main(["info", str(both), "--option", "kind=shards", "upright=false", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["samples"] == ROWS
 
@@ -206,10 +206,10 @@ def test_the_options_of_a_source(sources: Mapping[str, Path]) -> None:
     [
         ("photos", {"sise": (2, 2)}, r"photos.csv has no option 'sise'; did you mean 'size'\?"),
         ("shards", {"copies": 2}, "shards has no option 'copies'; known: index, size, upright"),
-        ("rendered", {"size": (2, 2)}, "rendered has no option 'size'; it takes none"),
+        ("rendered", {"size": (2, 2)}, "rendered has no option 'size'; it takes no options"),
         ("photos", {"root": "."}, "photos.csv is a table, which has no root; leave out root='.'"),
         ("rendered", {"root": "."}, "rendered is a rendered dataset, which has no root; leave out root='.'"),
-        ("shards", {"split": "train"}, "is not divided into splits; leave out split='train'"),
+        ("shards", {"split": "train"}, "has no splits; leave out split='train'"),
         ("photos", {"split": "trian"}, "photos has no split 'trian'; did you mean 'train'"),
         ("photos", {"size": "large"}, "size must be "),
     ],
@@ -223,7 +223,7 @@ def test_wrong_options_are_one_sentence(
 
 
 def test_wrong_options_of_benchmarks(sources: Mapping[str, Path]) -> None:
-    with pytest.raises(DataError, match="mnist has no option 'size'; it takes none"):
+    with pytest.raises(DataError, match="mnist has no option 'size'; it takes no options"):
         setsup.open("mnist", sources["mnist"], size=(2, 2))
     with pytest.raises(FactorError, match="digt"):
         setsup.open("mnist", sources["mnist"], where="digt == 3")
@@ -243,7 +243,7 @@ def test_what_is_no_source_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     for name, said in {
         "tars": r"tars has no shards.json, so its tars are not indexed; .*`setsup index .*tars`",
-        "tars/train/0.tar": r"0\.tar is one tar, not a dataset; give the folder that holds it, tars/train \(`setsup in",
+        "tars/train/0.tar": r"0\.tar is a single tar, not a dataset; pass the folder that contains it, tars/train",
         "begun": "begun is not finished; run the same `setsup shard` command again",
         "none": r"no dataset found in the folder .*none: expected a rendered dataset \(rendered.json\), shards \(",
         "romos": "unknown dataset 'romos'; did you mean 'rooms'",

@@ -1,6 +1,5 @@
 """Paths of runs that stand where a preset or a report is named: one sentence with the command that takes them."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +26,9 @@ def hint_train(name: str) -> Iterator[None]:
                 f"{name} is a file of settings, not a preset; train with it: "
                 f"`{join(['setsup', 'train', '--config', name])}`"
             ) from None
-        if _preset(path) is None:
+        from setsup.experiments.runs.json_files import read_preset_name
+
+        if read_preset_name(path) is None:
             raise
         config = join(["setsup", "train", "--config", str(Path(name, _CONFIG))])
         raise SetsupError(
@@ -42,10 +43,12 @@ def hint_report(name: str) -> Iterator[None]:
     try:
         yield
     except SetsupError:
+        from setsup.experiments.runs.json_files import read_preset_name
+
         path = expanded(name)
         is_config = path.name == _CONFIG and path.is_file()
         folder = Path(name).parent if is_config else Path(name)
-        preset = _preset(path.parent if is_config else path)
+        preset = read_preset_name(path.parent if is_config else path)
         if preset is not None:
             raise SetsupError(
                 f"{name} is a run of {preset}, not a report; compare it with the paper: "
@@ -57,13 +60,3 @@ def hint_report(name: str) -> Iterator[None]:
             f"{name} is a folder, not a report; name the report first, `setsup report REPORT {quote(name)}`, or print "
             f"all reports on its runs, `setsup report --all {quote(name)}`"
         ) from None
-
-
-def _preset(folder: Path) -> str | None:
-    """Name of the preset of the run in a folder, None where it holds none."""
-    try:
-        description = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    name = description.get("preset") if isinstance(description, dict) else None
-    return name if isinstance(name, str) else None

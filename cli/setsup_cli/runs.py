@@ -1,6 +1,5 @@
 """Runs that subcommands open, and the lines that describe them."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,13 +50,15 @@ def _own(name: str, folder: Path) -> "Preset | None":
     """The preset of the run in a folder, if a file of presets has it."""
     from setsup.experiments import find_preset
     from setsup.experiments.registry import import_file, split_file_name
+    from setsup.experiments.runs.json_files import read_preset_name
 
     if (named := split_file_name(name)) is None:
         return None
     import_file(named[0])  # raises what is wrong with the file
+    own = read_preset_name(folder)
     try:
-        return find_preset(f"{named[0]}:{json.loads((folder / 'run.json').read_text(encoding='utf-8'))['preset']}")
-    except (OSError, ValueError, KeyError, TypeError, SetsupError):
+        return None if own is None else find_preset(f"{named[0]}:{own}")
+    except SetsupError:
         return None  # an error of the run is raised when it is opened
 
 

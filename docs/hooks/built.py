@@ -1,4 +1,4 @@
-"""Checks of the built site: nothing is loaded from elsewhere, and the search finds what users look for."""
+"""Checks of the built site: pages load nothing from elsewhere, none is large, and searches find what users look for."""
 
 import json
 import math
@@ -69,8 +69,18 @@ WANTED = {
     "speed": ("speed",),
     "slow": ("questions", "trainers"),
     "pandas": ("datasets/own", "dependencies"),
+    "SetSampler": ("samplers/set", "api/samplers"),
+    "RenderedDataset": ("api/rendered",),
+    "MultiPie": ("api/benchmarks/photographs",),
+    "logistic_probe": ("api/evaluation/probes",),
+    "ABCSettings": ("api/papers/abc",),
+    "LORDSettings": ("api/papers/dcodr-baselines",),
+    "PixelUNet": ("api/papers/pixels",),
 }
 """What users type, and the pages of which one must come first."""
+
+LARGEST = 300_000
+"""Bytes that a page may have."""
 
 _REMOTE = re.compile(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"(?:https?:)?//|<link\b[^>]*\bhref=\"(?:https?:)?//")
 _WORD = re.compile(r"[a-z0-9]+(?:['_-][a-z0-9]+)*")
@@ -80,7 +90,7 @@ _TITLE = 4.0  # a word of a title counts as often in a text
 def on_post_build(config: Any, **_: Any) -> None:
     """Look through the site that was written."""
     site = Path(config["site_dir"])
-    faults = loaded_from_elsewhere(site)
+    faults = [*loaded_from_elsewhere(site), *too_large(site)]
     entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
     for words, pages in WANTED.items():
         best = ranked(entries, words)[:1]
@@ -94,6 +104,16 @@ def loaded_from_elsewhere(site: Path) -> list[str]:
     """Pages that make a browser ask another host."""
     pages = sorted(site.rglob("*.html"))
     return [f"{page.name} loads {found[0]}" for page in pages if (found := _REMOTE.search(page.read_text("utf-8")))]
+
+
+def too_large(site: Path) -> list[str]:
+    """Pages that take long to load."""
+    sizes = {page.relative_to(site).as_posix(): page.stat().st_size for page in sorted(site.rglob("*.html"))}
+    return [
+        f"{page} has {size // 1000:,} kB; expected at most {LARGEST // 1000}: split it"
+        for page, size in sizes.items()
+        if size > LARGEST
+    ]
 
 
 def ranked(entries: list[dict[str, Any]], words: str) -> list[str]:

@@ -1,9 +1,8 @@
 """Pages of datasets, made of their manifests."""
 
-from pathlib import Path
-
 import gallery
 import pictures
+import reference
 
 from setsup.files import (
     Manifest,
@@ -18,7 +17,6 @@ from setsup.files import (
 
 _LEVELS = 16
 _ALTERNATIVES = 4
-_API = Path(__file__).resolve().parents[1] / "api" / "benchmarks.md"
 
 
 def names() -> list[str]:
@@ -171,9 +169,10 @@ def _getting(manifest: Manifest) -> str:
 def _own(manifest: Manifest) -> str:
     """Point at the options and functions that a benchmark has of its own."""
     heading = f"{manifest.adapter}.open"
-    if f"::: {heading}" not in _API.read_text(encoding="utf-8"):
+    page = reference.documented().get(heading)
+    if page is None:
         return ""
-    return f"\n\nOptions and further functions: [`{manifest.adapter}`](../api/benchmarks.md#{heading})."
+    return f"\n\nOptions and further functions: [`{manifest.adapter}`](../api/{page}#{heading})."
 
 
 def _files(manifest: Manifest) -> list[str]:

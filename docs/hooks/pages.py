@@ -19,6 +19,7 @@ import pictures
 import planning
 import presets
 import public
+import reference
 import subcommands
 from mkdocs.structure.files import File, Files
 
@@ -27,6 +28,7 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "benchmarks": lambda words: figures.benchmarks(ROOT / "docs" / "benchmarks.json"),
     "claims": presets.claims,
     "datasets": lambda words: gallery.gallery(),
+    "contents": reference.contents,
     "dependencies": lambda words: figures.dependencies(ROOT / "pyproject.toml", words),
     "extras": lambda words: extras.table(),
     "help": subcommands.help_text,

@@ -1,16 +1,12 @@
 """The page of `setsup` itself: every name that users import from it, and where its full documentation is."""
 
 import inspect
-import re
 from importlib import import_module
-from pathlib import Path
 
 import docstrings
+import reference
 
 import setsup
-
-API = Path(__file__).resolve().parents[1] / "api"
-_ENTRY = re.compile(r"^::: (\S+)", re.MULTILINE)
 
 
 def names() -> str:
@@ -33,9 +29,8 @@ def names() -> str:
 def _documented() -> dict[str, list[tuple[str, str]]]:
     """Links and paths of what the other pages document, by their last words in lower case: `loader` is a `Loader`."""
     found = dict[str, list[tuple[str, str]]]()
-    for page in sorted(API.glob("*.md")):
-        for path in _ENTRY.findall(page.read_text(encoding="utf-8")):
-            found.setdefault(path.rpartition(".")[2].lower(), []).append((f"{page.name}#{path}", path))
+    for path, page in reference.documented().items():
+        found.setdefault(path.rpartition(".")[2].lower(), []).append((f"{page}#{path}", path))
     return found
 
 

@@ -59,7 +59,7 @@ def cached_table(path: Path, make: Callable[[], FactorTable]) -> FactorTable:
         try:
             return FactorTable.open(path) if path.is_file() else None
         except DataError as error:
-            _log.warning("%s is made again: %s", path, error)
+            _log.warning("%s is created again: %s", path, error)
             return None
 
     return build_cached(path, find, make, FactorTable.save)
@@ -68,10 +68,10 @@ def cached_table(path: Path, make: Callable[[], FactorTable]) -> FactorTable:
 def file_states(members: MemberIndex, places: Iterable[int]) -> list[tuple[str, int, int]]:
     """Tell files of a release from later versions of them, without reading them."""
     states = []
-    for place in places:
-        label = members.label(place)
+    for member in places:
+        label = members.label(member)
         with read_errors(label):
-            state = (members.path(place) or members.source).stat()
+            state = (members.path(member) or members.source).stat()
         states.append((label, state.st_size, state.st_mtime_ns))
     return states
 
@@ -107,8 +107,8 @@ def _timed(members: MemberIndex, places: npt.NDArray[np.int64]) -> list[Path]:
     folders = pc.replace_substring_regex(members.names.take(places), "[^/]*$", "").dictionary_encode()
     _, first = np.unique(np.asarray(folders.indices), return_index=True)
     timed: set[Path] = set()
-    for place in places[first].tolist():
-        path = members.path(place)
+    for member in places[first].tolist():
+        path = members.path(member)
         if path is not None:
-            timed.update(list(path.parents)[: members.names[place].as_py().count("/") + 1])
+            timed.update(list(path.parents)[: members.names[member].as_py().count("/") + 1])
     return sorted(timed)

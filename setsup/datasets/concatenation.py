@@ -36,7 +36,7 @@ class Concat(BaseDataset):
     def __init__(self, datasets: Sequence[Dataset], parts: Sequence[str] | None = None) -> None:
         check_arguments(Concat.__init__, locals(), DataError)
         if not len(datasets):
-            raise DataError("concat needs at least one dataset")
+            raise DataError("concat requires at least one dataset")
         self.datasets = tuple(datasets)
         self.modalities = _common_modalities(self.datasets)
         self.factors = concat_tables([dataset.factors for dataset in self.datasets], parts)
@@ -81,13 +81,13 @@ def concat(*datasets: Dataset, parts: Sequence[str] | None = None) -> Concat:
     Raises
     ------
     DataError
-        When no modality is common to all, or one differs in shape, dtype, unit or colour space.
+        When no modality is common to all, or one differs in shape, dtype, unit or color space.
     FactorError
         When a factor of one name differs in kind or unit between the datasets.
 
     """
     if len(datasets) == 1 and isinstance(datasets[0], list | tuple):
-        raise DataError("concat takes datasets one by one, concat(a, b), not in a list")
+        raise DataError("concat expects datasets as separate arguments, concat(a, b), not as a list")
     return Concat(datasets, parts)
 
 

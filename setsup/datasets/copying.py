@@ -57,4 +57,4 @@ def check_out(modalities: Mapping[str, Modality], out: Mapping[str, Array], rows
         ):
             raise DataError(f"out[{name!r}] must have the shape {shape}, not {array.shape}")
         if not np.can_cast(modality.dtype, array.dtype):
-            raise DataError(f"out[{name!r}] is {array.dtype}, which does not hold all values of {modality.dtype}")
+            raise DataError(f"out[{name!r}] is {array.dtype}, which cannot represent all values of {modality.dtype}")

@@ -120,8 +120,9 @@ class Dataset(Protocol):
     def __getitem__(self, index: Any) -> Any:
         """Refuse ``dataset[0]``, and so torch's DataLoader, and say how rows are read."""
         raise UsageError(
-            f"{self.name} is read many rows at once, as dataset.fetch([0, 1]), by setsup.loader(dataset, sampler), or "
-            "row by row as setsup.loading.as_torch(dataset), which torch's DataLoader takes"
+            f"{self.name} does not support indexing; read many rows at once with dataset.fetch([0, 1]) or "
+            "setsup.loader(dataset, sampler), or row by row with setsup.loading.as_torch(dataset), which torch's "
+            "DataLoader accepts"
         )
 
     def where(self, expression: str) -> "Selection":
@@ -210,12 +211,12 @@ class Selection(Dataset):
         check_arguments(Selection.__init__, locals(), DataError)
         index = None if rows is None else check_rows(rows, len(source))
         if index is not None and index.ndim != 1:
-            raise RowError(f"rows to select must have one axis, not the shape {index.shape}")
+            raise RowError(f"rows to select must be one-dimensional, not of shape {index.shape}")
         count = len(source) if index is None else len(index)
         if factors is not None and len(factors) != count:
             raise DataError(
-                f"the table has {len(factors):,} rows, but {source.name} {count:,}; give a table of the same rows, in "
-                "the same order"
+                f"the table has {len(factors):,} rows, but {source.name} has {count:,}; pass a table of the same "
+                "rows, in the same order"
             )
         self.name = source.name
         self.factors = _table(source, index) if factors is None else factors
@@ -293,7 +294,9 @@ def is_cpu_bound(dataset: Dataset) -> bool:
     """
     cpu_bound = bool(getattr(dataset, "cpu_bound", False))
     if not cpu_bound and getattr(dataset, "computes", None) is True:
-        raise UsageError(f"{dataset.name} has the attribute computes = True, which is now cpu_bound; rename it")
+        raise UsageError(
+            f"{dataset.name} has the attribute computes = True, which has been renamed; set cpu_bound instead"
+        )
     return cpu_bound
 
 

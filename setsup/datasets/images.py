@@ -7,7 +7,7 @@ or AVIF is applied.
 
 Notes
 -----
-JPEG in grey or colour is decoded by simplejpeg, plain PNG by kornia-rs, all else by Pillow; the pixels are the same,
+JPEG in grey or color is decoded by simplejpeg, plain PNG by kornia-rs, all else by Pillow; the pixels are the same,
 bit for bit. simplejpeg and Pillow both stand on libjpeg-turbo. simplejpeg takes half to three quarters of Pillow's
 time, which spends the rest on header objects and copies; it lets other threads run meanwhile; and it tells libjpeg-
 turbo's warnings, where Pillow gives what could be decoded: grey or shifted blocks. Such files are refused here, but for
@@ -122,7 +122,8 @@ def decode(
     pixels = _pixels(_content(source, label), label, channels, out, lenient)
     if channels == 1 and pixels.shape[2] != 1:
         raise DataError(
-            f"{label} has colour, but the images looked at when the table was opened are grey; convert all to one mode"
+            f"{label} is a color image, but the images sampled when the table was opened are grayscale; convert all "
+            "to one mode"
         )
     return np.require(resize(_with_channels(pixels, channels), size), requirements=["C", "W"])
 
@@ -189,9 +190,7 @@ def _open(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
         with Image.open(source if isinstance(source, Path) else io.BytesIO(source), formats=pillow_formats()) as image:
             _check(image.width, image.height, label)
             if image.mode not in _MODES:
-                raise DataError(
-                    f"{label} has pixels of the mode {image.mode}, not 8 bits per channel; convert it to 8 bits"
-                )
+                raise DataError(f"{label} has pixels of mode {image.mode}; expected 8 bits per channel; convert it")
             yield image
     except DataError:
         raise
@@ -220,16 +219,18 @@ def _content(source: Source, label: str) -> bytes:
 
 def _unreadable(error: Exception, label: str) -> DataError:
     if isinstance(error, FileNotFoundError):
-        return DataError(f"{label} is missing; put it there, or take it out")
+        return DataError(f"{label} is missing; add it, or remove its row")
     if isinstance(error, PermissionError):
-        return DataError(f"{label} may not be read by you; change the file's permissions")
+        return DataError(f"{label} is not readable by the current user; change the file's permissions")
     why = " ".join(str(error).split()) or type(error).__name__
-    return DataError(f"{label} cannot be read, it may be damaged ({why}); replace it, or take it out")
+    return DataError(f"{label} could not be decoded: {why}; replace or remove it")
 
 
 def _check(width: int, height: int, label: str) -> None:
     if width * height > _MOST_PIXELS:
-        raise DataError(f"{label} has {width} × {height} pixels; images of more than {_MOST_PIXELS:,} are refused")
+        raise DataError(
+            f"{label} has {width} × {height} pixels, more than the limit of {_MOST_PIXELS:,}; resize or remove it"
+        )
 
 
 def _pixels(
@@ -296,7 +297,7 @@ def _with_channels(pixels: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[
 
 
 def resize(pixels: npt.NDArray[np.uint8], size: tuple[int, int] | None) -> npt.NDArray[np.uint8]:
-    """Resize an image, antialiased, until it just covers a size, and cut out the centre.
+    """Resize an image, antialiased, until it just covers a size, and crop the centre.
 
     `pixels` (height, width, 1, 3 or 4) uint8; `size` (height, width) or None; returns (*size, channels) uint8; the
     image itself where it has that size.
@@ -332,6 +333,6 @@ def _upright(image: "Image.Image") -> "Image.Image":
 def several_sizes(what: str) -> DataError:
     """The error for images of several sizes where one is needed; `what` says which they are."""
     return DataError(
-        f"images of several sizes make no batch, and {what}; open the dataset with size=(height, width), as --option "
-        "size=64,64, to have all resized"
+        f"images of different sizes cannot be stacked: {what}; open the dataset with size=(height, width) (--option "
+        "size=64,64) to resize them"
     )

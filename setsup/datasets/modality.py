@@ -48,10 +48,10 @@ class Modality:
         if not isinstance(self.shape, Sequence) or isinstance(self.shape, str | bytes):
             raise DataError(f"the shape of a modality must be a tuple, not {abbreviate(self.shape)}")
         check_string(self.unit, "the unit of a modality", DataError)
-        check_string(self.color, "the colour of a modality", DataError)
+        check_string(self.color, "the color of a modality", DataError)
         shape = tuple(self.shape)
         if not all(size is None or (isinstance(size, int | np.integer) and size > 0) for size in shape):
-            raise DataError(f"the shape of a modality must hold positive integers or None, not {shape}")
+            raise DataError(f"the shape of a modality must contain positive integers or None, not {shape}")
         object.__setattr__(self, "shape", tuple(None if size is None else int(size) for size in shape))
         try:
             object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
@@ -62,7 +62,7 @@ class Modality:
 
     @property
     def is_eight_bit_image(self) -> bool:
-        """Whether this is an image of 8 bits that any image format holds: grey, or colour with or without alpha."""
+        """Whether this is an image of 8 bits that any image format holds: grey, or color with or without alpha."""
         return bool(self.color) and self.dtype == "uint8" and len(self.shape) == 3 and self.shape[2] in (1, 3, 4)
 
 

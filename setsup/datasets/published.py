@@ -54,21 +54,21 @@ def check_published(dataset: Dataset, manifest: Manifest, options: Mapping[str, 
         A factor has levels that the manifest does not name.
 
     """
-    said: list[str] = []
+    messages: list[str] = []
     if not any(option in options for option, _ in manifest.samples_by_option):
         _refuse_unknown(dataset, manifest)
-        said = _beyond(dataset.factors, manifest)
+        messages = _beyond(dataset.factors, manifest)
     counts = count_published(dataset, manifest, options)
     if counts is not None and counts.there + left_out < counts.fewest:
-        said.insert(0, _fewer(dataset, manifest, counts))
+        messages.insert(0, _fewer(dataset, manifest, counts))
     elif counts is not None and counts.there > counts.most:
-        said.insert(
+        messages.insert(
             0,
-            f"{counts.there:,} samples are there, and {counts.most:,} were published; the others are files of "
-            "something else, copies, or another edition",
+            f"{counts.there:,} samples are present, but only {counts.most:,} were published; the others are other "
+            "files, copies, or another edition",
         )
-    if said:
-        _log.warning("%s: %s", manifest.name, "; ".join(said))
+    if messages:
+        _log.warning("%s: %s", manifest.name, "; ".join(messages))
 
 
 def count_published(dataset: Dataset, manifest: Manifest, options: Mapping[str, Any]) -> Counts | None:
@@ -140,10 +140,10 @@ def _refuse_unknown(dataset: Dataset, manifest: Manifest) -> None:
         unknown = [level for level in unknown if _alike(level) not in alike]
         if unknown:
             raise DataError(
-                f"{manifest.name}: the files have levels of {told.name} that {manifest.title} does not have: "
-                f"{some([str(level)[:60] for level in unknown])}; it has {some([str(each) for each in told.levels])}; "
-                f"they are of another dataset: name the folder of {manifest.name} (--root or root=), or open them by "
-                "their own name or as a folder of images"
+                f"{manifest.name}: the files contain levels of {told.name} that {manifest.title} does not have: "
+                f"{some([str(level)[:60] for level in unknown])}; it has "
+                f"{some([str(each) for each in told.levels])}; the files belong to another dataset: pass the folder "
+                f"of {manifest.name} (--root or root=), or open them by their own name or as a folder of images"
             )
 
 
@@ -154,13 +154,13 @@ def _alike(level: object) -> object:
 
 def _beyond(table: FactorTable, manifest: Manifest) -> list[str]:
     """Say which factors contradict the manifest otherwise."""
-    said = []
+    messages = []
     for told, factor in _told(table, manifest):
         if told.count is not None and factor.levels is None:
-            said.append(f"{told.name} is continuous here, and its manifest gives it {told.count:,} levels")
+            messages.append(f"{told.name} is continuous, but its manifest declares {told.count:,} levels")
         elif told.count is not None and len(factor.levels or ()) > told.count:
-            said.append(f"{told.name} has {len(factor):,} levels here, and {told.count:,} by its manifest")
-    return said
+            messages.append(f"{told.name} has {len(factor):,} levels, but its manifest declares {told.count:,}")
+    return messages
 
 
 def _fewer(dataset: Dataset, manifest: Manifest, counts: Counts) -> str:
@@ -177,6 +177,6 @@ def _fewer(dataset: Dataset, manifest: Manifest, counts: Counts) -> str:
             absent.append(f"{told.name} {some(lost)}")
     none = f", none of {' and of '.join(absent[:_NAMED])}" if absent else ""
     return (
-        f"{counts.there:,} of the {counts.fewest:,} published samples are there{none}; unless you want a part, fetch "
-        "or unpack the release again"
+        f"{counts.there:,} of the {counts.fewest:,} published samples are present{none}; unless you want only a "
+        "part, fetch or unpack the release again"
     )

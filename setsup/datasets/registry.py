@@ -183,7 +183,9 @@ def _open_foreign(file: Path, root: Path | str | None = None, size: tuple[int, i
     """Open the dataset that another package describes."""
     manifest = read_manifest(file)
     if manifest.layout is None:
-        raise DataError(f"{file}: layout is missing; a manifest without code says which images and tables there are")
+        raise DataError(
+            f"{file}: the key layout is missing; a manifest without code must describe its images and tables"
+        )
     return open_described(manifest, root, size)
 
 
@@ -196,7 +198,7 @@ def find_opener(name: str) -> Opener:
     if (file := foreign_manifests().get(name)) is not None:
         return partial(_open_foreign, file)
     if "/" in name or os.path.exists(expanded(name)):
-        raise DataError(f"{name} is not the name of a benchmark; open paths and addresses with setsup.open({name!r})")
+        raise DataError(f"{name} is not the name of a benchmark; open paths and URLs with setsup.open({name!r})")
     raise DataError(f"there is no dataset {name!r}{did_you_mean(name, names())} (`setsup datasets` lists them)")
 
 
@@ -217,7 +219,7 @@ def check_options(source: str, opener: Opener, options: Iterable[str]) -> None:
     known = list(opener_options(opener))
     for option in options:
         if option not in known:
-            hint = did_you_mean(option, known) if known else "; it takes none"
+            hint = did_you_mean(option, known) if known else "; it takes no options"
             raise DataError(f"{source} has no option {option!r}{hint}")
 
 
@@ -247,7 +249,7 @@ def _own(name: str) -> Opener:
         return partial(_open_described, manifest)
     adapter = manifest.adapter
     if adapter is None:
-        raise DataError(f"setsup has a card of {name!r} but cannot open it yet; `setsup info {name}` shows the card")
+        raise DataError(f"setsup has a card for {name!r}, but cannot open it yet; `setsup info {name}` shows the card")
     with _needed(name):
         opener: Opener = import_module(adapter).open
     return opener
@@ -263,7 +265,7 @@ def _foreign(entry: EntryPoint) -> Opener:
     if not callable(opener):
         raise DataError(
             f"the dataset {entry.name!r} of the package {package} is {entry.value}, which is neither a module with a "
-            "function open(root) nor such a function"
+            "function open(root) nor a function"
         )
     checked: Opener = opener
     return checked

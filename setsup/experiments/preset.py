@@ -200,9 +200,29 @@ class Preset:
             return self.data.open(root, substitute=substitute)
 
     def open_training(self, seed: int, root: Path | str | None = None, *, substitute: bool = False) -> TrainingData:
-        """Open what is trained on with a seed; SetsupError where that is nothing."""
+        """Open what is trained on, with the settings that make the batches of a run.
+
+        Parameters
+        ----------
+        seed : int
+            Of the run: its sampler and augmentation are built with it.
+        root, substitute
+            As for :meth:`open_data`.
+
+        Raises
+        ------
+        SetsupError, DataError
+            As :meth:`open_data` does.
+
+        Examples
+        --------
+        >>> from setsup.experiments import find_preset
+        >>> find_preset("abc/fig3a").open_training(0, substitute=True).build_sampler()[0].indices.shape
+        (2, 32)
+
+        """
         dataset = self.open_data(root, substitute=substitute)
-        if self.data is None or self.sampler is None:  # neither is, if the data open
+        if self.data is None or self.sampler is None:  # a preset with data has a sampler
             raise SetsupError(f"{self.name} trains nothing")
         return TrainingData(dataset, self.sampler, self.augmentation, self.data.modalities, seed)
 

@@ -15,7 +15,22 @@ __all__ = ["TrainingData"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingData:
-    """What a preset trains on with a seed: batches have these `modalities`, None for all of the dataset."""
+    """What a run trains on.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        What is drawn from.
+    sampler : SamplerConfig
+        Settings of what draws.
+    augmentation : str or Augmentation, optional
+        Of the preset.
+    modalities : tuple of str, optional
+        Modalities in a batch; by default all of the dataset.
+    seed : int
+        Of the run.
+
+    """
 
     dataset: "Dataset"
     sampler: SamplerConfig
@@ -24,9 +39,9 @@ class TrainingData:
     seed: int
 
     def build_sampler(self) -> "Sampler":
-        """Build what draws."""
+        """Build the sampler."""
         return self.sampler.build(self.dataset, self.seed)
 
     def build_transform(self) -> "Transform | None":
-        """Build what is applied to batches."""
+        """Build the transform of batches; None without an augmentation."""
         return build_transform(self.augmentation, self.dataset, self.seed)

@@ -1,4 +1,4 @@
-"""What varies between samples, and which samples share it.
+"""Factors of variation of samples, and groups of samples that share them.
 
 A :class:`FactorTable` gives every sample's factors, :class:`Groups` the rows that share some of them.
 """

@@ -1,4 +1,4 @@
-"""Numbers cut in bins of equal width."""
+"""Binning of numbers in bins of equal width."""
 
 import math
 from decimal import Decimal
@@ -20,7 +20,7 @@ _MOST_BINS = 1_000_000
 
 
 def add_bins(table: T, name: str, width: float) -> T:
-    """Table with the factor ``<name>_bin``: numbers cut in bins of equal width, from their lower edge on.
+    """Return a table with the factor ``<name>_bin``: numbers in bins of equal width, each with its lower edge.
 
     Bins start at integer multiples of the width; their levels are the lower edges, all from the lowest to the highest
     that occurs. With a period, numbers are wrapped into it, the bins fill it and the factor is cyclic. Unknown stays

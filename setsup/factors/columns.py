@@ -118,11 +118,11 @@ class FactorColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the factors in table order."""
+        """Return the names of the factors in table order."""
         return tuple(self._by_name)
 
     def outer(self, name: str) -> list[str]:
-        """Names of the factors that a factor is nested in, from the inside out."""
+        """Return the names of the factors in which a factor is nested, from the inside out."""
         names: list[str] = []
         within = self[name].within
         while within is not None:
@@ -147,7 +147,7 @@ class FactorColumns:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def column(self, name: str) -> Array:
-        """Whole column as stored.
+        """Return a whole column as stored.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class FactorColumns:
         return np.tile(np.repeat(codes, stride), self._length // (stride * len(factor)))
 
     def codes(self, name: str, rows: npt.ArrayLike | None = None) -> Array:
-        """Level codes, or numbers of a continuous factor.
+        """Return level codes, or the numbers of a continuous factor.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class FactorColumns:
         Raises
         ------
         RowError
-            When a row number is out of range.
+            If a row number is out of range.
 
         """
         if rows is None:
@@ -189,12 +189,12 @@ class FactorColumns:
         return self._codes(self[name], check_rows(rows, self._length))
 
     def all_codes(self, rows: npt.ArrayLike) -> dict[str, Array]:
-        """Codes of every factor for some rows, as :meth:`codes` gives them, in one look at the row numbers.
+        """Return the codes of every factor for some rows, as :meth:`codes` does, with one check of the row numbers.
 
         Raises
         ------
         RowError
-            When a row number is out of range.
+            If a row number is out of range.
 
         """
         index = check_rows(rows, self._length)
@@ -220,11 +220,11 @@ class FactorColumns:
         return codes
 
     def values(self, name: str, rows: npt.ArrayLike | None = None) -> Array:
-        """Levels themselves, or numbers of a continuous factor.
+        """Return the levels themselves, or the numbers of a continuous factor.
 
         Returns
         -------
-        array of the shape of ``rows``: the levels' own type, or object with None where a value is unknown
+        array of the shape of ``rows``, of the levels' own type, or of objects with None where a value is unknown
 
         """
         factor, codes = self[name], self.codes(name, rows)
@@ -235,7 +235,7 @@ class FactorColumns:
         return level_array(factor.levels)[codes]
 
     def row(self, row: int) -> dict[str, Level | None]:
-        """All values of one row, by factor; None where unknown."""
+        """Return all values of one row, by factor; None if unknown."""
         values: dict[str, Level | None] = {}
         row = check_integer(row, "the number of a row", RowError)
         for factor in self.factors:
@@ -249,21 +249,21 @@ class FactorColumns:
     # -- derived tables ----------------------------------------------------------------------------------------
 
     def select(self, rows: npt.ArrayLike) -> Self:
-        """Sub-table of the given rows, in their order, renumbered from 0."""
+        """Return the sub-table of the given rows, in their order, renumbered from 0."""
         index = np.atleast_1d(check_rows(rows, self._length))
         if self._columns is not None:
             return type(self)(self.factors, {name: freeze(self.column(name)[index]) for name in self.names})
         return type(self)(self.factors, {name: self.codes(name, index) for name in self.names})
 
     def with_factor(self, factor: Factor, column: npt.ArrayLike) -> Self:
-        """Table with one more factor, or with the factor of that name replaced."""
+        """Return a table with one more factor, or with the factor of that name replaced."""
         check_instance(factor, Factor, "the new factor", FactorError)
         columns = {name: self.column(name) for name in self.names if name != factor.name}
         kept = [known for known in self.factors if known.name != factor.name]
         return type(self)([*kept, factor], {**columns, factor.name: column})
 
     def without(self, names: Iterable[str]) -> Self:
-        """Table that lacks some factors, with the same rows."""
+        """Return a table without some factors, with the same rows."""
         gone = {self[name].name for name in check_strings(names, "the factors to leave out", FactorError)}
         kept = [factor for factor in self.factors if factor.name not in gone]
         if not kept:
@@ -271,17 +271,17 @@ class FactorColumns:
         return type(self)(kept, {factor.name: self.column(factor.name) for factor in kept})
 
     def rename(self, names: Mapping[str, str]) -> Self:
-        """Table in which some factors have other names; rows, levels, nesting and splits stay.
+        """Return a table with some factors renamed; rows, levels, nesting and splits stay the same.
 
         Parameters
         ----------
         names : mapping of str to str
-            New names by old ones; two factors may swap theirs.
+            New names by old names; two factors may swap their names.
 
         Raises
         ------
         FactorError
-            When a factor is unknown, or a new name is taken or not a string.
+            If a factor is unknown, or a new name is taken or not a string.
 
         Examples
         --------
@@ -315,7 +315,7 @@ class FactorColumns:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the content: equal for tables with equal factors and rows, however they are stored."""
+        """Return a digest of the content: equal for tables with equal factors and rows, however they are stored."""
         return self._digest(signs=False)
 
     def has_fingerprint(self, fingerprint: str) -> bool:

@@ -1,4 +1,4 @@
-"""One table below another."""
+"""Concatenation of tables."""
 
 import string
 from collections.abc import Iterator, Sequence
@@ -18,23 +18,23 @@ __all__ = ["concat"]
 
 
 def concat(tables: Sequence[FactorTable], parts: Sequence[str] | None = None) -> FactorTable:
-    """Rows of several tables, one table after another.
+    """Concatenate the rows of several tables.
 
     Factors are in the order in which they first appear, and so are the levels of a factor; ordered numeric levels are
-    sorted. A factor that a table lacks is unknown in its rows. The factor ``part`` (role ``part``)
-    gives the table of each row.
+    sorted. A factor that a table does not have is unknown in its rows. The factor ``part`` (role ``part``) says from
+    which table a row is.
 
     Parameters
     ----------
     tables : sequence of FactorTable
-        At least one.
+        At least one table.
     parts : sequence of str, optional
-        Their names, the levels of ``part``; ``a``, ``b``, … by default.
+        Names of the tables, the levels of ``part``; by default ``a``, ``b``, ….
 
     Raises
     ------
     FactorError
-        When a factor means different things in two tables, or one has a factor ``part`` already.
+        If a factor means different things in two tables, or one has a factor ``part`` already.
 
     Examples
     --------

@@ -1,15 +1,14 @@
 """Constraints between two rows: ``"id == anchor.id and camera != anchor.camera and quality > 2"``.
 
-A constraint says which rows go with another row, the *anchor*. It is an expression as in
+A constraint selects rows relative to another row, the *anchor*. It is an expression as in
 :mod:`setsup.factors.where`, in which ``anchor.id`` is the anchor's value of the factor ``id``: terms joined by ``and``,
 each of which compares a factor with the anchor's by ``==`` or ``!=``, or is any condition of the row alone
 (``quality > 2``) or of the anchor alone (``anchor.split == 'query'``). At most three factors may be compared by ``!=``.
 
 Convention
 ----------
-An unknown value, of the row or of the anchor, satisfies neither ``==`` nor ``!=``. A nested factor has the value of
-itself and of those that it is nested in, as where rows are grouped by it: instance 3 of one category is not instance 3
-of another.
+An unknown value, of the row or of the anchor, satisfies neither ``==`` nor ``!=``. A nested factor is compared together
+with the factors in which it is nested, as in grouping: instance 3 of one category is not instance 3 of another.
 """
 
 import ast
@@ -38,7 +37,7 @@ MOST_DIFFERENT = 3
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What a row must have in common with an anchor, in what it must differ, and what else holds for both.
+    """Factors in which a row must agree with an anchor or differ from it, and other conditions on both.
 
     Attributes
     ----------
@@ -47,7 +46,7 @@ class Constraint:
     equal, differ : tuple of str
         Factors compared by ``==`` and by ``!=``.
     rows, anchors : (rows,) bool, optional
-        Rows, and anchors, that satisfy the other terms; None where there are none.
+        Rows and anchors that satisfy the other terms; None without such terms.
 
     """
 
@@ -63,18 +62,18 @@ class Constraint:
         return (*self.equal, *self.differ)
 
     def holds(self, table: FactorColumns, anchors: npt.ArrayLike, rows: npt.ArrayLike) -> Bools:
-        """Whether rows satisfy the constraint with anchors, row by row.
+        """Return whether rows satisfy the constraint with anchors, row by row.
 
         Parameters
         ----------
         table : FactorTable
-            The table that the constraint was read for.
+            Table for which the constraint was read.
         anchors, rows : integer arrays
             Row numbers, broadcast against each other.
 
         Returns
         -------
-        bool array of the broadcast shape; a row may go with itself
+        bool array of the broadcast shape; a row may satisfy the constraint with itself
 
         """
         anchor, row = np.broadcast_arrays(np.asarray(anchors), np.asarray(rows))
@@ -100,14 +99,14 @@ def read_constraint(text: str, table: FactorColumns, option: str = "a constraint
     text : str
         The expression.
     table : FactorTable
-        The table whose factors it names.
+        Table whose factors it names.
     option : str
-        What the constraint is called in errors.
+        Name of the constraint in errors.
 
     Raises
     ------
     FactorError
-        When the text is no constraint: the error points at the part that is not.
+        If the text is not a constraint; the error points at the wrong part.
 
     Examples
     --------

@@ -30,20 +30,20 @@ def correlated_weights(table: FactorTable, first: str, second: str, width: float
     table : FactorTable
         Grid or columns.
     first, second : str
-        Discrete factors with two levels or more; their levels are in order.
+        Discrete factors with at least two levels, whose order counts.
     width : float
         σ > 0, in units of the range of levels; 0.2, 0.4 and 0.7 in the paper. 10 is nearly independent.
 
     Returns
     -------
     (rows,) float64
-        0 … 1; 0 where a factor is unknown, or the exponential is below the smallest double. Samplers take it as
-        ``weights=``.
+        Weights from 0 to 1; 0 where a factor is unknown, or the exponential is below the smallest double. Pass them to
+        samplers as ``weights=``.
 
     Raises
     ------
     FactorError
-        A factor is not in the table, continuous, nested or of one level, or the two are one.
+        If a factor is not in the table, is continuous or nested or has one level, or both are the same.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One factor of variation: its name, kind, levels and unit."""
+"""Factors of variation: names, kinds, levels and units."""
 
 import math
 import struct
@@ -34,7 +34,7 @@ _LARGEST_32 = 3.4e38
 
 
 class Kind(StrEnum):
-    """How the values of a factor relate to each other."""
+    """Kind of a factor: how its values relate to each other."""
 
     NOMINAL = "nominal"
     """Names without an order: shape, identity."""
@@ -57,21 +57,21 @@ class Factor:
     kind : Kind
         Nominal, ordinal, cyclic or continuous.
     levels : sequence of str, int, float or bool, optional
-        The values in order, also as a numpy array; kept as a tuple. None for a continuous factor, and only there.
+        Values in order, also as a numpy array; stored as a tuple. None for continuous factors only.
     unit : str
         ``"deg"``, ``"turn"``, ``"m"`` or empty.
     period : float, optional
         Length of the cycle in units: 360.0 for degrees, 1.0 for turns.
     within : str, optional
-        The factor this one is nested in: fixing ``instance`` within ``category`` fixes the category too.
+        Factor in which this one is nested: fixing ``instance`` within ``category`` also fixes the category.
     role : str
-        ``variation`` for a factor proper, ``key`` for identifiers, ``split`` for a column that divides the rows into
-        parts, ``part`` for the column that concatenation adds.
+        ``variation`` for a factor of variation, ``key`` for identifiers, ``split`` for a column that divides the rows
+        into parts, ``part`` for the column that concatenation adds.
 
     Raises
     ------
     FactorError
-        When the description contradicts itself.
+        If the description contradicts itself.
 
     Examples
     --------
@@ -128,12 +128,12 @@ class Factor:
         return self.kind is Kind.CONTINUOUS
 
     def code(self, level: Level) -> int:
-        """Position of a level.
+        """Return the code of a level, its position among the levels.
 
         Raises
         ------
         FactorError
-            When the factor has no such level; close matches are named.
+            If the factor has no such level; the error suggests close matches.
 
         """
         if self.levels is None:
@@ -146,7 +146,7 @@ class Factor:
             ) from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON and file headers; what is at its default is left out."""
+        """Return plain data for JSON and file headers, without attributes at their defaults."""
         about: dict[str, Any] = {"name": self.name, "kind": str(self.kind)}
         if self.levels is not None:
             about["levels"] = list(self.levels)
@@ -157,12 +157,12 @@ class Factor:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Factor":
-        """Inverse of :meth:`to_dict`.
+        """Make a factor from the plain data of :meth:`to_dict`.
 
         Raises
         ------
         FactorError
-            When a key is unknown or missing, or the description contradicts itself.
+            If a key is unknown or missing, or the description contradicts itself.
 
         """
         known = {"name", "kind", "levels", "unit", "period", "within", "role"}

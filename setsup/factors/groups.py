@@ -1,8 +1,8 @@
 """Rows that share the levels of some factors.
 
-Groups are ordered lexicographically by level code, in the order in which the table lists the factors; members are
-ordered by row; combinations that no row has are no groups. A grid needs arithmetic only; columns get a compressed
-index (offsets and an order: 4 bytes per row, 8 beyond 2³² rows). Both give the same groups for the same rows.
+Groups are ordered lexicographically by level code, in the order of the table's factors; members are ordered by row.
+Combinations without rows are not groups. A grid needs arithmetic only; columns get a compressed index (offsets and an
+order: 4 bytes per row, 8 beyond 2³² rows). Both give the same groups for the same rows.
 """
 
 from collections.abc import Callable
@@ -21,20 +21,20 @@ __all__ = ["GridLayout", "Groups", "IndexLayout", "terms"]
 
 
 class Groups:
-    """Partition of a table's rows by some of its factors; made by :meth:`FactorTable.group_by`.
+    """Partition of a table's rows by some of its factors, made by :meth:`FactorTable.group_by`.
 
     Attributes
     ----------
     names : tuple of str
-        The factors that the members of a group share, in table order; those they are nested in are among them.
+        Factors that the members of a group share, in table order, including those in which they are nested.
     sizes : (groups,) int64
-        Members of each group, at least 1.
+        Number of members of each group, at least 1.
     rows : int
-        Rows that belong to a group.
+        Number of rows that belong to a group.
     unknown : int
-        Rows in no group because the value of a factor is unknown.
+        Number of rows in no group because the value of a factor is unknown.
     excluded : int
-        Rows that ``where`` left out.
+        Number of rows that ``where`` left out.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Groups:
         return len(self.sizes)
 
     def keys(self, groups: npt.ArrayLike | None = None) -> Rows:
-        """Level codes that the members of groups share.
+        """Return the level codes that the members of groups share.
 
         Returns
         -------
@@ -80,7 +80,7 @@ class Groups:
         return self.layout.keys(np.arange(len(self)) if groups is None else np.asarray(groups, dtype=np.int64))
 
     def take(self, groups: npt.ArrayLike, positions: npt.ArrayLike) -> Rows:
-        """Rows at the given positions of groups; unchecked, since every draw calls this.
+        """Return the rows at the given positions of groups; unchecked, since every draw calls this.
 
         Parameters
         ----------
@@ -97,12 +97,12 @@ class Groups:
         return self.layout.take(np.asarray(groups), np.asarray(positions))
 
     def members(self, group: int) -> Rows:
-        """All rows of one group, ascending.
+        """Return all rows of one group, ascending.
 
         Raises
         ------
         RowError
-            When there is no such group.
+            If the group is out of range.
 
         """
         if not is_integer(group) or not 0 <= group < len(self):
@@ -112,7 +112,7 @@ class Groups:
         return self.take(group, np.arange(self.sizes[group], dtype=np.int64))
 
     def of_rows(self) -> Rows:
-        """Group of every row of the table, -1 for rows in none; (rows of the table,) int64."""
+        """Return the group of every row of the table, -1 for rows in no group; (rows of the table,) int64."""
         total = self.rows + self.unknown + self.excluded
         check_memory(32 * total, f"the group of each of {total:,} rows", "the rows", FactorError)
         groups = np.full(total, -1, dtype=np.int64)
@@ -122,26 +122,26 @@ class Groups:
         return groups
 
     def find(self, table: FactorColumns, rows: npt.ArrayLike) -> tuple[Rows, Rows]:
-        """Group of some rows, and their position in it; O(log rows) each.
+        """Return the groups of some rows, and their positions in them; O(log rows) each.
 
         Parameters
         ----------
         table : FactorTable
-            The table whose groups these are.
+            Table of these groups.
         rows : (n,) integer array
             Row numbers.
 
         Returns
         -------
         groups : (n,) int64
-            -1 where a value is unknown, or no row with these values is in a group.
+            Groups, -1 where a value is unknown, or no row with these values is in a group.
         positions : (n,) int64
-            -1 for rows in no group: those, and the ones that ``where`` left out.
+            Positions, -1 for rows in no group: those, and rows that ``where`` left out.
 
         Raises
         ------
         RowError
-            When a row number is out of range.
+            If a row number is out of range.
 
         """
         rows = np.asarray(rows, dtype=np.int64)
@@ -170,7 +170,7 @@ class Groups:
         return groups, positions
 
     def describe(self, table: FactorColumns, group: int) -> str:
-        """Values that the members of a group share, as in ``"wall_hue = 0.3 turn, shape = cube"``."""
+        """Return the values that the members of a group share, such as ``"wall_hue = 0.3 turn, shape = cube"``."""
         parts = []
         for name, code in zip(self.names, self.keys(group), strict=True):
             factor = table[name]

@@ -1,4 +1,4 @@
-"""Random training, validation and test parts as factor columns.
+"""Random splits into training, validation and test parts, as factor columns.
 
 Convention
 ----------
@@ -47,24 +47,24 @@ def split(
     repeats: int = 1,
     rounding: Literal["strata", "table"] = "strata",
 ) -> FactorTable:
-    """Table with a factor that divides its rows at random into parts of given sizes.
+    """Return a table with a factor that divides its rows at random into parts of given shares.
 
     Parameters
     ----------
     table : FactorTable
         Grid or columns.
     fractions : mapping of str to float
-        Share of each part, in the order of the levels; positive, of sum 1.
+        Share of each part, in the order of the levels; positive, with the sum 1.
     seed : int
         0 ≤ seed < 2⁶⁴.
     name : str
         Name of the new factor, whose role is ``split``.
     stratify : str or sequence of str, optional
-        Factors of which each combination is divided in these fractions.
+        Factors: each combination of their levels is divided in these fractions.
     disjoint : str or sequence of str, optional
-        Factors of which no combination may be in two parts: subjects, scenes, orbits.
+        Factors such as subjects, scenes or orbits: no combination of their levels is in two parts.
     repeats : int
-        Independent splits to add, named ``<name>_0``, ``<name>_1``, … where there are several.
+        Number of independent splits to add, named ``<name>_0``, ``<name>_1``, … if there are several.
     rounding : {"strata", "table"}
         Which shares are rounded: those of each stratum by itself, or those of the whole table, of which each stratum
         then has its share rounded up or down, as in scikit-learn's ``train_test_split(stratify=…)``. A tenth of 183
@@ -73,12 +73,13 @@ def split(
     Returns
     -------
     FactorTable
-        Rows where a factor of ``stratify`` or ``disjoint`` is unknown are in no part: their split is unknown.
+        Table with the new factor. Rows where a factor of ``stratify`` or ``disjoint`` is unknown are in no part: their
+        split is unknown.
 
     Raises
     ------
     FactorError
-        When the shares are no shares, a part stays empty, or a group of ``disjoint`` lies in two strata.
+        If the shares are not positive or do not sum to 1, a part is empty, or a group of ``disjoint`` is in two strata.
 
     Examples
     --------
@@ -108,7 +109,7 @@ def split(
 
 
 def check_disjoint(table: FactorTable, split: str, by: str | Sequence[str]) -> None:
-    """Make sure that no combination of some factors is in two parts of a split.
+    """Check that no combination of levels of some factors is in two parts of a split.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def check_disjoint(table: FactorTable, split: str, by: str | Sequence[str]) -> N
     Raises
     ------
     FactorError
-        When one is; the first five are named with their parts.
+        If a combination is in two parts; the error names the first five with their parts.
 
     """
     check_arguments(check_disjoint, locals(), FactorError)

@@ -34,15 +34,15 @@ class FactorTable(FactorColumns):
     Parameters
     ----------
     factors : sequence of Factor
-        What varies, in table order.
+        Factors in table order.
     columns : mapping of str to (rows,) array, optional
-        For a discrete factor integer codes, where -1 or the largest number of the narrowest unsigned type means
-        unknown; for a continuous one float32, where NaN does. None makes a grid.
+        Integer codes of each discrete factor, where -1 or the largest number of the narrowest unsigned type means
+        unknown; float32 numbers of each continuous factor, where NaN means unknown. None makes a grid.
 
     Raises
     ------
     FactorError
-        When columns and factors disagree, a code is no level, or a factor is nested within an unknown one.
+        If columns and factors disagree, a code is not that of a level, or a factor is nested within an unknown one.
 
     Examples
     --------
@@ -86,33 +86,33 @@ class FactorTable(FactorColumns):
     # -- rows, groups and more factors -----------------------------------------------------------------------------
 
     def mask(self, expression: str) -> npt.NDArray[np.bool_]:
-        """Rows for which an expression such as ``"digit != 9 and split == 'train'"`` is true, as (rows,) bool."""
+        """Return the rows where an expression such as ``"digit != 9 and split == 'train'"`` is true, (rows,) bool."""
         return evaluate(expression, self)
 
     def rows(self, expression: str) -> npt.NDArray[np.int64]:
-        """Numbers of the rows for which an expression is true, ascending."""
+        """Return the numbers of the rows for which an expression is true, ascending."""
         return np.flatnonzero(self.mask(expression))
 
     def where(self, expression: str) -> Self:
-        """Sub-table of the rows for which an expression is true, renumbered from 0."""
+        """Return the sub-table of the rows for which an expression is true, renumbered from 0."""
         return self.select(self.rows(expression))
 
     def group_by(self, names: Iterable[str], where: str | None = None) -> Groups:
-        """Rows partitioned by the levels of the named factors and of those they are nested in."""
+        """Partition the rows by the levels of the named factors and of those in which they are nested."""
         return group_by(self, names, where)
 
     def binned(self, name: str, width: float) -> Self:
-        """Table with the factor ``<name>_bin``, a continuous factor cut in bins of equal width."""
+        """Return a table with the factor ``<name>_bin``, a continuous factor in bins of equal width."""
         return add_bins(self, name, width)
 
     def join(self, other: "FactorTable", on: str) -> Self:
-        """Table with the factors of ``other``, whose rows are matched by the levels of the factor ``on``."""
+        """Return a table with the factors of ``other``, whose rows are matched by the levels of the factor ``on``."""
         return join(self, check_instance(other, FactorTable, "what a table is joined with", FactorError), on)
 
     # -- counting ------------------------------------------------------------------------------------------------------
 
     def counts(self, name: str, where: Where | None = None) -> npt.NDArray[np.int64]:
-        """Rows of each level; rows with an unknown value are in none.
+        """Count the rows of each level, without rows with an unknown value.
 
         ``where``, an expression or (rows,) bool, counts the rows for which it is true.
 
@@ -124,7 +124,7 @@ class FactorTable(FactorColumns):
         return count_joint(self, [name], where)
 
     def all_counts(self, where: Where | None = None) -> dict[str, npt.NDArray[np.int64]]:
-        """Rows of each level of every factor that has levels, as :meth:`counts` gives them, in one pass.
+        """Count the rows of each level of every factor with levels, as :meth:`counts` does, in one pass.
 
         ``where``, an expression or (rows,) bool, counts the rows for which it is true.
 
@@ -142,18 +142,18 @@ class FactorTable(FactorColumns):
         return count_all(self, [factor.name for factor in self.factors if not factor.continuous], where)
 
     def joint_counts(self, names: Iterable[str], where: Where | None = None) -> npt.NDArray[np.int64]:
-        """Rows of each combination of levels, counted block by block: memory does not grow with the rows.
+        """Count the rows of each combination of levels, block by block: memory does not grow with the rows.
 
         ``where``, an expression or (rows,) bool, counts the rows for which it is true.
 
         Returns
         -------
-        int64, one axis a factor in the order of ``names``
+        int64 array with one axis per factor, in the order of ``names``
 
         Raises
         ------
         FactorError
-            When a factor is continuous, or there are more than 2³⁰ combinations.
+            If a factor is continuous, or there are more than 2³⁰ combinations.
 
         Examples
         --------
@@ -169,7 +169,7 @@ class FactorTable(FactorColumns):
     def histogram(
         self, name: str, bins: int = 64, within: tuple[float, float] | None = None, where: Where | None = None
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """Rows of each of some bins of equal width of a continuous factor; unknown values are in none.
+        """Count the rows in bins of equal width of a continuous factor, without unknown values.
 
         Parameters
         ----------
@@ -178,12 +178,12 @@ class FactorTable(FactorColumns):
         bins : int
             Number of bins.
         within : (float, float), optional
-            Lower edge of the first bin and upper edge of the last one, which belongs to it; others are not counted.
-            By default the least and the largest value of the whole table, also with ``where``, so that histograms of
-            some rows compare with that of all; of a cyclic factor the period, into which values are wrapped. Edges
-            are the nearest numbers that float32 has, so that an expression that compares with them counts the same.
+            Lower edge of the first bin and upper edge of the last one, which includes it; values outside are not
+            counted. By default the least and the largest value of the whole table, also with ``where``, so that
+            histograms are comparable; for a cyclic factor the period, into which values are wrapped. Edges are rounded
+            to float32, so that expressions that compare with them count the same rows.
         where : str or (rows,) bool, optional
-            Rows that are counted.
+            Rows to count.
 
         Returns
         -------
@@ -193,7 +193,7 @@ class FactorTable(FactorColumns):
         Raises
         ------
         FactorError
-            When the factor has levels, or the bins are none, or too narrow for float32.
+            If the factor has levels, or there are no bins, or they are too narrow for float32.
 
         Examples
         --------
@@ -211,12 +211,12 @@ class FactorTable(FactorColumns):
     def from_values(
         cls, values: Mapping[str, Sequence[Any]], factors: Sequence[Factor] = (), *, kinds: Kinds | None = None
     ) -> Self:
-        """Table from plain values; kinds and levels are inferred where neither is given. None is unknown."""
+        """Make a table from plain values; kinds and levels are inferred where neither is given. None is unknown."""
         return cls._of(infer.from_values(values, factors, kinds))
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Table of an Arrow file written by :meth:`save`, memory-mapped."""
+        """Open an Arrow file written by :meth:`save`, memory-mapped."""
         return cls._of(arrow.open_table(check_path(path, "a saved table", FactorError)))
 
     def save(self, path: str | Path) -> None:
@@ -225,19 +225,19 @@ class FactorTable(FactorColumns):
 
     @classmethod
     def from_arrow(cls, table: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> Self:
-        """Table from a ``pyarrow.Table``; columns of binary or nested types are left out.
+        """Make a table from a ``pyarrow.Table``; columns of binary or nested types are left out.
 
         Factors are taken from ``factors``, else from the metadata that :meth:`to_arrow` writes, else inferred.
         """
         return cls._of(arrow.from_arrow(table, factors, kinds))
 
     def to_arrow(self) -> Any:
-        """Give a ``pyarrow.Table`` with dictionary-encoded levels and the factors in its metadata."""
+        """Return a ``pyarrow.Table`` with dictionary-encoded levels and the factors in its metadata."""
         return arrow.to_arrow(self)
 
     @classmethod
     def from_csv(cls, path: str | Path, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> Self:
-        r"""Table from a CSV file with a header line, or from JSON lines (``.jsonl``, ``.ndjson``).
+        r"""Make a table from a CSV file with a header line, or from JSON lines (``.jsonl``, ``.ndjson``).
 
         Fields are separated by commas, semicolons, tabs or bars, by whichever divides the first lines evenly; between
         all but commas, the comma of a number is decimal. Text is UTF-8 or UTF-16, and may be compressed by gzip.
@@ -247,14 +247,14 @@ class FactorTable(FactorColumns):
         path : str or Path
             The file.
         factors : sequence of Factor
-            Factors that are known, with their levels; others are inferred.
+            Known factors with their levels; others are inferred.
         kinds : mapping of str to Kind, optional
-            Kinds that are known while levels are not; nominal takes strings as they are written.
+            Known kinds of factors whose levels are inferred; ``nominal`` takes strings as they are written.
 
         Raises
         ------
         DataError
-            When the file cannot be read, is a spreadsheet, could be separated in two ways, or a column mixes types.
+            If the file cannot be read, is a spreadsheet, could be separated in two ways, or a column mixes types.
 
         Examples
         --------
@@ -276,19 +276,19 @@ class FactorTable(FactorColumns):
         kinds: Kinds | None = None,
         columns: Sequence[str] | None = None,
     ) -> Self:
-        """Table from a Parquet file, of all columns that can be factors or of some."""
+        """Make a table from a Parquet file, of all columns that can be factors or of some."""
         return cls._of(frames.from_parquet(check_path(path, "a Parquet file", FactorError), factors, kinds, columns))
 
     @classmethod
     def from_pandas(cls, frame: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> Self:
-        """Table from a ``pandas.DataFrame``, without its index and columns of binary or nested values.
+        """Make a table from a ``pandas.DataFrame``, without its index and columns of binary or nested values.
 
         Categories keep their order as levels: ordinal where the categorical is ordered, else nominal.
         """
         return cls._of(frames.from_pandas(frame, factors, kinds))
 
     def to_pandas(self) -> Any:
-        """Give a ``pandas.DataFrame`` with categorical and float32 columns.
+        """Return a ``pandas.DataFrame`` with categorical and float32 columns.
 
         ``FactorTable.from_pandas(frame, table.factors)`` gives the table back.
         """
@@ -296,11 +296,11 @@ class FactorTable(FactorColumns):
 
     @classmethod
     def from_huggingface(cls, dataset: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> Self:
-        """Table from the columns of a Hugging Face ``datasets.Dataset`` that hold classes or values."""
+        """Make a table from the columns of a Hugging Face ``datasets.Dataset`` that hold classes or values."""
         return cls._of(huggingface.from_huggingface(dataset, factors, kinds))
 
     def to_huggingface(self) -> Any:
-        """Give a ``datasets.Dataset`` with class-label and value features."""
+        """Return a ``datasets.Dataset`` with class-label and value features."""
         return huggingface.to_huggingface(self)
 
 

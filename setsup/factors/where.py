@@ -1,6 +1,6 @@
 """Conditions on rows: ``"digit != 9 and split == 'train'"``.
 
-An expression is Python's own grammar cut down to comparisons of factors with values or with each other, joined by
+An expression is a subset of Python's grammar: comparisons of factors with values or with each other, joined by
 ``and``, ``or``, ``not``; ``in`` takes a tuple, list or set. In place of a factor may stand ``count(identity)``, how
 many rows of the table have the same known value as this one, and ``digit % 2``, the remainder of an integer. A name
 that is no identifier, or is one of Python's keywords, is written in backticks, as in pandas: ```age (years)` > 30``; a
@@ -12,9 +12,9 @@ Unknown values follow Kleene's three-valued logic: a row whose value is unknown 
 and no negation of one; ``x is None`` and ``x is not None`` ask for it. Continuous factors are stored as float32, and
 numbers that they are compared with are rounded alike, so that a value given as 0.7 is ``>= 0.7``. Levels may be
 rounded to four decimals or more: the published number, such as 0.8214285714285714, stands for the level 0.8214, in
-orders too, and a number that is merely close stands for none. Text levels of ordinal and cyclic factors compare by
-their place among the levels, numbers as numbers: exactly, however large. Names are compared as Python compares
-identifiers, by their NFKC normal form, unless a factor is called exactly so.
+orders too; a number that is only close does not. String levels of ordinal and cyclic factors compare by their order
+among the levels, numbers as numbers: exactly, however large. Names are compared as Python compares identifiers, by
+their NFKC normal form, unless a factor has exactly this name.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""What a sampler can draw: its groups, with the chance of each or the reason why it is never drawn, and any row's."""
+"""What a sampler can draw: the chances of its groups and rows, or the reasons why they are never drawn."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ _LISTED = 20  # groups that are never drawn, in plain data
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why something is never drawn, and the option that would reach it."""
+    """Why something is never drawn, and the option that would change that."""
 
     text: str
     option: str
@@ -37,28 +37,28 @@ NOT_COUNTED = "how likely a row is depends on the rows that go with it, and is n
 
 @dataclass(frozen=True, eq=False)
 class ReachedGroups:
-    """Groups that some sets of a step are drawn from.
+    """Groups from which some sets of a step are drawn.
 
     Attributes
     ----------
     what : str
-        Names of the factors that members share, or what else the groups are.
+        Names of the factors that members share, or another description of the groups.
     sets : tuple of int
         Numbers of the sets; empty for all.
     groups : Groups
         Rows of each group.
     chance : (groups,) float64
-        Chance that a step has a set of the group; 0 for groups that are never drawn, NaN where it is not known.
+        Chance that a step has a set of the group: 0 for groups that are never drawn, NaN if unknown.
     reasons : tuple of Reason
         Reasons why groups are never drawn.
     reason : (groups,) int8
-        For each group a number of a reason; -1 for those that are drawn.
+        Index into `reasons` for each group, -1 for groups that are drawn.
     estimated : bool
-        Whether ``chance`` is an estimate, from trials.
+        Whether ``chance`` is an estimate from trials.
     unreached : int
-        Rows of drawn groups that are never drawn themselves.
+        Number of rows of drawn groups that are never drawn themselves.
     fixed : tuple of str
-        Factors that members share, where one of them is shared within a tolerance; empty for those of the groups.
+        Factors that members share, if one is shared within a tolerance; empty if they are those of the groups.
 
     """
 
@@ -86,7 +86,7 @@ class ReachedGroups:
         return np.ones(len(self.groups), bool) if self.reason is None else self.reason < 0
 
     def never(self) -> list[tuple[Reason, Rows]]:
-        """Groups that are never drawn, by reason: their numbers, ascending."""
+        """Return the numbers of the groups that are never drawn, ascending, by reason."""
         if self.reason is None:
             return []
         by_reason = [(reason, np.flatnonzero(self.reason == number)) for number, reason in enumerate(self.reasons)]
@@ -134,7 +134,7 @@ class SetReach:
 
 @dataclass(frozen=True, slots=True)
 class RowReach:
-    """One row: the chance that a step draws it, the steps until it is drawn on average, and why it never is."""
+    """Chance that a step draws one row, the expected number of steps until then, and reasons if it is never drawn."""
 
     row: int
     chance: float
@@ -144,20 +144,20 @@ class RowReach:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reach:
-    """What a sampler can draw at one step, over all seeds; it prints as text, and :meth:`to_dict` gives plain data.
+    """What a sampler can draw at one step, over all seeds; prints as text, and :meth:`to_dict` gives plain data.
 
     Attributes
     ----------
     title : str
-        The sampler.
+        Description of the sampler.
     table : FactorTable
         Its table.
     groups : sequence of ReachedGroups
-        For each list of factors, the groups that sets are drawn from.
+        Groups from which sets are drawn, for each list of factors.
     notes : list of str
-        What the figures do not say.
+        Notes on the figures.
     estimated : bool
-        Whether the chance of some rows is an approximation.
+        Whether the chances of some rows are approximations.
 
     Examples
     --------
@@ -180,12 +180,12 @@ class Reach:
     estimated: bool = False
 
     def chance(self, rows: npt.ArrayLike) -> Reals:
-        """Chance that a step draws each of some rows; (n,) float64, NaN where it is not known.
+        """Return the chance that a step draws each of some rows; (n,) float64, NaN if unknown.
 
         Raises
         ------
         RowError
-            When a row number is out of range.
+            If a row number is out of range.
 
         """
         wanted = check_rows(rows, len(self.table)).reshape(-1)
@@ -199,12 +199,12 @@ class Reach:
         return np.asarray(-np.expm1(missed) + 0.0)  # not −0
 
     def row(self, row: int) -> RowReach:
-        """Chance of one row, its expected wait in steps, and the reasons why it is never drawn, if it is not.
+        """Return the chance of one row, its expected wait in steps, and the reasons if it is never drawn.
 
         Raises
         ------
         RowError
-            When there is no such row.
+            If the row number is out of range.
 
         """
         row = check_integer(row, "the number of a row", RowError)
@@ -226,7 +226,7 @@ class Reach:
         return tuple(dict.fromkeys(reasons)) or (NO_REASON,)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: how many groups are drawn, the first that never are, and why."""
+        """Return plain data for JSON: how many groups are drawn, the first that never are, and why."""
         groups = []
         for part in self.groups:
             chance = part.chance[part.drawable]

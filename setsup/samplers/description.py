@@ -14,12 +14,12 @@ __all__ = ["from_dict"]
 
 
 def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
-    """Make a sampler from what :meth:`Sampler.to_dict` gave, on the same table.
+    """Make a sampler from the plain data of :meth:`Sampler.to_dict`, on the same table.
 
     Raises
     ------
     SamplerError
-        When the table is another one, the sampler unknown, or an argument missing.
+        If the table is another one, the sampler is unknown, or an argument is missing.
 
     Examples
     --------

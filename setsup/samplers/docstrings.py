@@ -1,4 +1,4 @@
-"""Parameters that samplers share: described once, in the docstring of ``Sampler``, and shown by ``help`` for each."""
+"""Parameters that samplers share: described once, in the docstring of ``Sampler``, and shown by ``help`` of each."""
 
 import re
 

@@ -46,9 +46,9 @@ _ROUND, _VISIT, _STEP = 0, 1, 2  # what a key is for, plus three for each change
 class DomainSampler(Sampler):
     """Draws batches of several domains with the same number of rows each.
 
-    With D drawable domains, P ``sets`` and g = gcd(D, P), a round is D/g steps in which every domain comes P/g times;
-    no step repeats a domain. The v-th visit to a domain of n ≥ K rows takes K consecutive positions of a permutation of
-    its rows, which is renewed every n/gcd(n, K) visits: until then every row is drawn equally often.
+    With D drawable domains, P ``sets`` and g = gcd(D, P), a round has D/g steps, in which every domain is drawn P/g
+    times; no step repeats a domain. The v-th visit to a domain of n ≥ K rows takes K consecutive positions of a
+    permutation of its rows, which is renewed every n/gcd(n, K) visits: until then every row is drawn equally often.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ class DomainSampler(Sampler):
         Domains per batch, P; more than there are is an error unless ``domains="all"``.
     size : int or mapping
         Rows per domain, K. ``{0: 16, 1000: 32}`` gives 32 rows from step 1,000 on: the width of a draw is the largest
-        size, and positions beyond the size of the step are masked. Rounds and passes over rows begin again wherever
-        the size changes. ``on_small_group`` is about domains with fewer rows than the largest size.
+        size, and positions beyond the size of the step are masked. Rounds and passes over rows start again when the
+        size changes. ``on_small_group`` applies to domains with fewer rows than the largest size.
     domains : str
         How domains are chosen. ``balanced``: in rounds, in which all come equally often; ``all``: the same with
         min(P, D) domains; ``independent``: P domains and their rows are drawn independently in each step, without full
@@ -70,14 +70,14 @@ class DomainSampler(Sampler):
     weights : str or (rows,) float, optional
         Relative probability of each row within its domain, or the factor that has it: the rows of a visit are then
         drawn by successive sampling, each by weight among those that are left, and visits are independent. Rows of
-        weight 0 are never drawn. Domains come as often as without weights.
+        weight 0 are never drawn. Weights do not change how often domains are drawn.
     table, where, seed, stream
         As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table.
+        If the arguments contradict each other or the table.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class DomainSampler(Sampler):
         self._independent = domains == "independent"
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block."""
+        """Return the draws of any steps as one block."""
         rows, mask, chosen = self._independently(steps) if self._independent else self._in_rounds(steps)
         if mask is not None and mask.all():
             mask = None
@@ -198,8 +198,9 @@ class DomainSampler(Sampler):
         return *self._domains.draw(keys, chosen, self.size), chosen
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
-        size = int(self._sizes.at(check_step(self, step))[0])
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
+        check_step(self, step)
+        size = int(self._sizes.at_step(step))
         numbers, chance = range(self.sets), np.full(self._count, self.sets / self._count)
         full = self.size if self._independent else size
         sets = set_reach(self.table, self._domains, numbers, size, chance, together=True, full=full)
@@ -207,7 +208,7 @@ class DomainSampler(Sampler):
         return self._reach(groups, sets, self._notes(), is_estimated(self._domains, size))
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         entry = group_entry(self.table, self._domains, self.size, self.sets, "different")
         if self.sets == 1 and not self._independent:
             entry = replace(entry, shared_rows=math.nan)  # what two steps share depends on how far apart they are

@@ -1,4 +1,4 @@
-"""What a sampler returns: row numbers and what is known about them."""
+"""What a sampler returns for a step: row numbers with their fixed factors, masks and labels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,23 +17,24 @@ _SHOWN = 8  # sets, fixed factors and rows in a notebook
 
 @dataclass(frozen=True, init=False)
 class Draw:
-    """One step's sets of rows, or a block of steps with one more leading axis everywhere.
+    """Sets of rows of one step, or of a block of steps with one more leading axis everywhere.
 
     Attributes
     ----------
     indices : (sets, size) int64
-        Rows of the table that the sampler was given.
+        Row numbers of the sampler's table.
     inactive : mapping of str to (sets,) int64 or float32
-        Code of the level that each set fixes, -1 where a set does not fix the factor; for a factor fixed within a
-        tolerance the anchor's value, or NaN.
+        Code of the level that each set fixes, -1 if a set does not fix the factor; for a factor fixed within a
+        tolerance, the anchor's value, or NaN.
     mask : (sets, size) bool, optional
-        False at padding; None where there is none. So a step without padding has None where the mask of a block, in
-        which another step is padded, is True at all its positions; ``mask`` of a loader's batch is never None.
+        False at padding; None if there is no padding. A single step without padding therefore has None, also where the
+        mask of a block with other, padded steps is True at all its positions. ``mask`` of a loader's batch is never
+        None.
     canonical : (sets,) int64, optional
         Row of each set's canonical member.
     pair_labels : mapping of str to (sets,) bool
-        What a sampler says of each set by factor: of pairs, whether the factor was changed, or whether the first row
-        has at least the level of the second.
+        Labels of each set by factor. For pairs: whether the factor was changed, or whether the first row has at least
+        the level of the second.
 
     """
 
@@ -79,7 +80,7 @@ class Draw:
         return block(title, facts(parts), table(heads, rows, sets - _SHOWN, "sets"))
 
     def at(self, step: int) -> "Draw":
-        """One step of a block."""
+        """Return one step of a block."""
         mask = None if self.mask is None or self.mask[step].all() else self.mask[step]
         return Draw(
             self.indices[step],

@@ -1,7 +1,7 @@
 """Episodes of few-shot learning: some classes, a few labelled rows of each, and other rows of them to be classified.
 
-Prototypical networks [1]_ and most of what followed learn from such N-way K-shot tasks. Support and query may come
-from two different domains, as in cross-domain few-shot recognition [2]_.
+Prototypical networks [1]_ and most later methods learn from such N-way K-shot tasks. Support and query may come from
+two different domains, as in cross-domain few-shot recognition [2]_.
 
 References
 ----------
@@ -45,9 +45,9 @@ _CLASSES, _ROWS, _QUERY = 0, 1, 2  # what a key is for
 class EpisodeSampler(Sampler):
     """Draws N-way K-shot episodes: one step has ``ways`` classes, with ``shots`` support and ``queries`` query rows.
 
-    The classes of an episode are uniform without replacement over those that have enough rows, their order included:
-    a class's label in the episode is the number of its set. The rows of a class are uniform without repeats over its
-    rows; the first ``shots`` of each set are the support, the others the query.
+    The classes of an episode are uniform without replacement over those with enough rows, and so is their order: the
+    label of a class in the episode is the number of its set. The rows of a class are uniform without repeats; the first
+    ``shots`` of each set are the support, the others the query.
 
     Parameters
     ----------
@@ -78,12 +78,12 @@ class EpisodeSampler(Sampler):
     Attributes
     ----------
     ways, shots, queries : int
-        As given: the indices of a draw are (ways, shots + queries).
+        The arguments of these names: the indices of a draw are (ways, shots + queries).
 
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table, or too few classes can be drawn.
+        If the arguments contradict each other or the table, or too few classes can be drawn.
 
     Examples
     --------
@@ -179,7 +179,7 @@ class EpisodeSampler(Sampler):
         return pairs
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block; indices (steps, ways, shots + queries)."""
+        """Return the draws of any steps as one block; indices (steps, ways, shots + queries)."""
         key = fold(self._key, steps)
         if self._pairs is None:
             groups = self._tree.draw(fold(key, _CLASSES))
@@ -198,7 +198,7 @@ class EpisodeSampler(Sampler):
         return rows.reshape(*groups.shape, size)
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         check_step(self, step)
         classes, numbers, size = self._classes, range(self.ways), self.shots + self.queries
         few = np.setdiff1d(np.flatnonzero(classes.groups.sizes >= classes.need), classes.drawable)
@@ -223,7 +223,7 @@ class EpisodeSampler(Sampler):
         return f"EpisodeSampler: {self.ways}-way {self.shots}-shot, {rows} of each class"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         sampler, size = self._classes, self.shots + self.queries
         if self._pairs is None:
             entry = group_entry(self.table, sampler, size, self.ways, "different", shares=self._tree.shares())

@@ -40,8 +40,8 @@ __all__ = ["EpochSampler"]
 class EpochSampler(Sampler):
     """Draws batches that together pass over all rows, epoch after epoch.
 
-    Step s belongs to epoch s // ``steps_per_epoch``. Each epoch has its own order; ``epochs=1, shuffle=False`` is the
-    ordered pass of an evaluation.
+    Step s belongs to epoch s // ``steps_per_epoch``. Each epoch has its own order; ``epochs=1, shuffle=False`` gives
+    one ordered pass, as for an evaluation.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ class EpochSampler(Sampler):
     shuffle : bool
         Whether to shuffle each epoch, or to keep the order of the table.
     partial : str
-        What to do when the rows are no multiple of ``size``: ``drop`` leaves the last rows of an epoch's order out,
-        ``pad`` repeats the order from its start and masks these positions.
+        What to do when the number of rows is not a multiple of ``size``: ``drop`` leaves out the last rows of an
+        epoch's order, ``pad`` repeats the order from its start and masks these positions.
     repeats : int
         Adjacent copies of each row in its batch, for repeated augmentation; ``size`` is a multiple of it. An epoch
         still has every row in one batch only, so it takes ``repeats`` times as many steps.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it. Each batch is then drawn by successive sampling,
-        each row by weight among those that are left, independently of other batches: rows come by their weight, and no
+        each row by weight among those that are left, independently of other batches: rows are drawn by weight, no
         longer once per epoch. Rows of weight 0 are never drawn and do not count for the length of an epoch.
     table, where, seed, stream
         As for every sampler, see :class:`Sampler`.
@@ -67,12 +67,12 @@ class EpochSampler(Sampler):
     Attributes
     ----------
     steps_per_epoch : int
-        Draws per epoch: ⌊N·repeats/size⌋ of N rows with ``drop``, ⌈N·repeats/size⌉ with ``pad``.
+        Draws per epoch: ⌊N·repeats/size⌋ for N rows with ``drop``, ⌈N·repeats/size⌉ with ``pad``.
 
     Raises
     ------
     SamplerError
-        When no row is left to draw, or less than one batch with ``partial="drop"``.
+        If no rows remain, or fewer than one batch with ``partial="drop"``.
 
     Examples
     --------
@@ -143,11 +143,11 @@ class EpochSampler(Sampler):
         self.unconstrained_sets = frozenset({0})
 
     def __len__(self) -> int:
-        """Count the draws of all epochs; EndlessError, a TypeError, without ``epochs``."""
+        """Return the number of draws of all epochs; EndlessError, a TypeError, without ``epochs``."""
         return length_of(self)
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block; indices (steps, 1, size)."""
+        """Return the draws of any steps as one block; indices (steps, 1, size)."""
         epoch, step = np.divmod(steps, self.steps_per_epoch)
         position = step[:, None] * self._distinct + np.arange(self._distinct)
         mask = position < self._count
@@ -169,7 +169,7 @@ class EpochSampler(Sampler):
         return np.where(mask, rows, rows[:, :1]), mask
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         check_step(self, step)
         mask = np.zeros(len(self.table), dtype=bool)
         mask[slice(None) if self._rows is None else self._rows] = True
@@ -207,7 +207,7 @@ class EpochSampler(Sampler):
         return f"EpochSampler: batches of {self.size}"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         left = self._count - self.steps_per_epoch * self._distinct
         never = 0 if self._shuffle else max(left, 0)
         excluded = len(self.table) - self._count

@@ -1,7 +1,7 @@
 """Pairs of rows that differ in some factors: how many, which, or which of the two has more.
 
-Ada-GVAE [1]_ learns from pairs in which k factors differ, k and the factors unknown. Shu et al. [2]_ compare what
-pairs can be told apart by: a factor that both share, the only one that changes, or the larger level of one.
+Ada-GVAE [1]_ learns from pairs in which k factors differ, where k and the factors are unknown. Shu et al. [2]_ compare
+kinds of supervision by pairs: a factor that both share, the only factor that changes, or the row with the larger level.
 
 References
 ----------
@@ -35,14 +35,14 @@ __all__ = ["FactorPairSampler"]
 
 
 class FactorPairSampler(Sampler):
-    """Draws pairs of rows that differ in k factors and are equal in all others; k and the factors anew for each pair.
+    """Draws pairs of rows that differ in k factors and are equal in all others, k and the factors drawn per pair.
 
-    For each pair, independently: k is uniform over the feasible numbers among those asked, the set S of factors over
-    the feasible k-subsets of ``among``, the anchor over the rows that have a partner for S, and the partner over the
-    rows that are equal to the anchor in all compared factors outside S and differ from it in *every* factor of S.
-    Feasible is what some pair of rows has. With `weights`, the anchor and the partner are drawn by weight among these
-    rows in place of uniformly. Compared are all factors that sets can fix: no keys, no splits, and no
-    continuous ones, whose values pairs leave open. A row with an unknown value of a compared factor is never drawn.
+    For each pair, independently: k is uniform over the feasible ones of the requested numbers, the set S of factors
+    over the feasible k-subsets of ``among``, the anchor over the rows that have a partner for S, and the partner over
+    the rows that are equal to the anchor in all compared factors outside S and differ from it in *every* factor of S.
+    A number or a subset is feasible if some pair of rows has it. With `weights`, the anchor and the partner are drawn
+    by weight among these rows instead of uniformly. All factors that sets can fix are compared: keys, splits and
+    continuous factors are not. A row with an unknown value of a compared factor is never drawn.
 
     Parameters
     ----------
@@ -62,21 +62,22 @@ class FactorPairSampler(Sampler):
         these. The two rows are independent and uniform, or by weight, over the rows with known levels of the factors.
     must_differ : bool
         Whether pairs differ in every changed factor. False: the factors of S are drawn again, and may coincide. The
-        partner is then uniform over the rows that are equal outside S, the anchor among them, and a row has a partner
-        if one of these differs from it.
+        partner is then uniform over the rows that are equal outside S, including the anchor, and a row has a partner if
+        one of these rows differs from it.
     radius : int or mapping of str to int, optional
         Maximum distance between the levels of the two rows, in steps, for the named ordinal and cyclic factors or for
         all of them.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it. Rows of weight 0 are never drawn, and make no pair
-        feasible. Weights are counted in a unit of which their sum has 2⁶⁰ to 2⁶¹, and none that is positive as less.
+        feasible. Weights are rounded to multiples of a unit, at least one unit for positive weights; their sum has 2⁶⁰
+        to 2⁶¹ units.
     table, where, seed, stream
         As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table, or no pair of rows is what they ask for.
+        If the arguments contradict each other or the table, or no pair of rows satisfies them.
 
     Examples
     --------
@@ -142,11 +143,11 @@ class FactorPairSampler(Sampler):
             )
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block; indices (steps, pairs, 2)."""
+        """Return the draws of any steps as one block; indices (steps, pairs, 2)."""
         return self._pairs.draw(steps, mix(fold(self._key, steps)[:, None, None], self._spread))
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         steps = check_step(self, step)
         if isinstance(self._pairs, DifferingPairs) and len((sizes := self._pairs.subsets.sizes).values) > 1:
             k = sizes.values[int(sizes.stretch(steps)[0])]
@@ -158,7 +159,7 @@ class FactorPairSampler(Sampler):
         return f"FactorPairSampler: {counted(self.pairs, 'pair')} per step"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         notes = [*self._pairs.notes(), *self._left_open()]
         return self._report([], notes, self._pairs.entries(), f"{self._title()}, {self._pairs.words}")
 

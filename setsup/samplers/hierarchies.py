@@ -39,9 +39,9 @@ _GROUPS, _ROWS = 0, 1  # what a key is for
 class HierarchicalSampler(Sampler):
     """Draws P groups, C groups within each of these, and so on, with K rows of each innermost group.
 
-    At each level the groups are uniform without replacement over those that can be drawn, their order included; a group
-    can be drawn when it has as many drawable groups within it, or rows, as are drawn of it. Rows are uniform without
-    repeats. A set of the draw is an innermost group; those within one outer group follow each other.
+    At each level the groups, and their order, are uniform without replacement over those that can be drawn. A group can
+    be drawn if it has at least as many drawable groups within it, or rows, as a draw takes from it. Rows are uniform
+    without repeats. A set of the draw is an innermost group; the sets of one outer group follow each other.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class HierarchicalSampler(Sampler):
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table, or too few groups can be drawn.
+        If the arguments contradict each other or the table, or too few groups can be drawn.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class HierarchicalSampler(Sampler):
             )
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block; indices (steps, product of the sets, size)."""
+        """Return the draws of any steps as one block; indices (steps, product of the sets, size)."""
         key = fold(self._key, steps)
         groups = self._tree.draw(fold(key, _GROUPS))
         keys = Keys(fold(key, _ROWS), np.arange(self._tree.sets, dtype=np.uint64))
@@ -140,7 +140,7 @@ class HierarchicalSampler(Sampler):
         return Draw(rows.reshape(*groups.shape, self.size), codes)
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         check_step(self, step)
         numbers = range(self._tree.sets)
         chance = self._tree.shares() * len(numbers)
@@ -156,7 +156,7 @@ class HierarchicalSampler(Sampler):
         return f"HierarchicalSampler: {', in each '.join(parts)}, {self.size} rows each"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         entry = group_entry(
             self.table, self._groups, self.size, self._tree.sets, "different", shares=self._tree.shares()
         )

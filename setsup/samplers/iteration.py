@@ -52,7 +52,7 @@ class Drawing(Protocol):
     length: int | None
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block."""
+        """Return the draws of any steps as one block."""
 
 
 def steps_with_row(source: Source, row: int, start: int, stop: int) -> Steps:

@@ -49,28 +49,27 @@ __all__ = ["Mixture"]
 
 
 class Mixture(Sampler):
-    """Replaces rows of some sets by rows of a pool, each independently with a given probability.
+    """Replaces rows of some sets with rows of a pool, each independently with a given probability.
 
     Parameters
     ----------
     base : Sampler
         Sampler of the concatenated table, restricted to one source: ``where="part == 'a'"``.
     pool : str, (rows,) bool or list of int
-        The alternative rows: an expression such as ``"part == 'b'"``, one boolean per row, or their numbers. None may
-        be a row of the base sampler.
+        The alternative rows: an expression such as ``"part == 'b'"``, one boolean per row, or their numbers. The pool
+        and the base sampler must not share rows.
     sets : sequence of int
         Numbers of the sets to mix; they must fix no factor.
     p : float, mapping or Stepwise
         Probability that a row is replaced: constant, by step, ``{0: 0.0, 1000: 0.1}``, or rising in equal steps.
     weights : str or (rows,) float, optional
-        Relative probability of the rows of the pool, or the factor that has it. The rows that come into a set are a
-        draw of their number by successive sampling: each by weight among those that are left. Rows of weight 0 are
-        never drawn.
+        Relative probability of the rows of the pool, or the factor that has it. The rows that replace others in a set
+        are drawn by successive sampling: each by weight among those that are left. Rows of weight 0 are never drawn.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two samplers of one class with one seed are correlated unless their streams differ. A mixture over other
-        mixtures draws on the stream ``"NAME/n"``, with the number n of mixtures below it.
+        Name of the random stream. Two samplers of one class with the same seed are correlated unless their streams
+        differ. A mixture over n nested mixtures uses the stream ``"NAME/n"``.
 
     Attributes
     ----------
@@ -80,7 +79,7 @@ class Mixture(Sampler):
     Raises
     ------
     SamplerError
-        When a mixed set fixes a factor, or the pool is too small or shares rows with the base.
+        If a mixed set fixes a factor, or the pool is too small or shares rows with the base.
 
     Examples
     --------
@@ -152,7 +151,7 @@ class Mixture(Sampler):
         return mask
 
     def rows_where(self) -> Bools:
-        """Rows of the pool, and those that ``where`` of the base lets through."""
+        """Return the rows of the pool, and those that ``where`` of the base keeps."""
         rows = self.base.rows_where()
         rows[self.pool] = True
         return rows
@@ -169,7 +168,7 @@ class Mixture(Sampler):
         return np.unique(np.array(sets, dtype=np.int64))
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block."""
+        """Return the draws of any steps as one block."""
         draw = self.base.draws(steps)
         size = draw.indices.shape[-1]
         p = self._schedule.at(steps)
@@ -190,11 +189,11 @@ class Mixture(Sampler):
         return replace(draw, indices=indices)
 
     def __len__(self) -> int:
-        """Count the draws; EndlessError, a TypeError, where the base is infinite."""
+        """Return the number of draws; EndlessError, a TypeError, if the base is infinite."""
         return length_of(self)
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         steps, base = check_step(self, step), self.base.reach(step)
         p = float(self._schedule.at(steps)[0])
         draw = self.base.draws(steps)
@@ -251,7 +250,7 @@ class Mixture(Sampler):
         return SetReach(sets, of_rows)
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         base, p = self.base.report(), self._schedule
         ever = bool(p.end) if isinstance(p, Stepwise) else any(p.values)
         entries = [self._mix(entry) if ever and self._is_mixed(entry) else entry for entry in base.entries]

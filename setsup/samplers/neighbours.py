@@ -1,7 +1,7 @@
-"""Hard positives and negatives: rows that are near the anchor in an embedding, and go with it by a constraint.
+"""Hard positives and negatives: rows that are near the anchor in an embedding and satisfy a constraint with it.
 
-Dense retrieval [1]_ takes its negatives from the nearest rows of another label, found by the network that is trained
-and found again every so many steps; NNCLR [2]_ takes the nearest rows themselves for positives.
+Dense retrieval [1]_ draws negatives from the nearest rows with another label, which the network in training finds again
+after a number of steps; NNCLR [2]_ uses the nearest rows themselves as positives.
 
 References
 ----------
@@ -45,36 +45,35 @@ class NeighbourSampler(Sampler):
     """Draws anchors with some of their nearest neighbours: pairs, or triplets of anchor, positive and negative.
 
     For each pair or triplet, independently: the anchor is uniform over the rows that have a valid row for every other
-    position; given the anchor, the other rows are independent, each uniform over its valid ones. Valid for a position
-    are, among the neighbours of the anchor with ranks r₁ … r₂, those that satisfy its constraint; for one without
-    ranks, all rows of the table that do. The anchor itself is never among them. With `weights`, the anchor is drawn by
-    weight among these rows, and every other row by weight among its valid ones. A draw costs O(rows drawn), with
-    `weights` times a logarithm.
+    position; given the anchor, the other rows are independent, each uniform over its valid rows. The valid rows of a
+    position are the neighbours of the anchor with ranks r₁ … r₂ that satisfy its constraint; for a position without
+    ranks, all rows of the table that satisfy it. The anchor itself is never valid. With `weights`, the anchor and the
+    other rows are drawn by weight instead of uniformly. A draw costs O(rows drawn), with `weights` times a logarithm.
 
-    A neighbour table holds from its step on until that of the next one. Its digest is one of the key words, so that
-    another table is another draw, and the draws of a step depend on the table that holds there, on no other.
+    A neighbour table holds from its step on until the step of the next one. Its digest is one of the key words: another
+    table gives other draws, and the draws of a step depend only on the table that holds there.
 
     Parameters
     ----------
     neighbours : (rows, k) integers or path, or mapping of step to these
-        The nearest rows of each row, nearest first. Each is named once, -1 where there are fewer: what
-        :func:`setsup.evaluation.nearest` gives for embeddings of all rows, or an ``.npy`` file of it. By step,
-        ``{0: first, 1000: second}``, each holds from its step on; tables of steps that are over may be left out.
+        Row numbers of the neighbours of each row, nearest first. Each neighbour is listed once, with -1 where there are
+        fewer: the result of :func:`setsup.evaluation.nearest` for embeddings of all rows, or an ``.npy`` file of it. By
+        step, ``{0: first, 1000: second}``, each holds from its step on; tables for past steps may be left out.
     positive, negative : str, optional
-        Constraints for the neighbours that are positives and negatives of the anchor, such as
-        ``"id == anchor.id and camera != anchor.camera"``; see :class:`TripletSampler`. With one of them, or with none
-        and any neighbours, pairs are drawn.
+        Which neighbours are positives and negatives of the anchor, as constraints such as
+        ``"id == anchor.id and camera != anchor.camera"``; see :class:`TripletSampler`. With only one of them, pairs are
+        drawn; with neither, pairs of an anchor and any of its neighbours.
     sets : int
         Pairs or triplets per step.
     ranks : (int, int) or mapping of str to (int, int), optional
-        First and last rank, from 1; by default the whole table. By position, ``{"negative": (1, 20)}``; one that is
-        left out is drawn from all rows that satisfy its constraint, near or not.
+        First and last rank, from 1; by default all ranks of the table. By position, ``{"negative": (1, 20)}``; a
+        position that is left out is drawn from all rows that satisfy its constraint, near or not.
     every : int, optional
-        Steps for which a table holds at most; a step after that is an error, which says which table is missing. By
+        Largest number of steps for which a table holds; later steps are an error that names the missing table. By
         default the last table holds without end.
     weights : str or (rows,) float, optional
-        Relative probability of each row, or the factor that has it. Rows of weight 0 are never drawn, and valid for no
-        anchor; they keep their ranks in the tables. For positions without ranks, weights are counted in the unit of
+        Relative probability of each row, or the factor that has it. Rows of weight 0 are never drawn and never valid;
+        they keep their ranks in the tables. For positions without ranks, weights are counted in the unit of
         :class:`TripletSampler`.
     table, where, seed, stream
         As for every sampler, see :class:`Sampler`.
@@ -82,8 +81,8 @@ class NeighbourSampler(Sampler):
     Raises
     ------
     SamplerError, FactorError, DataError
-        When the arguments contradict each other or the table, or no row has a valid neighbour. A step before the first
-        table, or ``every`` steps after one, cannot be drawn.
+        If the arguments contradict each other or the table, or no row has a valid neighbour. Steps before the first
+        table, or ``every`` steps after the last one, cannot be drawn.
 
     Examples
     --------
@@ -141,7 +140,7 @@ class NeighbourSampler(Sampler):
         self._spread = spread_words(self.sets, 1 + len(self._roles))
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block; indices (steps, sets, 2 or 3)."""
+        """Return the draws of any steps as one block; indices (steps, sets, 2 or 3)."""
         numbers = self._table_numbers(steps)
         bits = mix(fold(self._keys[numbers], steps)[:, None, None], self._spread)
         indices = np.empty(bits.shape, dtype=np.int64)
@@ -178,7 +177,7 @@ class NeighbourSampler(Sampler):
         return f"nearest rows: {', '.join(parts)}"
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         number = int(self._table_numbers(check_step(self, step))[0])
         groups, chance = self._tables[number].reach(self.sets)
         notes = [NOT_COUNTED] if np.isnan(chance).any() else []
@@ -188,7 +187,7 @@ class NeighbourSampler(Sampler):
         return f"NeighbourSampler: {counted(self.sets, 'set')}"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training: an entry for each table."""
+        """Report what is drawn, and what never is, before any training: one entry per table."""
         kind = "pairs of anchor and" if len(self._roles) == 1 else "triplets of anchor,"
         title = f"NeighbourSampler: {self.sets} {kind} {', '.join(self._roles)}"
         notes = []

@@ -1,7 +1,7 @@
 """Orbits: images of one object under transformations, with a canonical member.
 
 The joint loss on orbits [1]_, [2]_ pulls the members of an orbit together, pushes other orbits away and decodes every
-member to the orbit's canonical image; a batch is therefore several different orbits with some or all of their members.
+member to the orbit's canonical image. A batch therefore has several different orbits with some or all of their members.
 
 References
 ----------
@@ -56,18 +56,18 @@ class OrbitSampler(Sampler):
     size : int or mapping, optional
         Members per orbit, without repeats. ``{0: 2, 1000: 4}`` gives 4 members from step 1,000 on: the width of a draw
         is the largest size, for which orbits must have members, and positions beyond the size of the step are masked.
-        None takes whole orbits: the width is that of the largest drawable orbit,
-        and shorter ones are padded with their first member and masked.
+        None takes whole orbits: the width is that of the largest drawable orbit, and smaller ones are padded with their
+        first member and masked.
     members : str, optional
-        Constraint between positions, such as ``"camera != anchor.camera"``: the first position of a set is an anchor,
-        uniform (or by weight) over the rows for which ``size - 1`` other members of the orbit satisfy the constraint;
-        the others are uniform over these members, or by weight, without repeats. The terms are those of ``positive`` of
-        :class:`setsup.samplers.TripletSampler`.
+        Constraint between positions, such as ``"camera != anchor.camera"``: the first position of a set is the anchor,
+        a row of the orbit for which at least ``size - 1`` other members satisfy the constraint, uniform or by weight.
+        The other positions are these members, uniform or by weight, without repeats. The terms are those of
+        ``positive`` of :class:`setsup.samplers.TripletSampler`.
     canonical : str or mapping, optional
         Canonical member of each orbit. ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least
         value of a factor; ``{"camera": "051"}``: the first row with these levels; any other string is an expression, as
-        for `where`: ``"camera == '051' and session == 1"``, the first row that satisfies it. None gives no canonical
-        rows.
+        for `where`: ``"camera == '051' and session == 1"``, the first row that satisfies it. Rows that `where` leaves
+        out are never canonical. None gives no canonical rows.
     values : str
         How the orbits of a step relate. ``different``: no orbit comes twice; ``independent``: they may coincide.
     choose : str
@@ -78,18 +78,15 @@ class OrbitSampler(Sampler):
         With `members`, ``short`` and ``replace`` apply to anchors that fewer rows match, but at least one.
     weights : str or (rows,) float, optional
         Relative probability of each row within its orbit, or the factor that has it; without repeats by successive
-        sampling. Rows of weight 0 are never drawn, and go with no anchor. Whole orbits have all rows of positive
-        weight. For `members`, weights are counted in the unit of :class:`setsup.samplers.TripletSampler`.
-    where : str, (rows,) bool or list of int, optional
-        Rows that may be drawn, canonical ones too: an expression that they satisfy, one boolean per row, or their
-        numbers. Rows keep their numbers.
-    table, seed, stream
+        sampling. Rows of weight 0 are never drawn, for no anchor. Whole orbits have all rows of positive weight. For
+        `members`, weights are counted in the unit of :class:`setsup.samplers.TripletSampler`.
+    table, where, seed, stream
         As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table, or an orbit has no canonical row.
+        If the arguments contradict each other or the table, or an orbit has no canonical row.
 
     Examples
     --------
@@ -185,7 +182,7 @@ class OrbitSampler(Sampler):
         return rows
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block."""
+        """Return the draws of any steps as one block."""
         key = fold(self._key, steps)
         bits = mix(key[:, None, None], self._spread)
         chosen = self._orbits.chooser.pick(bits[:, :, 0]) if self._different is None else self._different.pick(bits)
@@ -204,9 +201,9 @@ class OrbitSampler(Sampler):
         return self._orbits.groups.take(groups[..., None], np.where(mask, position, 0)), mask
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
-        steps = check_step(self, step)
-        size = self.size if self._sizes is None else int(self._sizes.at(steps)[0])
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
+        check_step(self, step)
+        size = self.size if self._sizes is None else int(self._sizes.at_step(step))
         orbits, numbers, exact = self._orbits, range(self.sets), True
         if self._different is None:
             chance = orbits.chooser.probabilities()
@@ -229,7 +226,7 @@ class OrbitSampler(Sampler):
         return f"OrbitSampler: {counted(self.sets, 'orbit')} per step, {members}"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         values = "independent" if self._different is None else "different"
         entry = group_entry(self.table, self._orbits, self.size, self.sets, values)
         notes = [f"{len(self._left_out):,} orbits without a canonical row are left out"] if len(self._left_out) else []

@@ -1,4 +1,4 @@
-"""What a sampler draws, and what it never can: known before any training."""
+"""What a sampler draws, and what it never draws: known before any training."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -45,27 +45,27 @@ class Entry:
     inactive : str
         Names of the factors, or ``"nothing"``.
     groups, drawable : int
-        Groups, and those that can be drawn from.
+        Number of groups, and of those that can be drawn.
     smallest, largest : int
-        Rows of the smallest and of the largest group; for a tolerance, of their largest neighbourhood.
+        Rows of the smallest and of the largest group; with a tolerance, of their largest neighbourhood.
     narrowest : int or None
-        For a tolerance, rows of the smallest neighbourhood of a row.
+        With a tolerance, rows of the smallest neighbourhood of a row.
     unreachable : int
-        Known rows that are never drawn, because their group is too small or left out, or no anchor is near.
+        Known rows that are never drawn because their group is too small or left out, or no anchor is near.
     unknown, excluded : int
         Rows with an unknown value of an inactive factor, and rows left out by ``where`` or weights.
     log10_sets : float
         Decimal logarithm of the number of distinct sets.
     shared_rows : float
-        Rows that two sets of a step are expected to have in common; where one set of a step fixes these factors, two
-        sets of different steps.
+        Expected number of rows that two sets of a step have in common; of two steps, if only one set of a step fixes
+        these factors.
     distinct : mapping of str to float
-        Expected number of distinct values of each active factor within a set; factors that are constant in every
-        group are left out.
+        Expected number of distinct values of each active factor within a set, without factors that are constant in
+        every group.
     estimated : bool
-        Whether ``distinct`` is an estimate, from some groups or rows, or from some draws.
+        Whether ``distinct`` is an estimate from some of the groups, rows or draws.
     sets : list of int
-        Numbers of the sets of a step that this is about, where they have options of their own; empty for all.
+        Numbers of the sets of a step that the entry describes, if sets have their own options; empty for all.
 
     """
 
@@ -118,7 +118,7 @@ def _of_sets(numbers: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class Partners:
-    """Rows that go with an anchor by a constraint: how few, how many, and on average over the anchors."""
+    """Number of rows that satisfy a constraint with an anchor: the least, the most, and the mean over anchors."""
 
     constraint: str
     least: int
@@ -128,7 +128,7 @@ class Partners:
 
 @dataclass(frozen=True)
 class AnchorEntry:
-    """Anchors, and the rows that go with them by constraints.
+    """Anchors, and the rows that satisfy constraints with them.
 
     Attributes
     ----------
@@ -139,16 +139,16 @@ class AnchorEntry:
     partners : mapping of str to Partners
         For each role, such as ``positive``.
     lacking : mapping of str to int
-        Rows that are no anchors because too few rows go with them, for each role.
+        Rows that are not anchors because too few rows satisfy the constraint with them, for each role.
     unknown, excluded : int
-        Rows that are no anchors because a value is unknown, or because of ``where``, weights and terms of the anchor
+        Rows that are not anchors because a value is unknown, or because of ``where``, weights and terms of the anchor
         alone.
     unreachable : int or None
-        Rows that are never drawn, in no role; None where another entry has it, or for a table of very many rows.
+        Rows that are never drawn in any role; None if another entry has it, or the table has too many rows.
     log10_sets : float
         Decimal logarithm of the number of anchors with a row for each role.
     sets : list of int
-        Numbers of the sets of a step that this is about; empty for all.
+        Numbers of the sets of a step that the entry describes; empty for all.
 
     """
 
@@ -191,18 +191,18 @@ def anchors_lost(lacking: Mapping[str, int], unknown: int, excluded: int) -> str
 
 @dataclass(frozen=True)
 class PairEntry:
-    """Pairs that differ in so many factors.
+    """Pairs that differ in a number of factors.
 
     Attributes
     ----------
     k : int
         Factors that differ.
     chance : float
-        Probability of this number of factors.
+        Probability of this number.
     anchors : mapping of str to int
-        Rows that have a partner, for every subset of factors; 0 where a subset is infeasible.
+        Rows that have a partner, for every subset of factors; 0 if the subset is infeasible.
     rows : int
-        Rows of all, without those with unknown values and those that ``where`` leaves out.
+        Rows of the table, without those that have unknown values or that ``where`` leaves out.
     log10_pairs : float
         Decimal logarithm of the number of ordered pairs.
 
@@ -243,7 +243,7 @@ def _some(names: list[str]) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What a sampler will draw: it prints as text, and :meth:`to_dict` gives plain data."""
+    """What a sampler will draw; prints as text, and :meth:`to_dict` gives plain data."""
 
     title: str
     entries: Sequence[Entry | AnchorEntry]
@@ -267,7 +267,7 @@ class Report:
         return lines(str(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; what is not known is None."""
+        """Return plain data for JSON; unknown figures are None."""
         plain = asdict(self)
         if not plain["pairs"]:
             del plain["pairs"]

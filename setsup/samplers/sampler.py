@@ -1,4 +1,4 @@
-"""Random access first: a sampler is a function from steps to draws, and everything else follows from that."""
+"""The base class of samplers: a pure function from steps to draws, from which iteration and sharding follow."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,35 +38,36 @@ _SHOWN = 24  # items of an argument in a notebook
 
 
 class Sampler(ABC):
-    """A pure function from a step number to a draw; what all samplers share.
+    """Base class of samplers: pure functions from a step number to a draw.
 
-    A subclass keeps its constructor's ``arguments`` (plain data) and implements :meth:`draws`; :meth:`report`
-    and :meth:`reach`, where it has something to tell. :func:`from_dict` finds it by the name of its class.
+    A subclass stores its constructor's ``arguments`` as plain data and implements :meth:`draws`; it may override
+    :meth:`report` and :meth:`reach`. :func:`from_dict` finds it by the name of its class.
 
-    A sampler, or a :meth:`shard` of one, is a ``batch_sampler`` of torch's ``DataLoader``: a batch has the rows of a
-    draw, set after set, without padding. Each pass over the DataLoader begins at the first step again; passes of
-    :func:`setsup.loading.set_batches` go on where the last one ended, and may have a length.
+    A sampler, or a :meth:`shard` of one, can be the ``batch_sampler`` of torch's ``DataLoader``: a batch has the rows
+    of a draw, set after set, without padding. Each pass over the DataLoader starts at the first step again; passes of
+    :func:`setsup.loading.set_batches` continue where the last one ended, and may have a length.
 
     Other Parameters
     ----------------
     table : FactorTable
-        The factors of a dataset; draws are rows of it.
+        Factors of a dataset. Draws contain row numbers of this table.
     where : str, (rows,) bool or list of int, optional
-        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
-        numbers.
+        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Draws still
+        contain row numbers of the whole table.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two samplers of one class with one seed are correlated unless their streams differ.
+        Name of the random stream. Two samplers of one class with the same seed are correlated unless their streams
+        differ.
 
     Attributes
     ----------
     table : FactorTable
-        What the rows of draws refer to.
+        Table whose row numbers draws contain.
     arguments : mapping
         The constructor's arguments without the table, as plain data.
     length : int or None
-        Number of draws; None when there is no end.
+        Number of draws, None if infinite.
 
     """
 
@@ -106,7 +107,7 @@ class Sampler(ABC):
 
     @staticmethod
     def kinds() -> Mapping[str, type["Sampler"]]:
-        """Samplers that :func:`from_dict` finds, by the names of their classes."""
+        """Return the samplers that :func:`from_dict` finds, by the names of their classes."""
         return Sampler._kinds
 
     def _read(self, arguments: Mapping[str, Any]) -> tuple[Bools | None, Reals | None]:
@@ -126,23 +127,23 @@ class Sampler(ABC):
 
     @abstractmethod
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block: every array has a leading axis (steps,).
+        """Return the draws of any steps as one block: every array has a leading axis (steps,).
 
         Parameters
         ----------
         steps : (steps,) int64
-            At least one step, in any order. A subclass need not check them: that is done before it is called. Those
-            beyond the end of a finite sampler go on as without an end, for later passes over it.
+            At least one step, in any order; they are checked before the method of a subclass is called. Steps beyond
+            the end of a finite sampler continue as if it were infinite, for later passes over it.
 
         Raises
         ------
         RowError
-            When they are not integers of one axis, or one is negative or not below 2⁶³.
+            If they are not a 1-D array of integers, or one is negative or not below 2⁶³.
 
         """
 
     def rows_where(self) -> Bools:
-        """Rows that ``where`` lets through, (rows,) bool; of a sampler of other samplers, those of any of them."""
+        """Return the rows that ``where`` keeps, (rows,) bool; for a sampler of samplers, the rows that any keeps."""
         where = self.arguments.get("where")
         masks = [row_mask(self.table, selection) for selection in (where if is_per_set(where) else [where])]
         rows = np.zeros(len(self.table), dtype=bool)
@@ -151,7 +152,7 @@ class Sampler(ABC):
         return rows
 
     def report(self) -> Report:
-        """What will be drawn, and what never can be, before any training; nothing unless a sampler says it."""
+        """Report what is drawn, and what never is, before any training; empty unless a subclass overrides it."""
         return Report(self._title(), [], ["this sampler has no report of its own"])
 
     def _title(self) -> str:
@@ -169,17 +170,17 @@ class Sampler(ABC):
         return by_weight(Report(title or self._title(), entries, list(notes), list(pairs)), self.arguments)
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, over all seeds: the chance of each, or why it is never drawn.
+        """Return the groups and rows that a step can draw, over all seeds: their chances, or why they are never drawn.
 
         Parameters
         ----------
         step : int
-            Where an option changes with the step, the one whose options count.
+            Step whose options count, where options change with the step.
 
         Returns
         -------
         Reach
-            Of a sampler that does not say, one without groups, and whose chances are NaN.
+            Without groups, and with NaN for all chances, unless a subclass overrides this method.
 
         """
         check_one(step, self.length)
@@ -192,24 +193,25 @@ class Sampler(ABC):
         return Reach(self._title(), self.table, [groups], [[[sets]]], list(notes), estimated)
 
     def when(self, row: int, start: int, stop: int) -> Steps:
-        """Steps in start … stop − 1 that draw a row, ascending; O(stop − start), a block at a time.
+        """Return the steps in start … stop − 1 that draw a row, ascending; O(stop − start), a block at a time.
 
         Parameters
         ----------
         row : int
             A row of the table.
         start, stop : int
-            0 ≤ start < stop ≤ 2⁶³, and not beyond the end of a finite sampler; every step between is drawn, which takes
-            seconds for a million of them.
+            0 ≤ start < stop ≤ 2⁶³, and not beyond the end of a finite sampler. All steps between are drawn, which takes
+            seconds for a million steps.
 
         Returns
         -------
         (n,) int64
+            The steps.
 
         Raises
         ------
         RowError
-            When there is no such row, or no such steps.
+            If the row or the steps are out of range.
 
         Examples
         --------
@@ -230,7 +232,7 @@ class Sampler(ABC):
         return f"{type(self).__name__}({'; '.join([f'{self.table!r}, {arguments}', *self.remarks()])})"
 
     def remarks(self) -> list[str]:
-        """What a reader of the arguments might miss, a phrase each; shown with the sampler."""
+        """Return phrases about what the arguments do not show; they are displayed with the sampler."""
         return []
 
     @never_raises
@@ -253,12 +255,12 @@ class Sampler(ABC):
         return True
 
     def __getitem__(self, step: int) -> Draw:
-        """Draw of one step, which depends on the arguments and the step alone.
+        """Return the draw of one step, which depends only on the arguments and the step.
 
         Raises
         ------
         RowError
-            When the step is negative, or beyond the end of a finite sampler; an IndexError, so that iteration ends.
+            If the step is negative, or beyond the end of a finite sampler; an IndexError, so that iteration ends.
 
         """
         check_one(step, self.length)
@@ -272,33 +274,33 @@ class Sampler(ABC):
         return self.draws(np.array([step], dtype=np.int64)).at(0)
 
     def block(self, start: int, stop: int) -> Draw:
-        """Draws of the steps start … stop − 1 with a leading axis; equal to stacking the single draws."""
+        """Return the draws of steps start … stop − 1 with a leading axis, as if the single draws were stacked."""
         check_block(start, stop, self.length)
         check_block_memory(self, int(start), int(stop))
         return draw_steps(self, np.arange(start, stop, dtype=np.int64))
 
     def __iter__(self) -> Iterator[Draw]:
-        """All draws from step 0."""
+        """Iterate over all draws from step 0."""
         return tell_pass(self.iterate(), self)
 
     def iterate(self, start: int = 0) -> Iterator[Draw]:
-        """Draws from a step on, without end unless the sampler is finite.
+        """Iterate over the draws from a step on, without end unless the sampler is finite.
 
         Raises
         ------
         SamplerError
-            When ``start`` is no step; the end of a finite sampler is allowed, where a finished run resumes.
+            If ``start`` is not a step; the end of a finite sampler is allowed, where a finished run resumes.
 
         """
         last = LAST if self.length is None else self.length
         return one_by_one(self, check_start(start, last), last)
 
     def shard(self, rank: int, world: int, start: int = 0) -> "Shard":
-        """Every ``world``-th draw from ``start + rank`` on: whole draws, never parts of one."""
+        """Return every ``world``-th draw from ``start + rank`` on: whole draws, never parts of one."""
         return Shard(self, rank, world, start)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data from which :func:`from_dict` makes an equal sampler."""
+        """Return plain data from which :func:`from_dict` makes an equal sampler."""
         return {
             "sampler": type(self).__name__,
             "fingerprint": self.table.fingerprint,
@@ -312,18 +314,18 @@ class Sampler(ABC):
 
 
 class Shard:
-    """One rank's draws: ``shard[i] == sampler[start + i·world + rank]``.
+    """Draws of one rank: ``shard[i] == sampler[start + i·world + rank]``.
 
     A shard of a finite sampler has ⌈(draws − start)/world⌉ draws on every rank; those beyond the end repeat the last
     draw with ``mask`` all False, so that no rank waits for another.
 
-    ``end`` is where the draws end that are shared out, of which there are ``sampler.length`` by default: a later pass
-    over a finite sampler ends beyond them.
+    ``end`` is the step at which the shared draws end, ``sampler.length`` by default; a later pass over a finite sampler
+    ends beyond it.
 
     Raises
     ------
     SamplerError
-        When rank, world and start do not fit together.
+        If rank, world and start do not fit together.
 
     """
 
@@ -344,12 +346,12 @@ class Shard:
         return True
 
     def __getitem__(self, index: int) -> Draw:
-        """Draw number ``index`` of this rank."""
+        """Return draw number ``index`` of this rank."""
         check_one(index, self.length)
         return self.block(index, index + 1).at(0)
 
     def block(self, start: int, stop: int) -> Draw:
-        """Draws start … stop − 1 of this rank, with a leading axis."""
+        """Return draws start … stop − 1 of this rank, with a leading axis."""
         check_block(start, stop, self.length)
         if self.start + (int(stop) - 1) * self.world + self.rank >= LAST:
             raise RowError(f"draw {stop - 1} of rank {self.rank} is out of range: its step exceeds 2**63 - 1")
@@ -364,7 +366,7 @@ class Shard:
         return replace(draw, mask=mask)
 
     def when(self, row: int, start: int, stop: int) -> Steps:
-        """Draws in start … stop − 1 of this rank that hold a row, ascending, as :meth:`Sampler.when` finds them.
+        """Return the draws in start … stop − 1 of this rank that contain a row, ascending; see :meth:`Sampler.when`.
 
         Examples
         --------
@@ -378,11 +380,11 @@ class Shard:
         return steps_with_row(self, _check_row(row, self.sampler.table), start, stop)
 
     def iterate(self) -> Iterator[Draw]:
-        """All draws of this rank in order; says nothing where a pass over an endless sampler ends."""
+        """Iterate over all draws of this rank, without the log message where a pass over an endless sampler ends."""
         return one_by_one(self, 0, LAST if self.length is None else self.length)
 
     def __iter__(self) -> Iterator[Draw]:
-        """All draws of this rank in order."""
+        """Iterate over all draws of this rank."""
         if self.world > 1 and (processes := accelerated_processes()) > 1:
             raise SamplerError(
                 f"accelerate would divide the draws of rank {self.rank} among {processes} processes again and lose "

@@ -11,6 +11,7 @@ References
 
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -33,16 +34,16 @@ Scheduled = int | Mapping[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Stepwise:
-    """A probability that rises in equal steps: p = end·min(⌊step/every⌋, levels − 1)/(levels − 1).
+    """Probability that rises in equal steps: p = end·min(⌊step/every⌋, levels − 1)/(levels − 1).
 
     Parameters
     ----------
     end : float
-        Last value, reached at step ``every·(levels − 1)``.
+        Final value, reached at step ``every·(levels − 1)``.
     every : int
         Steps between two increases.
     levels : int
-        Number of values, with 0 and ``end``; at least 2.
+        Number of values, including 0 and ``end``; at least 2.
 
     Examples
     --------
@@ -63,7 +64,7 @@ class Stepwise:
         object.__setattr__(self, "levels", check_integer(self.levels, what("levels"), SamplerError, 2, LAST - 1))
 
     def at(self, steps: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Probability at steps; float64 of their shape."""
+        """Return the probability at steps; float64 of their shape."""
         numbers = check_array(steps, "steps", RowError)
         if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= 2**63):
             raise RowError(f"steps must be integers from 0 to 2**63 - 1, not {abbreviate(steps)}")
@@ -119,8 +120,12 @@ class Schedule:
         return np.searchsorted(np.array(self.starts, dtype=np.int64), steps, side="right") - 1
 
     def at(self, steps: Steps) -> Array:
-        """Values at steps, of their shape."""
+        """Return the values at steps, of their shape."""
         return np.array(self.values)[self.stretch(steps)]
+
+    def at_step(self, step: int) -> Any:
+        """Return the value at one step, at a tenth of what arrays cost."""
+        return self.values[bisect_right(self.starts, step) - 1]
 
     def plain(self) -> Any:
         """The value, or a dict of steps and values."""

@@ -1,6 +1,6 @@
 """Pairs of rows that are near in time: one, and one that follows it in the same sequence.
 
-SlowVAE [1]_ learns from pairs of frames whose factors change sparsely; contrastive losses in time take such pairs for
+SlowVAE [1]_ learns from pairs of frames whose factors change sparsely; contrastive losses in time use such pairs as
 positives.
 
 References
@@ -37,10 +37,10 @@ _RESOLVED = 16  # no more than this part of a window is left to rounding
 
 
 class SequencePairSampler(Sampler):
-    """Draws pairs of rows of one sequence, the second of which is later by no more than a window.
+    """Draws pairs of rows of one sequence, the second row later than the first by at most a window.
 
-    For each pair, independently: the first row is uniform over the rows that have a later one within the window; the
-    offset is uniform over those of them that are present: the distinct times of the sequence in (t, t + window]; the
+    For each pair, independently: the first row is uniform over the rows with a later row within the window; the offset
+    is uniform over the offsets that are present, that is, the distinct times of the sequence in (t, t + window]; the
     second row is uniform over the rows at that time.
 
     Parameters
@@ -55,15 +55,15 @@ class SequencePairSampler(Sampler):
     pairs : int
         Pairs per step.
     weights : str or (rows,) float, optional
-        Relative probability of each row, or the factor that has it: the first row is drawn by weight among those that
-        have a later one, the second by weight among the rows at its time. Rows of weight 0 are never drawn.
+        Relative probability of each row, or the factor that has it: the first row is drawn by weight among the rows
+        with a later one, the second by weight among the rows at its time. Rows of weight 0 are never drawn.
     table, where, seed, stream
         As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict the table, or no row has a later one within the window.
+        If the arguments contradict the table, or no row has a later one within the window.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class SequencePairSampler(Sampler):
             self._anchor_ends = np.cumsum(row_weights[self._anchors])
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block; indices (steps, pairs, 2)."""
+        """Return the draws of any steps as one block; indices (steps, pairs, 2)."""
         bits = mix(fold(self._key, steps)[:, None, None], self._spread)
         first, many = np.zeros(bits.shape[:2], dtype=np.int64), np.full(bits.shape[:2], len(self._anchors))
         anchor = self._anchors[_pick(bits[..., 0], self._anchor_ends, first, many)]
@@ -159,7 +159,7 @@ class SequencePairSampler(Sampler):
         return Draw(self._order[np.stack([anchor, second], axis=-1)], codes)
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         check_step(self, step)
         cells, later = len(self._later), self._later
         anchor = np.where(later > 0, self._totals, 0.0)  # of the rows of a cell together
@@ -192,7 +192,7 @@ class SequencePairSampler(Sampler):
         return f"SequencePairSampler: {self.pairs} pairs"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         later, first = self._later, self._sequence
         reached = later > 0
         reached[1:] |= (later[:-1] > 0) & (first[1:] == first[:-1])  # whoever reaches anything reaches the next cell

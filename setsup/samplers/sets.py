@@ -1,7 +1,7 @@
 """Sets in which some factors are fixed and the others vary.
 
-The supervision of ABC [1]_: within a set the *inactive* factors have one value each; nothing else is known. One step
-gives several sets, whose values are independent by default.
+ABC [1]_ learns from such sets: within a set the *inactive* factors have one value each, and nothing else is known. One
+step gives several sets, whose values are independent by default.
 
 References
 ----------
@@ -60,8 +60,8 @@ VALUES = ("independent", "equal", "different")
 class SetSampler(Sampler):
     """Draws sets in which the inactive factors are exactly constant.
 
-    ``choose`` says how the group of a set is chosen; its rows are then uniform over the rows of the group, without
-    repeats. The sets of a step are independent, unless ``values`` says otherwise.
+    The rows with equal values of the inactive factors form a group. Each set draws a group as ``choose`` says, and then
+    rows of it uniformly without repeats. The sets of a step are independent unless ``values`` says otherwise.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ class SetSampler(Sampler):
         factors without a tolerance.
     size : int, mapping, or a list with one per set
         Rows per set. ``{0: 16, 1000: 32}`` gives sets of 32 rows from step 1,000 on: the width of a draw is the largest
-        size, and positions beyond the size of the step are masked. With ``[5, 15]`` sets differ in size: so do support
-        and query with ``values="equal"``. Groups must have rows for the largest size.
+        size, and positions beyond the size of the step are masked. ``[5, 15]`` gives sets of different sizes, such as
+        support and query with ``values="equal"``. Groups must have enough rows for the largest size.
     sets : int
         Sets per step.
     unconstrained : int
@@ -93,21 +93,21 @@ class SetSampler(Sampler):
         What to do with groups that have too few rows: ``error`` raises an error, ``drop`` leaves them out, ``short``
         uses all their rows and masks the rest, ``replace`` draws from them with replacement.
     tolerance : mapping of str to float, optional
-        Tolerance of continuous inactive factors, at most one per list: values differ from that of an anchor row by at
-        most this much, up to the rounding of both values to float32.
+        Tolerances of continuous factors among the inactive ones, at most one per list: values of a set differ from that
+        of an anchor row by no more, up to the rounding of both values to float32.
     weights : str or (rows,) float, or a list with one per set, optional
         Relative probability of each row within its group, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn.
     where : str, (rows,) bool or list of int, or a list with one per set, optional
-        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Rows keep their
-        numbers. ``["label == 1", None]`` restricts the first of two sets.
+        Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Draws still
+        contain row numbers of the whole table. ``["label == 1", None]`` restricts the first of two sets.
     table, seed, stream
         As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table.
+        If the arguments contradict each other or the table.
 
     Examples
     --------
@@ -216,13 +216,13 @@ class SetSampler(Sampler):
         )
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block."""
+        """Return the draws of any steps as one block."""
         key = fold(self._key, int(steps[0])).reshape(1) if len(steps) == 1 else fold(self._key, steps)
         draw = self._plans.draw(key, *self._fixed.at(steps)) if len(self._fixed.first) > 1 else self._plans.draw(key)
         return shorten(draw, self._sizes, steps) if self._shortens else draw
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         plans = self._plans.plans
         samplers = list(dict.fromkeys(sampler for plan in plans for sampler in plan.samplers))
         entries = []
@@ -241,10 +241,10 @@ class SetSampler(Sampler):
         return f"SetSampler: {counted(self.sets, 'set')} of {sizes}, {self._values} values"
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
-        steps = check_step(self, step)
-        first, count = (int(numbers[0]) for numbers in self._fixed.at(steps))
-        sizes = [int(schedule.at(steps)[0]) for schedule in self._sizes]
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
+        check_step(self, step)
+        first, count = self._fixed.at_step(step)
+        sizes = [int(schedule.at_step(step)) for schedule in self._sizes]
         plans = [plan_reach(self.table, plan, sizes, self._values) for plan in self._plans.plans[first : first + count]]
         groups = []
         for sampler in dict.fromkeys(sampler for plan in plans for sampler in plan.chances):

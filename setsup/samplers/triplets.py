@@ -33,13 +33,13 @@ __all__ = ["TripletSampler"]
 class TripletSampler(Sampler):
     """Draws triplets of rows: anchor, positive, negative.
 
-    The anchor's orbit is chosen by ``choose``; anchor and positive are two different members of it, uniform over
-    ordered pairs; the negative is uniform over the rows of all other orbits, those too small for an anchor included.
+    The anchor's orbit is drawn as ``choose`` says; anchor and positive are two different members of it, uniform over
+    ordered pairs; the negative is uniform over the rows of all other orbits, including orbits too small for an anchor.
 
-    With the constraints ``positive`` and ``negative``, the anchor is chosen by ``choose`` over the rows that have both;
-    given the anchor, the positive and the negative are independent, and uniform over the rows that satisfy their
-    constraint, the anchor never among them. A draw takes time logarithmic in the rows, whatever share of them
-    satisfies a constraint. With `weights`, each is drawn by weight in place of uniformly.
+    With the constraints ``positive`` and ``negative``, the anchor is drawn as ``choose`` says from the rows that have
+    both. Given the anchor, the positive and the negative are independent, each uniform over the rows that satisfy its
+    constraint, without the anchor itself. A draw takes time logarithmic in the rows, whatever share of them satisfies a
+    constraint. With `weights`, rows are drawn by weight instead of uniformly.
 
     Parameters
     ----------
@@ -67,15 +67,15 @@ class TripletSampler(Sampler):
         ``choose="rows"`` orbits are chosen by their total weight. With constraints, the anchor is drawn by weight among
         the anchors of its group, positive and negative by weight among the rows that satisfy their constraint; groups
         are chosen by the total weight of their anchors. Rows of weight 0 are never drawn, and satisfy no constraint.
-        For constraints, weights are counted in a unit of which the rows that agree in all factors compared by ``==``
-        have 2⁶⁰ to 2⁶¹ together, and none that is positive as less.
+        For constraints, weights are rounded to multiples of a unit, at least one unit for positive weights. The rows
+        that agree in all factors compared by ``==`` have 2⁶⁰ to 2⁶¹ units together.
     table, where, seed, stream
         As for every sampler, see :class:`Sampler`.
 
     Raises
     ------
     SamplerError, FactorError
-        When the arguments contradict each other or the table.
+        If the arguments contradict each other or the table.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class TripletSampler(Sampler):
     >>> bool((anchor == positive).all()), bool((anchor == negative).any())
     (True, False)
 
-    The same shape in another orientation, and another shape in the same colour:
+    The same shape in another orientation, and another shape in the same color:
 
     >>> hard = setsup.TripletSampler(
     ...     shapes.factors,
@@ -147,12 +147,12 @@ class TripletSampler(Sampler):
         return self._triplets.shared
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block; indices (steps, triplets, 3)."""
+        """Return the draws of any steps as one block; indices (steps, triplets, 3)."""
         key = fold(self._key, steps)
         return Draw(self._triplets.draw(mix(key[:, None, None], self._spread), Keys(key, self._numbers)))
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         check_step(self, step)
         groups, chance, notes, estimated = self._triplets.reach(self.triplets)
         return self._reach(groups, SetReach(tuple(range(self.triplets)), chance), notes, estimated)
@@ -161,6 +161,6 @@ class TripletSampler(Sampler):
         return f"TripletSampler: {self.triplets} of anchor, positive, negative"
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         entry, notes = self._triplets.entry()
         return self._report([entry], notes)

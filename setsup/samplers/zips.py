@@ -39,28 +39,28 @@ _ROLES = tuple(field.name for field in fields(Draw) if field.name not in ("indic
 class Zip(Sampler):
     """Draws the sets of several samplers in each step, one sampler after the other.
 
-    The draws of different samplers are independent: sampler i draws what it would alone on the stream ``"NAME#i"``,
-    where ``"NAME"`` is its own. So ``Zip(a, a)`` draws two different things.
+    The draws of different samplers are independent: sampler i draws what it would draw alone on the stream
+    ``"NAME#i"``, where ``"NAME"`` is its own stream. So the two parts of ``Zip(a, a)`` differ.
 
-    Sets are as wide as the widest; the others are padded with their first row and masked. A factor that some of the
-    samplers do not fix is -1 (NaN, if continuous) in their sets. The zip ends with the first sampler that does.
+    All sets have the width of the widest; the others are padded with their first row and masked. A factor that some of
+    the samplers do not fix is -1 (NaN, if continuous) in their sets. The zip ends with the first sampler that ends.
 
     Parameters
     ----------
     *samplers : Sampler
-        Samplers of one table; those of several datasets are made on the table of :func:`setsup.concat`.
+        Samplers of one table; for several datasets, make them on the table of :func:`setsup.concat`.
 
     Attributes
     ----------
     samplers : tuple of Sampler
-        What draws the sets, each on its own stream.
+        The samplers, each on its own stream.
     sets : tuple of slice
         The sets of a step that each sampler draws.
 
     Raises
     ------
     SamplerError
-        When the samplers have different tables, only some give canonical rows, or two without ``stream=`` are equal.
+        If the samplers have different tables, only some give canonical rows, or two without ``stream=`` are equal.
 
     Examples
     --------
@@ -120,19 +120,19 @@ class Zip(Sampler):
         return f"Zip({', '.join(map(repr, self.samplers))})"
 
     def __len__(self) -> int:
-        """Count the draws; EndlessError, a TypeError, where no sampler ends."""
+        """Return the number of draws; EndlessError, a TypeError, if no sampler ends."""
         return length_of(self)
 
     def rows_where(self) -> Bools:
-        """Rows that ``where`` of any of the samplers lets through."""
+        """Return the rows that ``where`` of any sampler keeps."""
         return np.asarray(np.any([sampler.rows_where() for sampler in self.samplers], axis=0))
 
     def draws(self, steps: Steps) -> Draw:
-        """Draws of any steps as one block."""
+        """Return the draws of any steps as one block."""
         return _side_by_side([sampler.draws(steps) for sampler in self.samplers], self._width, self.table)
 
     def reach(self, step: int = 0) -> Reach:
-        """Which groups and rows a step can draw, and with which chance; why others are never drawn."""
+        """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
         reaches = [sampler.reach(step) for sampler in self.samplers]
         groups, blocks, notes = [], [], []
         for reach, own in zip(reaches, self.sets, strict=True):
@@ -150,7 +150,7 @@ class Zip(Sampler):
         return Reach(f"Zip of {len(reaches)} samplers", self.table, groups, known, notes, estimated)
 
     def report(self) -> Report:
-        """What is drawn, and what never is, before any training."""
+        """Report what is drawn, and what never is, before any training."""
         reports = [sampler.report() for sampler in self.samplers]
         notes, entries = [], []
         for report, own in zip(reports, self.sets, strict=True):

@@ -58,7 +58,7 @@ def test_a_table_beside_a_npy(setsup: Callable[..., Any], folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("info", "images.npy"), "but no factors; give a table with a row per image: --option"),
+        (("info", "images.npy"), "but no factors; pass a table with one row per image: --option"),
         (("info", "turned.npy", "--option", "factors=labels.csv"), "open it with --option channels_first=true"),
         (("info", "faces.npz", "--option", "size=2,2"), "faces.npz has no option 'size'; its options: factors=PATH"),
         (("info", "faces.npz", "--root", "."), "faces.npz is a file of arrays, which has no root"),

@@ -474,9 +474,7 @@ class TestTable:
         refused(setsup("info", "album/photos.parquet"), "album/photos.parquet does not exist")
 
     def test_rows_of_a_split_and_images_of_a_size(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
-        refused(
-            setsup("sample", photos, "--split", "day", "--inactive", "subject"), "photos is not divided into splits"
-        )
+        refused(setsup("sample", photos, "--split", "day", "--inactive", "subject"), "photos has no splits")
         text = photos.read_text(encoding="utf-8").replace("path,subject,light,age", "path,subject,split,age")
         photos.write_text(text, encoding="utf-8")
         words = ["--split", "day", "--option", "size=8,8"]

@@ -124,7 +124,7 @@ def test_a_selection_owns_its_rows(shapes):
 
 
 def test_select_refuses_what_is_no_list_of_rows(shapes):
-    with pytest.raises(RowError, match="one axis"):
+    with pytest.raises(RowError, match="one-dimensional"):
         shapes.select([[0, 1]])
     with pytest.raises(RowError, match="integers"):
         shapes.select(np.array([True] * 6))
@@ -168,7 +168,7 @@ def test_with_factors_composes_with_loaders_and_pickles(shapes):
 
 
 def test_with_factors_refuses_other_tables(shapes):
-    with pytest.raises(DataError, match="the table has 3 rows, but shapes 6; give a table of the same rows"):
+    with pytest.raises(DataError, match="the table has 3 rows, but shapes has 6; pass a table of the same rows"):
         shapes.with_factors(shapes.factors.where("shape == 'cube'"))
     with pytest.raises(DataError, match="must be a FactorTable, not"):
         shapes.with_factors({"a": [1]})

@@ -203,7 +203,7 @@ class TestDamage:
         content = HEALTHY[kind]
         cut = content[: len(content) * 2 // 3] + b"\xff\xd9"
         assert _by_pillow(cut).shape == (40, 56, 3)
-        with pytest.raises(DataError, match="cut off or corrupt"):
+        with pytest.raises(DataError, match="truncated or corrupt"):
             decode(cut, "x", 3)
 
     @pytest.mark.parametrize("kind", HEALTHY)
@@ -231,12 +231,12 @@ class TestDamage:
 
     @pytest.mark.parametrize("kind", ["JPEG", "PNG", "BMP"])
     def test_color_where_grey_was_asked_for(self, kind):
-        with pytest.raises(DataError, match="x has colour"):
+        with pytest.raises(DataError, match="x is a color image"):
             decode(_packed(_photo(4, 4), kind), "x", 1)
 
     def test_more_than_8_bits(self):
         content = _packed(_photo(4, 4, 1).astype(np.uint16), "PNG")
-        with pytest.raises(DataError, match=r"x has pixels of the mode I;16"):
+        with pytest.raises(DataError, match=r"x has pixels of mode I;16"):
             decode(content, "x", 3)
 
 
@@ -259,11 +259,11 @@ class TestSources:
         for call in (header, lambda *arguments: decode(*arguments, 3)):
             with pytest.raises(DataError, match="the archive is gone"):
                 call(refused, "x")
-            with pytest.raises(DataError, match=r"x cannot be read, it may be damaged \(bad sector\)"):
+            with pytest.raises(DataError, match=r"x could not be decoded: bad sector"):
                 call(failed, "x")
             with pytest.raises(DataError, match="x is missing"):
                 call(tmp_path / "none.png", "x")
-            with pytest.raises(DataError, match="x cannot be read"):
+            with pytest.raises(DataError, match="x could not be decoded"):
                 call(tmp_path, "x")
 
     @pytest.mark.parametrize("packing", ["folder", "zip"])
@@ -300,7 +300,7 @@ class TestSources:
         (tmp_path / "a.png").write_bytes(b"")
         members = open_members(tmp_path)
         for places in ([-1], [0, 1]):
-            with pytest.raises(DataError, match="rows name the places"):
+            with pytest.raises(DataError, match="rows refer to positions"):
                 MemberImages(members, places)
         assert len(MemberImages(members, [])) == 0
 
@@ -375,5 +375,5 @@ def test_an_image_that_repeats_without_end(tmp_path, monkeypatch):
         for _ in range(3):
             writer.write_table(pa.table({"image": pa.array([content] * 64, pa.binary())}))
     assert (tmp_path / "x.parquet").stat().st_size < 200_000
-    with pytest.raises(DataError, match="its images repeat so often that no memory holds them"):
+    with pytest.raises(DataError, match=r"takes more than .* bytes of memory"):
         PackedImages(tmp_path / "x.parquet", "image").take(np.array([0]))

@@ -52,7 +52,7 @@ def said(caplog):
     def take():
         found = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
         caplog.clear()
-        return [line for line in found if "nothing tells whose" not in line]
+        return [line for line in found if "neither the published digests" not in line]
 
     return take
 
@@ -109,7 +109,7 @@ def test_of_a_third_of_the_images_removed_both_numbers_are_told(tmp_path, name, 
     after = len(setsup.load(name, tmp_path))
     assert after == before - len(images[::3])
     [line] = said()
-    assert line.startswith(f"{name}: {after:,} of the {before:,} published samples are there")
+    assert line.startswith(f"{name}: {after:,} of the {before:,} published samples are present")
 
 
 def test_parts_of_what_is_whole_are_not_told(tmp_path, say, said):
@@ -126,7 +126,7 @@ def test_categories_that_are_wholly_absent_are_named(tmp_path, said):
     write("pacs", tmp_path)
     setsup.load("pacs", tmp_path)
     [line] = said()
-    assert "72 of the 9,991 published samples are there" in line
+    assert "72 of the 9,991 published samples are present" in line
     assert "giraffe" in line
 
 
@@ -202,9 +202,9 @@ CARD = "name: my-rooms\ntitle: Rooms\ndescription: Four.\nlicence: {name: MIT}\n
     [
         ("samples: 4\nfactors: [{name: wall, kind: nominal, levels: [blue, red, grey]}]", None),
         ("factors: [{name: edge, kind: ordinal, levels: 2}]", None),
-        ("samples: 3", "4 samples are there, and 3 were published"),
+        ("samples: 3", "4 samples are present, but only 3 were published"),
         ("samples: 5", "4 of the 5 published"),
-        ("factors: [{name: edge, kind: ordinal, levels: 1}]", "edge has 2 levels here, and 1 by its manifest"),
+        ("factors: [{name: edge, kind: ordinal, levels: 1}]", "edge has 2 levels, but its manifest declares 1"),
         ("samples: 3\nfactors: [{name: edge, kind: ordinal, levels: 1}]", "3 were published.*; edge has 2 levels"),
     ],
 )
@@ -243,7 +243,7 @@ def test_files_with_the_digest_of_another_benchmark_are_refused(tmp_path, genuin
             (folder / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
     for name in ("kmnist", "fashion-mnist"):
         with pytest.raises(
-            DataError, match=rf"of MNIST, whose files have the names of those of {name}; open it as mnist"
+            DataError, match=rf"of MNIST, whose files have the same names as those of {name}; open it as mnist"
         ):
             setsup.load(name, folder)
     for name in ("mnist", "affine-mnist", "rotated-mnist"):
@@ -279,6 +279,6 @@ def test_where_nothing_decides_one_sentence_says_so(tmp_path, caplog):
     for name, others in (("mnist", ("Fashion-MNIST", "Kuzushiji")), ("kmnist", ("MNIST", "Fashion-MNIST"))):
         caplog.clear()
         setsup.load(name, tmp_path)
-        [line] = [line for line in caplog.messages if "nothing tells whose" in line]
+        [line] = [line for line in caplog.messages if "neither the published digests" in line]
         assert all(other in line for other in others)
         assert str(tmp_path) in line

@@ -210,5 +210,5 @@ def test_options_of_a_benchmark_reach_it(tmp_path):
     assert small.fetch(0, ["image"])["image"].shape == (48, 32, 3)
     with pytest.raises(DataError, match="pascal3d has no option 'sise'; did you mean 'size'"):
         load("pascal3d", tmp_path, sise=(48, 32))
-    with pytest.raises(DataError, match="mnist has no option 'size'; it takes none"):
+    with pytest.raises(DataError, match="mnist has no option 'size'; it takes no options"):
         load("mnist", tmp_path, size=(48, 32))

@@ -174,6 +174,14 @@ def test_commands_run(page: Path, photos: Path, capsys: pytest.CaptureFixture[st
                 assert main(words[1:]) == 0, f"{page_name(page)}, line {start}: {line}: {capsys.readouterr().err}"
 
 
+def test_shells_are_shown_in_one_form_with_prompts_that_no_button_copies() -> None:
+    for page in PAGES:
+        text = page.read_text()
+        assert not re.findall(r"(?m)^\s*```(?:sh|bash|shell)$", text), f"{page_name(page)}: write shell-session"
+        for start, lines, _ in fenced(text, "shell-session"):
+            assert lines[0].startswith("$ "), f"{page_name(page)}, line {start}: {lines[0]}"
+
+
 def test_console_blocks_hold_known_commands() -> None:
     for page in PAGES:
         for _, lines, _ in fenced(page.read_text(), "console"):

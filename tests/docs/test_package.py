@@ -56,7 +56,7 @@ def test_it_has_thirty_lines() -> None:
 
 
 def test_the_commands_of_the_page(site: Path, tmp_path: Path) -> None:
-    install, *lines = block("sh").splitlines()
+    install, *lines = [line.removeprefix("$ ") for line in block("shell-session").splitlines()]
     assert install == "pip install ./rooms"
     listed, card, first, second = (setsup(line, site, tmp_path) for line in lines)
     assert "my-rooms" in listed

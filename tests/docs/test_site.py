@@ -69,6 +69,36 @@ def test_the_page_of_setsup_lists_every_public_name_with_a_link_to_its_documenta
         assert f"::: {path}\n" in f"{documented}\n", name
 
 
+def test_every_name_of_a_split_part_of_the_reference_is_a_click_from_its_first_page() -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("lightning", reason="lightning is not installed")
+    import reference
+
+    for folder in ("benchmarks", "evaluation", "experiments", "papers"):
+        listed = reference.contents(folder)
+        assert f"<!-- setsup: contents {folder} -->" in (DOCS / "api" / folder / "index.md").read_text()
+        for path, page in reference.documented().items():
+            if page.startswith(f"{folder}/") and not page.endswith("index.md"):
+                assert f"]({page.partition('/')[2]}#{path}" in listed, path
+    assert "[`directed_loss`](abc.md#setsup_papers.abc.losses.directed_loss)" in listed
+    assert "[`abc_pose.open`](abc-lookup.md#setsup_papers.abc.pose.datasets.abc_pose.open)" in listed
+
+
+def test_a_page_shrinks_and_shows_the_same() -> None:
+    import shrink
+
+    page = (
+        '<ul>\n\n  <li>\n    <code><span title="setsup.optional">optional</span></code>\n</li></ul>\n'
+        '<pre><code>a =\n\n    <span class="n">b</span><span class="p">(</span><span class="p">)</span></code></pre>\n'
+        '<script>{"a":\n\n  "b"}</script>\n<textarea>\n\n  text</textarea>\n\n'
+    )
+    assert shrink.on_post_page(page) == (
+        "<ul>\n<li>\n<code>optional</code>\n</li></ul>\n"
+        '<pre><code>a =\n\n    b<span class="p">()</span></code></pre>\n'
+        '<script>{"a":\n\n  "b"}</script>\n<textarea>\n\n  text</textarea>\n'
+    )
+
+
 def test_the_page_of_setsup_documents_a_name_that_no_other_page_has(monkeypatch: pytest.MonkeyPatch) -> None:
     import public
 
@@ -175,7 +205,7 @@ def test_the_search_prefers_titles_and_many_mentions() -> None:
     assert built.ranked(boosted, "conda")[0] == "b"
 
 
-def test_a_site_that_loads_from_elsewhere_or_hides_a_page_is_refused(tmp_path: Path) -> None:
+def test_a_site_that_loads_from_elsewhere_or_hides_a_page_or_has_a_large_one_is_refused(tmp_path: Path) -> None:
     import built
     from mkdocs.exceptions import PluginError
 
@@ -184,6 +214,12 @@ def test_a_site_that_loads_from_elsewhere_or_hides_a_page_is_refused(tmp_path: P
     with pytest.raises(PluginError, match=r"^a.html loads <link href=\"https://$"):
         built.on_post_build({"site_dir": str(folder)})
     (folder / "a.html").write_text('<script src="assets/a.js"></script><a href="https://b.example">')
+    built.on_post_build({"site_dir": str(folder)})
+    (folder / "api").mkdir()
+    (folder / "api" / "long.html").write_text("a" * 300_001)
+    with pytest.raises(PluginError, match=r"^api/long.html has 300 kB; expected at most 300: split it$"):
+        built.on_post_build({"site_dir": str(folder)})
+    (folder / "api" / "long.html").write_text("a" * 300_000)
     built.on_post_build({"site_dir": str(folder)})
     without = [entry for entry in entries if entry[1] != "conda"]
     (tmp_path / "other").mkdir()

@@ -17,8 +17,6 @@ __all__ = ["Adversarial", "AdversarialSettings"]
 class Adversarial(LightningModule):
     """One network reads how bright an image is from its embedding; the other embeds so that it fails, and spreads."""
 
-    fails_at: ClassVar[int | None] = None
-    """Draw at which it fails, from 1 on, in the first attempt."""
     seen: ClassVar[list[Any]] = []
     """Rows of each draw."""
 
@@ -42,8 +40,6 @@ class Adversarial(LightningModule):
 
     def training_step(self, batch: Any, batch_idx: int) -> None:
         self.seen.append(batch["indices"].numpy().copy())
-        if self.fails_at == batch_idx + 1:
-            raise ConnectionError("the machine goes down")
         # the reader twice for each step of the encoder: Lightning counts three steps of optimisers, or one
         turns = ("reader",) if batch_idx % 2 else ("reader", "encoder", "reader")
         optimisers = dict(zip(("reader", "encoder"), self.optimizers(), strict=True))

@@ -21,8 +21,9 @@ from setsup.experiments import RunConfig, evaluate, open_run, train
 from setsup.experiments.evaluations import FactorInformation, NoiseSweep, Probes
 from setsup.experiments.result_cache import PartStore, digest, plain
 from setsup.experiments.training import checkpointing
+from setsup.experiments.training.checkpointing import CheckpointCallback
 from setsup.experiments.training.monitoring import held_out
-from setsup_papers.abc.method import ABC
+from tests.experiments.resumable import METHODS
 from tests.experiments.small import PLAIN, PRESETS
 from tests.experiments.validated import VALIDATED
 
@@ -68,16 +69,15 @@ def cut_off(number: int, share: float) -> None:
 
 
 def send(step: int, numbers: list[int]) -> None:
-    """Send this process signals in the middle of a step, the first being 1."""
-    whole = ABC.training_step
+    """Send this process signals in the middle of a step, the first being 1: after the gradients of its first draw."""
+    left = list(numbers)
 
-    def training_step(self: ABC, batch: Any, batch_idx: int) -> Any:
-        if self.global_step + 1 == step:
-            for number in numbers:
-                os.kill(os.getpid(), number)
-        return whole(self, batch, batch_idx)
+    def on_after_backward(self: CheckpointCallback, trainer: Any, pl_module: Any) -> None:
+        if self._counter.steps + 1 == step:
+            while left:
+                os.kill(os.getpid(), left.pop(0))
 
-    ABC.training_step = training_step
+    CheckpointCallback.on_after_backward = on_after_backward  # type: ignore[method-assign]
 
 
 def kill_in_validation(number: int) -> None:
@@ -116,7 +116,10 @@ def log_parts(log: Path) -> None:
 
 def work(order: dict[str, Any]) -> int:
     """Train as ordered; how the process ends."""
-    preset = {preset.name: preset for preset in (*PRESETS, VALIDATED)}[order["preset"]]
+    known = METHODS if order.get("brief") else [*PRESETS, VALIDATED]
+    preset = {preset.name: preset for preset in known}[order["preset"]]
+    if "first" in order:
+        preset = replace(preset, initial_run=order["first"])
     if "cut_off" in order:
         cut_off(*order["cut_off"])
     if "send" in order:
@@ -129,7 +132,7 @@ def work(order: dict[str, Any]) -> int:
         return 0
     checkpointing._FLUSH = order.get("flush", checkpointing._FLUSH)
     try:
-        config = RunConfig(workers=order.get("workers", 0))
+        config = RunConfig(workers=order.get("workers", 0), accelerator="cpu")
         run = train(preset, order["folder"], seed=order.get("seed", 0), config=config)
         if order.get("measured"):
             evaluate(run, replace(preset, evaluations=BOTH), device="cpu")

@@ -1,9 +1,9 @@
-"""A run trains exactly its steps, however many optimisers a method has and draws a step, and resumes at any draw."""
+"""A run trains exactly its steps, however many optimisers a method has and draws a step, and ends with whole ones."""
 
 import json
 import os
 import signal
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,18 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
-from lightning.pytorch import Callback, LightningModule  # noqa: E402
-from lightning.pytorch.callbacks import EMAWeightAveraging  # noqa: E402
+from lightning.pytorch import Callback  # noqa: E402
 from torch import nn  # noqa: E402
 
 import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import Preset, Run, RunConfig, load_trained, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
-from setsup.experiments.training import checkpointing  # noqa: E402
 from setsup.experiments.training.checkpointing import CheckpointCallback  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
-from setsup_papers.abc.settings import ABCObjective  # noqa: E402
 from tests.experiments.adversarial import Adversarial, AdversarialSettings  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
+from tests.experiments.resumable import AVERAGED, MOMENTUM  # noqa: E402
 from tests.experiments.small import ACCUMULATED, FEW, PLAIN, Tiny  # noqa: E402
 
 SHAPES = setsup.load("shapes3d-procedural")
@@ -75,20 +73,6 @@ def test_a_step_is_a_draw_whatever_the_optimisers_do(two: Run) -> None:
     assert reader["param_groups"][0]["lr"] == pytest.approx(0.1 / 4)  # after steps 3 and 6
 
 
-@pytest.mark.parametrize("fails_at", [*map(long, (1, 3, 4, 6)), 5, long(7)])
-def test_a_method_with_two_optimisers_resumes_exactly(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, two: Run, fails_at: int
-) -> None:
-    monkeypatch.setattr(Adversarial, "fails_at", fails_at)
-    with pytest.raises(ConnectionError):
-        train(TWO, tmp_path, config=HERE)
-    monkeypatch.setattr(Adversarial, "fails_at", None)
-    monkeypatch.setattr(Adversarial, "seen", [])
-    assert_same(train(TWO, tmp_path, config=HERE), two)
-    kept = (fails_at - 1) // 3 * 3
-    np.testing.assert_array_equal(Adversarial.seen, SETS.block(kept, 7).indices)
-
-
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Three draws per step, trained without interruption."""
@@ -121,27 +105,6 @@ def test_schedules_and_noise_of_accumulated_steps(three: Run, monkeypatch: pytes
     train(replace(THREE, accumulate=1, steps=6), tmp_path / "one", config=HERE)
     assert states[:6] == states[6:], "the noise of a draw does not depend on the draws of a step"
     assert len(set(states)) == 6
-
-
-@pytest.mark.parametrize("fails_at", [*map(long, (2, 6, 7, 9, 13, 15)), 8])
-def test_accumulated_steps_resume_exactly(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, three: Run, fails_at: int
-) -> None:
-    seen, whole = [], ABC.training_step
-
-    def training_step(self: ABC, batch: Any, batch_idx: int) -> Any:
-        seen.append(batch["indices"].numpy().copy())
-        if len(seen) == fails_at:
-            raise ConnectionError("the machine goes down")
-        return whole(self, batch, batch_idx)
-
-    monkeypatch.setattr(ABC, "training_step", training_step)
-    monkeypatch.setattr(checkpointing, "_FLUSH", 1)
-    with pytest.raises(ConnectionError):
-        train(THREE, tmp_path, config=HERE)
-    assert_same(train(THREE, tmp_path, config=HERE), three)
-    kept = (fails_at - 1) // 6 * 6  # a checkpoint every two steps
-    np.testing.assert_array_equal(seen[fails_at:], SETS.block(kept, 15).indices)
 
 
 @pytest.mark.parametrize("draw", [long(7), 8, long(9)])
@@ -252,37 +215,11 @@ def interrupted(preset: Preset, folder: Path) -> Run:
     return Run(folder, preset, 0, {})
 
 
-class Counting(Callback):
-    """Has a state, which changes at the end of a draw."""
-
-    def __init__(self) -> None:
-        self.bright: list[float] = []
-
-    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        self.bright.append(float(batch["image"].float().mean()))
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"bright": self.bright}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.bright = list(state_dict["bright"])
-
-
 @pytest.mark.parametrize("accumulate", [long(1), long(2)])
-def test_callbacks_of_a_method_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accumulate: int) -> None:
-    def configured(self: LightningModule) -> list[Callback]:
-        return [EMAWeightAveraging(decay=0.7), Counting()]
-
-    monkeypatch.setattr(ABC, "configure_callbacks", configured)
-    preset = replace(PLAIN, steps=6, checkpoint_every=2, accumulate=accumulate)
-    whole = train(preset, tmp_path / "whole", config=HERE)
-    run = train(preset, interrupted(preset, tmp_path / "run").folder, config=HERE)
-    assert_same(run, whole)
-    state, expected = run.state(), whole.state()
-    assert len(state["callbacks"]["Counting"]["bright"]) == 6 * accumulate
-    assert state["callbacks"]["Counting"] == expected["callbacks"]["Counting"]
-    # the averaged weights are those that are evaluated, as Lightning has it
-    torch.testing.assert_close(state["current_model_state"], expected["current_model_state"], rtol=0, atol=0)
+def test_weights_that_a_callback_averages_are_those_that_are_evaluated(tmp_path: Path, accumulate: int) -> None:
+    preset = replace(AVERAGED, steps=6, accumulate=accumulate)
+    run = train(preset, tmp_path, config=HERE)
+    assert len(run.state()["callbacks"]["Counting"]["bright"]) == 6 * accumulate
     encoder = build_method(preset.method, SHAPES.factors, 0).encoder
     averaged: list[torch.Tensor] = []
 
@@ -296,28 +233,9 @@ def test_callbacks_of_a_method_resume(tmp_path: Path, monkeypatch: pytest.Monkey
         torch.testing.assert_close(weight, mean, rtol=1e-5, atol=1e-6)
 
 
-class Momentum(ABC):
-    """Averages its weights at the very end of a draw, in its own hook, and logs there."""
-
-    def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
-        self.teacher.lerp_(self.encoder[1].weight.detach(), 0.3)
-        self.log("spread", self.teacher.std(), on_step=True)
-
-
-@dataclass(frozen=True)
-class MomentumSettings:
-    """Of :class:`Momentum`."""
-
-    def build(self, table: Any, generator: torch.Generator) -> Momentum:
-        method = Momentum(ABCObjective(rate=1e-3), Tiny().build(table, generator).encoder)
-        method.register_buffer("teacher", method.encoder[1].weight.detach().clone())
-        return method
-
-
 def test_what_a_method_changes_at_the_end_of_a_step_is_in_the_checkpoint(tmp_path: Path) -> None:
-    preset = replace(PLAIN, name="small/momentum", method=MomentumSettings(), steps=6, checkpoint_every=2)
-    whole = train(preset, tmp_path / "whole", config=HERE)
-    assert_same(train(preset, interrupted(preset, tmp_path / "run").folder, config=HERE), whole)
+    preset = replace(MOMENTUM, steps=6)
+    whole = train(preset, tmp_path, config=HERE)
     assert [line.keys() for line in lines(whole)] == [{"step", "loss", "spread"}] * 6
     encoder = build_method(preset.method, SHAPES.factors, 0).encoder
     teacher = encoder[1].weight.detach().clone()

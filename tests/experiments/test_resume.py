@@ -16,9 +16,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
-from setsup.experiments import Preset, Run, RunConfig, train  # noqa: E402
+from setsup.experiments import Preset, Run, open_run  # noqa: E402
 from tests.experiments.children import STOPPED  # noqa: E402
-from tests.experiments.small import ACCUMULATED, AUGMENTED, DROPOUT, HALVED, PLAIN  # noqa: E402
+from tests.experiments.resumable import METHODS  # noqa: E402
+from tests.experiments.small import AUGMENTED, DROPOUT, HALVED, PLAIN  # noqa: E402
 from tests.experiments.validated import VALIDATED  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,14 +61,17 @@ def children() -> Iterator[Children]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Preset], Run]:
-    """Runs that were never stopped."""
-    kept: dict[str, Run] = {}
+def whole(children: Children, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
+    """Runs that were never stopped, of processes of the same kind: sums over other numbers of threads differ."""
+    kept: dict[tuple[str, str], Run] = {}
 
-    def run(preset: Preset) -> Run:
-        if preset.name not in kept:
-            kept[preset.name] = train(preset, tmp_path_factory.mktemp("whole"), config=RunConfig(workers=0))
-        return kept[preset.name]
+    def run(preset: Preset, **order: Any) -> Run:
+        key = preset.name, str(order)
+        if key not in kept:
+            folder = tmp_path_factory.mktemp("whole")
+            assert children(preset, folder, **order) == 0
+            kept[key] = open_run(folder, preset)
+        return kept[key]
 
     return run
 
@@ -82,12 +86,15 @@ def parts(state: Any) -> Any:
 
 
 def checked_equal(run: Path, whole: Run) -> None:
-    """Bit for bit: metrics, weights, the optimiser's state, the schedule, and the position in the draws."""
+    """Bit for bit: metrics, weights, states of optimisers, schedules and callbacks, and the position in the draws."""
     for name in ("metrics.jsonl", "metrics.csv"):
         assert (run / name).read_bytes() == (whole.folder / name).read_bytes()
     state, expected = (torch.load(at / "last.ckpt", weights_only=True) for at in (run, whole.folder))
-    for key in ("state_dict", "optimizer_states", "lr_schedulers", "LightningBatches", "global_step"):
+    for found in (state, expected):
+        del found["callbacks"]["CheckpointCallback"]["seconds"]
+    for key in ("state_dict", "optimizer_states", "lr_schedulers", "callbacks", "LightningBatches", "global_step"):
         assert parts(state[key]) == parts(expected[key])
+    assert parts(state.get("current_model_state")) == parts(expected.get("current_model_state")), "averaged weights"
     names = {path.name for path in run.iterdir()}
     left = {"run.json", "config.yaml", "factors.parquet", "first-batch.png"}
     left |= {"metrics.jsonl", "metrics.csv", "last.ckpt"}
@@ -97,38 +104,41 @@ def checked_equal(run: Path, whole: Run) -> None:
 def steps_of(folder: Path) -> int:
     """Steps of the checkpoint."""
     checkpoint = folder / "last.ckpt"
-    return torch.load(checkpoint, weights_only=True)["global_step"] if checkpoint.exists() else 0
+    return torch.load(checkpoint, weights_only=True)["callbacks"]["StepCounter"]["steps"] if checkpoint.exists() else 0
 
 
-@pytest.mark.long("kills and interruptions")
-@pytest.mark.parametrize("preset", [DROPOUT, HALVED, ACCUMULATED, AUGMENTED], ids=lambda preset: preset.name)
-def test_a_run_killed_at_the_worst_moments_is_the_run_that_was_not(
-    children: Children, whole: Callable[[Preset], Run], tmp_path: Path, preset: Preset
+@pytest.mark.long("trainings")
+@pytest.mark.parametrize("preset", METHODS, ids=lambda preset: preset.name)
+def test_a_run_of_any_method_that_is_killed_is_the_run_that_was_not(
+    children: Children, whole: Callable[..., Run], tmp_path: Path, preset: Preset
 ) -> None:
-    folder = tmp_path / "run"
-    assert preset.checkpoint_every == 7
-    assert children(preset, folder, send=[3, [signal.SIGKILL]]) == KILLED  # before the first checkpoint
+    """The contract of all methods, which `resumable.py` lists: one run of six steps is killed at each moment."""
+    folder, order = tmp_path / "run", {"brief": True}
+    if preset.initial_run:
+        first = next(other for other in METHODS if other.name == preset.initial_run)
+        order["first"] = str(whole(first, **order).folder)
+    assert children(preset, folder, send=[2, [signal.SIGKILL]], **order) == KILLED  # before the first checkpoint
     assert steps_of(folder) == 0
-    assert children(preset, folder, send=[10, [signal.SIGKILL]], flush=2) == KILLED  # three steps after one
-    assert steps_of(folder) == 7
+    assert children(preset, folder, send=[4, [signal.SIGKILL]], flush=1, **order) == KILLED  # in a step after one
+    assert steps_of(folder) == 2
+    assert len((folder / "metrics.jsonl").read_text().splitlines()) == 3
     with (folder / "metrics.jsonl").open("a") as lines:
-        lines.write('{"step": 10, "lo')  # the disk took half a line
-    assert children(preset, folder, cut_off=[1, 0.5]) == KILLED  # while it is written
-    assert steps_of(folder) == 7
-    assert len((folder / "metrics.jsonl").read_text().splitlines()) == 14
-    assert children(preset, folder, cut_off=[2, 1.0]) == KILLED  # when it was just renamed
-    assert steps_of(folder) == 21
-    assert children(preset, folder, cut_off=[2, 0.0]) == KILLED  # the last one
-    assert steps_of(folder) == 28
-    assert children(preset, folder) == 0
-    checked_equal(folder, whole(preset))
-    assert children(preset, folder) == 0
-    checked_equal(folder, whole(preset))
+        lines.write('{"step": 4, "lo')  # the disk took half a line
+    assert children(preset, folder, cut_off=[1, 0.5], **order) == KILLED  # while the next is written
+    assert steps_of(folder) == 2
+    assert len((folder / "metrics.jsonl").read_text().splitlines()) == 4
+    assert children(preset, folder, cut_off=[1, 1.0], **order) == KILLED  # when it was just renamed
+    assert steps_of(folder) == 4
+    assert children(preset, folder, cut_off=[1, 0.0], **order) == KILLED  # at the end, before the last one
+    assert steps_of(folder) == 4
+    for _ in range(2):
+        assert children(preset, folder, **order) == 0
+        checked_equal(folder, whole(preset, **order))
 
 
 @pytest.mark.long("kills and interruptions")
 def test_a_run_killed_at_random_moments_is_the_run_that_was_not(
-    children: Children, whole: Callable[[Preset], Run], tmp_path: Path
+    children: Children, whole: Callable[..., Run], tmp_path: Path
 ) -> None:
     dice = random.Random()
     folder, ends = tmp_path / "run", []
@@ -141,7 +151,7 @@ def test_a_run_killed_at_random_moments_is_the_run_that_was_not(
 
 @pytest.mark.long("kills and interruptions")
 def test_a_run_killed_during_validation_is_the_run_that_was_not(
-    children: Children, whole: Callable[[Preset], Run], tmp_path: Path
+    children: Children, whole: Callable[..., Run], tmp_path: Path
 ) -> None:
     folder = tmp_path / "worst"
     for number, steps in ((1, 0), (3, 14), (1, 14), (2, 14)):
@@ -170,7 +180,7 @@ def test_a_run_killed_during_validation_is_the_run_that_was_not(
     ],
 )
 def test_a_run_asked_to_stop_ends_its_step_and_goes_on_there(
-    children: Children, whole: Callable[[Preset], Run], tmp_path: Path, number: int
+    children: Children, whole: Callable[..., Run], tmp_path: Path, number: int
 ) -> None:
     folder = tmp_path / "run"
     for step in (1, 11, 14, 20):  # 14 has a checkpoint anyhow
@@ -183,7 +193,7 @@ def test_a_run_asked_to_stop_ends_its_step_and_goes_on_there(
 
 
 @pytest.mark.long("kills and interruptions")
-def test_a_second_signal_does_not_wait(children: Children, whole: Callable[[Preset], Run], tmp_path: Path) -> None:
+def test_a_second_signal_does_not_wait(children: Children, whole: Callable[..., Run], tmp_path: Path) -> None:
     folder = tmp_path / "run"
     assert children(DROPOUT, folder, send=[10, [signal.SIGINT, signal.SIGINT]]) == STOPPED
     assert steps_of(folder) == 7
@@ -192,15 +202,16 @@ def test_a_second_signal_does_not_wait(children: Children, whole: Callable[[Pres
 
 
 @pytest.mark.long("kills and interruptions")
-def test_workers_do_not_change_a_run(children: Children, whole: Callable[[Preset], Run], tmp_path: Path) -> None:
+def test_workers_do_not_change_a_run(children: Children, whole: Callable[..., Run], tmp_path: Path) -> None:
     folder = tmp_path / "run"
     assert children(AUGMENTED, folder, workers="thread", send=[10, [signal.SIGKILL]]) == KILLED
     assert children(AUGMENTED, folder, workers=1) == 0
     checked_equal(folder, whole(AUGMENTED))
 
 
-def test_another_seed_is_another_run(whole: Callable[[Preset], Run], tmp_path: Path) -> None:
-    other = train(PLAIN, tmp_path, seed=1, config=RunConfig(workers=0))
+def test_another_seed_is_another_run(children: Children, whole: Callable[..., Run], tmp_path: Path) -> None:
+    assert children(PLAIN, tmp_path, seed=1) == 0
+    other = open_run(tmp_path, PLAIN)
     assert (other.folder / "metrics.jsonl").read_text() != (whole(PLAIN).folder / "metrics.jsonl").read_text()
     state, expected = (run.state()["state_dict"] for run in (other, whole(PLAIN)))
     assert not torch.equal(state["encoder.1.weight"], expected["encoder.1.weight"])

@@ -316,3 +316,22 @@ def test_an_image_that_is_there_several_times_is_not_fitted_and_tested() -> None
     assert len(found.fit)
     assert len(found.test)
     assert not set(repeated.rows[found.fit]) & set(repeated.rows[found.test])
+
+
+class Looked(ABC):
+    """Keeps the rows that it embeds."""
+
+    def embed(self, batch: Any) -> Any:
+        rows = batch["indices"]
+        self.rows = [*getattr(self, "rows", ()), *rows.flatten().tolist()]
+        return rows[..., None].float()
+
+
+def test_rows_of_a_substitute_are_rows_that_are_trained_on() -> None:
+    data = Data("shapes3d", substitute="shapes3d-procedural", where=FEW)
+    asked = Validation(every=1, draws=0, knn=("shape",), rows=20)
+    dataset, method = data.open(substitute=True), Looked(ABCObjective(), nn.Identity())
+    held_out = hold_out(replace(PLAIN, data=data, validation=asked), method, dataset, substitute=True)
+    assert held_out is not None
+    held_out.accuracies(method, "cpu", "float32")
+    assert {*method.rows} == {*held_out.fit, *held_out.test}

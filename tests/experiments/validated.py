@@ -78,9 +78,9 @@ GATHERING = replace(
 )
 
 
-def hold_out(preset: Preset, method: LightningModule, dataset: Dataset) -> HeldOut | None:
+def hold_out(preset: Preset, method: LightningModule, dataset: Dataset, *, substitute: bool = False) -> HeldOut | None:
     """What a training of a preset on a dataset, with the seed 0, would be validated on."""
     assert preset.sampler is not None
-    trained = build_trained(preset, method, 0, Path(), table=dataset.factors)
+    trained = build_trained(preset, method, 0, Path(), table=dataset.factors, substitute=substitute)
     trained.dataset = dataset
     return open_validation(preset.validation, trained, preset.sampler)

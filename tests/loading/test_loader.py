@@ -135,7 +135,9 @@ def test_a_dataset_with_the_former_name_of_cpu_bound_is_told_the_present_one(use
     class Rendered(Pictures):
         computes = True
 
-    with pytest.raises(UsageError, match=r"^pictures has the attribute computes = True, which is now cpu_bound"):
+    with pytest.raises(
+        UsageError, match=r"^pictures has the attribute computes = True, which has been renamed; set cpu_bound instead"
+    ):
         use(Rendered())
     Rendered.cpu_bound = True  # type: ignore[attr-defined]
     use(Rendered())  # where it has both, the other may mean anything

@@ -127,7 +127,7 @@ def test_docstrings_describe_each_parameter_once_the_table_first(kind):
     assert described[0] == parameters[0]
     assert "As for every sampler" not in section
     if "table" in described:
-        assert "The factors of a dataset" in section.split("\n    ")[1]
+        assert "Factors of a dataset" in section.split("\n    ")[1]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,10 @@ def test_docstrings_describe_each_parameter_once_the_table_first(kind):
             lambda: SetSampler(TABLE, (name for name in ["a"]), size=2),
             "inactive must be plain data",
         ),
-        (lambda: SetSampler(TABLE, ["a"], size=2, stream="\ud800"), r"the stream holds '\\ud800', half of a surrogate"),
+        (
+            lambda: SetSampler(TABLE, ["a"], size=2, stream="\ud800"),
+            r"the stream must not contain '\\ud800', which is half of a surrogate",
+        ),
         (
             lambda: setsup.samplers.from_dict(SetSampler(TABLE, ["a"], size=2).to_dict(), None),
             "a FactorTable, not None",

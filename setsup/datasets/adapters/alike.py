@@ -1,7 +1,7 @@
-"""Benchmarks whose files have the same names and sizes, such as MNIST and Fashion-MNIST: whose those of a folder are.
+"""Tell apart benchmarks whose files have the same names and sizes, such as MNIST and Fashion-MNIST.
 
-A published digest decides, else the name of the folder. Small files are digested, and large ones where their size is
-that of another benchmark's file, so that opening stays as fast.
+A published digest decides, otherwise the name of the folder. To keep opening fast, only small files are hashed, and
+large files whose size is that of another benchmark's file.
 """
 
 import logging
@@ -21,12 +21,12 @@ _log = logging.getLogger("setsup")
 
 
 def check_alike(name: str, folder: Path, alike: Sequence[str]) -> None:
-    """Refuse a folder whose files are another's of some benchmarks, and say so where nothing tells whose they are.
+    """Refuse a folder with the files of another benchmark, and warn if the benchmark cannot be identified.
 
     Raises
     ------
     DataError
-        A file has another benchmark's published digest, or the folder its name.
+        When a file has another benchmark's published digest, or the folder its name.
 
     """
     own = load_manifest(name).shares or name
@@ -38,8 +38,8 @@ def check_alike(name: str, folder: Path, alike: Sequence[str]) -> None:
         for file in other.files:
             if _is_published(folder, file, unpacked=not known):
                 raise DataError(
-                    f"{_path(folder, file)} is {file.path} of {other.title}, whose files have the names of those of "
-                    f"{name}; open it as {other.name}, or name the folder of {name} (--root or root=)"
+                    f"{_path(folder, file)} is {file.path} of {other.title}, whose files have the same names as "
+                    f"those of {name}; open it as {other.name}, or pass the folder of {name} (--root or root=)"
                 )
     if known:
         return
@@ -47,27 +47,27 @@ def check_alike(name: str, folder: Path, alike: Sequence[str]) -> None:
     whose = _named(called, [load_manifest(own), *others])
     if whose is None:
         _log.warning(
-            "%s: nothing tells whose the files in %s are, by the published digests or the name of the folder: those of "
-            "%s have the same names and sizes",
+            "%s: neither the published digests nor the name of the folder identify the files in %s: those of %s "
+            "have the same names and sizes",
             *(name, folder, " and ".join(other.title for other in others)),
         )
     elif whose != own:
         raise DataError(
-            f"{folder} is named after {whose}, and nothing in it is known to be of {name}, whose files have the same "
-            f"names; open it as {whose}, or name the folder of {name} (--root or root=)"
+            f"{folder} is named after {whose}, and none of its files is known to belong to {name}, whose files have "
+            f"the same names; open it as {whose}, or pass the folder of {name} (--root or root=)"
         )
 
 
 def _path(folder: Path, file: ManifestFile) -> Path | None:
-    """The file under any of its names: an unpacked one first, as it is the one that is opened."""
+    """The file under any of its names; an unpacked one comes first, since it is the one that is opened."""
     there = [path for each in (file.path, *file.alternatives) if (path := folder / each).is_file()]
     return min(there, key=lambda path: path.suffix == ".gz", default=None)
 
 
 def _is_published(folder: Path, file: ManifestFile, unpacked: bool = True) -> bool:
-    """Whether a file is there as published, by its digest or by that of its content, where that is small.
+    """Whether a file exists as published, by its digest or, if it is small, by the digest of its content.
 
-    Large files are read where their size is the published one only.
+    Large files are read only if they have the published size.
     """
     path = _path(folder, file)
     if path is None:
@@ -83,7 +83,7 @@ def _is_published(folder: Path, file: ManifestFile, unpacked: bool = True) -> bo
 
 
 def _named(called: str, manifests: Sequence[Manifest]) -> str | None:
-    """The benchmark whose files a folder of some name holds; None where it is no name of one."""
+    """The benchmark that a folder is named after; None if there is none."""
     for manifest in manifests:
         names = (manifest.name, *(folder.split("/")[0] for folder in manifest.folders))
         if _plain(called) in map(_plain, names):

@@ -31,8 +31,8 @@ def clipped(boxes: npt.ArrayLike, sizes: npt.ArrayLike) -> npt.NDArray[np.float6
     cut[..., :2] = np.maximum(cut[..., :2], 1)
     cut[..., 2:] = np.minimum(cut[..., 2:], size[..., ::-1])
     with np.errstate(invalid="ignore"):
-        kept = whole & (cut[..., 2:] >= cut[..., :2]).all(axis=-1)
-    cut[~kept] = np.nan
+        inside = whole & (cut[..., 2:] >= cut[..., :2]).all(axis=-1)
+    cut[~inside] = np.nan
     return cut
 
 

@@ -1,4 +1,4 @@
-"""Frames of sequences with the camera of each: image, pose and intrinsics, and maps of numbers where there are any."""
+"""Frames of sequences with their cameras: image, pose and intrinsics, and optional maps of numbers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,10 +41,10 @@ class CameraFrames(ReleaseDataset):
     """Frames of sequences, with ``image``, ``pose`` (camera to world, NaN where unknown) and ``intrinsics`` (pixels).
 
     `poses` (n, 4, 4) float32; `intrinsics` (n, 3, 3) float32 of images of the height and width `sizes` (n, 2) int64, as
-    annotated. A copy may have smaller images: where one ratio resized both axes, intrinsics follow the image's own
-    size, and others are refused. With `size` (height, width), images are resized until they cover it and cut about
-    their centre, intrinsics follow, and maps are resized to the nearest pixel. `more` are other modalities, as arrays
-    of all rows.
+    annotated. A copy may have smaller images: if one ratio resized both axes, intrinsics are scaled to the image's own
+    size; other images raise an error. With `size` (height, width), images are resized until they cover it and cropped
+    to their centre, intrinsics are adjusted, and maps are resized to the nearest pixel. `more` contains other
+    modalities, as arrays of all rows.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class CameraFrames(ReleaseDataset):
         return {**self.__dict__, "_seen": None}
 
     def _own_sizes(self, rows: Rows) -> Rows:
-        """Height and width of the image files of some rows; each is looked at once by a process."""
+        """Height and width of the image files of some rows; each file is read once per process."""
         if self._seen is None:
             self._seen = np.zeros((len(self), 2), np.int64)
         seen = self._seen
@@ -112,9 +112,9 @@ class CameraFrames(ReleaseDataset):
         if len(wrong):
             row, (height, width), (tall, wide) = flat[wrong[0]], own[wrong[0]], self._sizes[flat[wrong[0]]]
             raise DataError(
-                f"{self.name}: {self.paths([row])[0]} (row {row}) is {height} × {width} pixels (height × width), and "
-                f"its camera is that of {tall} × {wide}: it was cut or stretched, and its intrinsics are not known; "
-                "take the images as published, or resized by one ratio"
+                f"{self.name}: {self.paths([row])[0]} (row {row}) is {height} × {width} pixels (height × width), but "
+                f"its camera was calibrated for {tall} × {wide}: the image was cropped or stretched, so its "
+                "intrinsics are unknown; use the published images, or images resized by one ratio"
             )
         return fit_intrinsics(scaled, own, self._size).reshape(*rows.shape, 3, 3)
 
@@ -123,8 +123,8 @@ class CameraFrames(ReleaseDataset):
         lacks = rows[maps.places[rows] < 0]
         if len(lacks):
             raise DataError(
-                f"{self.name}: row {int(lacks[0])} ({self.paths([lacks[0]])[0]}) has no {name}; fetch the other "
-                "modalities, or take the row out"
+                f"{self.name}: row {int(lacks[0])} ({self.paths([lacks[0]])[0]}) has no {name}; fetch other "
+                "modalities, or leave out the row"
             )
         own = self._own_sizes(rows.reshape(-1))
         sizes = np.unique(own, axis=0) if self._size is None else np.array([self._size])

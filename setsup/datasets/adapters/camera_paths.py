@@ -1,14 +1,14 @@
-"""Cameras that go around an object: where each stands, as angles about an axis of their sequence.
+"""Cameras around an object: the position of each, as angles about an axis of their sequence.
 
 Convention
 ----------
 A pose (4, 4) takes camera coordinates (x right, y down, z forward) to the world of its sequence, whose axes and unit
 are the reconstruction's own. Intrinsics are in pixels with centres at integers, as in :mod:`setsup.scenes.camera`.
 
-Around a sequence's object: its middle is the point nearest to all optical axes, its axis the normal of the plane that
-fits the cameras' places best, pointing to where the cameras' own up is. Azimuth is the angle about that axis, in
-degrees, 0 at the sequence's first posed frame and counter-clockwise seen from above; elevation is the angle above the
-plane through the middle. Neither can be compared between sequences beyond that, since nothing aligns their objects.
+The centre of a sequence's object is the point closest to all optical axes; its axis is the normal of the plane that
+fits the camera positions best, oriented like the cameras' up vectors. Azimuth is the angle about that axis in degrees,
+0 at the first frame with a pose and counter-clockwise seen from above; elevation is the angle above the plane through
+the centre. Objects of different sequences are not aligned, so angles cannot be compared between sequences.
 """
 
 import numpy as np
@@ -24,17 +24,17 @@ _FLAT = 1e-4  # spread across a line, relative to that along it, below which cam
 
 
 def around(poses: npt.ArrayLike) -> Array:
-    """Azimuth and elevation (degrees) and distance of the cameras of one sequence, about its middle and axis.
+    """Azimuth and elevation (degrees) and distance of the cameras of one sequence, about its centre and axis.
 
-    `poses` (n, 4, 4), NaN where unknown; returns (n, 3) float64, NaN where unknown, and throughout where fewer than
-    three frames have a pose, the cameras stand on a line, or their optical axes are parallel.
+    `poses` (n, 4, 4), NaN where unknown; returns (n, 3) float64, NaN where unknown. All values are NaN if fewer than
+    three frames have a pose, the cameras are collinear, or their optical axes are parallel.
 
     Examples
     --------
     >>> cameras = np.tile(np.eye(4), (3, 1, 1))  # four steps around the origin, at the same height
     >>> for turn, camera in zip(np.deg2rad([0, 30, 60]), cameras, strict=True):
-    ...     place = np.array([np.cos(turn), np.sin(turn), 0.0])
-    ...     camera[:3] = np.stack([[-np.sin(turn), np.cos(turn), 0], [0, 0, -1.0], -place, 2 * place], axis=1)
+    ...     centre = np.array([np.cos(turn), np.sin(turn), 0.0])
+    ...     camera[:3] = np.stack([[-np.sin(turn), np.cos(turn), 0], [0, 0, -1.0], -centre, 2 * centre], axis=1)
     >>> around(cameras).round(6).tolist()
     [[0.0, 0.0, 2.0], [30.0, 0.0, 2.0], [60.0, 0.0, 2.0]]
 
@@ -66,7 +66,7 @@ def around(poses: npt.ArrayLike) -> Array:
 
 
 def pose_factors(poses: Array, sequence: Rows) -> list[tuple[Factor, Array]]:
-    """Make the factors ``azimuth``, ``elevation`` and ``distance`` of frames that stand sequence after sequence.
+    """Make the factors ``azimuth``, ``elevation`` and ``distance`` of frames ordered by sequence.
 
     `poses` (n, 4, 4) float32; `sequence` (n,) int64, equal for the frames of one sequence.
     """
@@ -83,7 +83,7 @@ def pose_factors(poses: Array, sequence: Rows) -> list[tuple[Factor, Array]]:
 
 
 def fit_intrinsics(intrinsics: Array, sizes: Rows, size: tuple[int, int] | None) -> Array:
-    """Intrinsics of images that were resized until they just covered a size, and cut to it about their centre.
+    """Intrinsics of images that were resized until they just covered a size, and cropped to their centre.
 
     `intrinsics` (n, 3, 3); `sizes` (n, 2) height and width; `size` (height, width) or None for no change.
     """
@@ -101,7 +101,7 @@ def scale_intrinsics(intrinsics: Array, sizes: Rows, resized: Rows) -> tuple[Arr
     """Intrinsics of images that were resized as a whole, and which of them were.
 
     `intrinsics` (n, 3, 3); `sizes, resized` (n, 2) height and width before and after. An image was resized as a whole
-    where one ratio gives both lengths, each rounded to a pixel; others were cut, turned or stretched.
+    if one ratio gives both lengths, each rounded to a pixel; others were cropped, rotated or stretched.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def scale_intrinsics(intrinsics: Array, sizes: Rows, resized: Rows) -> tuple[Arr
 
 
 def nearest_fit(pixels: Array, size: tuple[int, int] | None) -> Array:
-    """Resize a map of numbers as images are, each pixel taking the nearest one's: (height, width, …)."""
+    """Resize a map of numbers like an image, by nearest neighbor: (height, width, …)."""
     if size is None or pixels.shape[:2] == size:
         return pixels
     scale = max(size[0] / pixels.shape[0], size[1] / pixels.shape[1])

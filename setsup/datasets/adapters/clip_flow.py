@@ -1,10 +1,10 @@
-"""Optical flow of clips: computed once by TV-L1, and kept beside the videos, a file for each row.
+"""Optical flow of clips: computed once by TV-L1, and saved next to the videos, one file per row.
 
 Convention
 ----------
-Field j of a clip leads from frame j to frame j + 1: what frame j shows at (x, y) is at (x + u, y + v) in frame j + 1.
-Fields are (2, height, width), first u and then v, in pixels of the frames as opened; they are clipped at ±20 pixels,
-and that is scaled to ±1. On disk they are int8, in steps of 20/127 pixels, as published ones are bytes of images.
+Field j of a clip maps frame j to frame j + 1: the content of frame j at (x, y) is at (x + u, y + v) in frame j + 1.
+Fields are (2, height, width), first u and then v, in pixels of the frames as opened; they are clipped to ±20 pixels and
+scaled to ±1. On disk they are int8, in steps of 20/127 pixels, since published fields are 8-bit images.
 
 References
 ----------
@@ -63,7 +63,7 @@ def tvl1_flow(frames: npt.ArrayLike) -> npt.NDArray[np.float32]:
     Raises
     ------
     DataError
-        When scikit-image is not installed, or frames have another form.
+        When scikit-image is not installed, or frames have another shape or dtype.
 
     """
     shown = np.asarray(frames)
@@ -79,19 +79,19 @@ def tvl1_flow(frames: npt.ArrayLike) -> npt.NDArray[np.float32]:
 
 
 class FlowFiles:
-    """Flow of the windows of a release's videos, in files that are written when they are first asked for.
+    """Flow of the windows of a release's videos, in files that are written on first use.
 
     Parameters
     ----------
     name : str
         Of the dataset.
     members : MemberIndex
-        The files of the release; flow is kept in the folder ``NAME_flow`` beside them or, where that cannot be written,
-        in the cache folder.
+        The files of the release; flow is saved in the folder ``NAME_flow`` next to them or, if that is not writable, in
+        the cache folder.
     places : (videos,) int64
-        Places of its videos. A file belongs to the size and time of change of its video.
+        Positions of its videos. A file is identified by the size and modification time of its video.
     about : str
-        All else that frames depend on: length, stride, size.
+        Everything else that frames depend on: length, stride, size.
 
     """
 
@@ -104,7 +104,7 @@ class FlowFiles:
 
     @property
     def folder(self) -> Path:
-        """Where files are written."""
+        """Folder where files are written."""
         return self._folders[0 if _writable(self._folders[0]) else 1]
 
     def path(self, video: int, frame: int) -> Path:
@@ -113,24 +113,24 @@ class FlowFiles:
         return next((path for path in paths if path.is_file()), self.folder / paths[0].name)
 
     def read(self, video: int, frame: int, shape: tuple[int, ...]) -> npt.NDArray[np.int8] | None:
-        """Read the fields of a window, of a shape; None where there are none, or the file is damaged."""
+        """Read the fields of a window, of the given shape; None if there is no file, or it is damaged."""
         path = self.path(video, frame)
         try:
             fields = np.load(path, allow_pickle=False)
         except FileNotFoundError:
             return None
         except Exception as error:  # numpy lets several kinds through
-            _log.warning("%s is damaged, and its flow is computed again: %s", path, error)
+            _log.warning("%s is damaged; its flow is computed again: %s", path, error)
             return None
         return fields if fields.dtype == np.int8 and fields.shape == shape else None
 
     def write(self, video: int, frame: int, fields: npt.NDArray[np.float32]) -> npt.NDArray[np.int8]:
-        """Keep fields, in pixels; what was kept."""
-        kept = np.asarray(np.rint(np.clip(fields / LIMIT, -1, 1) * STEPS), np.int8)
+        """Write fields, in pixels; return the stored steps."""
+        steps = np.asarray(np.rint(np.clip(fields / LIMIT, -1, 1) * STEPS), np.int8)
         path = self.path(video, frame)
         with written(path) as part, part.open("wb") as file:
-            np.save(file, kept)
-        return kept
+            np.save(file, steps)
+        return steps
 
     def _file(self, video: int, frame: int) -> str:
         state = file_states(self._members, [int(self._places[video])])
@@ -142,10 +142,10 @@ class FlowFiles:
 def compute_flow(dataset: Any, rows: Sequence[int] | None = None, *, processes: int = 1) -> int:
     """Compute the flow of rows that have none yet, in several processes; an interrupted run resumes.
 
-    `dataset` with a modality ``flow``; all `rows` by default; returns how many rows there are.
+    `dataset` with a modality ``flow``; all `rows` by default; returns the number of rows.
     """
     if "flow" not in dataset.modalities:
-        raise DataError(f"{dataset.name} has no modality 'flow': open it with flow=True")
+        raise DataError(f"{dataset.name} has no modality 'flow'; open it with flow=True")
     wanted = list(range(len(dataset))) if rows is None else [int(row) for row in rows]
     units = [
         Unit(f"rows {part[0]} … {part[-1]}", (dataset, part), len(part))
@@ -156,7 +156,7 @@ def compute_flow(dataset: Any, rows: Sequence[int] | None = None, *, processes: 
 
 
 def flow_preparer(open_clips: Callable[..., Any]) -> Callable[..., list[Path]]:
-    """The ``prepare`` of a release of videos: it has the options of its ``open``, and the number of processes."""
+    """The ``prepare`` of a release of videos, with the options of its ``open`` and the number of processes."""
 
     def prepare(
         root: Path | str | None = None, *, flow: bool = False, processes: int = 1, **options: Any
@@ -192,11 +192,11 @@ def _computed(data: tuple[Any, list[int]]) -> int:
 def read_or_compute(
     files: FlowFiles, video: int, frame: int, shape: tuple[int, ...], frames: Callable[[], Array]
 ) -> npt.NDArray[np.float32]:
-    """Fields of a window in −1 … 1, of a shape, from its file, or computed of its frames and kept."""
-    kept = files.read(video, frame, shape)
-    if kept is None:
-        kept = files.write(video, frame, tvl1_flow(frames()))
-    return kept.astype(np.float32) / np.float32(STEPS)
+    """Fields of a window in −1 … 1, of the given shape, from its file, or computed from its frames and saved."""
+    steps = files.read(video, frame, shape)
+    if steps is None:
+        steps = files.write(video, frame, tvl1_flow(frames()))
+    return steps.astype(np.float32) / np.float32(STEPS)
 
 
 def _writable(folder: Path) -> bool:

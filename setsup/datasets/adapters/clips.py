@@ -1,7 +1,7 @@
-"""Rows that are stretches of videos: one from the middle of each, or one every so many frames.
+"""Rows that are segments of videos: one from the middle of each video, or one every N frames.
 
-A row is a window: `length` frames, `stride` frames apart, that begins at the factor ``frame``. That one form serves all
-that is drawn from videos, and gives arrays of one shape:
+A row is a window: `length` frames, `stride` frames apart, starting at the factor ``frame``. Windows serve all tasks on
+videos, with arrays of one shape:
 
 - action recognition: a window from the middle of each video, which is a row for each file of the release;
 - a frame and a later frame, with the motion between: ``video`` is what
@@ -41,21 +41,21 @@ _log = logging.getLogger("setsup")
 
 
 class Windows:
-    """Which frames of which video each row has.
+    """Video and frames of each row.
 
     `frames` (videos,) integer array.
 
     Attributes
     ----------
     video, start : (rows,) int64
-        The video, and the number of the first frame. A video too short for a window has no row.
+        The video, and the number of the first frame. A video that is too short for a window has no row.
 
     """
 
     def __init__(self, frames: npt.ArrayLike, length: int, stride: int = 1, every: int | None = None) -> None:
         for name, number in (("length", length), ("stride", stride), ("every", 1 if every is None else every)):
             if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-                raise DataError(f"{name} must be an integer of frames, 1 or more, not {number!r}")
+                raise DataError(f"{name} must be a number of frames, 1 or more, not {number!r}")
         self._length, self._stride = int(length), int(stride)
         # frames at which a window may begin
         room = np.maximum(np.asarray(frames, np.int64) - (self._length - 1) * self._stride, 0)
@@ -76,8 +76,8 @@ class Clips(BaseDataset):
     Factors are those of the video, then the keys ``file`` (its name), ``frame`` (the number of the window's first
     frame) and ``time`` (s; the same by the video's rate), then splits. Modalities are ``image``, the first frame of the
     window, and ``video``, all its frames: uint8 sRGB (height, width, 3) and (length, height, width, 3). Each frame is
-    decoded once, and nothing behind the last that is asked for. Rows are in the order of the files' names, and of
-    ``frame`` within each. With `flow` there is ``flow`` (length − 1, 2, height, width) float32 as well, the motion from
+    decoded once, and decoding stops at the last requested frame. Rows are sorted by the files' names, and then by
+    ``frame``. With `flow` there is ``flow`` (length − 1, 2, height, width) float32 as well, the motion from
     each frame to the next: TV-L1 of the frames as opened, clipped at ±20 pixels, which is scaled to ±1 [unclear]. It
     takes .1 s per field of 128 × 171 pixels, and is kept beside the videos.
 
@@ -88,17 +88,17 @@ class Clips(BaseDataset):
     members : MemberIndex
         The files of the release.
     places : (videos,) int64
-        Places of its videos.
+        Positions of its videos.
     names : sequence of str
         Names of the videos, as levels of ``file``.
     factors, splits : sequence of (Factor, (videos,) int64)
-        What is known of each video, as factors with their codes; −1 where it is not known.
+        Factors of the videos with their codes; −1 for unknown values.
     length, stride, every
         As for :class:`Windows`.
     size : (height, width), optional
-        Resize every frame, antialiased, until it just covers this size, and cut out the centre.
+        Resize every frame, antialiased, until it just covers this size, and crop the centre.
     flow : bool
-        Whether there is optical flow.
+        Whether to add the modality ``flow``.
 
     Raises
     ------
@@ -108,8 +108,8 @@ class Clips(BaseDataset):
 
     Notes
     -----
-    Videos that cannot be decoded whole, or are too short for a window, are left out, and their number is logged. The
-    first opening decodes all to count their frames, with a progress bar; see
+    Videos that cannot be decoded completely, or are too short for a window, are left out, with a warning. The first
+    opening decodes all videos to count their frames, with a progress bar; see
     :func:`setsup.datasets.adapters.video_index.video_index`.
 
     """
@@ -136,11 +136,11 @@ class Clips(BaseDataset):
         if check_boolean(flow, "flow", DataError):
             require_modules("optical flow needs", "skimage")
             if length < 2:
-                raise DataError("there is no flow within a single frame: give length=2 or more")
+                raise DataError("optical flow needs at least two frames; pass length=2 or more")
         size = check_size(size)
         twice = sorted(each for each, times in Counter(names).items() if times > 1)
         if twice:
-            raise DataError(f"{members.source} holds {twice[0]}.avi twice; keep one copy of the release in it")
+            raise DataError(f"{members.source} contains {twice[0]}.avi twice; keep only one copy of the release")
         self._members, self._places, self._size = members, places, size
         self._index = video_index(name, members, places.tolist())
         self._windows = Windows(self._index.frames, length, stride, every)
@@ -185,16 +185,16 @@ class Clips(BaseDataset):
 
     @property
     def flow_folder(self) -> Path:
-        """Folder where flow is kept; DataError without any."""
+        """Folder where flow is saved; DataError if the dataset has no flow."""
         if self._flow is None:
-            raise DataError(f"{self.name} was opened without flow=True")
+            raise DataError(f"{self.name} has no modality 'flow'; open it with flow=True")
         return self._flow.folder
 
     def _moved(self, files: FlowFiles, rows: Rows, size: tuple[int, int], out: Mapping[str, Array | None]) -> Array:
         """Flow of rows, each computed once."""
         shape = (self._windows.frames(0).shape[-1] - 1, 2, *size) if len(self) else (1, 2, *size)
-        given = out["flow"]
-        flow = np.empty((len(rows), *shape), np.float32) if given is None else given
+        target = out["flow"]
+        flow = np.empty((len(rows), *shape), np.float32) if target is None else target
         distinct, inverse = np.unique(rows, return_inverse=True)
 
         def put(number: int) -> None:
@@ -229,35 +229,37 @@ class Clips(BaseDataset):
         return f"{type(self).__name__}({self.name!r}, {str(self._members.source)!r}, {len(self):,} rows)"
 
     def _tell(self, length: int, stride: int) -> None:
-        """Log how many videos have no row; refuse where none has one."""
+        """Log how many videos have no row; raise an error if no video has one."""
         frames = self._index.frames
         damaged = np.flatnonzero(frames == 0)
         short = np.flatnonzero((frames > 0) & ~np.isin(np.arange(len(frames)), self._windows.video))
-        said = []
+        problems = []
         if len(damaged):
-            said.append(f"{len(damaged):,} of {len(frames):,} videos cannot be decoded ({self._why(int(damaged[0]))})")
+            problems.append(
+                f"{len(damaged):,} of {len(frames):,} videos cannot be decoded ({self._why(int(damaged[0]))})"
+            )
         if len(short):
             first = self._members.label(int(self._places[short[0]]))
-            said.append(
+            problems.append(
                 f"{len(short):,} of {len(frames):,} videos, such as {first} of {frames[short[0]]} frames, are too "
                 f"short for {length} frames with a stride of {stride}"
             )
-        if said and not len(self._windows.video):
-            raise DataError("; ".join(said))
-        for each in said:
+        if problems and not len(self._windows.video):
+            raise DataError("; ".join(problems))
+        for each in problems:
             _log.warning("%s; they are left out", each)
 
     def _why(self, video: int) -> str:
-        """Say what is wrong with a video; the cache keeps only that something is."""
-        place = int(self._places[video])
+        """Describe what is wrong with a video; the cache records only that it is damaged."""
+        member = int(self._places[video])
         try:
-            video_file(self._members, place).index  # noqa: B018
+            video_file(self._members, member).index  # noqa: B018
         except DataError as error:
             return str(error)
-        return self._members.label(place)
+        return self._members.label(member)
 
     def _common_size(self, rows: Rows) -> tuple[int, int]:
-        """Size of the frames of some rows, which must be one."""
+        """Common size of the frames of some rows."""
         height, width = self.modalities["image"].shape[:2]
         if height is not None and width is not None:
             return height, width
@@ -265,8 +267,8 @@ class Clips(BaseDataset):
         sizes = sorted(set(zip(self._index.height[videos].tolist(), self._index.width[videos].tolist(), strict=True)))
         if len(sizes) > 1:
             raise several_sizes(
-                f"videos of {self.name} are {sizes[0][0]} × {sizes[0][1]} and {sizes[-1][0]} × {sizes[-1][1]} pixels "
-                "(height × width)"
+                f"the videos of {self.name} have different sizes, such as {sizes[0][0]} × {sizes[0][1]} and "
+                f"{sizes[-1][0]} × {sizes[-1][1]} pixels (height × width)"
             )
         return sizes[0] if sizes else (1, 1)
 

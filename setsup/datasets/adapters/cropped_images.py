@@ -44,7 +44,7 @@ class Crops:
 class BoxedImages:
     """Images by row number, each with the box of one object.
 
-    Pixels are taken as they are stored: boxes were annotated on them, whatever a camera noted of its orientation.
+    Pixels are used as stored, without the orientation noted by a camera, since boxes were annotated on them.
 
     `places` (rows,) integer array; `boxes` (rows, 4) float, pixels.
     """
@@ -83,7 +83,7 @@ class BoxedImages:
 class BoxedDataset(ReleaseDataset):
     """Rows that are boxes in image files of a release.
 
-    The modalities are ``image``, (height, width, 3) uint8 sRGB, the box cut out and resized (proportions not kept,
+    The modalities are ``image``, (height, width, 3) uint8 sRGB, the box cropped and resized (proportions not kept,
     bilinear, antialiased), and ``box``, (4,) float32, in pixels, as annotated.
     """
 
@@ -113,7 +113,8 @@ def _cut(pixels: Pixels, sides: npt.NDArray[np.float64], size: tuple[int, int], 
     left, top, right, bottom = sides.tolist()
     if not (left < min(right, width) and top < min(bottom, height) and right > 0 and bottom > 0):
         raise DataError(
-            f"{label} has {width} × {height} pixels, but its box {left:g}, {top:g}, {right:g}, {bottom:g} lies outside "
-            "of them; the image belongs to other annotations, or either is damaged: fetch them again"
+            f"{label} has {width} × {height} pixels, but its box {left:g}, {top:g}, {right:g}, {bottom:g} lies "
+            "outside the image; the image and the annotations do not belong together, or one is damaged: fetch both "
+            "again"
         )
     return crop(pixels, sides, size)

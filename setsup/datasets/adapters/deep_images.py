@@ -1,4 +1,4 @@
-"""Images of one channel of more than 8 bits, such as depth: read exactly, as numbers that are not shown."""
+"""Images with one channel of more than 8 bits, such as depth, read exactly as arrays of numbers."""
 
 import io
 
@@ -18,7 +18,7 @@ _LOOKED_AT = 8  # images that are decoded when a dataset is opened
 _DEEP = {"I;16": "uint16", "I;16B": "uint16", "I": "int32", "F": "float32"}
 _PNG = b"\x89PNG\r\n\x1a\n"
 _FORMATS = ("PNG", "TIFF")
-_FIX = "fix it, or leave it out"
+_FIX = "repair it, or leave it out"
 
 
 class Measured:
@@ -38,7 +38,7 @@ class Measured:
 
 
 def deep_dtype(source: Source, label: str) -> str | None:
-    """Name of the dtype of an image of more than 8 bits, None of any other and of what is no image."""
+    """Name of the dtype of an image of more than 8 bits; None for other images, and for files that are not images."""
     from PIL import Image
 
     try:
@@ -57,13 +57,13 @@ def _measure(source: Source, label: str, dtype: str) -> Array:
             check_png(content)  # Pillow does not compare the checksums of pixels
         with Image.open(io.BytesIO(content), formats=_FORMATS) as image:
             if _DEEP.get(image.mode) != dtype:
-                raise DamagedFile(f"{label} has pixels of the mode {image.mode}, where {dtype} was expected", _FIX)
+                raise DamagedFile(f"{label} has pixels of mode {image.mode}; expected {dtype}", _FIX)
             return np.asarray(image).astype(dtype)
     except DataError:
         raise
     except Exception as error:
         why = " ".join(str(error).split()) or type(error).__name__
-        raise DamagedFile(f"{label} cannot be read, it may be damaged ({why})", _FIX) from error
+        raise DamagedFile(f"{label} cannot be decoded as PNG or TIFF: {why}", _FIX) from error
 
 
 def stack(arrays: list[Array], modality: Modality, label: str) -> Array:
@@ -71,10 +71,10 @@ def stack(arrays: list[Array], modality: Modality, label: str) -> Array:
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         first, second = sorted(shapes)[:2]
-        raise DataError(f"{label} has rows of the shapes {first} and {second}; fetch those of one shape together")
+        raise DataError(f"{label} has rows of shape {first} and {second}; fetch rows of one shape at a time")
     if not arrays:
         return np.empty((0, *(length or 0 for length in modality.shape)), modality.dtype)
     fits = all(wanted in (None, had) for wanted, had in zip(modality.shape, arrays[0].shape, strict=True))
     if not fits:
-        raise DataError(f"{label} has rows of the shape {arrays[0].shape}, where {modality.shape} was expected")
+        raise DataError(f"{label} has rows of shape {arrays[0].shape}; expected {modality.shape}")
     return np.stack(arrays)

@@ -1,4 +1,4 @@
-"""Rows that are read one by one in several threads: images, and others."""
+"""Read rows one by one in several threads: images and other arrays."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
@@ -17,29 +17,29 @@ S = TypeVar("S")
 
 
 class Images(Protocol):
-    """Images by row number, wherever they lie."""
+    """Images by row number, independent of their storage."""
 
     def __len__(self) -> int:
         """Count the rows."""
         ...
 
     def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
-        """Where each row's image comes from, and a label for messages."""
+        """Source of each row's image, and a label for messages."""
         ...
 
 
 def sample_images(images: Images, most: int) -> list[tuple[Source, str]]:
-    """Take at most so many images, evenly spread over the rows."""
+    """Take at most `most` images, evenly spread over the rows."""
     return images.take(np.unique(np.linspace(0, len(images) - 1, min(len(images), most)).astype(np.int64)))
 
 
 def sample_headers(images: Images, most: int) -> list[Header]:
-    """Read the headers of at most so many images, evenly spread over the rows."""
+    """Read the headers of at most `most` images, evenly spread over the rows."""
     return parallel(lambda item: header(*item), sample_images(images, most))
 
 
 def common_size(headers: Iterable[Header]) -> tuple[int, int] | tuple[None, None]:
-    """Height and width that all images have; None where sizes differ."""
+    """Common height and width of all images; None if sizes differ."""
     sizes = {(header.height, header.width) for header in headers}
     return sizes.pop() if len(sizes) == 1 else (None, None)
 
@@ -53,7 +53,7 @@ def fetch_images(
     crop: tuple[int, int] | None = None,
     lenient: bool = False,
 ) -> npt.NDArray[np.uint8]:
-    """Decode the images of any rows, each once, straight to where they belong.
+    """Decode the images of any rows, each once, directly into the output.
 
     `shape` (height, width, channels); `size` (height, width), optional; `out` uint8 array of shape ``rows.shape +
     shape``, optional; `crop` (height, width), optional; returns uint8 array of shape ``rows.shape + shape``.
@@ -80,8 +80,8 @@ def fetch_images(
             image = _decode(items[index], channels, size, crop, slot, lenient)
         if image.shape != expected:
             raise several_sizes(
-                f"{items[index][1]} is {image.shape[0]} × {image.shape[1]} pixels (height × width), where others are "
-                f"{expected[0]} × {expected[1]}"
+                f"{items[index][1]} is {image.shape[0]} × {image.shape[1]} pixels (height × width); expected "
+                f"{expected[0]} × {expected[1]}, as in the other images"
             )
         if image is not slot:
             slot[...] = image
@@ -101,7 +101,7 @@ def _decode(
     out: npt.NDArray[np.uint8] | None,
     lenient: bool,
 ) -> npt.NDArray[np.uint8]:
-    """An image, its centre cut out where that is asked for, and brought to a size then."""
+    """Decode an image, crop its centre if `crop` is given, and resize it."""
     source, label = item
     if crop is None:
         return decode(source, label, channels, size, out, lenient)

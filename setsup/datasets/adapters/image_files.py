@@ -40,9 +40,9 @@ class ReleaseDataset(BaseDataset):
 class ImageFilesDataset(ReleaseDataset):
     """Rows that are image files of a release, with no other modality.
 
-    The modality is ``image``, (height, width, 3) uint8 sRGB; where sizes differ and none is given, height and width are
-    None, and only images of one size can be fetched together. The headers of at most 16 files, evenly spread over the
-    rows, tell.
+    The modality is ``image``, (height, width, 3) uint8 sRGB. If sizes differ and `size` is not given, height and width
+    are None, and only images of one size can be fetched together. This is read from the headers of at most 16 files,
+    evenly spread over the rows.
 
     `size` (height, width), optional; `crop` (height, width), optional.
     """

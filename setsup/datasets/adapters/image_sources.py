@@ -1,4 +1,4 @@
-"""Where images lie: in files that a column names, packed in a table itself, or in a release's folder or archive."""
+"""Sources of images: files listed in a column, encoded images in a table, or a release's folder or archive."""
 
 import os
 import sys
@@ -38,10 +38,10 @@ _NOTES = (b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0")  # what those blocks o
 
 
 class ImageFiles:
-    """Image files that a column names.
+    """Image files listed in a column.
 
-    `names`: each row's, or with `codes` the distinct ones, in any order. `codes` (rows,) unsigned integer array of
-    places in `names`; what is no place means that the row names none.
+    `names`: one per row, or with `codes` the distinct names, in any order. `codes` (rows,) unsigned integer array of
+    indices into `names`; any other value means that the row has no image.
     """
 
     def __init__(self, table: Path, names: Sequence[str | None], codes: Array | None = None) -> None:
@@ -75,14 +75,14 @@ class ImageFiles:
 
 
 def _number_texts(texts: Sequence[str | None]) -> tuple[list[str | None], Array]:
-    """Distinct texts in the order of their first rows, and (rows,) uint32 codes of all."""
+    """Distinct strings in the order of their first rows, and (rows,) uint32 codes of all rows."""
     codes: dict[str | None, int] = {}
     numbers = np.fromiter((codes.setdefault(text, len(codes)) for text in texts), np.uint32, len(texts))
     return list(codes), numbers
 
 
 def _first_rows(codes: Array, count: int) -> npt.NDArray[np.int64]:
-    """Find the first row of each code 0 … count − 1, then of all that are none of them; -1 where no row has it."""
+    """Find the first row of each code 0 … count − 1, then of all other codes; -1 if there is no such row."""
     firsts = np.full(count + 1, -1)
     for start in reversed(range(0, len(codes), _CODES)):
         block = np.minimum(codes[start : start + _CODES], count)[::-1]
@@ -91,20 +91,20 @@ def _first_rows(codes: Array, count: int) -> npt.NDArray[np.int64]:
 
 
 def _refuse_nameless(table: Path, names: Sequence[str | None], codes: Array, firsts: npt.NDArray[np.int64]) -> None:
-    """Raise DataError when rows name no image; `firsts` (names + 1,) rows as :func:`_first_rows` finds them."""
+    """Raise DataError if rows have no image; `firsts` (names + 1,) rows as :func:`_first_rows` finds them."""
     nameless = [code for code, name in enumerate([*names, None]) if not name and firsts[code] >= 0]
     if nameless:
         count = sum(int((np.minimum(codes, len(names)) == code).sum()) for code in nameless)
         raise DataError(
-            f"{table}: {count:,} of {len(codes):,} rows name no image, the first in row {firsts[nameless].min()} "
-            "(rows count from 0, without the header); fill them in or take them out"
+            f"{table}: {count:,} of {len(codes):,} rows have no image, first row {firsts[nameless].min()} (counting "
+            "from 0, without the header); fill them in, or remove these rows"
         )
 
 
 class PackedImages:
     """Images in a column of a Parquet file: bytes, or structs of ``bytes`` and ``path`` as Hugging Face writes them.
 
-    The column is read whole on first use, once per process; pickling carries the path of the file only.
+    The column is read completely on first use, once per process; pickling stores only the path of the file.
     """
 
     def __init__(self, table: Path, column: str) -> None:
@@ -149,8 +149,8 @@ class PackedImages:
 class MemberImages:
     """Images among the files of a release: a folder, zip or tar, or several of them.
 
-    `places` (rows,) integer array; `parts` (rows,) integer array, which of several each place is of; where not
-    `upright`, the orientation that a camera noted is not applied.
+    `places` (rows,) integer array of positions among the members; `parts` (rows,) integer array, the number of the
+    member index of each. Unless `upright`, the orientation noted by a camera is not applied.
     """
 
     def __init__(
@@ -175,15 +175,15 @@ class MemberImages:
         return len(self._places)
 
     def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
-        """Give for each row a function that reads its file, and a label.
+        """Return for each row a function that reads its file, and a label.
 
         The function runs in the thread that decodes.
         """
         read = _read if self._upright else as_stored
         sources: list[tuple[Source, str]] = []
-        for part, place, row in zip(self._part_numbers(rows), self._places[rows].tolist(), rows.tolist(), strict=True):
+        for part, member, row in zip(self._part_numbers(rows), self._places[rows].tolist(), rows.tolist(), strict=True):
             members = self._members[part]
-            sources.append((partial(read, members, place), f"{members.label(place)} (row {row})"))
+            sources.append((partial(read, members, member), f"{members.label(member)} (row {row})"))
         return sources
 
     def paths(self, rows: npt.NDArray[np.int64]) -> list[str]:
@@ -206,28 +206,27 @@ class MemberImages:
 def _check_places(members: MemberIndex, places: npt.NDArray[Any]) -> None:
     if places.size and not 0 <= places.min() <= places.max() < len(members):
         raise DataError(
-            f"{members.source} has {len(members):,} files, but rows name the places {places.min():,} to "
-            f"{places.max():,}; find places with members.places, and take out those that are -1"
+            f"{members.source} has {len(members):,} files, but rows refer to positions {places.min():,} to "
+            f"{places.max():,}; get positions from members.places, and remove those that are -1"
         )
 
 
-def _read(members: MemberIndex, place: int) -> bytes:
-    if members.sizes[place] > _LARGE:
-        need_image(members.begin(place, 16), members.label(place))
-    return members.read(place, MOST_BYTES)
+def _read(members: MemberIndex, member: int) -> bytes:
+    if members.sizes[member] > _LARGE:
+        need_image(members.begin(member, 16), members.label(member))
+    return members.read(member, MOST_BYTES)
 
 
-def as_stored(members: MemberIndex, place: int) -> bytes:
-    """Content of an image without the orientation that a camera may have noted in it.
+def as_stored(members: MemberIndex, member: int) -> bytes:
+    """Content of an image without the orientation noted by a camera.
 
-    Boxes were annotated on the pixels as they are stored, which is how MATLAB shows them; some images of ImageNet
-    have a note.
+    Boxes were annotated on the pixels as stored, which is how MATLAB shows them; some images of ImageNet have a note.
     """
-    return without_orientation(_read(members, place))
+    return without_orientation(_read(members, member))
 
 
 def without_orientation(content: bytes) -> bytes:
-    """Content of an image file without the orientation that a camera may have noted."""
+    """Content of an image file without the orientation noted by a camera."""
     for note in _NOTES:
         if note in content[:_HEAD]:
             # a block of another name is passed over by whoever decodes the image
@@ -236,7 +235,7 @@ def without_orientation(content: bytes) -> bytes:
 
 
 def _check_files(table: Path, names: Sequence[str]) -> dict[str, str]:
-    """Refuse missing files; give the names with the separators of Windows that have others here, and those."""
+    """Refuse missing files; return names with Windows separators that exist with other ones, and the existing names."""
     folder = str(table.parent)
     missing = find_missing(folder, names)
     turned = {name: with_slashes(name) for name in missing if "\\" in name}
@@ -246,14 +245,15 @@ def _check_files(table: Path, names: Sequence[str]) -> dict[str, str]:
     encoding = sys.getfilesystemencoding()
     if unwritable := [name for name in missing if not _encodable(name, encoding)]:
         raise DataError(
-            f"{table}: the locale's encoding of file names, {encoding}, lacks letters of {len(unwritable):,} image "
-            f"files, such as {unwritable[0]!r}; set a UTF-8 locale, as with LC_ALL=C.UTF-8, or PYTHONUTF8=1"
+            f"{table}: the locale's encoding of file names, {encoding}, cannot represent the names of "
+            f"{len(unwritable):,} image files, such as {unwritable[0]!r}; set a UTF-8 locale, as with "
+            "LC_ALL=C.UTF-8, or PYTHONUTF8=1"
         )
     if missing:
         more = ", …" if len(missing) > _SHOWN else ""
         files = "1 image file is" if len(missing) == 1 else f"{len(missing):,} image files are"
         there = filter(None, (find_instead(folder, name) for name in missing[:_SHOWN]))
-        fix = next(there, "put the files there, or correct the table")  # what holds for one usually holds for all
+        fix = next(there, "add the files, or correct the table")  # what holds for one usually holds for all
         raise DataError(
             f"{table}: {files} missing: {', '.join(short(shown(name)) for name in missing[:_SHOWN])}{more}; "
             f"names are relative to {table.parent.absolute()}; {fix}"
@@ -273,22 +273,22 @@ def _encodable(name: str, encoding: str) -> bool:
     return True
 
 
-def _read_column(file: Any, column: str, most: int) -> Any:
-    """Read a column that takes so many bytes at most: where few images repeat, a small file may hold any number."""
+def _read_column(file: Any, column: str, limit: int) -> Any:
+    """Read a column of at most `limit` bytes: where few images repeat, a small file may hold any number."""
     import pyarrow as pa
 
-    chunks = []
+    chunks, size = [], 0
     with file:
         for batch in file.iter_batches(_ROWS, columns=[column]):
-            most -= batch.nbytes
-            if most < 0:
-                raise ValueError("its images repeat so often that no memory holds them")
+            size += batch.nbytes
+            if size > limit:
+                raise ValueError(f"the column takes more than {limit:,} bytes of memory")
             chunks.append(batch.column(0))
         return pa.chunked_array(chunks, file.schema_arrow.field(column).type)
 
 
 def _read_packed(table: Path, column: str) -> tuple[Any, Any]:
-    """Bytes and names of all rows, either null where the other serves."""
+    """Bytes and names of all rows; one of the two is null."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -305,7 +305,10 @@ def _read_packed(table: Path, column: str) -> tuple[Any, Any]:
         data = data.cast(pa.large_binary())
         absent = np.asarray(pc.and_(pc.is_null(data), pc.is_null(names)))
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise DataError(f"{table}: the column {column!r} cannot be read as images: {error}") from error
+        raise DataError(f"{table}: the column {column!r} could not be read as images: {error}") from error
     if absent.any():
-        raise DataError(f"{table}: {absent.sum():,} rows have no image, the first is row {int(np.argmax(absent))}")
+        raise DataError(
+            f"{table}: {absent.sum():,} rows have no image, first row {int(np.argmax(absent))} (counting from 0); "
+            "fill them in, or remove these rows"
+        )
     return data, names

@@ -1,4 +1,4 @@
-"""Meshes through trimesh, whose extra is asked for here and nowhere else; and points on them with their colours.
+"""Meshes through trimesh, which only this module imports; and points on them with their colors.
 
 Convention
 ----------
@@ -39,17 +39,17 @@ def need_trimesh() -> ModuleType:
     return trimesh
 
 
-def load_obj(members: MemberIndex, place: int, top: str) -> Any:
+def load_obj(members: MemberIndex, member: int, top: str) -> Any:
     """Load an OBJ file with its materials and textures, from a folder or directly from an archive."""
-    label = members.label(place)
+    label = members.label(member)
 
     def read(path: str, most: int) -> bytes | None:
-        place = int(members.places([path])[0])
-        return None if place < 0 else members.read(place, most)
+        asset = int(members.places([path])[0])
+        return None if asset < 0 else members.read(asset, most)
 
-    folder = posixpath.dirname(str(members.names[place]))
+    folder = posixpath.dirname(str(members.names[member]))
     assets = Assets(read, folder, top, lambda content, what: images.decode(content, what, 3))
-    scene = _scene(obj_parts(members.read(place, _LARGEST_OBJ), "obj", label, assets))
+    scene = _scene(obj_parts(members.read(member, _LARGEST_OBJ), "obj", label, assets))
     scene.metadata["missing"] = assets.missing
     if assets.missing:
         _log.warning("%s: %s", label, "; ".join(assets.missing))
@@ -57,7 +57,7 @@ def load_obj(members: MemberIndex, place: int, top: str) -> Any:
 
 
 def _scene(parts: list[Part]) -> Any:
-    """Make a trimesh.Scene of parts, a geometry each, named by their materials."""
+    """Make a trimesh.Scene with one geometry per part, named after its material."""
     from PIL import Image
 
     trimesh = need_trimesh()
@@ -85,7 +85,7 @@ def _scene(parts: list[Part]) -> Any:
 
 
 def ply_mesh(ply: Ply) -> Any:
-    """Make a trimesh.Trimesh of a PLY file's triangles and vertex colours, in the order of the file."""
+    """Make a trimesh.Trimesh of a PLY file's triangles and vertex colors, in the order of the file."""
     return need_trimesh().Trimesh(ply.points, ply.faces, vertex_colors=ply.colors, process=False)
 
 
@@ -95,7 +95,7 @@ def preview_mesh(
     colors: npt.NDArray[np.uint8] | None,
     marks: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
 ) -> Pixels:
-    """Draw a preview of a mesh with vertex colours.
+    """Render a preview of a mesh with vertex colors.
 
     `vertices` (v, 3) float; `faces` (f, 3) int; `colors` (v, 3) uint8 or None; returns (128, 128, 3) uint8 sRGB.
     """
@@ -108,7 +108,7 @@ def preview_mesh(
 
 
 def preview_scene(scene: Any) -> Pixels:
-    """Draw a preview of a scene in the colours of its materials.
+    """Render a preview of a scene in the colors of its materials.
 
     Returns (128, 128, 3) uint8 sRGB.
     """
@@ -133,7 +133,7 @@ def _normals(corners: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _material_colors(part: Any, face: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]) -> Any:
-    """Colours of points on a geometry: of its texture, else its material, else its vertices."""
+    """Colors of points on a geometry: from its texture, otherwise its material, otherwise its vertices."""
     corners = np.asarray(part.faces)[face]
     if part.visual.kind == "vertex":
         return (weights[:, :, None] * np.asarray(part.visual.vertex_colors)[corners, :3]).sum(axis=1).round()

@@ -1,8 +1,8 @@
-"""Rows whose files are listed and not there: they are left out, with one warning that counts them.
+"""Rows whose listed files are missing: they are left out, with one warning that counts them.
 
-A part of a release is worth opening, and a lost file must not go unnoticed. Two cases differ: rows that hold something
-without the missing file stay, such as the keypoints of a mesh, and a user's own table is refused, since other files
-know its rows by their numbers.
+A part of a release is worth opening, but a missing file must not go unnoticed. There are two exceptions: rows that have
+other content, such as the keypoints of a mesh, are kept; and a user's own table raises an error, since other files
+refer to its rows by number.
 """
 
 import logging
@@ -22,7 +22,7 @@ _counted: ContextVar[list[int] | None] = ContextVar("left out", default=None)
 
 @contextmanager
 def counting_left_out() -> Iterator[list[int]]:
-    """Collect the numbers that warnings within tell, so that whoever counts rows does not tell them again."""
+    """Collect the counts reported by warnings, so that code that counts rows does not report them again."""
     counts: list[int] = []
     token = _counted.set(counts)
     try:
@@ -32,33 +32,33 @@ def counting_left_out() -> Iterator[list[int]]:
 
 
 def refuse_twice(label: str, names: Sequence[str]) -> None:
-    """Refuse a list that has one file twice."""
+    """Refuse a list that contains a file twice."""
     if len(set(names)) < len(names):
         twice, times = Counter(names).most_common(1)[0]
-        raise DamagedFile(f"{label} lists {twice} {times} times")
+        raise DamagedFile(f"{label} lists {twice} {times} times; expected each file once")
 
 
 def warn_left_out(where: object, what: str, lost: Sequence[str], total: int) -> None:
-    """Warn once of listed files that are not there, with their number; nothing is said where none is.
+    """Warn once about listed files that are missing, with their number.
 
     Raises
     ------
     DamagedFile
-        Nothing is listed, or nothing of it is there.
+        When no files are listed, or all of them are missing.
 
     """
     if not total:
-        raise DamagedFile(f"{where}: the lists of the release name no {what}")
+        raise DamagedFile(f"{where}: the lists of the release contain no {what}")
     if not lost:
         return
     if len(lost) == total:
         raise DamagedFile(
-            f"{where} has none of the {total:,} listed {what}, such as {lost[0]}",
-            "fetch or unpack the release again, or take away the lists of another one",
+            f"{where} contains none of the {total:,} listed {what}, such as {lost[0]}",
+            "fetch or unpack the release again, or remove the lists of another release",
         )
     if (counted := _counted.get()) is not None:
         counted.append(len(lost))
     _log.warning(
-        "%s: %s of the %s listed %s are not there (%s); they are left out",
+        "%s: %s of the %s listed %s are missing (%s); they are left out",
         *(where, f"{len(lost):,}", f"{total:,}", what, some(lost)),
     )

@@ -1,4 +1,4 @@
-"""Which of many named files exist, without a question to the disk for each."""
+"""Find which of many named files exist, without a system call for each."""
 
 import os
 import unicodedata
@@ -23,9 +23,9 @@ _THREADS = 16  # that ask, since a network disk takes long for each answer
 
 
 def find_missing(folder: str, names: Iterable[str]) -> list[str]:
-    """Names, relative to a folder, that are no files, in the given order and each once.
+    """Names, relative to a folder, that are not files, in the given order and without duplicates.
 
-    Folders that many names lie in are listed, and only what is not in the list is asked for.
+    Folders with many of the names are listed, and only names outside the list are checked one by one.
     """
     wanted = dict.fromkeys(names)
     inside: dict[str, list[str]] = {}
@@ -50,16 +50,16 @@ def with_slashes(name: str) -> str:
 
 
 def find_instead(folder: str, name: str) -> str:
-    """Say what there is in the place of a missing file: another spelling, ending, folder, or an archive.
+    """Describe a file that could replace a missing one: another spelling, extension, folder, or an archive.
 
-    Empty where there is nothing like it.
+    Empty if there is none.
     """
     if "://" in name[:16]:
-        return f"{name} is an address, which is not fetched; download the images, and list their files"
+        return f"{name} is a URL, which setsup does not download; download the images, and list their files"
     name = with_slashes(name)
     below, last = os.path.split(name)
     if similar := _other_spelling(os.path.join(folder, below), last):
-        return f"{os.path.join(below, similar)} is there in place of {name}; correct the table"
+        return f"{os.path.join(below, similar)} exists instead of {name}; correct the table"
     parts = [part for part in name.split("/") if part not in ("", ".", "..")] or [name]
     folders = ["", *(entry.name for entry in _entries(folder) if entry.is_dir() and not entry.name.startswith("."))]
     for cut in range(len(parts)):
@@ -67,15 +67,15 @@ def find_instead(folder: str, name: str) -> str:
         for inner in folders:
             path = os.path.join(inner, rest)
             if path != name and os.path.isfile(os.path.join(folder, path)):
-                return f"{path} is there in place of {name}; correct the table"
+                return f"{path} exists instead of {name}; correct the table"
     for entry in _entries(folder):
         if entry.name.lower().endswith(_ARCHIVES) and _has_file(entry.path, parts[-1]):
-            return f"{entry.name} has {parts[-1]}; unpack it"
+            return f"{entry.name} contains {parts[-1]}; unpack it"
     return ""
 
 
 def _other_spelling(folder: str, last: str) -> str | None:
-    """A file of a folder whose name differs in capitals, in how accents are encoded, or in its ending."""
+    """A file of a folder whose name differs only in case, in the encoding of accents, or in its extension."""
     sought = _plain(last)
     names = [entry.name for entry in _entries(folder) if not entry.is_dir()]
     same = [name for name in names if _plain(name) == sought]
@@ -107,7 +107,7 @@ def _has_file(archive: str, last: str) -> bool:
 
 
 def _list_files(folder: str, most: int) -> set[str] | None:
-    """Names of the files in a folder, among its first entries, without links; None where there is no such folder."""
+    """Names of the files in a folder, among its first entries, without links; None if the folder does not exist."""
     names: set[str] = set()
     try:
         with os.scandir(folder or ".") as entries:

@@ -1,9 +1,9 @@
-"""Images of several objects: the objects' factors in one table, and nested per image.
+"""Images with several objects: the objects' factors in one table, and nested per image.
 
 Convention
 ----------
-Objects stand image after image, in the order of the release. Per image they are arrays as long as the image with the
-most objects has them: codes of levels as int8 with −1, or float32 with NaN, after the image's last object.
+Objects are ordered by image, in the order of the release. Nested arrays have the length of the largest number of
+objects in an image, and are padded with −1 (int8 codes of levels) or NaN (float32).
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,10 +25,10 @@ _LOOKED_AT = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NestedObjects:
-    """Objects of images: `table` has a row for each, image after image.
+    """Objects of images: `table` has one row per object, ordered by image.
 
-    `counts` (images,) int64: objects of each image, −1 where that is unknown; their sum, without those, is the length
-    of the table.
+    `counts` (images,) int64: number of objects of each image, −1 if unknown; their sum, without −1, is the length of
+    the table.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class NestedObjects:
     most: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Count once: ``firsts`` is the first object of each image, ``most`` the objects of the one with the most."""
+        """Compute ``firsts``, the first object of each image, and ``most``, the largest number of objects."""
         counts = np.maximum(self.counts, 0)
         object.__setattr__(self, "firsts", np.cumsum(counts) - counts)
         object.__setattr__(self, "most", max(1, int(counts.max(initial=0))))
@@ -58,7 +58,7 @@ class NestedObjects:
         return np.repeat(np.arange(len(self.counts)), np.maximum(self.counts, 0))
 
     def nested(self, name: str, rows: Rows) -> Array:
-        """Give a factor of all objects of some images.
+        """Return a factor of all objects of some images.
 
         `rows` (n,) int64; returns (n, most) int8 codes, or float32 for a continuous factor.
         """
@@ -74,7 +74,7 @@ class NestedObjects:
         return _counting(name, self.counts, self.most)
 
     def level_counts(self, names: Sequence[str], prefix: str = "") -> list[tuple[Factor, Rows]]:
-        """Make a factor for each level of some factors, of its name: how many objects of the image have it."""
+        """Make one factor per level of some factors, with its name: the number of objects with that level."""
         images, columns = self.images, []
         for name in names:
             levels = [f"{prefix}{level}" for level in self.table[name].levels or ()]

@@ -1,4 +1,4 @@
-"""Releases in one compressed archive, which ``setsup prepare`` unpacks once, since their files are mapped."""
+"""Releases in one compressed archive, which ``setsup prepare`` unpacks once so that files can be mapped."""
 
 import shlex
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class PackedRelease:
     mapped: str
 
     def find(self, root: Path | str | None) -> MemberIndex:
-        """Find the unpacked files; DataError names the command that unpacks them."""
+        """Find the unpacked files; a DataError gives the command that unpacks them."""
         path = None if root is None else expanded(root)
         archive = self._archive(path)
         unpacked = [folder for folder in self._targets(archive) if folder.is_dir()]
@@ -50,7 +50,7 @@ class PackedRelease:
         return members
 
     def unpack(self, root: Path | str | None) -> MemberIndex:
-        """Unpack the archive beside itself or, where nothing can be written there, into the cache folder."""
+        """Unpack the archive next to itself or, if that is not writable, into the cache folder."""
         archive = self._archive(None if root is None else expanded(root))
         if archive is None:
             return self.find(root)
@@ -58,14 +58,14 @@ class PackedRelease:
         return build_once(target, lambda _: self._find_unpacked(root), lambda folder: unpack(archive, folder))
 
     def _find_unpacked(self, root: Path | str | None) -> MemberIndex | None:
-        """The files, None where they are not unpacked yet."""
+        """The files; None if they have not been unpacked yet."""
         try:
             return self.find(root)
         except DataError:
             return None
 
     def _archive(self, root: Path | None) -> Path | None:
-        """The archive as it was published, or one that is given as root."""
+        """The published archive, or the archive passed as root."""
         for folder in data_places(self.name, root):
             path = folder if folder.is_file() else folder / self.archive
             if path.is_file():
@@ -73,12 +73,12 @@ class PackedRelease:
         return None
 
     def _targets(self, archive: Path | None) -> tuple[Path, ...]:
-        """Where the files of the archive lie once they are unpacked."""
+        """Folders that the archive may have been unpacked to."""
         return () if archive is None else prepared_places(archive, self.folder)
 
     def _packed(self, archive: Path, root: Path | str | None) -> DataError:
         return DataError(
-            f"{self.name}: {archive} is packed, and its files are mapped into memory; run "
-            f"{prepare_command(self.name, root)}, which unpacks it once, or unpack it (tar -xf "
+            f"{self.name}: {archive} is compressed, but its files must be mapped into memory; run "
+            f"{prepare_command(self.name, root)} once to unpack it, or unpack it yourself (tar -xf "
             f"{shlex.quote(archive.name)})"
         )

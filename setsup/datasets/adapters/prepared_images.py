@@ -1,4 +1,4 @@
-"""Datasets in containers that are slow to read at random, and that ``setsup prepare`` converts once."""
+"""Datasets in containers with slow random access, which ``setsup prepare`` converts once."""
 
 import logging
 import shlex
@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from setsup.datasets.adapters.inconsistent import replaced
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.copying import gather
 from setsup.datasets.per_process import per_process
@@ -33,17 +34,17 @@ class Container(Protocol):
 
     @property
     def check(self) -> Check | None:
-        """What compares a converted block with the container."""
+        """Function that compares a converted block with the container."""
         ...
 
     @property
     def packed(self) -> bool:
-        """Whether rows can only be read from the first to the last."""
+        """Whether rows can only be read sequentially."""
         ...
 
     @property
     def mapped(self) -> bool:
-        """Whether the array lies in the file as it is, and is mapped into memory."""
+        """Whether the array is uncompressed in the file, and is mapped into memory."""
         ...
 
     def take(self, rows: Rows, out: Any = None) -> Array:
@@ -51,12 +52,12 @@ class Container(Protocol):
         ...
 
     def rows(self) -> AbstractContextManager[Fill]:
-        """Open the array to read it block by block; the file is closed in the end."""
+        """Open the array to read it block by block; the file is closed at the end."""
         ...
 
 
 class PreparedImages(BaseDataset):
-    """Images of one container; they come from the array made by :meth:`prepare` where it is there and up to date.
+    """Images of one container, read from the array made by :meth:`prepare` if it exists and is up to date.
 
     `shape` is that of the array in the container, (rows, ...).
     """
@@ -68,10 +69,10 @@ class PreparedImages(BaseDataset):
 
     @abstractmethod
     def _open_container(self) -> Container:
-        """Open the container, whose array has the right type and, but for the number of rows, the right shape."""
+        """Open the container, whose array has the right dtype and, except for the number of rows, the right shape."""
 
     def prepare(self) -> list[Path]:
-        """Convert the images into an array that is mapped into memory; nothing where they are mapped already."""
+        """Convert the images to an array that is mapped into memory; does nothing if they are mapped already."""
         container = self._same()
         if container.mapped:
             return []
@@ -84,7 +85,7 @@ class PreparedImages(BaseDataset):
         return self._take(rows, out)
 
     def _filling(self, fill: Fill) -> Fill:
-        """Add checks to what reads the blocks of a conversion."""
+        """Add checks to the function that reads the blocks of a conversion."""
         return fill
 
     @per_process
@@ -94,14 +95,14 @@ class PreparedImages(BaseDataset):
             return partial(gather, prepared)
         container = self._same()
         outdated = self._prepared.outdated()
-        why = f"{outdated} was made of another version of it" if outdated else ""
+        why = f"{outdated} was made from another version of it" if outdated else ""
         if container.packed:
             raise DataError(
                 f"{self.file} can only be read sequentially{f' ({why})' if why else ''}; run {self._command} once"
             )
         if not container.mapped:
             _log.warning(
-                "reading images directly from %s is slow (%s); %s converts it once",
+                "reading images directly from %s is slow (%s); run %s once to convert it",
                 *(self.file, why or "many images share a compressed block", self._command),
             )
         return container.take
@@ -109,12 +110,12 @@ class PreparedImages(BaseDataset):
     def _same(self) -> Container:
         container = self._open_container()
         if container.shape != self._prepared.shape:
-            raise DataError(f"{self.file} was replaced since it was opened; open it again")
+            raise replaced(self.file)
         return container
 
 
 def prepare_command(name: str, root: Path | str | None) -> str:
-    """Command that prepares a dataset, as messages show it."""
+    """Command that prepares a dataset, for messages."""
     return f"`setsup prepare {name}{'' if root is None else f' --root {shlex.quote(str(root))}'}`"
 
 

@@ -1,7 +1,7 @@
-"""Images of point clouds and meshes, for datasets that have no images of their own.
+"""Images of point clouds and meshes, for datasets without images.
 
-A preview shows what a row is, on contact sheets and pages; it is no rendering: orthographic, no shadows, no surfaces,
-points drawn as flat dots. For images to learn from, render the meshes.
+A preview shows a row on contact sheets and pages. It is not a rendering: it is orthographic, without shadows or
+surfaces, and points are flat dots. To train on images, render the meshes.
 
 Convention
 ----------
@@ -39,7 +39,7 @@ def splat(
     normals: npt.ArrayLike | None = None,
     marks: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
 ) -> Pixels:
-    """Draw a coloured cloud, fitted to the frame, on white.
+    """Render a colored point cloud, fitted to the frame, on white.
 
     Parameters
     ----------
@@ -54,18 +54,18 @@ def splat(
     up : str
         Axis that points up in the image, ``"y"`` or ``"z"``.
     normals : (n, 3) float, optional
-        Surface normals of any length and either sign, by which the colours are shaded.
+        Surface normals of any length and either sign, used for shading.
     marks : pair of (m, 3) float and (m, 3) uint8, optional
-        Positions and colours of points to point out: larger dots over all others, even where those are nearer.
+        Positions and colors of highlighted points: larger dots on top of all others, even if those are closer.
 
     Returns
     -------
-    (height, width, 3) uint8 sRGB; the same on every machine up to rounding of positions
+    (height, width, 3) uint8 sRGB; identical on every machine up to rounding of positions
 
     Raises
     ------
     DataError
-        When shapes do not fit, or there is no such axis.
+        When shapes do not match, or `up` is not ``"y"`` or ``"z"``.
 
     Examples
     --------
@@ -83,11 +83,11 @@ def splat(
     fine = (_FINER * size[0], _FINER * size[1])
     image = np.full((*fine, 3), 255, np.uint8)
     seen = np.concatenate([where, marked])
-    kept = np.isfinite(seen).all(axis=1)
-    if kept.any():
-        seen[kept] = _frame(seen[kept] @ axes.T, fine)
+    finite = np.isfinite(seen).all(axis=1)
+    if finite.any():
+        seen[finite] = _frame(seen[finite] @ axes.T, fine)
         cloud, over = np.split(seen, [len(where)])
-        first, then = np.split(kept, [len(where)])
+        first, then = np.split(finite, [len(where)])
         diameter = _diameter(int(first.sum()), fine)
         _paint(image, cloud[first], paint[first], diameter)
         largest = max(diameter + 2, round(_MARK * np.sqrt(fine[0] * fine[1])))
@@ -100,7 +100,7 @@ def splat(
 def surface(
     vertices: npt.ArrayLike, faces: npt.ArrayLike, count: int, seed: int = 0
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Points evenly over the surface of a mesh: one in each of `count` equal parts of its area.
+    """Sample points evenly on the surface of a mesh: one in each of `count` equal parts of its area.
 
     `vertices` (v, 3) float; `faces` (f, 3) int; returns `points` (count, 3) float64; returns `face` (count,) int64;
     returns `weights` (count, 3) float64.
@@ -124,7 +124,7 @@ def surface(
 def _check(points: npt.ArrayLike, colors: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], Pixels]:
     where, paint = np.asarray(points, np.float64), np.asarray(colors, np.uint8)
     if where.ndim != 2 or where.shape[1:] != (3,) or paint.shape != where.shape:
-        raise DataError(f"points and colours must both be (n, 3), not {where.shape} and {paint.shape}")
+        raise DataError(f"points and colors must both have the shape (n, 3), not {where.shape} and {paint.shape}")
     return where, paint
 
 
@@ -151,7 +151,7 @@ def _shade(paint: Pixels, normals: npt.NDArray[np.float64]) -> Pixels:
 
 
 def _frame(seen: npt.NDArray[np.float64], size: tuple[int, int]) -> npt.NDArray[np.float64]:
-    """Column, row (pixels) and nearness of points in the camera's axes."""
+    """Column and row (pixels) of points, and their coordinate towards the camera."""
     largest = np.abs(seen).max()
     seen = seen / (largest if 0 < largest < np.inf else 1.0)
     low, high = seen.min(axis=0), seen.max(axis=0)
@@ -168,7 +168,7 @@ def _diameter(count: int, size: tuple[int, int]) -> int:
 
 
 def _paint(image: Pixels, seen: Array, paint: Pixels, diameter: int) -> None:
-    """Put dots on an image, the nearest over the others."""
+    """Draw dots on an image, the closest on top."""
     order = np.argsort(seen[:, 2], kind="stable")
     height, width = image.shape[:2]
     away = np.arange(diameter) - (diameter - 1) / 2

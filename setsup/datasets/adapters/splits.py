@@ -1,4 +1,4 @@
-"""Open one of a benchmark's named splits: the published ones, those of papers, and subsets."""
+"""Open one of a benchmark's named splits: published splits, splits of papers, and subsets."""
 
 import logging
 from collections.abc import Sequence
@@ -51,14 +51,17 @@ def _subset(dataset: Dataset, name: str, expression: str) -> Dataset:
     except FactorError as error:
         # a manifest speaks of the whole release, and the user may have a part of it
         why = str(error).partition("\n")[0]
-        raise DataError(f"{dataset.name} has no split {name!r} here, which is where {expression}: {why}") from error
+        raise DataError(
+            f"{dataset.name} cannot select the split {name!r} (where {expression}) from the files that are present: "
+            f"{why}"
+        ) from error
 
 
 def _part(dataset: Dataset, part: str) -> Dataset:
     levels = dataset.factors[_SPLIT].levels or ()
     rows = np.flatnonzero(dataset.factors.codes(_SPLIT) == levels.index(part))
     if not len(rows):
-        raise DataError(f"{dataset.name} has no rows of the split {part!r} here: its files are a part of the release")
+        raise DataError(f"{dataset.name} has no rows of the split {part!r}: the files are only a part of the release")
     return dataset.select(rows)
 
 
@@ -69,7 +72,7 @@ def _split_parts(dataset: Dataset, split: ManifestSplit) -> Dataset:
     table, names = dataset.factors, _part_names(split)
     if split.factor is not None:
         if split.factor not in table:
-            raise DataError(f"{dataset.name} has no split {split.name!r} here: its files lack what tells the parts")
+            raise DataError(f"{dataset.name} has no split {split.name!r}: the files that define its parts are missing")
         names = [str(level) for level in table[split.factor].levels or ()]
         codes = table.codes(split.factor)
         _check(dataset, table, split.factor, split)
@@ -77,22 +80,24 @@ def _split_parts(dataset: Dataset, split: ManifestSplit) -> Dataset:
         try:
             codes = _draw(table, split) if split.test is None else _draw_beside(table, split, split.test)
         except FactorError as error:
-            raise DataError(f"the split {split.name!r} of {dataset.name} cannot be drawn here: {error}") from error
+            raise DataError(
+                f"the split {split.name!r} of {dataset.name} cannot be drawn from the files that are present: {error}"
+            ) from error
         _warn(dataset, codes, split)
     rows = np.flatnonzero((codes >= 0) & (codes < len(names)))
     if not len(rows):
-        raise DataError(f"{dataset.name} has no rows of the split {split.name!r}")
-    kept = table.without([_SPLIT]) if _SPLIT in table else table
+        raise DataError(f"{dataset.name} has no rows in any part of the split {split.name!r}")
+    others = table.without([_SPLIT]) if _SPLIT in table else table
     factor = Factor(_SPLIT, Kind.NOMINAL, tuple(names), role="split")
-    return Selection(dataset, rows, kept.select(rows).with_factor(factor, codes[rows].astype(np.uint8)))
+    return Selection(dataset, rows, others.select(rows).with_factor(factor, codes[rows].astype(np.uint8)))
 
 
 def _draw_beside(table: FactorTable, split: ManifestSplit, test: str) -> npt.NDArray[Any]:
-    """Parts of the rows that are not the test's, which is the last part."""
+    """Split the rows outside the test set; the test set is the last part."""
     chosen = np.zeros(len(table), bool)
     chosen[table.rows(test)] = True
     if not chosen.any():
-        raise FactorError(f"no row is where {test}")
+        raise FactorError(f"no row satisfies {test}")
     last = len(split.drawn)
     codes = np.full(len(table), last)
     if not chosen.all():
@@ -127,11 +132,13 @@ def _check(dataset: Dataset, table: FactorTable, factor: str, split: ManifestSpl
     try:
         check_disjoint(table, factor, split.disjoint)
     except FactorError as error:
-        raise DataError(f"the split {split.name!r} of {dataset.name} is not what was published: {error}") from error
+        raise DataError(
+            f"the split {split.name!r} of {dataset.name} differs from the published one: {error}"
+        ) from error
 
 
 def _warn(dataset: Dataset, codes: npt.NDArray[Any], split: ManifestSplit) -> None:
-    """Say how many groups lie in several parts of a split that was published so."""
+    """Warn how many groups are in several parts of a split that was published so."""
     if not split.leaks:
         return
     group = dataset.factors.group_by(split.leaks).of_rows()
@@ -139,18 +146,18 @@ def _warn(dataset: Dataset, codes: npt.NDArray[Any], split: ManifestSplit) -> No
     pairs = np.unique(np.stack([group[known], codes[known]], axis=1), axis=0)
     counts = np.unique(pairs[:, 0], return_counts=True)[1]
     _log.warning(
-        "the split %r of %s leaks, as it was published: rows of the same %s lie in several parts of it, for %s of %s",
+        "the split %r of %s leaks, as published: rows of the same %s are in several of its parts, for %s of %s",
         *(split.name, dataset.name, ", ".join(split.leaks), f"{(counts > 1).sum():,}", f"{len(counts):,}"),
     )
 
 
 def _part_names(split: ManifestSplit) -> list[str]:
-    """Names of the parts that are not the levels of a factor."""
+    """Names of the parts, if they are not the levels of a factor."""
     return [name for name, _ in split.drawn] + (["test"] if split.test else [])
 
 
 def _names(table: FactorTable, declared: Sequence[ManifestSplit]) -> list[str]:
-    """Names under which splits and their parts are opened."""
+    """Names that open splits and their parts."""
     names = []
     for split in declared:
         parts = _part_names(split)
@@ -164,9 +171,11 @@ def _unknown(dataset: Dataset, name: str, known: Sequence[str]) -> DataError:
     names = list(dict.fromkeys(known))
     if name in names:
         there = ", ".join(map(str, dataset.factors[_SPLIT].levels or ())) if _SPLIT in dataset.factors else "none"
-        return DataError(f"{dataset.name} has no split {name!r} as it is opened here, with another option: {there}")
+        return DataError(
+            f"{dataset.name} has no split {name!r} with the options it was opened with; its splits: {there}"
+        )
     if not names:
-        return DataError(f"{dataset.name} is not divided into splits; leave out split={name!r}")
+        return DataError(f"{dataset.name} has no splits; leave out split={name!r}")
     hint = did_you_mean(name, names)
     listed = "" if hint.startswith("; known") else f" Its splits: {', '.join(names)}"
     return DataError(f"{dataset.name} has no split {name!r}{hint}{listed}")

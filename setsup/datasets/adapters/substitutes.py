@@ -1,4 +1,4 @@
-"""What substitutes for published data share: a folder that says what it holds."""
+"""Shared code of substitute datasets: a folder with a record of its content."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def is_substitute(folder: Path) -> bool:
 
 
 def settle_record(folder: Path, title: str, options: Mapping[str, Any]) -> None:
-    """Label a folder, which the caller has locked, or see that what is there was made with the same options."""
+    """Label a folder, which the caller has locked, or check that its content was made with the same options."""
     record = {"what": title, **options}
     path = folder / RECORD
     with disk_errors(path):
@@ -29,7 +29,7 @@ def settle_record(folder: Path, title: str, options: Mapping[str, Any]) -> None:
             earlier = json.loads(path.read_text(encoding="utf-8"))
             if earlier != record:
                 raise DataError(
-                    f"{path} says that the folder was made with {_differences(earlier, record)}: give the same "
+                    f"{path} states that the folder was made with {_differences(earlier, record)}; pass the same "
                     "options, or choose another folder (--root or root=)"
                 )
             return
@@ -37,39 +37,41 @@ def settle_record(folder: Path, title: str, options: Mapping[str, Any]) -> None:
         others = sorted(each.name for each in folder.iterdir() if each.name != lock and not each.name.startswith("."))
     if others:
         raise DataError(
-            f"{folder} holds {others[0]} but no {RECORD}; choose a new folder for the substitute (--root or root=)"
+            f"{folder} contains {others[0]} but no {RECORD}; choose a new folder for the substitute (--root or root=)"
         )
     with written(path) as fresh:
         fresh.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 def _differences(earlier: Mapping[str, Any], record: Mapping[str, Any]) -> str:
-    """What two records do not share, such as ``"models 1, not 2; meshes none, not car.obj"``."""
+    """Differences of two records, such as ``"models 1, not 2; meshes none, not car.obj"``."""
     unlike = [name for name in {**earlier, **record} if earlier.get(name) != record.get(name)]
     words = []
     for name in unlike:
         there, asked = (_words(options.get(name)) for options in (earlier, record))
-        words.append(f"{name} {there}, not {asked}" if there != asked else f"{name} {there}, changed since")
+        words.append(f"{name} {there}, not {asked}" if there != asked else f"{name} {there}, which has changed since")
     return "; ".join(words)
 
 
 def _words(value: Any) -> str:
-    """A value of a record; of files with their digests, the files."""
+    """A value of a record; for files with their digests, only the files."""
     if isinstance(value, Mapping | list):
         return " ".join(map(str, value)) or "none"
     return "none" if value is None else str(value)
 
 
 def place_substitute(name: str, root: Path | str | None) -> Path:
-    """Folder that a substitute is rendered to: the root, or the usual place."""
+    """Folder that a substitute is rendered to: the root, or the default folder."""
     return data_places(name, root)[0]
 
 
 def find_substitute(name: str, root: Path | str | None, last: str) -> Path:
-    """Folder of a finished substitute, which has the file that is written `last`."""
+    """Folder of a finished substitute, which contains the file that is written `last`."""
     folders = data_places(name, root)
     for folder in folders:
         if is_substitute(folder) and (folder / last).is_file():
             return folder
     seen = ", ".join(map(place_seen, folders))
-    raise DataError(f"{name} is not rendered yet (looked in {seen}); run `setsup prepare {name}{root_option(root)}`")
+    raise DataError(
+        f"{name} has not been rendered yet (looked in {seen}); run `setsup prepare {name}{root_option(root)}`"
+    )

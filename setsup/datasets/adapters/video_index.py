@@ -1,4 +1,4 @@
-"""What one pass over the videos of a release found: their frames, sizes and key frames; kept in the cache."""
+"""Index of the videos of a release, from one pass over them: frames, sizes and key frames; stored in the cache."""
 
 import os
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class VideoIndex:
     Attributes
     ----------
     frames, height, width : (videos,) int32
-        Frames and pixels of each; 0 where it cannot be decoded whole.
+        Number of frames, and pixels, of each; 0 if it cannot be decoded completely.
     rate : (videos,) float64
         Frames per second.
 
@@ -61,9 +61,9 @@ class VideoIndex:
 
 
 def video_index(name: str, members: MemberIndex, places: Sequence[int]) -> VideoIndex:
-    """Map the index of a release's videos from the cache, or make it: every video is decoded once, without colours.
+    """Map the index of a release's videos from the cache, or create it by decoding every video once, without colors.
 
-    The index is made again when a file, or the archive around it, or the version of FFmpeg's decoders has changed.
+    The index is created again when a file, its archive, or the version of FFmpeg's decoders has changed.
     """
     made_of = repr((_ENTRY.descr, decoder_version(), file_states(members, places)))
     digest = sha256(os.fsencode(made_of)).hexdigest()[:32]
@@ -72,17 +72,17 @@ def video_index(name: str, members: MemberIndex, places: Sequence[int]) -> Video
     return VideoIndex(entries, len(places))
 
 
-def video_file(members: MemberIndex, place: int, index: FrameIndex | None = None) -> VideoFile:
-    """Open a video of a release: by its path, or by its content where it lies in an archive."""
-    path = members.path(place)
-    return VideoFile(partial(members.read, place) if path is None else path, members.label(place), index)
+def video_file(members: MemberIndex, member: int, index: FrameIndex | None = None) -> VideoFile:
+    """Open a video of a release by its path, or by its content if it is in an archive."""
+    path = members.path(member)
+    return VideoFile(partial(members.read, member) if path is None else path, members.label(member), index)
 
 
 def _made(name: str, members: MemberIndex, places: Sequence[int]) -> Array:
     with progress(len(places), f"{name}: counting frames", "videos") as advance:
 
-        def entries(place: int) -> list[tuple[int | float, ...]]:
-            frames = _entries(video_file(members, place))
+        def entries(member: int) -> list[tuple[int | float, ...]]:
+            frames = _entries(video_file(members, member))
             advance()
             return frames
 
@@ -100,7 +100,7 @@ def _entries(video: VideoFile) -> list[tuple[int | float, ...]]:
 
 
 def _is_whole(videos: int, entries: Array) -> bool:
-    """Whether an array is an index of so many videos."""
+    """Whether an array is an index of `videos` videos."""
     return (
         entries.dtype == _ENTRY and entries.ndim == 1 and np.array_equal(np.unique(entries["video"]), np.arange(videos))
     )

@@ -1,4 +1,4 @@
-"""Lists of the official splits that lie beside the videos of a release, and factors of what names say."""
+"""Lists of the official splits next to the videos of a release, and factors in the names of files."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ _log = logging.getLogger("setsup")
 def lists_beside(
     name: str, members: MemberIndex, root: Path | None, pattern: str, archives: Sequence[str] = ()
 ) -> dict[tuple[str, ...], tuple[str, list[str]]]:
-    """Find and read lists: those among the videos' own files, or else in the folder that the release lies in."""
+    """Find and read lists: among the videos' own files, otherwise in the folder that contains the release."""
     places, groups = members.matching(rf"(?:.*/)?{pattern}")
     if not len(places):
         beside = root.parent if root is not None and root.is_file() else root
@@ -37,9 +37,9 @@ def lists_beside(
         places, groups = members.matching(rf"(?:[^/]+/)?{pattern}")
     keys = zip(*(groups[group].to_pylist() for group in groups), strict=True)
     lists = {}
-    for key, place in zip(keys, places.tolist(), strict=True):
-        label = members.label(place)
-        text = text_of(members.read(place, _MOST), label)
+    for key, member in zip(keys, places.tolist(), strict=True):
+        label = members.label(member)
+        text = text_of(members.read(member, _MOST), label)
         lists[key] = label, [line.strip() for line in text.splitlines() if line.strip()]
     return lists
 
@@ -47,7 +47,7 @@ def lists_beside(
 def split_factor(
     name: str, keys: Sequence[str], parts: Mapping[str, str], where: object
 ) -> tuple[Factor, npt.NDArray[np.int64]]:
-    """Make the factor of an official split, with the code of each video; listed ones that are not there are told.
+    """Make the factor of an official split, with the code of each video; warns about listed videos that are missing.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def split_factor(
     lost = sorted(set(parts) - set(keys))
     if lost:
         _log.warning(
-            "%s: %s of the %s videos in the lists of %s are not in the release (%s)",
+            "%s: %s of the %s videos in the lists of %s are missing from the release (%s)",
             *(where, f"{len(lost):,}", f"{len(parts):,}", name, some(lost)),
         )
     return nominal(name, [parts.get(key) for key in keys], role="split", levels=PARTS)

@@ -28,7 +28,7 @@ _FILE = r"(?P<chair>[^/]+)/renders/image_[0-9]{3}_p(?P<elevation>[0-9]{3})_t(?P<
 def open(
     root: Path | str | None = None, size: tuple[int, int] | None = None, crop: tuple[int, int] | None = None
 ) -> ImageFilesDataset:
-    """Open 3D Chairs: ``rendered_chairs.tar``, which opens as it is, or the folder that it holds.
+    """Open 3D Chairs: ``rendered_chairs.tar``, unpacked or not.
 
     Factors: ``chair``, the name of its folder; ``elevation`` and ``azimuth`` of the camera. The table is a grid where
     all chairs have all 62 views. Images are 600 × 600 pixels with a wide white margin: papers cut out the middle,
@@ -46,10 +46,10 @@ def open(
     archives = ["rendered_chairs.tar", "rendered_chairs", "rendered_chairs.zip"]
     example = "<chair>/renders/image_000_p020_t000_r096.png"
     release = find_members("chairs3d", root, {_FILE: example}, archives)
-    places, said = release.matching(_FILE)
-    chair, of = nominal("chair", said["chair"].to_pylist())
+    places, groups = release.matching(_FILE)
+    chair, of = nominal("chair", groups["chair"].to_pylist())
     elevation, azimuth = (
-        _codes(said[name].to_pylist(), levels, name, str(release.source))
+        _codes(groups[name].to_pylist(), levels, name, str(release.source))
         for name, levels in (("elevation", _ELEVATIONS), ("azimuth", _AZIMUTHS))
     )
     factors = [
@@ -71,5 +71,5 @@ def _codes(
 ) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     code = {f"{level:03}": number for number, level in enumerate(levels)}
     if unknown := sorted(set(texts) - set(code)):
-        raise DamagedFile(f"{source} has images of the {name} {unknown[0]}, which 3D Chairs does not have")
+        raise DamagedFile(f"{source} has images with the {name} {unknown[0]}, which does not exist in 3D Chairs")
     return np.array([code[text] for text in texts], np.int64)

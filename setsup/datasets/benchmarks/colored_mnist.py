@@ -1,7 +1,7 @@
-"""Colored MNIST: digits whose colour says more about their label than their shape does, until it says the opposite.
+"""Colored MNIST: digits whose color says more about their label than their shape does, until it says the opposite.
 
-A label that depends on the digit is flipped for a quarter of the images, and the colour follows the flipped label but
-for a share that depends on the environment. So shape predicts 75 % everywhere; colour predicts more where one trains,
+A label that depends on the digit is flipped for a quarter of the images, and the color follows the flipped label but
+for a share that depends on the environment. So shape predicts 75 % everywhere; color predicts more where one trains,
 and the opposite where one tests.
 
 References
@@ -39,7 +39,7 @@ LABEL_NOISE = 0.25
 """Share of the images whose label is not what their digit says."""
 
 NOISE = (0.1, 0.2, 0.9)
-"""Share of the images whose colour is not what their label says: the levels of the factor ``environment``."""
+"""Share of the images whose color is not what their label says: the levels of the factor ``environment``."""
 
 Recipe = Literal["irm", "pixels", "domainbed"]
 
@@ -49,14 +49,14 @@ _SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
 
 
 class ColoredMnist(BaseDataset):
-    """Digits with a label and a colour, drawn once for every seed.
+    """Digits with a label and a color, drawn once for every seed.
 
     Rows are those of ``mnist``. Factors: ``digit``; ``clean_label``, 1 for the digits 0 to 4 and 0 for the others;
     ``label``, the clean label, flipped with probability 0.25; ``color``, the label, flipped with the probability of the
     environment; and ``environment``, named by that probability. The split ``split``. All flips are independent, and a
     function of the seed and the row.
 
-    The only modality is ``image``. A colour shows in which channel of the grey image is nothing, see :func:`zeroed`.
+    The only modality is ``image``. A color shows in which channel of the grey image is nothing, see :func:`zeroed`.
 
     ============  ====================================================  ================================================
     recipe        ``"irm"`` [1]_                                        ``"pixels"`` [2]_
@@ -67,14 +67,14 @@ class ColoredMnist(BaseDataset):
                   even places, 0.1 at odd ones; the others 0.9          23,333 and 23,334
     split         ``train`` (0.2 and 0.1), ``test`` (0.9)               ``train``, ``validation``, ``test``: 80, 10 and
                                                                         10 % of 0.1 and of 0.2; ``ood``: 0.9
-    colour alone  predicts 85 % of ``train``, 10 % of ``test``          predicts 85 % of the three, 10 % of ``ood``
+    color alone   predicts 85 % of ``train``, 10 % of ``test``          predicts 85 % of the three, 10 % of ``ood``
     ============  ====================================================  ================================================
 
     The recipe ``"domainbed"`` [3]_ has all 70,000 rows, images of (28, 28, 2) uint8 as they are, and the environments
     0.1, 0.2 and 0.9 in turn along a shuffled order. It has no factor ``split``: the named splits ``leave-out-0.1``,
     ``leave-out-0.2`` and ``leave-out-0.9`` each test in one environment.
 
-    The published code of [2]_ draws labels and colours again whenever an image is read;
+    The published code of [2]_ draws labels and colors again whenever an image is read;
     :class:`setsup_papers.pixels.FreshColors` does so in batches.
 
     Parameters
@@ -91,7 +91,8 @@ class ColoredMnist(BaseDataset):
     Raises
     ------
     DataError
-        When a file is missing, damaged, or not what its name says, there is no such recipe, or the permutation is none.
+        When a file is missing or damaged, or is not what its name says, there is no such recipe, or the permutation is
+        none.
 
     Notes
     -----
@@ -108,7 +109,9 @@ class ColoredMnist(BaseDataset):
         if not isinstance(recipe, str) or recipe not in _SHAPES:
             raise DataError(f"colored-mnist has no recipe {recipe!r}{did_you_mean(recipe, _SHAPES)}")
         if permutation is not None and recipe != "domainbed":
-            raise DataError(f"the recipe {recipe!r} takes no permutation; only 'domainbed' does")
+            raise DataError(
+                f"the recipe {recipe!r} does not accept permutation=; use recipe='domainbed', or leave out permutation="
+            )
         self.recipe = recipe
         self.folder, self._digits = Path(folder), Mnist(folder)
         self.factors = _table(self._digits.factors, recipe, seed, permutation)
@@ -131,15 +134,15 @@ class ColoredMnist(BaseDataset):
 
 
 def zeroed(color: Any, channels: int) -> Any:
-    """Channel that holds nothing in an image of a colour.
+    """Channel that holds nothing in an image of a color.
 
     Parameters
     ----------
     color : array or tensor of integers
         0 or 1.
     channels : int
-        2, as in the recipe ``irm``, where colour 0 is red and 1 is green: the channel 1 − color is empty. Or 3, as in
-        ``pixels``, where colour 0 is cyan and 1 is magenta: the channel ``color`` is empty.
+        2, as in the recipe ``irm``, where color 0 is red and 1 is green: the channel 1 − color is empty. Or 3, as in
+        ``pixels``, where color 0 is cyan and 1 is magenta: the channel ``color`` is empty.
 
     Returns
     -------
@@ -163,14 +166,15 @@ def open(
     ----------
     root : Path, str or None
         Folder with the files of MNIST, or with a folder ``colored-mnist`` or ``mnist`` that has them; None for the
-        usual places of either name.
+        default folders of either name.
     recipe, seed, permutation
         As for :class:`ColoredMnist`.
 
     Raises
     ------
     DataError
-        When the files are not there (with the command that fetches them) or are damaged, or there is no such recipe.
+        When the files are missing (the message gives the command that fetches them) or are damaged, or there is no such
+        recipe.
 
     """
     return ColoredMnist(release("colored-mnist", root), recipe, seed, permutation)
@@ -208,11 +212,11 @@ def _environments(count: int, key: int, recipe: str, permutation: Permutation) -
 
 def _shuffle(count: int, key: int) -> Codes:
     """Environments of [1]: by even and odd places in a random order of the first five sixths, and the rest."""
-    found = np.full(count, 2, np.uint8)
+    parts = np.full(count, 2, np.uint8)
     first = max(count * 5 // 6, 1)
     order = permute(key, first, np.arange(first))
-    found[order[::2]], found[order[1::2]] = 1, 0
-    return found
+    parts[order[::2]], parts[order[1::2]] = 1, 0
+    return parts
 
 
 def _stretches(count: int) -> Codes:
@@ -224,15 +228,15 @@ def _deal(table: FactorTable, seed: int) -> Array:
     """Parts of [2]: shares of each environment, and the last one as a whole."""
     inside = table.column("environment") < 2
     dealt = split(table.select(np.flatnonzero(inside)), _SHARES, seed, stratify="environment")
-    found = np.full(len(table), len(_SHARES), np.int64)
-    found[inside] = dealt.codes("split")
-    return found
+    parts = np.full(len(table), len(_SHARES), np.int64)
+    parts[inside] = dealt.codes("split")
+    return parts
 
 
 def _weights(source: int, target: int) -> npt.NDArray[np.float32]:
     """Bilinear enlargement of one axis, (target, source); its corners are those of the image, not of its pixels."""
-    place = np.clip((np.arange(target) + 0.5) * source / target - 0.5, 0, source - 1)
-    return np.asarray(np.maximum(1 - np.abs(place[:, np.newaxis] - np.arange(source)), 0), np.float32)
+    centres = np.clip((np.arange(target) + 0.5) * source / target - 0.5, 0, source - 1)
+    return np.asarray(np.maximum(1 - np.abs(centres[:, np.newaxis] - np.arange(source)), 0), np.float32)
 
 
 _LARGER = _weights(28, 32)  # multiples of 1/16, so that products and sums of grey values are exact

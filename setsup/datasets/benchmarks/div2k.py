@@ -50,14 +50,15 @@ _log = logging.getLogger("setsup")
 
 
 class _File(NamedTuple):
-    """Codes in the order in which rows are sorted; the part and the place of the file."""
+    """Codes in the order in which rows are sorted; the part and the number of the file among the members."""
 
     degradation: int
     scale: int
     image: str
     variant: int
     split: int
-    place: int
+
+    member: int
 
 
 class Div2k(ImageFilesDataset):
@@ -70,7 +71,7 @@ class Div2k(ImageFilesDataset):
     and ``split``. A set that holds ``scene`` has one photograph at several scales.
 
     The only modality is ``image``, (None, None, 3) uint8 sRGB: sizes differ, and only images of one size can be
-    fetched together; `crop` or `size` gives all one size.
+    fetched together; `crop` or `size` makes all one size.
 
     `size, crop` (height, width), optional.
     """
@@ -78,15 +79,15 @@ class Div2k(ImageFilesDataset):
     def __init__(
         self, members: MemberIndex, size: tuple[int, int] | None = None, crop: tuple[int, int] | None = None
     ) -> None:
-        found = _find_files(members)
-        places = np.array([file.place for file in found], np.int64)
-        super().__init__("div2k", _table(found), MemberImages(members, places), size, crop)
+        files = _find_files(members)
+        places = np.array([file.member for file in files], np.int64)
+        super().__init__("div2k", _table(files), MemberImages(members, places), size, crop)
 
 
 def open(
     root: Path | str | None = None, size: tuple[int, int] | None = None, crop: tuple[int, int] | None = None
 ) -> Div2k:
-    """Open DIV2K: whichever of its parts are there, zips and folders mixed.
+    """Open DIV2K: the parts that are present, zips and folders mixed.
 
     `size` (height, width), optional; `crop` (height, width), optional.
     """
@@ -96,15 +97,15 @@ def open(
 
 def _find_files(members: MemberIndex) -> list[_File]:
     """Images of all parts in the order of the rows."""
-    found: dict[tuple[Any, ...], _File] = {}
+    files: dict[tuple[Any, ...], _File] = {}
     wrong: list[str] = []
     # folders may lie in others
     places, groups = members.matching(rf"(?:.*/)?{_FILE}")
     columns = [groups[name].to_pylist() for name in ("split", "high", "track", "low", "scale", "kind")]
-    for place, (split, high, track, low, scale, kind) in zip(places.tolist(), zip(*columns, strict=True), strict=True):
+    for member, (split, high, track, low, scale, kind) in zip(places.tolist(), zip(*columns, strict=True), strict=True):
         degradation, scales, letter = _TRACKS.get(track, ("none", "", ""))
         if (scale and scale not in scales) or kind[:1] != letter:
-            wrong.append(members.label(place))
+            wrong.append(members.label(member))
             continue
         file = _File(
             _DEGRADATIONS.index(degradation),
@@ -112,17 +113,19 @@ def _find_files(members: MemberIndex) -> list[_File]:
             high or low,
             int(kind[1:] or 0) - 1,
             _SPLITS.index(split),
-            place,
+            member,
         )
-        found.setdefault(file[:5], file)
+        files.setdefault(file[:5], file)
     if wrong:
-        _log.warning("%d files, such as %s, contradict their folders; they are left out", len(wrong), wrong[0])
-    if not found:
+        _log.warning(
+            "the names of %d files, such as %s, contradict their folders; they are left out", len(wrong), wrong[0]
+        )
+    if not files:
         raise DataError(
-            f"{members.source} holds no image such as DIV2K_train_HR/0001.png; unpack or fetch the release as it "
+            f"{members.source} contains no image such as DIV2K_train_HR/0001.png; unpack or fetch the release as it "
             "was published"
         )
-    return sorted(found.values())
+    return sorted(files.values())
 
 
 def _table(files: list[_File]) -> FactorTable:

@@ -39,12 +39,12 @@ _LARGEST_RATIO = 1100  # of any filter that is read
 
 
 class Dsprites(PreparedImages):
-    """Images of a shape: its colour, kind, scale, orientation and place.
+    """Images of a shape: its color, kind, scale, orientation and place.
 
     The published file holds every combination once, in C order, the place from top to bottom changing fastest, and its
     table is a grid; a file with other rows gets a table with columns. The only modality is ``image``, (64, 64, 1) uint8
     grey: 255 is the shape, 0 the ground (the file has 1 and 0). Images come from the array that :func:`prepare` makes
-    where it is there and belongs to the file. Without it the ``.hdf5`` is read, which is slow and said once; the
+    if it exists and belongs to the file. Without it the ``.hdf5`` is read, which is slow and said once; the
     ``.npz``, packed as it is published, cannot be read at random.
 
     Parameters
@@ -52,12 +52,12 @@ class Dsprites(PreparedImages):
     file : Path or str
         The ``.npz`` or ``.hdf5``; the name tells which.
     root : Path or str, optional
-        What the user gave as root, for the command that messages name.
+        Root passed by the user, for the command in messages.
 
     Raises
     ------
     DataError
-        The file is missing, damaged, or does not hold what it should.
+        When the file is missing or damaged, or does not have the published content.
 
     Notes
     -----
@@ -87,10 +87,10 @@ class Dsprites(PreparedImages):
         return H5Images(self.file, images)
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
-        found = self._take(rows, out[..., 0])
-        if found.size and found.max() > 1:
-            raise _no_bits(self.file, int(rows[np.argmax(found.max(axis=(1, 2)))]), found)
-        np.multiply(found, 255, out=found)
+        images = self._take(rows, out[..., 0])
+        if images.size and images.max() > 1:
+            raise _no_bits(self.file, int(rows[np.argmax(images.max(axis=(1, 2)))]), images)
+        np.multiply(images, 255, out=images)
         return out
 
     def _filling(self, fill: Fill) -> Fill:
@@ -109,12 +109,13 @@ def open(root: Path | str | None = None) -> Dsprites:
     ----------
     root : Path, str or None
         Folder with ``dsprites_ndarray_co1sh3sc6or40x32y32_64x64.hdf5`` or ``.npz`` (of both the first is opened), or
-        with a folder ``dsprites`` that has one; None for the usual places.
+        with a folder ``dsprites`` that has one; None for the default folders.
 
     Raises
     ------
     DataError
-        The file is not there (with the command that fetches it), or is not what it should be.
+        When the file is missing (the message gives the command that fetches it), or does not have the published
+        content.
 
     """
     from setsup.files import find_root
@@ -126,8 +127,8 @@ def open(root: Path | str | None = None) -> Dsprites:
 def prepare(root: Path | str | None = None) -> list[Path]:
     """Convert the images once into an array of 3 GB beside the file, which ``fetch`` then maps into memory.
 
-    Works block by block within 1 GB of memory; an interrupted run resumes. Where the folder
-    is read-only the array goes into the cache folder. Shows its progress.
+    Works block by block within 1 GB of memory; an interrupted run resumes. If the folder is read-only, arrays are
+    written to the cache folder. Shows a progress bar.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Raises
     ------
     DataError
-        As for :func:`open`, where a pixel is neither 0 nor 1, and where the disk is full or may not be written.
+        As for :func:`open`, where a pixel is neither 0 nor 1, and when the disk is full or not writable.
 
     """
     return open(root).prepare()
@@ -160,10 +161,10 @@ def _npz_labels(path: Path) -> Iterator[tuple[int, Labels]]:
     with classes.rows() as of_classes, values.rows() as of_values:
 
         def labels(start: int, stop: int) -> tuple[Array, Array]:
-            found = np.empty((stop - start, 6), classes.dtype), np.empty((stop - start, 6), values.dtype)
-            of_classes(start, stop, found[0])
-            of_values(start, stop, found[1])
-            return found
+            block = np.empty((stop - start, 6), classes.dtype), np.empty((stop - start, 6), values.dtype)
+            of_classes(start, stop, block[0])
+            of_values(start, stop, block[1])
+            return block
 
         yield len(images), labels
 
@@ -177,7 +178,7 @@ def _h5_labels(path: Path) -> Iterator[tuple[int, Labels]]:
         images = h5_dataset(path, content, "imgs")
         link = content.get("latents", getlink=True)
         if not isinstance(link, h5py.HardLink) or not isinstance(content["latents"], h5py.Group):
-            raise DataError(f"{path} has no group 'latents': it is not the published file")
+            raise DataError(f"{path} has no group 'latents'; it is not the published file")
         classes, values = (h5_dataset(path, content["latents"], name) for name in ("classes", "values"))
         _check_images(path, images)
         _check_labels(path, images, classes, values)
@@ -185,27 +186,30 @@ def _h5_labels(path: Path) -> Iterator[tuple[int, Labels]]:
             # unwritten images are black and cost nothing; unwritten labels would let a small file claim any length
             if stored.size * stored.dtype.itemsize > stored.id.get_storage_size() * _LARGEST_RATIO:
                 raise DataError(
-                    f"{path} claims {len(stored):,} labels, but holds {stored.id.get_storage_size():,} bytes of them"
+                    f"{path} declares {len(stored):,} labels, but contains only {stored.id.get_storage_size():,} "
+                    "bytes of them"
                 )
         yield len(images), lambda start, stop: (classes[start:stop], values[start:stop])
 
 
 def _check_images(path: Path, images: Any) -> None:
     if len(images.shape or ()) != 3 or images.shape[1:] != (_SIDE, _SIDE) or images.dtype != np.uint8:
-        raise DataError(f"{path}: 'imgs' is {images.dtype} {images.shape}; uint8 (N, 64, 64) was expected")
+        raise DataError(f"{path}: 'imgs' is {images.dtype} {images.shape}; expected uint8 (N, 64, 64)")
 
 
 def _check_labels(path: Path, images: Any, classes: Any, values: Any) -> None:
-    for what, found, kinds, expected in (
+    for what, labels, kinds, expected in (
         ("classes", classes, "iu", "integers"),
         ("values", values, "f", "floating-point"),
     ):
-        if len(found.shape or ()) != 2 or found.shape[1] != 6 or found.dtype.kind not in kinds:
-            raise DataError(f"{path}: the {what} are {found.dtype} {found.shape}; {expected} (N, 6) was expected")
-        if len(found) != len(images):
-            raise DataError(f"{path} has {len(images):,} images but {what} of {len(found):,}; they must be as many")
+        if len(labels.shape or ()) != 2 or labels.shape[1] != 6 or labels.dtype.kind not in kinds:
+            raise DataError(f"{path}: the {what} are {labels.dtype} {labels.shape}; expected {expected} (N, 6)")
+        if len(labels) != len(images):
+            raise DataError(
+                f"{path} has {len(images):,} images but {len(labels):,} {what}; expected the same number of both"
+            )
     if not len(images):
-        raise DataError(f"{path} has no rows")
+        raise DataError(f"{path} has no rows; it is not the published file")
 
 
 def _table(path: Path, rows: int, labels: Labels) -> FactorTable:
@@ -216,22 +220,22 @@ def _table(path: Path, rows: int, labels: Labels) -> FactorTable:
     for start in range(0, rows, _BLOCK):
         stop = min(start + _BLOCK, rows)
         classes, values = labels(start, stop)
-        for place, factor in enumerate(factors):
-            codes = classes[:, place]
+        for column, factor in enumerate(factors):
+            codes = classes[:, column]
             known = (codes >= 0) & (codes < len(factor))
-            told = _VALUES[place][np.where(known, codes, 0).astype(np.intp)]
-            wrong = ~(known & (np.abs(values[:, place] - told) <= _NEAR))
+            told = _VALUES[column][np.where(known, codes, 0).astype(np.intp)]
+            wrong = ~(known & (np.abs(values[:, column] - told) <= _NEAR))
             if wrong.any():
                 row = int(np.argmax(wrong))
                 raise DataError(
-                    f"{path}: the {factor.name} of row {start + row} (column {place} of the labels) has the class "
-                    f"{codes[row]} and the value {values[row, place]:g}, which do not belong together; it is not the "
-                    "published file, or damaged"
+                    f"{path}: the {factor.name} of row {start + row} (column {column} of the labels) has the class "
+                    f"{codes[row]} and the value {values[row, column]:g}, which contradict each other; the file is "
+                    "not the published one, or is damaged"
                 )
-            columns[place, start:stop] = codes
-    found = {factor.name: codes for factor, codes in zip(factors, columns, strict=True)}
-    same = rows == len(grid) and all(np.array_equal(grid.column(name), codes) for name, codes in found.items())
-    return grid if same else FactorTable(factors, found)
+            columns[column, start:stop] = codes
+    by_name = {factor.name: codes for factor, codes in zip(factors, columns, strict=True)}
+    same = rows == len(grid) and all(np.array_equal(grid.column(name), codes) for name, codes in by_name.items())
+    return grid if same else FactorTable(factors, by_name)
 
 
 def _factors() -> list[Factor]:
@@ -248,6 +252,5 @@ def _factors() -> list[Factor]:
 
 def _no_bits(path: Path, row: int, images: Array) -> DataError:
     return DataError(
-        f"{path}: the image of row {row} has a pixel of {images.max()}, where only 0 and 1 are published; fetch "
-        "the file again"
+        f"{path}: the image of row {row} contains the value {images.max()}; expected only 0 and 1; fetch the file again"
     )

@@ -63,7 +63,7 @@ def open(
     Raises
     ------
     DataError
-        When the files are not there (with the command that fetches them), or are damaged.
+        When the files are missing (the message gives the command that fetches them), or are damaged.
 
     """
     return EvenOdd(release("even-odd", root), copies, order, seed, translation)

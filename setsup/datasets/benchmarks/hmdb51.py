@@ -73,7 +73,7 @@ def open(
     Parameters
     ----------
     root : Path, str or None
-        A folder, zip or tar with the folders of the actions; None for the usual places.
+        A folder, zip or tar with the folders of the actions; None for the default folders.
     length : int
         Frames of a row.
     stride : int
@@ -81,7 +81,7 @@ def open(
     every : int or None
         Frames of the video from the start of a row to that of the next. None for one row per video, from its middle.
     size : (height, width), optional
-        Resize every frame, antialiased, until it just covers this size, and cut out the centre.
+        Resize every frame, antialiased, until it just covers this size, and crop the centre.
     flow : bool
         Whether there is ``flow`` as well, optical flow from each frame to the next; see
         :class:`~setsup.datasets.adapters.clips.Clips`.
@@ -93,8 +93,8 @@ def open(
     Raises
     ------
     DataError
-        When the files are not there (with how to get them), a list is damaged, PyAV is not installed, or an argument is
-        out of range.
+        When the files are missing (the message tells how to get them), a list is damaged, PyAV is not installed, or an
+        argument is out of range.
 
     """
     require_modules(f"{_NAME} needs", "av")
@@ -119,23 +119,23 @@ def _videos(members: MemberIndex) -> tuple[Places, list[str], list[str]]:
     places, fields = members.matching(r"(?:(?P<around>[^/]+)/)?(?P<action>[^/]+)/(?P<video>[^/]+)\.avi")
     around, actions, names = (fields[field].to_pylist() for field in ("around", "action", "video"))
     own = {folder for folder, name in zip(around, names, strict=True) if re.search(f"{_SEEN}$", name)}
-    kept = [row for row, folder in enumerate(around) if folder in own]
-    return places[kept], [actions[row] for row in kept], [names[row] for row in kept]
+    rows = [row for row, folder in enumerate(around) if folder in own]
+    return places[rows], [actions[row] for row in rows], [names[row] for row in rows]
 
 
 def _seen(actions: list[str], names: list[str]) -> list[Codes]:
     """Factors of what the videos' names say, and of their sources."""
     pattern = re.compile(r"_([hulf])_([cn]m)_(np\d)_(fr|ba|le|ri)_(goo|med|bad)_\d+$")
-    found = [pattern.search(name) for name in names]
+    matches = [pattern.search(name) for name in names]
     factors = []
     for group, (factor, (kind, meant)) in enumerate(_MEANT.items(), 1):
-        letters = [None if each is None else each[group] for each in found]
+        letters = [None if each is None else each[group] for each in matches]
         used = [letter for letter in meant if factor != "people" or letter in letters] or list(meant)
         codes = np.array([-1 if letter is None else used.index(letter) for letter in letters], np.int64)
         factors.append((Factor(factor, kind, tuple(meant[letter] for letter in used)), codes))
     sources = [
         name[: each.start()].removesuffix(f"_{action}") if each is not None else None
-        for each, action, name in zip(found, actions, names, strict=True)
+        for each, action, name in zip(matches, actions, names, strict=True)
     ]
     if any(source is not None for source in sources):
         factors.append(nominal("source", sources))
@@ -146,7 +146,7 @@ def _splits(
     lists: dict[tuple[str, ...], tuple[str, list[str]]], actions: list[str], names: list[str], where: Path
 ) -> list[Codes]:
     """Factors ``split1`` to ``split3``, those of which there is a list of every action."""
-    found = []
+    factors = []
     keys = [f"{action}/{name}" for action, name in zip(actions, names, strict=True)]
     for split in "123":
         if not all((action, split) in lists for action in set(actions)):
@@ -157,7 +157,7 @@ def _splits(
             for line in lines:
                 video, _, part = line.rpartition(" ")
                 if part not in _ID or not video.strip().endswith(".avi"):
-                    raise DamagedFile(f"{label}: {line[:80]!r} is not a video and 0, 1 or 2")
+                    raise DamagedFile(f"{label}: {line[:80]!r} is not the name of a video followed by 0, 1 or 2")
                 listed[f"{action}/{video.strip().removesuffix('.avi')}"] = _ID[part]
-        found.append(split_factor(f"split{split}", keys, listed, where))
-    return found
+        factors.append(split_factor(f"split{split}", keys, listed, where))
+    return factors

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from setsup.datasets.adapters.alike import check_alike
+from setsup.datasets.adapters.inconsistent import count_mismatch
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.copying import gather
 from setsup.datasets.dataset import Modality
@@ -46,7 +47,7 @@ class IdxImages(BaseDataset):
     Raises
     ------
     DataError
-        When a file is missing, damaged, or not what its name says.
+        When a file is missing or damaged, or is not what its name says.
 
     """
 
@@ -65,10 +66,7 @@ class IdxImages(BaseDataset):
         labels = [_open_file(folder, _names(prefix, "labels", 1), ()) for prefix in prefixes]
         for image, file in zip(images, labels, strict=True):
             if len(image) != len(file):
-                raise DataError(
-                    f"{image.path} has {len(image):,} images, but {file.path} has {len(file):,} labels; "
-                    "they do not belong together: fetch both again"
-                )
+                raise count_mismatch(image.path, len(image), file.path, len(file))
         self._train, self._test = images
         self.factors = FactorTable(
             [label, Factor("split", Kind.NOMINAL, _SPLITS, role="split")],
@@ -112,12 +110,12 @@ def _names(prefix: str, what: str, axes: int) -> list[str]:
 def _open_file(folder: Path, names: list[str], shape: tuple[int, ...]) -> IdxFile:
     there = [folder / name for name in names if (folder / name).exists()]
     if not there:
-        raise DataError(f"{folder} has no {names[0]}, nor is it there as {', '.join(names[1:])}")
+        raise DataError(f"{folder} contains neither {names[0]} nor {', '.join(names[1:])}")
     # unpacked files first: they are mapped into memory, which costs nothing
     file = IdxFile(min(there, key=lambda path: path.suffix == ".gz"))
     if file.dtype != np.uint8 or len(file.shape) != 1 + len(shape) or file.shape[1:] != shape:
         expected = ", ".join(["N", *map(str, shape)])
-        raise DataError(f"{file.path} holds {file.dtype} of the shape {file.shape}; uint8 ({expected}) was expected")
+        raise DataError(f"{file.path} contains {file.dtype} of shape {file.shape}; expected uint8 ({expected})")
     return file
 
 
@@ -128,6 +126,6 @@ def _codes(file: IdxFile, label: Factor, first: int) -> Array:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DataError(
-            f"{file.path}: the label of row {row} is {labels[row]}; a {label.name} from {first} to {last} was expected"
+            f"{file.path}: the label of row {row} is {labels[row]}; expected a {label.name} from {first} to {last}"
         )
     return labels if not first else labels - np.uint8(first)

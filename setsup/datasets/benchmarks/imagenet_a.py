@@ -51,9 +51,9 @@ def _names(release: MemberIndex, synsets: list[str]) -> tuple[str, ...] | None:
     """Names of the synsets, where the file that explains the release lists all of them."""
     if _README not in release:
         return None
-    place = release.place(_README)
+    member = release.place(_README)
     try:
-        found = synset_names(release.read(place, _LONGEST), release.label(place))
+        names = synset_names(release.read(member, _LONGEST), release.label(member))
     except DataError:
         return None  # it is written for people, and may say anything
-    return unique_names(synsets, found) if set(synsets) <= set(found) else None
+    return unique_names(synsets, names) if set(synsets) <= set(names) else None

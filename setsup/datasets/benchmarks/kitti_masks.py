@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from setsup.arrays import Array, Floats, Places, Rows
+from setsup.datasets.adapters.inconsistent import replaced
 from setsup.datasets.base import BaseDataset
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.pickled import PickledArray, read_pickle
 from setsup.datasets.per_process import per_process
-from setsup.errors import DamagedFile, DataError
+from setsup.errors import DamagedFile
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.disk import need_regular, read_errors
 from setsup.files.mapped import MappedFile, check_mapped
@@ -52,7 +53,7 @@ class KittiMasks(BaseDataset):
     Raises
     ------
     DataError
-        The file is missing, damaged, or does not hold what it should.
+        When the file is missing or damaged, or does not have the published content.
 
     """
 
@@ -64,7 +65,7 @@ class KittiMasks(BaseDataset):
         with read_errors(self.file):
             self._size = self.file.stat().st_size
             if not self._size:
-                raise DamagedFile(f"{self.file} is empty")
+                raise DamagedFile(f"{self.file} is empty; expected sequences of masks")
             content = MappedFile.open(self.file)
         masks, latents = _arrays(read_pickle(content, self.file), self.file)
         lengths = [array.shape[0] for array in masks]
@@ -87,8 +88,8 @@ class KittiMasks(BaseDataset):
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         check_mapped(self._bytes)
         flat = out.reshape(len(rows), _SIDE**2)
-        for number, place in enumerate(self._places[rows].tolist()):
-            flat[number] = self._bytes[place : place + _SIDE**2]
+        for number, start in enumerate(self._places[rows].tolist()):
+            flat[number] = self._bytes[start : start + _SIDE**2]
         np.multiply(flat != 0, 255, out=flat, casting="unsafe")
         return out
 
@@ -96,7 +97,7 @@ class KittiMasks(BaseDataset):
     def _bytes(self) -> Array:
         with read_errors(self.file):
             if self.file.stat().st_size != self._size:
-                raise DataError(f"{self.file} was replaced since it was opened; open it again")
+                raise replaced(self.file)
             return np.frombuffer(MappedFile.open(self.file), np.uint8)
 
 
@@ -106,12 +107,14 @@ def open(root: Path | str | None = None) -> KittiMasks:
     Parameters
     ----------
     root : Path, str or None
-        Folder with ``kitti_peds_v2.pickle``, or with a folder ``kitti-masks`` that has it; None for the usual places.
+        Folder with ``kitti_peds_v2.pickle``, or with a folder ``kitti-masks`` that has it; None for the default
+        folders.
 
     Raises
     ------
     DataError
-        The file is not there (with the command that fetches it), or is not what it should be.
+        When the file is missing (the message gives the command that fetches it), or does not have the published
+        content.
 
     """
     from setsup.files import find_root
@@ -119,21 +122,24 @@ def open(root: Path | str | None = None) -> KittiMasks:
     return KittiMasks(find_root("kitti-masks", root, [_FILE]) / _FILE)
 
 
-def _arrays(found: Any, path: Path) -> tuple[list[PickledArray], list[PickledArray]]:
+def _arrays(content: Any, path: Path) -> tuple[list[PickledArray], list[PickledArray]]:
     """Masks and latents of the sequences, whose shapes have been checked."""
     names = ("pedestrians", "pedestrians_latents")
-    masks, latents = (found.get(name) if isinstance(found, dict) else None for name in names)
+    masks, latents = (content.get(name) if isinstance(content, dict) else None for name in names)
     if not (isinstance(masks, list) and isinstance(latents, list) and masks and latents):
-        raise DamagedFile(f"{path} has no lists {names[0]!r} and {names[1]!r}: it is not the published file")
+        raise DamagedFile(f"{path} has no lists {names[0]!r} and {names[1]!r}; it is not the published file")
     if len(masks) != len(latents):
-        raise DamagedFile(f"{path} has {len(masks):,} sequences but latents of {len(latents):,}; they must be as many")
+        raise DamagedFile(
+            f"{path} has {len(masks):,} sequences of masks but {len(latents):,} of latents; expected the same number "
+            "of both"
+        )
     for number, pair in enumerate(zip(masks, latents, strict=True)):
         shapes = [(each.shape, each.dtype.kind) if isinstance(each, PickledArray) else None for each in pair]
         frames = pair[0].shape[0] if shapes[0] is not None and pair[0].shape else 0
         if shapes != [((frames, _SIDE, _SIDE), "b"), ((frames, len(_LATENTS)), "f")] or not frames:
             raise DamagedFile(
-                f"{path}: sequence {number} has {_told(pair[0])} and latents of {_told(pair[1])}; booleans "
-                f"(frames, {_SIDE}, {_SIDE}) and floats (frames, {len(_LATENTS)}) were expected"
+                f"{path}: sequence {number} has {_told(pair[0])} and latents of {_told(pair[1])}; expected booleans "
+                f"(frames, {_SIDE}, {_SIDE}) and floats (frames, {len(_LATENTS)})"
             )
     return masks, latents
 

@@ -37,9 +37,9 @@ def deal(rows: int, environments: int, key: int, permutation: Permutation) -> np
 
     """
     order = permute(key, rows, np.arange(rows)) if permutation is None else _given(permutation, rows)
-    found = np.empty(rows, np.uint8)
-    found[order] = np.arange(rows) % environments
-    return found
+    codes = np.empty(rows, np.uint8)
+    codes[order] = np.arange(rows) % environments
+    return codes
 
 
 def _given(permutation: Path | str | Sequence[int], rows: int) -> npt.NDArray[np.int64]:
@@ -49,7 +49,7 @@ def _given(permutation: Path | str | Sequence[int], rows: int) -> npt.NDArray[np
         where, order = "permutation", check_array(permutation, "permutation", DataError)
     if order.dtype.kind not in "iu" or order.shape != (rows,) or not np.array_equal(np.sort(order), np.arange(rows)):
         raise DataError(
-            f"{where} holds {order.dtype} of the shape {order.shape}; each of the integers 0 to {rows - 1:,} once was "
-            "expected, an order of the images of MNIST, those for training first"
+            f"{where} contains {order.dtype} of shape {order.shape}; expected a permutation of the integers 0 to "
+            f"{rows - 1:,}, which orders the images of MNIST, training images first"
         )
     return np.asarray(order, np.int64)

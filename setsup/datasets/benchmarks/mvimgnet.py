@@ -74,7 +74,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     Raises
     ------
     DataError
-        There is no release, or a model of COLMAP is damaged or has a camera of another kind.
+        When the release is missing, or a model of COLMAP is damaged or has a camera of another kind.
 
     References
     ----------
@@ -91,33 +91,33 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     sequence, instance = _coded(groups["sequence"])
     starts = np.flatnonzero(np.append(True, (np.diff(number) != 0) | (np.diff(instance) != 0)))
     of_row = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(places))))
-    found = _cameras(release, places, groups, starts, of_row)
-    _warn_absent(release, found)
+    cameras = _cameras(release, places, groups, starts, of_row)
+    _warn_absent(release, cameras)
     _warn_empty(release, groups, starts)
     frame = np.arange(len(places)) - starts[of_row]
     factors = [
         (Factor("category", Kind.NOMINAL, category), number),
         (Factor("sequence", Kind.NOMINAL, sequence, within="category"), instance),
         (Factor("frame", Kind.ORDINAL, tuple(range(int(frame.max()) + 1)), within="sequence", role="key"), frame),
-        *pose_factors(np.asarray(found["pose"]), of_row),
+        *pose_factors(np.asarray(cameras["pose"]), of_row),
     ]
     intrinsics = np.zeros((len(places), 3, 3), np.float32)
-    intrinsics[:, [0, 1, 0, 1], [0, 1, 2, 2]] = found["lens"]
-    intrinsics[:, 2, 2] = np.where(np.isnan(found["lens"][:, 0]), np.nan, 1)
-    more = {"distortion": (Modality((4,), "float32"), np.asarray(found["distortion"]))}
-    sizes = np.asarray(found["size"], np.int64)
+    intrinsics[:, [0, 1, 0, 1], [0, 1, 2, 2]] = cameras["lens"]
+    intrinsics[:, 2, 2] = np.where(np.isnan(cameras["lens"][:, 0]), np.nan, 1)
+    more = {"distortion": (Modality((4,), "float32"), np.asarray(cameras["distortion"]))}
+    sizes = np.asarray(cameras["size"], np.int64)
     # cameras are those of the pixels as they are stored
-    files, poses = MemberImages(release, places, upright=False), np.asarray(found["pose"])
+    files, poses = MemberImages(release, places, upright=False), np.asarray(cameras["pose"])
     return CameraFrames("mvimgnet", table_of(factors), files, poses, intrinsics, sizes, size, more=more)
 
 
 def _coded(texts: Any, name: Callable[[str], str] = str) -> tuple[tuple[str, ...], Rows]:
     """Levels of texts, a pyarrow array, by what each stands for, and their codes."""
-    found = texts.dictionary_encode()
-    named = [name(text) for text in found.dictionary.to_pylist()]
+    encoded = texts.dictionary_encode()
+    named = [name(text) for text in encoded.dictionary.to_pylist()]
     levels = sorted(set(named))
     code = {level: number for number, level in enumerate(levels)}
-    return tuple(levels), np.array([code[each] for each in named])[np.asarray(found.indices)]
+    return tuple(levels), np.array([code[each] for each in named])[np.asarray(encoded.indices)]
 
 
 def _cameras(release: MemberIndex, places: Places, groups: Mapping[str, Any], starts: Rows, of_row: Rows) -> Array:
@@ -129,31 +129,31 @@ def _cameras(release: MemberIndex, places: Places, groups: Mapping[str, Any], st
     there = np.flatnonzero((models >= 0).all(axis=1))
 
     def make() -> Array:
-        found = np.zeros(len(of_row), _ENTRY)
+        cameras = np.zeros(len(of_row), _ENTRY)
         for name in ("pose", "lens", "distortion"):
-            found[name] = np.nan
-        found["size"] = 1
+            cameras[name] = np.nan
+        cameras["size"] = 1
         firsts = np.append(starts, len(of_row))
         with progress(len(there), "reading cameras of mvimgnet", "sequences") as advance:
             for sequence in there.tolist():
                 start, stop = firsts[sequence : sequence + 2].tolist()
                 images = groups["image"].slice(start, stop - start).to_pylist()
                 rows = dict(zip(images, range(start, stop), strict=True))
-                found["absent"][start] = _read(release, models[sequence], rows, found)
+                cameras["absent"][start] = _read(release, models[sequence], rows, cameras)
                 advance(1)
-        return found
+        return cameras
 
     state = release_state(release, np.concatenate([places, models[there].reshape(-1)]))
     return cached_array("cameras", [_EDITION, "mvimgnet", state], _ENTRY, len(of_row), make)
 
 
-def _warn_absent(release: MemberIndex, found: Array) -> None:
+def _warn_absent(release: MemberIndex, cameras: Array) -> None:
     """Warn of images that models have a camera of and that are not there."""
-    absent = int(found["absent"].sum())
+    absent = int(cameras["absent"].sum())
     if absent:
-        total = absent + int(np.count_nonzero(~np.isnan(found["lens"][:, 0])))
+        total = absent + int(np.count_nonzero(~np.isnan(cameras["lens"][:, 0])))
         _log.warning(
-            "%s: %s of the %s images that its models of COLMAP have cameras of are not there; they are left out",
+            "%s: %s of the %s images that have cameras in its COLMAP models are missing; they are left out",
             *(release.source, f"{absent:,}", f"{total:,}"),
         )
 
@@ -162,17 +162,17 @@ def _warn_empty(release: MemberIndex, groups: Mapping[str, Any], starts: Rows) -
     """Warn of sequences that have a model and no image."""
     _, models = release.matching(_MODEL)
     images, poses = (
-        set(zip(*(found[name].to_pylist() for name in ("category", "sequence")), strict=True))
-        for found in ({name: groups[name].take(starts) for name in ("category", "sequence")}, models)
+        set(zip(*(columns[name].to_pylist() for name in ("category", "sequence")), strict=True))
+        for columns in ({name: groups[name].take(starts) for name in ("category", "sequence")}, models)
     )
     if empty := sorted(poses - images):
         _log.warning(
-            "%s: %s of the %s sequences that have a model of COLMAP have no images, such as %s; they are left out",
+            "%s: %s of the %s sequences with a COLMAP model have no images, such as %s; they are left out",
             *(release.source, f"{len(empty):,}", f"{len(poses):,}", "/".join(empty[0])),
         )
 
 
-def _read(release: MemberIndex, model: npt.NDArray[np.int64], rows: dict[str, int], found: Array) -> int:
+def _read(release: MemberIndex, model: npt.NDArray[np.int64], rows: dict[str, int], entries: Array) -> int:
     """Read the model of one sequence into the entries of its images, and count those that are not there."""
     camera_place, image_place = model.tolist()
     cameras = read_cameras(release.read(camera_place, _MOST), release.label(camera_place))
@@ -193,9 +193,9 @@ def _read(release: MemberIndex, model: npt.NDArray[np.int64], rows: dict[str, in
             absent += 1
             continue
         if number not in cameras:
-            raise DamagedFile(f"{label}: image {name!r} has the camera {number}, which cameras.bin does not have")
+            raise DamagedFile(f"{label}: image {name!r} refers to the camera {number}, which is not in cameras.bin")
         camera = cameras[number]
-        found[row] = (pose, camera.lens, camera.distortion, (camera.height, camera.width), 0)
+        entries[row] = (pose, camera.lens, camera.distortion, (camera.height, camera.width), 0)
     return absent
 
 
@@ -203,17 +203,18 @@ def _names(release: MemberIndex) -> dict[int, str]:
     """Name of each category, where the list is there."""
     if _NAMES not in release:
         return {}
-    place = release.place(_NAMES)
-    label = release.label(place)
-    text = text_of(release.read(place, _MOST), label)
+    member = release.place(_NAMES)
+    label = release.label(member)
+    text = text_of(release.read(member, _MOST), label)
     lines = [line.partition(",") for line in text.splitlines() if line.strip()]
     wrong = next((at for at, (key, _, name) in enumerate(lines, 1) if not (key.isdecimal() and name.strip())), 0)
     if wrong:
-        raise DamagedFile(f"{label}: line {wrong} is not a number, a comma and a name")
+        raise DamagedFile(f"{label}: line {wrong} is not of the form 'number,name'")
     if lines and not text.endswith(("\n", "\r")):  # as that of the release does
         key, _, name = lines[-1]
         _log.warning(
-            "%s: the last line of %s, %r for category %s, has no end, so that the list may be cut off; fetch it again",
+            "%s: the last line of %s, %r for category %s, has no line break, so the list may be truncated; fetch it "
+            "again",
             *(release.source, _NAMES, name.strip(), key),
         )
     return {int(key): name.strip() for key, _, name in lines}

@@ -47,7 +47,7 @@ class RotatedMnist(BaseDataset):
     Raises
     ------
     DataError
-        When a file is missing, damaged, or not what its name says, or the permutation is none.
+        When a file is missing or damaged, or is not what its name says, or the permutation is none.
 
     Notes
     -----
@@ -72,9 +72,9 @@ class RotatedMnist(BaseDataset):
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         digits = self._digits.fetch(rows, ["image"])["image"][..., 0]
-        for image, code, place in zip(digits, self.factors.column("angle").take(rows).tolist(), out, strict=True):
+        for image, code, slot in zip(digits, self.factors.column("angle").take(rows).tolist(), out, strict=True):
             turned = Image.fromarray(image).rotate(ANGLES[code], Image.Resampling.BILINEAR, fillcolor=0)
-            place[..., 0] = np.asarray(turned)
+            slot[..., 0] = np.asarray(turned)
         return out
 
 
@@ -85,14 +85,15 @@ def open(root: Path | str | None = None, *, seed: int = 0, permutation: Permutat
     ----------
     root : Path, str or None
         Folder with the files of MNIST, or with a folder ``rotated-mnist`` or ``mnist`` that has them; None for the
-        usual places of either name.
+        default folders of either name.
     seed, permutation
         As for :class:`RotatedMnist`.
 
     Raises
     ------
     DataError
-        When the files are not there (with the command that fetches them) or are damaged, or the permutation is none.
+        When the files are missing (the message gives the command that fetches them) or are damaged, or the permutation
+        is none.
 
     """
     return RotatedMnist(release("rotated-mnist", root), seed, permutation)

@@ -30,7 +30,7 @@ class Shapes3D(PreparedImages):
 
     The published file holds every combination once, in C order, and its table is a grid; a file with other rows gets a
     table with columns. The only modality is ``image``, (64, 64, 3) uint8 sRGB. Images come from the array that
-    :func:`prepare` makes where it is there and belongs to the file, else from the file itself, which is slow for the
+    :func:`prepare` makes if it exists and belongs to the file, else from the file itself, which is slow for the
     published layout and said once. A packed ``.npz`` cannot be read at random, and has to be prepared.
     """
 
@@ -78,17 +78,20 @@ def _check(path: Path, content: Any) -> tuple[Any, Any]:
     images, labels = (h5_dataset(path, content, name) for name in ("images", "labels"))
     with h5_errors(path):
         if len(images.shape or ()) != 4 or images.shape[1:] != _IMAGE or images.dtype != np.uint8:
-            raise DataError(f"{path}: 'images' is {images.dtype} {images.shape}; uint8 (N, 64, 64, 3) was expected")
+            raise DataError(f"{path}: 'images' is {images.dtype} {images.shape}; expected uint8 (N, 64, 64, 3)")
         if len(labels.shape or ()) != 2 or labels.shape[1] != 6 or labels.dtype.kind != "f":
-            raise DataError(f"{path}: 'labels' is {labels.dtype} {labels.shape}; floating-point (N, 6) was expected")
+            raise DataError(f"{path}: 'labels' is {labels.dtype} {labels.shape}; expected floating-point (N, 6)")
         if len(images) != len(labels):
-            raise DataError(f"{path} has {len(images):,} images but {len(labels):,} labels; they must be as many")
+            raise DataError(
+                f"{path} has {len(images):,} images but {len(labels):,} labels; expected the same number of both"
+            )
         if len(images) == 0:
-            raise DataError(f"{path} has no rows")
+            raise DataError(f"{path} has no rows; it is not the published file")
         # unwritten images are black and cost nothing; unwritten labels would let a small file claim any length
         if labels.size * labels.dtype.itemsize > labels.id.get_storage_size() * _LARGEST_RATIO:
             raise DataError(
-                f"{path} claims {len(labels):,} labels, but holds {labels.id.get_storage_size():,} bytes of them"
+                f"{path} declares {len(labels):,} labels, but contains only {labels.id.get_storage_size():,} bytes "
+                "of them"
             )
     return images, labels
 
@@ -98,8 +101,8 @@ def _npz_images(path: Path) -> NpzArray:
     images = NpzArray(path, "images", _FACTORS)
     if images.shape[1:] != _IMAGE or images.dtype != np.uint8:
         raise DataError(
-            f"{path}: 'images' is {images.dtype} of {len(images):,} rows {images.shape[1:]}; uint8 (64, 64, 3) behind "
-            "six axes of factors was expected; it is not the npz of disentanglement_lib"
+            f"{path}: 'images' is {images.dtype} of {len(images):,} rows {images.shape[1:]}; expected uint8 (64, 64, "
+            "3) after six axes of factors; it is not the npz of disentanglement_lib"
         )
     return images
 
@@ -113,8 +116,8 @@ def _npz_table(path: Path) -> FactorTable:
     stored = NpzArray(path, "labels", _FACTORS)
     if stored.shape != (math.prod(axes), _FACTORS) or stored.dtype.kind != "f" or not len(stored):
         raise DataError(
-            f"{path}: 'labels' is {stored.dtype} of {len(stored):,} rows {stored.shape[1:]}; six floating-point "
-            f"numbers for each of {math.prod(axes):,} images were expected; it is not the npz of disentanglement_lib"
+            f"{path}: 'labels' is {stored.dtype} of {len(stored):,} rows {stored.shape[1:]}; expected six "
+            f"floating-point numbers for each of {math.prod(axes):,} images; it is not the npz of disentanglement_lib"
         )
     labels = np.empty(stored.shape, stored.dtype)
     with stored.rows() as fill:
@@ -134,7 +137,8 @@ def _table(path: Path, labels: Any) -> FactorTable:
                 row = int(np.argmin(codes))
                 raise DataError(
                     f"{path}: the {factor.name} of row {start + row} (column {position} of 'labels') is "
-                    f"{block[row, position]:g}, which is none of its levels; it is not the published file, or damaged"
+                    f"{block[row, position]:g}, which is not one of its levels; the file is not the published one, "
+                    "or is damaged"
                 )
             columns[position, start : start + len(block)] = codes
     grid = FactorTable(factors)

@@ -95,11 +95,11 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     size = check_size(size)
     archives = ["spawrious224", "spawrious224.tar", "spawrious224.zip"]
     release = find_members("spawrious", root, {_FILE: "0/desert/bulldog/desert_bulldog_0.png"}, archives, parts=_PACKED)
-    places, said = release.matching(_FILE)
-    _refuse_others(release, said)
-    copies, numbers = (np.array(said[name].to_pylist(), np.int64) for name in ("copy", "number"))
+    places, groups = release.matching(_FILE)
+    _refuse_others(release, groups)
+    copies, numbers = (np.array(groups[name].to_pylist(), np.int64) for name in ("copy", "number"))
     at, of = (
-        np.array([levels.index(name) for name in said[column].to_pylist()], np.int64)
+        np.array([levels.index(name) for name in groups[column].to_pylist()], np.int64)
         for column, levels in (("location", _PLACES), ("breed", _BREEDS))
     )
     order = np.lexsort((numbers, of, at, copies))
@@ -119,27 +119,27 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     return ImageFilesDataset("spawrious", table_of(factors), MemberImages(release, places[order]), size)
 
 
-def _refuse_others(release: MemberIndex, said: Mapping[str, Any]) -> None:
+def _refuse_others(release: MemberIndex, groups: Mapping[str, Any]) -> None:
     """Refuse folders that are laid out as the release is and are not of it, and folders with another's files."""
-    known = {f"{copy}/{place}/{breed}" for copy in (0, 1) for place in _PLACES for breed in _BREEDS}
+    known = {f"{copy}/{location}/{breed}" for copy in (0, 1) for location in _PLACES for breed in _BREEDS}
     there = set(release.matching(_ALIKE)[1]["folder"].unique().to_pylist())
     if others := sorted(there - known):
         raise DataError(
-            f"spawrious: {release.source} has folders that Spawrious does not have: {some(others)}; it has the places "
-            f"{', '.join(_PLACES)} and the breeds {', '.join(_BREEDS)}, in 0 and 1: name the folder of spawrious "
-            "(--root or root=), or open this one as a folder of images"
+            f"spawrious: {release.source} contains folders that are not part of Spawrious: {some(others)}; expected "
+            f"the places {', '.join(_PLACES)} and the breeds {', '.join(_BREEDS)}, in 0 and 1; pass the folder of "
+            "spawrious (--root or root=), or open this one as a folder of images"
         )
-    names = {f"{place}_{breed}" for place in _PLACES for breed in _BREEDS}
-    columns = (said[name].to_pylist() for name in ("copy", "location", "breed", "named"))
+    names = {f"{location}_{breed}" for location in _PLACES for breed in _BREEDS}
+    columns = (groups[name].to_pylist() for name in ("copy", "location", "breed", "named"))
     folders = set(zip(*columns, strict=True))
     if renamed := sorted(
-        f"{copy}/{place}/{breed} ({named}_…)"
-        for copy, place, breed, named in folders
-        if named in names - {f"{place}_{breed}"}
+        f"{copy}/{location}/{breed} ({named}_…)"
+        for copy, location, breed, named in folders
+        if named in names - {f"{location}_{breed}"}
     ):
         raise DataError(
-            f"spawrious: {release.source} has folders whose files are named as those of another: {some(renamed)}; were "
-            "folders renamed? unpack the release again, or open it as a folder of images"
+            f"spawrious: {release.source} contains folders with the file names of other folders: {some(renamed)}; "
+            "the folders may have been renamed: unpack the release again, or open it as a folder of images"
         )
 
 
@@ -157,16 +157,17 @@ def _whole_folders(
     for wrong, what in (
         ((counts > 0) & (counts < _EACH), f"folders with fewer than {_EACH:,} images"),
         (counts > _EACH, f"folders with more than {_EACH:,} images"),
-        (repeated, "folders with two images of one number"),
+        (repeated, "folders with two images of the same number"),
     ):
         if not wrong.any():
             continue
-        names = [f"{copy}/{_PLACES[place]}/{_BREEDS[breed]}" for copy, place, breed in np.argwhere(np.ones(_GRID))]
+        names = [
+            f"{copy}/{_PLACES[location]}/{_BREEDS[breed]}" for copy, location, breed in np.argwhere(np.ones(_GRID))
+        ]
         listed = [f"{names[cell]} ({counts[cell]:,})" for cell in np.flatnonzero(wrong).tolist()]
         raise DataError(
-            f"spawrious: {release.source} has {what}: {some(listed)}; the "
-            "environments of the challenges are the first images of a folder, and would shift: unpack the release "
-            "again, or open it as a folder of images"
+            f"spawrious: {release.source} contains {what}: {some(listed)}; the environments of the challenges depend "
+            "on the order of the images in each folder: unpack the release again, or open it as a folder of images"
         )
     return counts > 0
 

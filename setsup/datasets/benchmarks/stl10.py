@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.adapters.factor_columns import table_of
+from setsup.datasets.adapters.inconsistent import count_mismatch, replaced
 from setsup.datasets.adapters.packed_release import PackedRelease
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality
@@ -73,8 +74,8 @@ class Stl10(BaseDataset):
         for part in np.unique(parts).tolist():
             check_mapped(maps[part])
         # channel by channel, which numpy turns more than twice as fast as all three at once
-        for slot, part, place in zip(out, parts.tolist(), (rows - self._starts[parts]).tolist(), strict=True):
-            for channel, stored in enumerate(maps[part][place]):
+        for slot, part, position in zip(out, parts.tolist(), (rows - self._starts[parts]).tolist(), strict=True):
+            for channel, stored in enumerate(maps[part][position]):
                 slot[..., channel] = stored.T
         return out
 
@@ -102,17 +103,17 @@ def prepare(root: Path | str | None = None) -> Path:
 
 
 def _path(members: MemberIndex, name: str) -> Path:
-    found = members.path(members.place(name))
-    if found is None:
-        raise DataError(f"{members.source} is an archive; unpack it")
-    return found
+    path = members.path(members.place(name))
+    if path is None:
+        raise DataError(f"{members.source} is an archive, but its files must be mapped into memory; unpack it")
+    return path
 
 
 def _count(path: Path) -> int:
     refuse_pointer(path)
     size = path.stat().st_size
     if not size or size % _BYTES:
-        raise DamagedFile(f"{path} has {size:,} bytes, which is not a multiple of the {_BYTES:,} of an image")
+        raise DamagedFile(f"{path} has {size:,} bytes; expected a multiple of {_BYTES:,}, the size of an image")
     return size // _BYTES
 
 
@@ -122,7 +123,7 @@ def _map(path: Path, count: int) -> Array:
             return np.asarray(np.memmap(path, np.uint8, "r", shape=(count, *_STORED)))
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
-    raise DataError(f"{path} has changed since the dataset was opened; open it again")
+    raise replaced(path)
 
 
 def _table(members: MemberIndex, counts: list[int]) -> FactorTable:
@@ -144,18 +145,15 @@ def _table(members: MemberIndex, counts: list[int]) -> FactorTable:
 
 def _labels(members: MemberIndex, split: str, count: int) -> npt.NDArray[np.uint8]:
     """Codes of the categories, from labels that count from 1."""
-    place = members.place(f"{split}_y.bin")
-    label = members.label(place)
-    stored = np.frombuffer(members.read(place, _MOST_LABELS), np.uint8)
+    member = members.place(f"{split}_y.bin")
+    label = members.label(member)
+    stored = np.frombuffer(members.read(member, _MOST_LABELS), np.uint8)
     if len(stored) != count:
-        raise DataError(
-            f"{label} has {len(stored):,} labels, and {split}_X.bin {count:,} images; they do not belong together: "
-            "fetch both again"
-        )
+        raise count_mismatch(f"{split}_X.bin", count, label, len(stored))
     wrong = (stored < 1) | (stored > len(_CATEGORIES))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise DamagedFile(f"{label}: the label of image {row} is {stored[row]}; 1 to 10 were expected")
+        raise DamagedFile(f"{label}: the label of image {row} is {stored[row]}; expected 1 to 10")
     return stored - np.uint8(1)
 
 
@@ -166,7 +164,7 @@ def _categories(members: MemberIndex) -> tuple[str, ...]:
     names = tuple(line.strip() for line in text.splitlines() if line.strip())
     if names != _CATEGORIES:
         label = members.label(members.place(_NAMES))
-        raise DamagedFile(f"{label} does not name {', '.join(_CATEGORIES)}, one per line")
+        raise DamagedFile(f"{label} is not the list of categories; expected {', '.join(_CATEGORIES)}, one per line")
     return names
 
 
@@ -178,12 +176,14 @@ def _folds(members: MemberIndex, count: int) -> list[Rows]:
     label = members.label(members.place(_FOLDS))
     lines = [line.split() for line in text.splitlines() if line.strip()]
     if len(lines) != _FOLD_COUNT:
-        raise DamagedFile(f"{label} has {len(lines)} lines; one for each of {_FOLD_COUNT} folds was expected")
+        raise DamagedFile(f"{label} has {len(lines)} lines; expected one line for each of {_FOLD_COUNT} folds")
     for number, line in enumerate(lines):
         odd = [word for word in line if not re.fullmatch("[0-9]{1,9}", word) or int(word) >= count]
         if odd or len(set(line)) != len(line):
-            what = f"has {odd[0][:20]!r}, which is not a training image" if odd else "names an image twice"
-            raise DamagedFile(f"{label}: line {number + 1} {what}; numbers from 0 to {count - 1:,} were expected")
+            what = (
+                f"has {odd[0][:20]!r}, which is not the number of a training image" if odd else "lists an image twice"
+            )
+            raise DamagedFile(f"{label}: line {number + 1} {what}; expected numbers from 0 to {count - 1:,}")
     return [np.array(line, np.int64) for line in lines]
 
 
@@ -191,5 +191,5 @@ def _text(members: MemberIndex, name: str) -> str | None:
     """A text of the release, None where it is not there."""
     if name not in members:
         return None
-    place = members.place(name)
-    return text_of(members.read(place, _MOST_TEXT), members.label(place))
+    member = members.place(name)
+    return text_of(members.read(member, _MOST_TEXT), members.label(member))

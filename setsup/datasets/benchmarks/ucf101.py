@@ -56,7 +56,7 @@ def open(
     Parameters
     ----------
     root : Path, str or None
-        A folder, zip or tar with the videos; None for the usual places.
+        A folder, zip or tar with the videos; None for the default folders.
     length : int
         Frames of a row.
     stride : int
@@ -64,7 +64,7 @@ def open(
     every : int or None
         Frames of the video from the start of a row to that of the next. None for one row per video, from its middle.
     size : (height, width), optional
-        Resize every frame, antialiased, until it just covers this size, and cut out the centre; by default frames stay
+        Resize every frame, antialiased, until it just covers this size, and crop the centre; by default frames stay
         240 × 320.
     flow : bool
         Whether there is ``flow`` as well, optical flow from each frame to the next; see
@@ -77,8 +77,8 @@ def open(
     Raises
     ------
     DataError
-        When the files are not there (with how to get them), a list is damaged, PyAV is not installed, or an argument is
-        out of range.
+        When the files are missing (the message tells how to get them), a list is damaged, PyAV is not installed, or an
+        argument is out of range.
 
     """
     require_modules(f"{_NAME} needs", "av")
@@ -106,7 +106,7 @@ def _splits(members: MemberIndex, root: Path | None, names: list[str]) -> list[C
     """Factors ``split1`` to ``split3``, those of which both lists are there."""
     lists = lists_beside(_NAME, members, root, _LIST, _LISTS)
     keys = [name.casefold() for name in names]
-    found = []
+    factors = []
     for split in "123":
         if not all((part, split) in lists for part in PARTS):
             continue
@@ -117,10 +117,10 @@ def _splits(members: MemberIndex, root: Path | None, names: list[str]) -> list[C
                 video = re.fullmatch(rf"(?:[^/]+/)?({_VIDEO})\.avi(?:\s+\d+)?", line)
                 if video is None:
                     raise DamagedFile(
-                        f"{label}: {line[:80]!r} is not a video such as ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi, "
-                        f"in line {number} of those that are not empty"
+                        f"{label}: {line[:80]!r} (non-empty line {number}) is not the name of a video; expected a "
+                        "name such as ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi"
                     )
                 if listed.setdefault(video[1].casefold(), part) != part:
-                    raise DamagedFile(f"{label}: {video[1]} is listed for training too")
-        found.append(split_factor(f"split{split}", keys, listed, members.source))
-    return found
+                    raise DamagedFile(f"{label}: {video[1]} is listed for both training and testing")
+        factors.append(split_factor(f"split{split}", keys, listed, members.source))
+    return factors

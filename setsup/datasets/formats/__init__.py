@@ -1,5 +1,5 @@
-"""Readers of the file formats that benchmarks are published in, one module a format.
+"""Readers of the file formats that benchmarks are published in, one module per format.
 
-A reader checks what a header says against the file before it believes it. Whatever the bytes, it gives the right
-arrays or raises :class:`~setsup.errors.DataError` with one sentence, and it allocates no more than the file can hold.
+A reader checks a header against the file before it uses it. For any bytes, it returns the correct arrays or raises
+:class:`~setsup.errors.DataError` with one sentence, and it allocates no more memory than the file can fill.
 """

@@ -1,4 +1,4 @@
-"""A file that holds one array behind a short header, gzipped or not: checked when it is opened, read on first use."""
+"""A file with one array after a short header, gzipped or not: checked when it is opened, read on first use."""
 
 import gzip
 import math
@@ -18,10 +18,10 @@ from setsup.files.disk import read_errors
 __all__ = ["ArrayFile", "Head", "ReadHead"]
 
 Head = tuple[np.dtype[Any], tuple[int, ...], int]
-"""What a header tells: type of the elements, shape, and bytes before the first element."""
+"""Content of a header: dtype, shape, and number of bytes before the first element."""
 
 ReadHead = Callable[[BinaryIO, Path], Head]
-"""Reads the header of an unpacked file from its start; the path is for messages."""
+"""Reads the header from the start of an unpacked file; the path is for messages."""
 
 # deflate packs at most 258 bytes into 2 bits, so a gzip file cannot hold more than this many times its size
 _MOST_RATIO = 1032
@@ -31,8 +31,8 @@ _BLOCK = 1 << 20
 class ArrayFile:
     """An array in a file whose header has been checked; it is read on first use, once per process.
 
-    A plain file is mapped into memory, a gzipped one (told by its first bytes, not by its name) is unpacked there.
-    Pickling carries the path, not the array.
+    A plain file is mapped into memory; a gzipped file (recognized by its first bytes, not by its name) is unpacked into
+    memory. Pickling stores the path, not the array.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class ArrayFile:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        """Show the path and what it holds."""
+        """Show the path, dtype and shape."""
         return f"{type(self).__name__}({str(self.path)!r}, {self.dtype} {self.shape})"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -82,11 +82,11 @@ class ArrayFile:
 
     @property
     def ready(self) -> bool:
-        """Whether the array costs nothing: it is mapped from a plain file, or was unpacked in this process."""
+        """Whether the array is available without reading: mapped, or already unpacked in this process."""
         return not self.packed or self._array is not None
 
     def array(self) -> Array:
-        """Read the array on the first call of a process, and give the same one from then on."""
+        """Read the array on the first call in a process, and return the same array afterwards."""
         if self._array is None:
             # a lock a process: after a fork, one that another thread of the parent held would stay locked for ever
             with self._locks.setdefault(os.getpid(), threading.Lock()):
@@ -96,7 +96,7 @@ class ArrayFile:
 
     @contextmanager
     def rows(self) -> Iterator[Callable[[int, int, Array], None]]:
-        """Open the file to read rows block by block, in order, without holding more than a block."""
+        """Open the file to read rows block by block, in order, with only one block in memory."""
         width = self._bytes // self.shape[0]
         with self._errors():
             file = self._open()
@@ -116,19 +116,19 @@ class ArrayFile:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn whatever goes wrong in reading into one sentence."""
+        """Convert errors of reading to a DataError."""
         try:
             with read_errors(self.path):
                 yield
         except MemoryError as error:
-            raise DataError(f"{self.path} needs {self._bytes:,} bytes of memory, more than there are") from error
+            raise DataError(f"{self.path} needs {self._bytes:,} bytes of memory, more than are available") from error
 
     def _check_size(self) -> None:
         size, expected = self.path.stat().st_size, self._offset + self._bytes
         if not self.packed and size != expected:
             raise self._wrong_size(f"the file has {size:,} bytes")
         if self.packed and expected > size * _MOST_RATIO:
-            raise self._wrong_size(f"a gzip file of {size:,} bytes cannot hold that")
+            raise self._wrong_size(f"a gzip file of {size:,} bytes cannot contain that many")
         if self.packed and self._stated_size() != expected % 2**32:
             # right where the file is several gzip streams in a row; all else ends here, before memory is taken
             self._count()
@@ -145,14 +145,14 @@ class ArrayFile:
             while block := file.read(_BLOCK):
                 count += len(block)
                 if count > self._offset + self._bytes:
-                    raise self._wrong_size("its content continues after them")
+                    raise self._wrong_size("its content is longer")
             if count < self._offset + self._bytes:
                 raise self._wrong_size(f"its content ends after {count:,}")
 
     def _wrong_size(self, what: str) -> DataError:
         return DamagedFile(
-            f"{self.path}: its header gives the shape {self.shape} of {self.dtype}, "
-            f"{self._offset + self._bytes:,} bytes in all, but {what}"
+            f"{self.path}: its header gives the shape {self.shape} of {self.dtype}, {self._offset + self._bytes:,} "
+            f"bytes in total, but {what}"
         )
 
     def _mapped(self) -> Array:
@@ -182,4 +182,4 @@ class ArrayFile:
     def _end(self, file: BinaryIO) -> None:
         # one byte beyond the end is asked for, never more; it also makes gzip compare its checksum
         if file.read(1):
-            raise self._wrong_size("its content continues after them")
+            raise self._wrong_size("its content is longer")

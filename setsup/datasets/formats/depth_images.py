@@ -1,6 +1,6 @@
-"""PNG files that are no images to look at: 16-bit depth, and labels in four channels; read exactly or refused.
+"""PNG files of numbers: 16-bit depth, and labels in three or four channels; read exactly or refused.
 
-The checksums of all chunks are compared first: a damaged depth is a wrong measurement.
+The checksums of all chunks are checked first, since damaged depth is a wrong measurement.
 """
 
 import struct
@@ -17,7 +17,7 @@ __all__ = ["decode_channels", "decode_depth", "deep_size"]
 _START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 _HEAD = 33  # bytes
 _MOST_TIMES = 1040  # what deflate can pack at best
-_FIX = "replace it, or take the frame out"
+_FIX = "replace it, or remove the frame"
 
 
 def decode_depth(source: Source, label: str, size: tuple[int, int]) -> npt.NDArray[np.uint16]:
@@ -31,20 +31,20 @@ def decode_depth(source: Source, label: str, size: tuple[int, int]) -> npt.NDArr
     width, height, bits, color, _, _, interlaced = struct.unpack_from(">IIBBBBB", content, 16)
     if (bits, color, interlaced) != (16, 0, 0):
         raise DamagedFile(
-            f"{label} is a PNG of {bits} bits, colour type {color}{', interlaced' * bool(interlaced)}; one channel of "
-            f"16 bits, not interlaced, was expected",
+            f"{label} is a PNG of {bits} bits, color type {color}{', interlaced' * bool(interlaced)}; expected one "
+            "channel of 16 bits, without interlacing",
             _FIX,
         )
     _check_size((height, width), size, content, bits, label)
     try:
         pixels: npt.NDArray[np.uint16] = decode_image_png_u16(content, size, "mono")
     except Exception as error:
-        raise DamagedFile(f"{label}: its compressed data is cut off or corrupt", _FIX) from error
+        raise DamagedFile(f"{label}: its compressed data is truncated or corrupt", _FIX) from error
     return pixels.reshape(size)
 
 
 def deep_size(content: bytes) -> tuple[int, int] | None:
-    """Height and width of a PNG of one channel of 16 bits; None where it is none."""
+    """Height and width of a PNG with one channel of 16 bits; None for other files."""
     if not content.startswith(_START) or len(content) < _HEAD or (content[24], content[25]) != (16, 0):
         return None
     return int.from_bytes(content[20:24], "big"), int.from_bytes(content[16:20], "big")
@@ -58,34 +58,34 @@ def decode_channels(source: Source, label: str, size: tuple[int, int]) -> npt.ND
     content = _content(source, label)
     head = png_head(content)
     if head is None or head.channels not in (3, 4):
-        raise DamagedFile(f"{label} is no PNG of three or four channels of 8 bits, as was expected", _FIX)
+        raise DamagedFile(f"{label} is not a PNG with three or four channels of 8 bits", _FIX)
     _check_size((head.height, head.width), size, content, 8 * head.channels, label)
     try:
         return png_pixels(content, head)
     except ValueError as error:
-        raise DamagedFile(f"{label} is damaged ({error})", _FIX) from error
+        raise DamagedFile(f"{label} is damaged: {error}", _FIX) from error
 
 
 def _content(source: Source, label: str) -> bytes:
-    """Content of a PNG whose chunks are whole."""
+    """Content of a PNG with complete chunks."""
     try:
         content = source_content(source)
     except OSError as error:
         raise DamagedFile.unreadable(label, error, _FIX) from error
     if not content.startswith(_START) or len(content) < _HEAD:
-        raise DamagedFile(f"{label} is no PNG, it begins with {content[:8]!r}", _FIX)
+        raise DamagedFile(f"{label} is not a PNG: it begins with {content[:8]!r}", _FIX)
     try:
         check_png(content)
     except ValueError as error:
-        raise DamagedFile(f"{label} is damaged ({error})", _FIX) from error
+        raise DamagedFile(f"{label} is damaged: {error}", _FIX) from error
     return content
 
 
 def _check_size(actual: tuple[int, int], size: tuple[int, int], content: bytes, bits: int, label: str) -> None:
     if actual != tuple(size):
         raise DamagedFile(
-            f"{label} is {actual[0]} × {actual[1]} pixels (height × width); {size[0]} × {size[1]} were expected",
+            f"{label} is {actual[0]} × {actual[1]} pixels (height × width); expected {size[0]} × {size[1]}",
             _FIX,
         )
     if actual[0] * actual[1] * bits > 8 * _MOST_TIMES * len(content):
-        raise DamagedFile(f"{label}: {actual[0]} × {actual[1]} pixels do not fit into its {len(content):,} bytes", _FIX)
+        raise DamagedFile(f"{label}: {actual[0]} × {actual[1]} pixels do not fit in its {len(content):,} bytes", _FIX)

@@ -2,8 +2,8 @@
 
 Convention
 ----------
-Big-endian throughout: two zero bytes, a byte for the dtype, one for the number of axes, an uint32 a length, then the
-elements in C order.
+Big-endian: two zero bytes, a byte for the dtype, a byte for the number of axes, a uint32 per length, then the elements
+in C order.
 """
 
 import struct
@@ -36,32 +36,34 @@ class IdxFile(ArrayFile):
 
 
 def _check_name(path: Path) -> None:
-    """Refuse what is gzip by its name and not by its content, or the other way."""
+    """Refuse a file whose name and content disagree about gzip."""
     if path.exists() and not path.is_file():
-        raise DataError(f"{path} is not a file; an idx file was expected")
+        raise DataError(f"{path} is not a file; expected an idx file")
     with read_errors(path), path.open("rb") as raw:
         start = raw.read(4)
     named = path.suffix == ".gz"
     gzipped = start[:2] == b"\x1f\x8b"
     if named and not gzipped:
-        fix = "drop the .gz of its name" if start[:2] == b"\0\0" else "fetch it again"
-        raise DamagedFile(f"{path} is not gzip, though its name ends in .gz (it begins with {start!r})", fix)
+        fix = "remove .gz from its name" if start[:2] == b"\0\0" else "fetch it again"
+        raise DamagedFile(f"{path} is not a gzip file, although its name ends in .gz (it begins with {start!r})", fix)
     if gzipped and not named:
-        raise DataError(f"{path} is gzip, though its name does not end in .gz; unpack it or add the .gz")
+        raise DataError(
+            f"{path} is a gzip file, although its name does not end in .gz; unpack it, or add .gz to its name"
+        )
 
 
 def _head(file: BinaryIO, path: Path) -> Head:
     start = file.read(4)
     if len(start) < 4:
-        raise DamagedFile(f"{path} ends after {len(start)} bytes, inside the idx header")
+        raise DamagedFile(f"{path} is truncated: it ends after {len(start)} bytes, inside the idx header")
     if start[:2] != b"\0\0" or start[2] not in _DTYPES or not 1 <= start[3] <= _MOST_AXES:
         raise DamagedFile(
-            f"{path} is not an idx file: it begins with {start!r}, where two zero bytes, a dtype "
-            f"({', '.join(f'{code:#04x}' for code in _DTYPES)}) and 1 to {_MOST_AXES} axes were expected"
+            f"{path} is not an idx file: it begins with {start!r}; expected two zero bytes, a dtype "
+            f"({', '.join(f'{code:#04x}' for code in _DTYPES)}) and 1 to {_MOST_AXES} axes"
         )
     lengths = file.read(4 * start[3])
     if len(lengths) < 4 * start[3]:
-        raise DamagedFile(f"{path} ends inside the idx header of {start[3]} axes")
+        raise DamagedFile(f"{path} is truncated: it ends inside the idx header of {start[3]} axes")
     shape = struct.unpack(f">{start[3]}I", lengths)
     if 0 in shape:
         raise DataError(f"{path} is empty: its header gives the shape {shape}")

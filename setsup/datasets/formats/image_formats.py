@@ -1,4 +1,4 @@
-"""Which image files can be decoded here: formats of Pillow, and the endings of file names that go with them."""
+"""Supported image formats: formats of Pillow, and their file extensions."""
 
 from functools import cache
 from importlib import import_module
@@ -12,7 +12,7 @@ ENDINGS = (
     *(".bmp", ".gif", ".jfif", ".jp2", ".jpe", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".pnm", ".ppm"),
     *(".tif", ".tiff", ".webp"),
 )
-"""Endings of files that are taken for images everywhere, in capitals too; see :func:`image_endings` for all."""
+"""File extensions of images on every installation, in any case; see :func:`image_endings` for all."""
 
 # bitmaps only: Pillow hands EPS to another program, and some old formats have decoders that nobody looks after
 _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "JPEG2000")
@@ -32,11 +32,11 @@ _PLUGGED = {
 
 
 KNOWN_ENDINGS = (*ENDINGS, *(ending for one in _PLUGGED.values() for ending in one.endings))
-"""Endings of all images, also of those that only a plug-in decodes."""
+"""File extensions of all images, including those that require a plug-in."""
 
 
 def image_endings() -> tuple[str, ...]:
-    """Endings of files that are taken for images here, in lower case; AVIF and HEIC where Pillow has the plug-in.
+    """File extensions of images on this installation, in lower case; AVIF and HEIC if Pillow has the plug-in.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def ending_pattern(endings: tuple[str, ...] | None = None) -> str:
 
 
 def missing_plugins(names: Any) -> str:
-    """Say how many files need a plug-in of Pillow that is not installed; empty where none does.
+    """Report how many files need a Pillow plug-in that is not installed; empty if there are none.
 
     `names` pyarrow array of file names.
 
@@ -81,7 +81,9 @@ def missing_plugins(names: Any) -> str:
         if count:
             files = "1 file ends" if count == 1 else f"{count:,} files end"
             endings = " or ".join(plugin.endings)
-            missing.append(f"{files} in {endings}, which Pillow cannot decode here: {command(plugin.modules[:1])}")
+            missing.append(
+                f"{files} in {endings}, which Pillow cannot decode without a plug-in: {command(plugin.modules[:1])}"
+            )
     return "; ".join(missing)
 
 

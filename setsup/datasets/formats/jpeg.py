@@ -24,8 +24,8 @@ _PIXELS_A_BYTE = 512  # a block of 64 pixels takes at least one bit
 class Frame:
     """What the markers say: pixels, channels, whether a note (Exif, XMP) may say which side is up.
 
-    ``plain`` is False for what libjpeg-turbo's short way to grey or colour does not know: CMYK, more than 8 bits,
-    lossless and arithmetic coding, rare sampling of the colours, several images in one file.
+    ``plain`` is False for what libjpeg-turbo's short way to grey or color does not know: CMYK, more than 8 bits,
+    lossless and arithmetic coding, rare sampling of the colors, several images in one file.
     """
 
     height: int
@@ -76,7 +76,7 @@ def jpeg_pixels(
 
     height, width, channels = frame.height, frame.width, frame.channels
     if height * width > len(content) * _PIXELS_A_BYTE:
-        raise ValueError(f"{width} × {height} pixels do not fit into its {len(content):,} bytes")
+        raise ValueError(f"{width} × {height} pixels do not fit in its {len(content):,} bytes")
     color = "GRAY" if channels == 1 else "RGB"
     try:
         pixels: npt.NDArray[np.uint8] = decode_jpeg(content, color, buffer=out)
@@ -84,7 +84,7 @@ def jpeg_pixels(
         if stray is not None and _BEFORE_END.search(str(error)):
             stray(str(error))  # the first warning, and nothing follows the end: the image is complete
         elif not _BETWEEN_SEGMENTS.search(str(error)):
-            raise ValueError(f"its compressed data is cut off or corrupt: {error}") from error
+            raise ValueError(f"its compressed data is truncated or corrupt: {error}") from error
         pixels = decode_jpeg(content, color, buffer=out, strict=False)
     if pixels.shape != (height, width, channels):
         raise ValueError(f"it decodes to the shape {pixels.shape}, not {(height, width, channels)}")

@@ -1,4 +1,4 @@
-"""JSON from files that nobody has looked at: bounded in size, without NaN, and told apart in one sentence."""
+"""JSON from untrusted files: bounded in size, without NaN, with errors in one sentence."""
 
 import json
 from typing import Any, NoReturn
@@ -23,15 +23,15 @@ def read_json(content: bytes, label: str) -> Any:
         return json.loads(content, parse_int=_integer, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
         why = " ".join(str(error).split())
-        raise DamagedFile(f"{label} is no JSON that can be read ({why})") from error
+        raise DamagedFile(f"{label} could not be parsed as JSON: {why}") from error
 
 
 def _constant(word: str) -> NoReturn:
-    raise ValueError(f"it holds {word}")
+    raise ValueError(f"it contains {word}")
 
 
 def _integer(digits: str) -> int:
     """Refuse an integer that is too large for a float."""
     if len(digits) > _MOST_DIGITS:
-        raise ValueError(f"it holds an integer of {len(digits):,} digits")
+        raise ValueError(f"it contains an integer of {len(digits):,} digits")
     return int(digits)

@@ -48,7 +48,7 @@ def npy_head(begin: bytes, label: str, kinds: str = NUMBERS) -> Head:
     length = int.from_bytes(begin[8 : 8 + wide], "little")
     text = begin[8 + wide : 8 + wide + length]
     if not begin.startswith(_MAGIC) or begin[6:7] not in (b"\x01", b"\x02", b"\x03"):
-        raise DamagedFile(f"{label} is not an array of numpy (it begins with {begin[:6]!r})")
+        raise DamagedFile(f"{label} is not a numpy array (it begins with {begin[:6]!r})")
     match = _HEAD.fullmatch(text)
     if len(text) != length or match is None:
         raise DamagedFile(f"{label} has a damaged header")
@@ -57,7 +57,7 @@ def npy_head(begin: bytes, label: str, kinds: str = NUMBERS) -> Head:
         raise DamagedFile(f"{label} has a damaged header")
     shape = tuple(int(word.rstrip(b"L")) for word in words)
     if match["order"] == b"True" and len(shape) > 1:
-        raise DataError(f"{label} is in Fortran order; save it again, as numpy.ascontiguousarray(array)")
+        raise DataError(f"{label} is in Fortran order; save numpy.ascontiguousarray(array) instead")
     return _dtype(match["descr"], label, kinds), shape, 8 + wide + length
 
 
@@ -76,7 +76,7 @@ def _dtype(told: bytes, label: str, kinds: str) -> np.dtype[Any]:
     if _OBJECT.fullmatch(text):
         if "O" in kinds:
             return np.dtype(object)
-        raise DataError(f"{label} holds pickled Python objects, which setsup never reads")
+        raise DataError(f"{label} contains pickled Python objects, which setsup never reads")
     try:
         # numpy reads a small language here, with errors and warnings of its own
         dtype = np.dtype(text) if _TYPE.fullmatch(text) else None
@@ -84,5 +84,5 @@ def _dtype(told: bytes, label: str, kinds: str) -> np.dtype[Any]:
         dtype = None
     if dtype is None or dtype.kind not in kinds or not dtype.itemsize:
         wanted = "numbers or strings" if "U" in kinds else "numbers"
-        raise DataError(f"{label} holds {text[:40]!r}; an array of {wanted} was expected")
+        raise DataError(f"{label} has the dtype {text[:40]!r}; expected an array of {wanted}")
     return dtype

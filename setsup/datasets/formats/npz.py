@@ -1,4 +1,4 @@
-"""Arrays of an ``.npz``, a zip of ``.npy`` files: mapped where they are stored as they are, else read in passing."""
+"""Arrays of an ``.npz``, a zip of ``.npy`` files: mapped if they are uncompressed, otherwise read sequentially."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -42,9 +42,9 @@ class NpzArray:
     dtype : numpy.dtype
         Type of its elements, in the byte order of the file.
     packed : bool
-        Whether it is deflated, and can only be read sequentially.
+        Whether it is compressed, and can only be read sequentially.
     block_rows : int
-        Rows that :meth:`rows` best reads at once.
+        Best number of rows per block for :meth:`rows`.
 
     """
 
@@ -56,7 +56,7 @@ class NpzArray:
         there = index.names.to_pylist()
         if f"{name}.npy" not in there:
             arrays = ", ".join(shown(each.removesuffix(".npy")) for each in there[:_SHOWN]) or "nothing"
-            raise DataError(f"{path} has no array {name!r} (it has {arrays}): it is not the published file")
+            raise DataError(f"{path} has no array {name!r} (it has {arrays}); it is not the published file")
         self._row = index.row(there.index(f"{name}.npy"))
         self._file = (path.absolute(), index.about.size, index.about.mtime_ns)
         self._label = f"{path}: {name}.npy"
@@ -65,7 +65,7 @@ class NpzArray:
         expected = self._offset + math.prod(self.shape) * self.dtype.itemsize
         if expected != self._row.size and self.dtype.kind != "O":
             raise DamagedFile(
-                f"{self._label} gives the shape {self.shape} of {self.dtype}, {expected:,} bytes in all, but has "
+                f"{self._label} gives the shape {self.shape} of {self.dtype}, {expected:,} bytes in total, but has "
                 f"{self._row.size:,}"
             )
         self.shape = (math.prod(self.shape[:axes]), *self.shape[axes:])
@@ -77,25 +77,27 @@ class NpzArray:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        """Show where it is and what it holds."""
+        """Show the file, dtype and shape."""
         return f"NpzArray({self._label!r}, {self.dtype} {self.shape})"
 
     @property
     def mapped(self) -> bool:
-        """Whether the array lies in the file as it is, and is mapped into memory."""
+        """Whether the array is uncompressed in the file, and is mapped into memory."""
         return not self.packed
 
     def take(self, rows: npt.NDArray[np.int64], out: Array | None = None) -> Array:
-        """Copy any rows of an array that is not packed."""
+        """Copy any rows of an uncompressed array."""
         if self._map is None:
             self._map = self.map()
         return gather(self._map, rows, out)
 
     def map(self) -> Array:
-        """Map an array that is not packed into memory; the checksum that the zip has of it is not compared."""
+        """Map an uncompressed array into memory; the checksum in the zip is not checked."""
         self._refuse_objects()
         if self.packed:
-            raise DataError(f"{self._label} is packed and cannot be mapped into memory; read it from its begin on")
+            raise DataError(
+                f"{self._label} is compressed, so it cannot be mapped into memory; read it in blocks with rows()"
+            )
         start = self._archive().start(self._row, self._said)
         if start + self._row.size > self._file[1]:
             raise DamagedFile(f"{self._label} is damaged: the archive ends inside it")
@@ -105,7 +107,7 @@ class NpzArray:
 
     @contextmanager
     def rows(self) -> Iterator[Fill]:
-        """Open the array to read rows block by block, without holding more than a block.
+        """Open the array to read rows block by block, with only one block in memory.
 
         Yields: ``fill(start, stop, out)`` writes rows ``start`` to ``stop − 1`` into ``out``, C-contiguous, of the
         shape ``(stop − start, *shape[1:])`` and the array's dtype. Blocks that come in ascending order are read in
@@ -142,7 +144,7 @@ class NpzArray:
 
     def _refuse_objects(self) -> None:
         if self.dtype.kind == "O":
-            raise DataError(f"{self._label} holds pickled Python objects, which setsup never reads")
+            raise DataError(f"{self._label} contains pickled Python objects, which setsup never reads")
 
 
 def npz_names(path: Path) -> list[str]:
@@ -153,12 +155,12 @@ def npz_names(path: Path) -> list[str]:
 def _load(path: Path) -> Index:
     index = load_index(path)
     if index.about.kind != "zip":
-        raise DamagedFile(f"{path} is a {index.about.kind}, not the zip that an npz is")
+        raise DamagedFile(f"{path} is a {index.about.kind}, but an npz is a zip")
     return index
 
 
 class _Tape:
-    """Reads what comes in pieces, onwards; going back starts it again."""
+    """Reads a stream of pieces forwards; going back restarts it."""
 
     def __init__(self, start: Callable[[], Iterator[bytes]]) -> None:
         self._start = start
@@ -179,7 +181,7 @@ class _Tape:
             self._take(count)
 
     def finish(self) -> None:
-        """Read on to the end, where the checksum is compared."""
+        """Read to the end, where the checksum is compared."""
         for piece in self._pieces:
             self._at += len(self._piece)
             self._piece = memoryview(piece)

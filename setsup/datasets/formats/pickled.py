@@ -1,8 +1,8 @@
-"""Arrays of numbers in a pickle, found without unpickling: nothing that the file names is imported or called.
+"""Arrays of numbers in a pickle, located without unpickling: nothing in the file is imported or called.
 
-A pickle is a program for a small machine with a stack. Here its instructions for plain values are followed, and of what
-numpy writes for an array only type, shape and the place of its elements are kept. Protocols 2 to 4; another one, and
-any other object, is refused.
+A pickle is a program for a stack machine. This module executes its instructions for plain values; for numpy arrays, it
+records only dtype, shape and the position of the elements. Protocols 2 to 4 are supported; other protocols and other
+objects are refused.
 """
 
 import re
@@ -25,7 +25,7 @@ _LONGEST_LINE = 256
 
 
 class PickledArray:
-    """Where the elements of an array are, in C order: bytes from the beginning of the file, shape and type."""
+    """Position of the elements of an array, in C order: offset in bytes, shape and dtype."""
 
     def __init__(self) -> None:
         # what numpy makes, before the state is known
@@ -59,23 +59,25 @@ class _Refused(Exception):
 
 
 def read_pickle(content: Any, path: Path) -> Any:
-    """Read what a pickle holds: dictionaries, lists, tuples, texts, numbers, and arrays as :class:`PickledArray`.
+    """Read the content of a pickle: dictionaries, lists, tuples, strings, numbers, and arrays as :class:`PickledArray`.
 
     `content` is the file, as bytes or mapped into memory.
 
     Raises
     ------
     DataError
-        It is no pickle, damaged, or holds anything else, such as an array of objects.
+        When the file is not a pickle, is damaged, or contains anything else, such as an array of objects.
 
     """
     machine = _Machine(content)
     try:
         return machine.run()
     except _Refused as error:
-        raise DataError(f"{path} {error}; setsup reads arrays of numbers in a pickle and never unpickles it") from None
+        raise DataError(
+            f"{path} {error}; setsup only reads arrays of numbers from a pickle, and never unpickles it"
+        ) from None
     except (struct.error, IndexError, KeyError, ValueError, TypeError) as error:
-        raise DamagedFile(f"{path} is no pickle, or damaged at byte {machine.at:,}") from error
+        raise DamagedFile(f"{path} is not a pickle, or is damaged at byte {machine.at:,}") from error
 
 
 class _Machine:
@@ -87,14 +89,14 @@ class _Machine:
         self._memo: dict[int, Any] = {}
 
     def run(self) -> Any:
-        """Follow the instructions to the last, and give what is then on the stack."""
+        """Execute all instructions, and return the top of the stack."""
         while True:
             code = self._take(1)
             if code == b".":
                 return self._stack.pop()
             step = _STEPS.get(code)
             if step is None:
-                raise _Refused(f"has the instruction {code!r} at byte {self.at - 1:,}")
+                raise _Refused(f"contains the unsupported instruction {code!r} at byte {self.at - 1:,}")
             step(self)
 
     def _take(self, count: int) -> bytes:
@@ -161,7 +163,7 @@ class _Machine:
 
     def _reduce(self) -> None:
         function, arguments = self._popped(2)
-        name = function.name if type(function) is _Name else "what it holds"
+        name = function.name if type(function) is _Name else "an object"
         if name in _RECONSTRUCT:
             self._push(PickledArray())
         elif name == "numpy dtype" and type(arguments) is tuple and arguments and type(arguments[0]) is str:
@@ -191,13 +193,13 @@ class _Machine:
 
 
 def _fill(array: PickledArray, shape: Any, of: Any, by_columns: Any, content: Any) -> None:
-    """Note what the state of an array of numpy's tells."""
+    """Record the state of a numpy array."""
     if type(of) is not _Type or type(shape) is not tuple or not all(type(length) is int for length in shape):
         raise TypeError
     if not _TYPE.fullmatch(of.told):
-        raise _Refused(f"has an array of the type {of.told!r}")
+        raise _Refused(f"contains an array of type {of.told!r}")
     if by_columns and len(shape) > 1:
-        raise _Refused("has an array in Fortran order")
+        raise _Refused("contains an array in Fortran order")
     if of.order not in _ORDERS or type(content) is not _Bytes or min(shape, default=0) < 0:
         raise ValueError
     dtype = np.dtype(of.order + of.told)

@@ -1,4 +1,4 @@
-"""PNG: whether a file is whole, and its image by a compiled decoder where it is one of the usual kinds."""
+"""PNG: checks that a file is complete, and decodes common kinds with a compiled decoder."""
 
 import zlib
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _MOST_TIMES = 1040  # what deflate can pack at best
 
 @dataclass(frozen=True, slots=True)
 class PngHead:
-    """Pixels and channels of a plain PNG: 8 bits, not interlaced, no palette, no colour that means transparent."""
+    """Pixels and channels of a plain PNG: 8 bits, without interlacing, palette or transparent color."""
 
     height: int
     width: int
@@ -25,7 +25,7 @@ class PngHead:
 
 
 def png_head(content: bytes) -> PngHead | None:
-    r"""Read the chunks before the image; None where it is not plain, or not as it should be.
+    r"""Read the chunks before the image; None if the PNG is not plain, or malformed.
 
     Examples
     --------
@@ -56,27 +56,27 @@ def png_pixels(content: bytes, head: PngHead) -> npt.NDArray[np.uint8]:
     from kornia_rs.io import decode_image_png_u8
 
     if head.height * (1 + head.width * head.channels) > len(content) * _MOST_TIMES:
-        raise ValueError(f"{head.width} × {head.height} pixels do not fit into its {len(content):,} bytes")
+        raise ValueError(f"{head.width} × {head.height} pixels do not fit in its {len(content):,} bytes")
     try:
         pixels: npt.NDArray[np.uint8] = decode_image_png_u8(content, (head.height, head.width), _MODES[head.channels])
     except Exception as error:
-        raise ValueError("its compressed data is cut off or corrupt") from error
+        raise ValueError("its compressed data is truncated or corrupt") from error
     # the decoder has looked at the checksums up to the last pixel, and at nothing behind it
     check_png(content, pixels=False)
     return pixels
 
 
 def check_png(content: bytes, pixels: bool = True) -> None:
-    """See that a PNG's chunks are all there, each with its checksum; Pillow does not look at those of the pixels."""
+    """Check that all chunks of a PNG are present with correct checksums; Pillow ignores those of the pixels."""
     view, at, name = memoryview(content), len(_MAGIC), b""
     while name != b"IEND":
         name = content[at + 4 : at + 8]
         end = at + 12 + int.from_bytes(content[at : at + 4], "big")
         if len(name) < 4 or end > len(content):
-            raise ValueError("it is cut off")
+            raise ValueError("it is truncated")
         # ancillary chunks, whose names begin with a small letter, do not bear on the pixels
         if (name[0] < 0x60 and (pixels or name != b"IDAT")) and (
             zlib.crc32(view[at + 4 : end - 4]) != int.from_bytes(content[end - 4 : end], "big")
         ):
-            raise ValueError("a checksum is wrong")
+            raise ValueError("a checksum does not match")
         at = end

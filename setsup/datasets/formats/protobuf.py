@@ -1,4 +1,4 @@
-"""The wire format of protocol buffers: where the fields of a message lie.
+"""The wire format of protocol buffers: positions of the fields of a message.
 
 References
 ----------
@@ -46,7 +46,7 @@ def read_fields(
         if not 0 < number < 1 << 29:
             raise refuse(begin, f"a field has the number {number}")
         if stop > end:
-            raise refuse(begin, f"a field of {stop - at:,} bytes has {end - at:,} bytes of room")
+            raise refuse(begin, f"a field declares {stop - at:,} bytes, but only {end - at:,} follow")
         if number in known and wire not in known[number]:
             raise refuse(begin, f"field {number} has the wire type {wire}")
         yield number, at, stop
@@ -64,7 +64,7 @@ def read_varint(content: bytes | memoryview, at: int, end: int, refuse: Refuse) 
             if value >> 64:
                 break
             return value, index + 1
-    raise refuse(at, "a number does not end, or has more than 64 bits")
+    raise refuse(at, "a varint has no end, or more than 64 bits")
 
 
 def read_floats(content: bytes | memoryview, spans: list[tuple[int, int]]) -> npt.NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Where the content of an encoded file comes from."""
+"""Sources of the content of an encoded file."""
 
 from collections.abc import Callable
 from pathlib import Path

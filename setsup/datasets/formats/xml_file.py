@@ -1,4 +1,4 @@
-"""Small XML files from strangers: the elements right below the root, without entities, without depth, without surprise.
+"""Small untrusted XML files: the elements directly below the root, without entities and deep nesting.
 
 No element tree is built. A DOCTYPE is refused outright, and entities, which can make a small file unfold into gigabytes
 or name other files, cannot be declared without one.
@@ -16,7 +16,7 @@ _MOST_ATTRIBUTES = 1_000
 
 
 def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[str, str]]]:
-    r"""Read the attributes of the elements of one name that stand right below the root."""
+    r"""Read the attributes of the elements with one name directly below the root."""
     from xml.parsers.expat import ExpatError, ParserCreate
 
     _refuse_swarms(content, label)
@@ -28,7 +28,7 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
         nonlocal depth
         depth += 1
         if depth > _DEEPEST:
-            raise DamagedFile(f"{label}: line {parser.CurrentLineNumber} is nested more than {_DEEPEST} deep")
+            raise DamagedFile(f"{label}: line {parser.CurrentLineNumber} is nested more than {_DEEPEST} levels deep")
         if depth == 2 and name == tag:
             if len(children) == _MOST_ELEMENTS:
                 raise DamagedFile(f"{label} has more than {_MOST_ELEMENTS:,} elements {tag!r}")
@@ -40,7 +40,7 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
 
     def refuse(*_: object) -> None:
         raise DamagedFile(
-            f"{label} has a DOCTYPE, which may declare entities and is refused", "take it out, or fetch it again"
+            f"{label} contains a DOCTYPE, which could declare entities", "remove it, or fetch the file again"
         )
 
     parser.StartElementHandler, parser.EndElementHandler = begin, end
@@ -49,7 +49,7 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
         parser.Parse(content, True)
     except (ExpatError, LookupError, ValueError) as error:
         # a codec that is named in the file but does not exist is a LookupError, one of several bytes a ValueError
-        raise DamagedFile(f"{label} is no XML, or it is damaged ({error})") from error
+        raise DamagedFile(f"{label} could not be parsed as XML: {error}") from error
     return children
 
 

@@ -1,4 +1,4 @@
-"""What lies among a user's images and is none of them: tables of metadata, and what setsup wrote itself."""
+"""Files among a user's images that are not images: tables of metadata, and files that setsup wrote."""
 
 import logging
 import os
@@ -31,10 +31,10 @@ _PNG = "(?i:[.]png)"
 
 
 def without_outputs(members: MemberIndex, places: Places, hint: str = "") -> Places:
-    """Leave those of some images out that setsup wrote: sheets and charts, by the mark in their first bytes.
+    """Leave out images that setsup wrote: sheets and charts, recognized by a mark in their first bytes.
 
-    An error, which ends in `hint`, where none are left. Of more than 4,096 PNGs, those with setsup's own names are
-    read, and those of folders with at most 100 of them.
+    Raises an error that ends in `hint` if none remain. Among more than 4,096 PNGs, only those with names that setsup
+    chooses, and those in folders with at most 100 PNGs, are read.
     """
     candidates = np.intersect1d(members.matching(f"(?s:.*){_PNG}")[0], places, assume_unique=True)
     if len(candidates) > _LOOKED_AT:
@@ -45,20 +45,20 @@ def without_outputs(members: MemberIndex, places: Places, hint: str = "") -> Pla
         usual = as_numpy(pc.match_substring_regex(names, f"^{_USUAL}{_PNG}$").cast("uint8")) == 1
         alike = np.where(usual, 0, np.bincount(codes)[codes])
         candidates = candidates[np.argsort(alike, kind="stable")[: min(_LOOKED_AT, int((alike <= _FEW).sum()))]]
-    ours = [place for place in candidates.tolist() if is_output(_head(members, place))]
+    ours = [member for member in candidates.tolist() if is_output(_head(members, member))]
     if not ours:
         return places
-    names, label = name_some([shown(members.names[place].as_py()) for place in ours]), shown(str(members.source))
+    names, label = name_some([shown(members.names[member].as_py()) for member in ours]), shown(str(members.source))
     if len(ours) == len(places):
-        raise DataError(f"{label} holds no images but what setsup wrote: {names}{hint}")
-    _log.info("%s: what setsup wrote is left out: %s", label, names)
+        raise DataError(f"{label} contains no images except those that setsup wrote: {names}{hint}")
+    _log.info("%s: files that setsup wrote are left out: %s", label, names)
     return np.setdiff1d(places, ours, assume_unique=True)
 
 
 def list_tables(members: MemberIndex, path: Path) -> list[str]:
-    """Paths of tables in a folder or archive of images, and of metadata beside an archive; draws are none of them."""
+    """Paths of tables in a folder or archive of images, and of metadata next to an archive, without files of draws."""
     places, _ = members.matching(_TABLES)
-    names = [members.label(place) for place in places[: 8 * _SHOWN].tolist() if not is_output(_head(members, place))]
+    names = [members.label(member) for member in places[: 8 * _SHOWN].tolist() if not is_output(_head(members, member))]
     if not path.is_dir():
         with suppress(OSError):
             beside = sorted(name for name in os.listdir(path.parent) if re.fullmatch(f"(?i:metadata{_TABLE})", name))
@@ -71,9 +71,9 @@ def name_some(names: Sequence[str]) -> str:
     return listed(names, _SHOWN, PATH_LETTERS)
 
 
-def _head(members: MemberIndex, place: int) -> bytes:
+def _head(members: MemberIndex, member: int) -> bytes:
     try:
-        head = members.stretch(place, 0, HEAD)
-        return members.read(place)[:HEAD] if head is None else head
+        head = members.stretch(member, 0, HEAD)
+        return members.read(member)[:HEAD] if head is None else head
     except DataError:  # whoever reads it says what is wrong
         return b""

@@ -1,4 +1,4 @@
-"""Factors that a user gives beside the images: a table, columns by name, a pandas frame, or a file."""
+"""Factors that a user passes in addition to the images: a table, columns by name, a pandas frame, or a file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,41 +18,41 @@ __all__ = ["Kinds", "plain_column", "read_factors"]
 Kinds = Mapping[str, Kind | str] | None
 
 
-def read_factors(given: Any, rows: int, what: str, kinds: Kinds = None) -> FactorTable:
-    """Table of what a user gives as ``factors=``, with as many rows as there are images.
+def read_factors(factors: Any, rows: int, what: str, kinds: Kinds = None) -> FactorTable:
+    """Make a table of the argument ``factors=``, with one row per image.
 
-    `given` is a FactorTable, a mapping of names to (rows,) values, a ``pandas.DataFrame``, or the path of a CSV or
+    `factors` is a FactorTable, a mapping of names to (rows,) values, a ``pandas.DataFrame``, or the path of a CSV or
     Parquet file; `what` names the images in messages.
     """
-    table = _table(given, kinds)
+    table = _table(factors, kinds)
     if len(table) != rows:
-        raise DataError(f"{what} has {rows:,} rows, but its factors have {len(table):,}; give one value per row")
+        raise DataError(f"{what} has {rows:,} rows, but its factors have {len(table):,}; pass one value per row")
     return table
 
 
-def _table(given: Any, kinds: Kinds) -> FactorTable:
-    if isinstance(given, FactorTable):
+def _table(factors: Any, kinds: Kinds) -> FactorTable:
+    if isinstance(factors, FactorTable):
         if kinds:
-            raise FactorError("a FactorTable has its kinds already; leave out kinds=")
-        return given
-    if isinstance(given, Mapping):
-        if not given:
-            raise FactorError("factors is empty; give at least one name with its values")
-        return FactorTable.from_values({name: plain_column(values) for name, values in given.items()}, kinds=kinds)
-    if isinstance(given, str | Path):
-        path = expanded(given)
+            raise FactorError("a FactorTable already defines the kinds of its factors; leave out kinds=")
+        return factors
+    if isinstance(factors, Mapping):
+        if not factors:
+            raise FactorError("factors is empty; pass at least one name with its values")
+        return FactorTable.from_values({name: plain_column(values) for name, values in factors.items()}, kinds=kinds)
+    if isinstance(factors, str | Path):
+        path = expanded(factors)
         read = FactorTable.from_parquet if path.suffix.lower() in PARQUET else FactorTable.from_csv
         return read(path, kinds=kinds)
-    if hasattr(given, "iloc") and hasattr(given, "columns"):
-        return FactorTable.from_pandas(given, kinds=kinds)
+    if hasattr(factors, "iloc") and hasattr(factors, "columns"):
+        return FactorTable.from_pandas(factors, kinds=kinds)
     raise FactorError(
         "factors must be a FactorTable, a mapping of names to values, a pandas.DataFrame, or the path of a CSV or "
-        f"Parquet file, not {abbreviate(given)}"
+        f"Parquet file, not {abbreviate(factors)}"
     )
 
 
 def plain_column(values: Any) -> Any:
-    """Values as pyarrow takes them: in the byte order of this machine, and strings of bytes decoded."""
+    """Convert values for pyarrow: to the byte order of this machine, with byte strings decoded."""
     if hasattr(values, "detach"):
         values = as_array(values, "a column of factors")
     if not isinstance(values, np.ndarray):
@@ -66,4 +66,4 @@ def _decoded(values: Array) -> Array:
     try:
         return np.char.decode(values, "utf-8")
     except UnicodeDecodeError as error:
-        raise FactorError(f"a column of bytes is not UTF-8: {error}; decode it first") from None
+        raise FactorError(f"a column of bytes is not valid UTF-8: {error}; decode it first") from None

@@ -1,4 +1,4 @@
-"""A user's own data: a pandas frame with a column of images and a column for every factor."""
+"""A user's own data: a pandas frame with a column of images and one column per factor."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,9 +31,9 @@ def from_pandas(
     *,
     name: str = "frame",
 ) -> ImageTable | ItemDataset:
-    """Make a dataset of a ``pandas.DataFrame``: a column of images, all others are factors.
+    """Make a dataset of a ``pandas.DataFrame``: one column contains the images, the others are factors.
 
-    The index is left out, and so are columns of binary or nested values; categories keep their order. Row numbers count
+    The index is ignored, and so are columns of binary or nested values; categories keep their order. Rows are numbered
     from 0, in the order of the frame.
 
     Parameters
@@ -42,29 +42,29 @@ def from_pandas(
         One row per image.
     image : str
         The column of images: paths; encoded images, as bytes or as mappings of ``bytes`` and ``path``, which Hugging
-        Face writes to Parquet; images of Pillow; or arrays of uint8 (height, width) or (height, width, channels).
+        Face writes to Parquet; Pillow images; or arrays of uint8 (height, width) or (height, width, channels).
     root : Path or str, optional
-        Folder to which paths are relative; the current one by default.
+        Folder that paths are relative to; by default the current directory.
     factors : sequence of Factor
         Factors that are known, with their levels; others are inferred from the values.
     kinds : mapping of str to Kind, optional
         Kinds that are known while levels are not: ``{"age": "continuous"}``.
     size : (height, width), optional
-        Resize every image, antialiased, until it just covers this size, and cut out the centre.
+        Resize every image, antialiased, until it just covers this size, and crop the centre.
     name : str
         Name in messages and reports.
 
     Returns
     -------
     ImageTable or ItemDataset
-        The second where the column holds images of Pillow or arrays.
+        The latter if the column contains Pillow images or arrays.
 
     Raises
     ------
     DataError
-        When there is no such column, or none but it; when rows have no image, or files are missing or damaged.
+        When the frame has no such column, or no other column; when rows have no image, or files are missing or damaged.
     FactorError
-        When this is no frame, a column mixes types, or has a value that is no level of its factor.
+        When a column mixes types, or contains a value that is not a level of its factor.
 
     Examples
     --------
@@ -80,16 +80,16 @@ def from_pandas(
     size = check_size(size)
     pandas = imported("pandas", "pandas")
     if not isinstance(frame, pandas.DataFrame):
-        raise DataError(f"from_pandas takes a pandas.DataFrame, not {type(frame).__name__}")
+        raise DataError(f"from_pandas expects a pandas.DataFrame, not {type(frame).__name__}")
     columns = [str(column) for column in frame.columns]
     if image not in columns:
         raise DataError(
-            f"the frame has no column {image!r}{did_you_mean(image, columns)}; name the one with the images: image="
+            f"the frame has no column {image!r}{did_you_mean(image, columns)}; name the column of images with image="
         )
     if len(columns) == 1:
-        raise DataError(f"the frame has the image column {image!r} only; add a column for every factor")
+        raise DataError(f"the frame contains only the image column {image!r}; add one column per factor")
     if not len(frame):
-        raise DataError("the frame has no rows")
+        raise DataError("the frame has no rows; expected one row per image")
     index = columns.index(image)
     values = [_plain(value) for value in frame.iloc[:, index].tolist()]
     _refuse_empty(values, image)
@@ -124,7 +124,7 @@ class EncodedColumn:
 
 
 def _plain(value: Any) -> Any:
-    """Content, or path, of what a column of Hugging Face holds; any other value as it is."""
+    """Content or path of a value in a Hugging Face column; other values unchanged."""
     if isinstance(value, Mapping) and ("bytes" in value or "path" in value):
         content = value.get("bytes")
         return value.get("path") if content is None else bytes(content)
@@ -135,14 +135,14 @@ def _refuse_empty(values: Sequence[Any], image: str) -> None:
     empty = [row for row, value in enumerate(values) if value is None or value is ... or _is_missing(value)]
     if empty:
         raise DataError(
-            f"{len(empty):,} of {len(values):,} rows of the frame have no {image!r}, the first is row {empty[0]} (rows "
-            "count from 0); leave them out with frame.dropna"
+            f"{len(empty):,} of {len(values):,} rows of the frame have no value in {image!r}, first row {empty[0]} "
+            "(counting from 0); remove them with frame.dropna"
         )
     kinds = sorted({type(value).__name__ for value in values})
     encoded = {isinstance(value, bytes) for value in values}
     paths = {isinstance(value, str | Path) for value in values}
     if len(encoded) > 1 or len(paths) > 1:
-        raise DataError(f"the column {image!r} mixes {' and '.join(kinds)}; make them one type")
+        raise DataError(f"the column {image!r} mixes {' and '.join(kinds)}; convert them to one type")
 
 
 def _is_missing(value: Any) -> bool:
@@ -159,7 +159,7 @@ def _of_objects(
     if "image" not in modalities or not modalities["image"].color:
         kind = type(values[0]).__name__
         raise DataError(
-            f"the column {image!r} holds {kind}, not images: paths, encoded images as bytes, images of Pillow, or "
-            "arrays of uint8"
+            f"the column {image!r} contains {kind}; expected images: paths, encoded images as bytes, Pillow images, "
+            "or arrays of uint8"
         )
     return ItemDataset(name, values, table, {"image": None}, modalities, size)

@@ -1,4 +1,4 @@
-"""What a zip or tar of images is told by: its listing, none of its files."""
+"""Recognize a zip or tar of images by its listing, without reading its files."""
 
 import re
 from pathlib import Path
@@ -21,14 +21,16 @@ _KEY = r"(?s)^(?P<key>(?:.*/)?[^/.]+)[.][^/]*$"
 
 
 def check_image_archive(path: Path, names: Any) -> None:
-    """Refuse an archive that holds no images, or a dataset of another kind, such as one tar of a set of shards.
+    """Refuse an archive that contains no images, or a dataset of another kind, such as a single tar of shards.
 
     `names` pyarrow large_string array, of its files.
     """
     kind = archive_kind(path)
     marked = "|".join(re.escape(mark) for mark in MARKS)
     for row in find_matches(names, f"^(?:[^/]*/)?(?:{marked})(?:/|$)")[:1].tolist():
-        raise DataError(f"{path} is a {kind} of a dataset ({names[row].as_py()}); unpack it, and give the folder")
+        raise DataError(
+            f"{path} is a {kind} that contains a dataset ({names[row].as_py()}); unpack it, and pass the folder"
+        )
     if len(find_matches(names, ending_pattern() + "$")):
         if kind == "tar" and holds_samples(names):
             raise one_tar(str(path))
@@ -37,17 +39,21 @@ def check_image_archive(path: Path, names: Any) -> None:
     if kind == "tar" and not missing:
         raise one_tar(str(path))
     raise DataError(
-        f"{path} is a {kind} without images"
-        + (f": {missing}" if missing else "; for the files of a benchmark give its name, and this as the root")
+        f"{path} is a {kind} that contains no images"
+        + (
+            f": {missing}"
+            if missing
+            else "; to open the files of a benchmark, pass its name, with this path as the root"
+        )
     )
 
 
 def one_tar(source: str) -> DataError:
-    """The error that one tar of a set of shards is no dataset."""
+    """Error for a single tar of a set of shards, which is not a dataset."""
     folder = source.rpartition("/")[0] or "."
     return DataError(
-        f"{source} is one tar, not a dataset; give the folder that holds it, {folder} (`setsup index {folder}` indexes "
-        "tars that others wrote)"
+        f"{source} is a single tar, not a dataset; pass the folder that contains it, {folder} (`setsup index "
+        f"{folder}` indexes tars written by other programs)"
     )
 
 

@@ -1,4 +1,4 @@
-"""A user's own data: images in folders or an archive, whose paths say their factors."""
+"""A user's own data: images in folders or an archive, with factors in their paths."""
 
 import logging
 import os
@@ -36,9 +36,9 @@ def open_images(
     relist: bool = False,
     kinds: Mapping[str, Kind | str] | None = None,
 ) -> ImageTable:
-    r"""Open a folder of images, or a zip or tar of one, as a dataset whose factors are parts of the paths.
+    r"""Open a folder of images, or a zip or tar of one, as a dataset with parts of the paths as factors.
 
-    Without a pattern the one factor is ``folder``. A pattern has fields in place of what differs between paths, such as
+    Without a pattern, the only factor is ``folder``. A pattern has fields for the parts that differ, such as
     ``"{class}/..."``, ``"{domain}/{class}/..."`` or ``"{subject}/{session}_{yaw:d}.jpg"``:
 
     ===============  ===================================================  ==========
@@ -53,44 +53,43 @@ def open_images(
     ``{{``, ``}}``   braces
     ===============  ===================================================  ==========
 
-    The whole path below the folder must match. In an archive where all files lie in one folder, that is the path below
-    it, unless the pattern begins with its name. The ending may be left out, or be ``.*``, and is in no field; ``.jpg``
-    stands for ``.JPG`` too. Texts are as short as they can be, from the left: ``{a}_{b}`` takes ``x_y_z`` as ``x`` and
-    ``y_z``, and a warning says so, since the pattern can be read in another way. Hidden files and folders, whose names
-    begin with a dot, are left out, and so are PNGs that setsup wrote, such as contact sheets: these carry a mark, in
-    folders and files of any name. Tables in the folder are not read; a warning names them.
+    The pattern must match the whole path relative to the folder. If all files of an archive are in one folder, paths
+    are relative to that folder, unless the pattern starts with its name. The file extension may be omitted, or be
+    ``.*``, and is not part of a field; ``.jpg`` also matches ``.JPG``. Fields are as short as possible, from the left:
+    ``{a}_{b}`` reads ``x_y_z`` as ``x`` and ``y_z``, with a warning that the pattern is ambiguous. Hidden files and
+    folders, whose names begin with a dot, are left out, and so are PNGs that setsup wrote, such as contact sheets,
+    which it recognizes by a mark in the file. Tables in the folder are not read; a warning lists them.
 
-    The folder is listed each time while it has fewer than 10,000 files; the list of more, or of an archive, is kept in
-    the cache folder until the time of any folder within, or the archive's time or size, changes. Rows are in the order
-    of their paths.
+    A folder of fewer than 10,000 files is listed each time. The list of a larger folder, or of an archive, is cached
+    until the modification time of any folder in it, or the archive's time or size, changes. Rows are sorted by path.
 
     Parameters
     ----------
     folder : Path or str
         The folder or archive.
     pattern : str, optional
-        Pattern of the paths. Images that do not match are left out; a warning counts them.
+        Pattern of the paths. Images that do not match are left out, with a warning that counts them.
     size : (height, width), optional
-        Resize every image, antialiased, until it just covers this size, and cut out the centre.
+        Resize every image, antialiased, until it just covers this size, and crop the centre.
     relist : bool
-        List the files again, and replace the list that is kept: for file systems that do not show when a folder was
-        changed.
+        List the files again, and replace the cached list: for file systems that do not update modification times of
+        folders.
     kinds : mapping of str to Kind, optional
-        Kinds of factors in place of those above: ``{"yaw": "cyclic", "light": "ordinal:low,mid,high"}``.
+        Kinds of factors, in place of those above: ``{"yaw": "cyclic", "light": "ordinal:low,mid,high"}``.
 
     Returns
     -------
     ImageTable
-        Without a pattern its factor ``folder`` is the path of the folder within `folder` that holds the image, such as
-        ``"train/cats"``, or ``"."``.
+        Without a pattern, its factor ``folder`` is the path, relative to `folder`, of the folder that contains the
+        image, such as ``"train/cats"``, or ``"."``.
 
     Raises
     ------
     DataError
-        When the folder cannot be read, there are no images, all of them lie in one folder and there is no pattern, none
-        matches the pattern, the pattern is none, or an image is damaged.
+        When the folder cannot be read or contains no images; when all images are in one folder and no pattern is given;
+        when the pattern is invalid or matches no image; when an image is damaged.
     FactorError
-        When ``kinds`` names what is no factor, or a kind that its values cannot have.
+        When ``kinds`` contains a name that is not a factor, or a kind that the values cannot have.
 
     Examples
     --------
@@ -122,7 +121,7 @@ def open_images(
         members = _below_top(members, parsed)
     places, _ = members.matching(f"{_NOT_HIDDEN}{ending_pattern()}")
     tables = list_tables(members, path)
-    _report_left_out(members, path, kept=len(places), tables=tables)
+    _report_left_out(members, path, num_images=len(places), tables=tables)
     places = without_outputs(members, places, _hint(tables))
     names = members.names if len(places) == len(members) else members.names.take(places)
     columns: dict[str, Any]
@@ -142,7 +141,7 @@ def open_images(
 
 
 def _below_top(members: MemberIndex, pattern: PathPattern) -> MemberIndex:
-    """Leave out the folder in which all files of an archive lie, as many programs pack them."""
+    """Leave out the folder that contains all files of an archive, as many programs create it."""
     if not len(members) or members.path(0) is not None:
         return members
     first, last = (members.names[row].as_py().partition("/") for row in (0, len(members) - 1))
@@ -159,7 +158,7 @@ def _name(path: Path) -> str:
 
 
 def _other_way(tables: list[str]) -> str:
-    """Say how a table is read; one in an archive is no source by itself."""
+    """Describe how to read a table; a table in an archive cannot be opened by itself."""
     if not os.path.exists(tables[0]):
         return "unpack the archive and open the table: it opens the images that it lists, with its columns as factors"
     return f"setsup.open({tables[0]!r}) opens the images that a table lists, with its columns as factors"
@@ -169,16 +168,16 @@ def _hint(tables: list[str]) -> str:
     return f"; {_other_way(tables)}" if tables else ""
 
 
-def _report_left_out(members: MemberIndex, path: Path, kept: int, tables: list[str]) -> None:
-    """Say which images are left out, as hidden or since Pillow cannot decode them; an error where none are left."""
-    if kept == len(members) > 0:
+def _report_left_out(members: MemberIndex, path: Path, num_images: int, tables: list[str]) -> None:
+    """Report images left out because they are hidden or Pillow cannot decode them; raise an error if none remain."""
+    if num_images == len(members) > 0:
         return
     label = shown(str(path))
     if not len(members):
-        raise DataError(f"{label} is empty: it holds no files")
+        raise DataError(f"{label} is empty: it contains no files")
     missing = missing_plugins(members.names)
-    hidden = len(members.matching(f"(?s:.*){ending_pattern()}")[0]) - kept
-    if kept:
+    hidden = len(members.matching(f"(?s:.*){ending_pattern()}")[0]) - num_images
+    if num_images:
         if missing:
             _log.warning("%s: %s; left out", label, missing)
         if hidden:
@@ -186,18 +185,18 @@ def _report_left_out(members: MemberIndex, path: Path, kept: int, tables: list[s
                 "%s: %s hidden images are left out, in files or folders that begin with a dot", label, f"{hidden:,}"
             )
         return
-    among = f"files that end in {', '.join(image_endings())}, among its {len(members):,} files"
+    among = f"none of its {len(members):,} files ends in {', '.join(image_endings())}"
     if hidden:
-        among = f"all {hidden:,} are hidden, in files or folders that begin with a dot"
-    raise DataError(f"{label} holds no images: {missing or among}{_hint(tables)}")
+        among = f"every image ({hidden:,}) is hidden: the name of its file or folder begins with a dot"
+    raise DataError(f"{label} contains no images: {missing or among}{_hint(tables)}")
 
 
 def _one_folder(path: Path, example: str, tables: list[str]) -> DataError:
     suggested = suggest_pattern(example.rpartition("/")[2])
     folder = "" if "/" not in example else ".../"
     return DataError(
-        f"all images of {shown(str(path))} lie in one folder, which gives no factor; give a pattern of their names, "
-        f"such as {folder + suggested!r} (pattern= or --pattern), sort them into folders, list them in a CSV file "
-        "with a column of paths and a column for every factor, or, for pairs of pixels, add homographies "
+        f"all images of {shown(str(path))} are in one folder, so the folder is not a factor; pass a pattern of their "
+        f"names, such as {folder + suggested!r} (pattern= or --pattern), sort them into folders, list them in a CSV "
+        "file with a column of paths and a column for every factor, or, for pairs of pixels, add homographies "
         f"(docs/correspondences.md){_hint(tables)}"
     )

@@ -19,7 +19,7 @@ _log = logging.getLogger("setsup")
 
 
 def parent_folders(names: Any) -> Any:
-    """Path of the folder that holds each file, ``"."`` for the first one.
+    """Path of the folder that contains each file; ``"."`` for the top folder.
 
     `names` pyarrow large_string array of paths; returns one of as many.
 
@@ -37,14 +37,14 @@ def parent_folders(names: Any) -> Any:
 
 
 def read_fields(pattern: PathPattern, names: Any, source: str) -> tuple[Places, dict[str, Any]]:
-    """Read the fields of a pattern out of paths; those that do not match are left out, with a warning.
+    """Read the fields of a pattern from paths; paths that do not match are left out, with a warning.
 
     Parameters
     ----------
     pattern : PathPattern
         The pattern.
     names : pyarrow large_string array of n strings
-        Paths of images, below the folder that they are of.
+        Paths of images, relative to their folder.
     source : str
         That folder or archive, for messages.
 
@@ -58,7 +58,7 @@ def read_fields(pattern: PathPattern, names: Any, source: str) -> tuple[Places, 
     Raises
     ------
     DataError
-        When none matches, or a number is too large.
+        When no path matches, or a number is too large.
 
     """
     import pyarrow.compute as pc
@@ -68,8 +68,8 @@ def read_fields(pattern: PathPattern, names: Any, source: str) -> tuple[Places, 
     if not len(places):
         example = names[0].as_py()
         raise DataError(
-            f"none of the {len(names):,} images of {source} matches the pattern {pattern.text!r}: the first is "
-            f"{shown(example)}, which {suggest_pattern(example)!r} matches"
+            f"none of the {len(names):,} images of {source} matches the pattern {pattern.text!r}; the first is "
+            f"{shown(example)}, which matches {suggest_pattern(example)!r}"
         )
     others = names.filter(matches.is_null())
     matches, names = matches.take(places), names.take(places)
@@ -95,12 +95,12 @@ def _some(names: Any) -> str:
 
 
 def _values(groups: dict[str, Any], row: int) -> str:
-    """What the fields of one path are read as."""
+    """Values of the fields of one path."""
     return ", ".join(f"{name}={shown(group[row].as_py())}" for name, group in groups.items())
 
 
 def _warn_if_unsure(pattern: PathPattern, names: Any, groups: dict[str, Any], source: str) -> None:
-    """Warn of paths of which a pattern could be read in another way too."""
+    """Warn about paths in which the pattern is ambiguous."""
     import pyarrow.compute as pc
 
     other = pc.extract_regex(names, _whole(pattern.longest or ""))
@@ -111,8 +111,8 @@ def _warn_if_unsure(pattern: PathPattern, names: Any, groups: dict[str, Any], so
         return
     first = int(np.argmax(differs))
     _log.warning(
-        "%s: the pattern %r can be read in more than one way in %s of %s paths; %s is read as %s, where each field is "
-        "as short as it can be from the left: see that this is what you mean, else write more of the names",
+        "%s: the pattern %r is ambiguous in %s of %s paths; %s is read as %s, with each field as short as possible "
+        "from the left; if this is wrong, write more of the names in the pattern",
         *(source, pattern.text, f"{int(differs.sum()):,}", f"{len(names):,}"),
         *(shown(names[first].as_py()), _values(groups, first)),
     )
@@ -147,5 +147,6 @@ def _too_large(name: str, kind: str, group: Any, names: Any, large: Any, encoded
     value = group[row].as_py()
     value = short(value, 40)
     return DataError(
-        f"{shown(names[row].as_py())} has {name} = {value}, a number beyond {what}; read it as text with {{{name}}}"
+        f"{shown(names[row].as_py())} has {name} = {value}, which does not fit into {what}; read it as text with "
+        f"{{{name}}}"
     )

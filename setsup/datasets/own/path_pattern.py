@@ -2,10 +2,10 @@ r"""Patterns of paths, such as ``{subject}/{session}_{yaw:d}.jpg``, whose fields
 
 Convention
 ----------
-A pattern is compared with the whole path below the folder. ``{name}`` is text within one name, at least one character
-of it; ``{name:d}`` an integer; ``{name:f}`` a number; ``{}``, ``{:d}`` and ``{:f}`` are fields that no factor is made
-of. ``*`` is any part of a name, also none. ``...`` or ``**`` stands between slashes for any number of folders, at the
-end for the rest of the path. ``{{`` and ``}}`` are braces.
+A pattern must match the whole path relative to the folder. ``{name}`` matches at least one character of one name;
+``{name:d}`` an integer; ``{name:f}`` a number; ``{}``, ``{:d}`` and ``{:f}`` are fields that do not become factors.
+``*`` matches any part of a name, including none. ``...`` or ``**`` between slashes matches any number of folders, and
+at the end the rest of the path. ``{{`` and ``}}`` are literal braces.
 
 Fields are filled from the left, and texts are as short as they can be: of ``x_y_z``, ``{a}_{b}`` makes a = x and
 b = y_z.
@@ -36,20 +36,20 @@ _NUMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class PathPattern:
-    r"""A pattern that was parsed, as a regular expression.
+    r"""A parsed pattern, as a regular expression.
 
     Attributes
     ----------
     text : str
-        As it was written.
+        The pattern as written.
     types : dict of str to str
         Type of each named field, in order: ``""`` for text, ``"d"``, ``"f"``.
     expression : str
         In the syntax of RE2, with a group ``f0``, ``f1``, … for each named field.
     longest : str or None
-        The same with texts as long as they can be; None where the two cannot differ, or need not agree.
+        The same with strings as long as possible; None if the two cannot differ, or need not agree.
     top : str
-        The first folder where the pattern names it without fields, else empty.
+        The first folder if the pattern gives it without fields, otherwise empty.
 
     Examples
     --------
@@ -69,11 +69,11 @@ class PathPattern:
 
     @classmethod
     def of(cls, text: str) -> "PathPattern":
-        """Parse a pattern; DataError where it is none."""
+        """Parse a pattern; DataError if it is invalid."""
         if not isinstance(text, str) or not text.strip():
             raise DataError(f"a pattern is a path with fields, such as '{{class}}/...', not {abbreviate(text)}")
         if len(text) > _LONGEST:
-            raise DataError(f"a pattern has at most {_LONGEST:,} characters, and {abbreviate(text)} has {len(text):,}")
+            raise DataError(f"a pattern has at most {_LONGEST:,} characters, but {abbreviate(text)} has {len(text):,}")
         *folders, name = text.removeprefix("./").split("/")
         _check_segments(text, [*folders, name])
         name, ending = _split_ending(name)
@@ -82,7 +82,7 @@ class PathPattern:
         last = None if name in _REST else _parse(text, name, types)
         if not types:
             raise DataError(
-                f"the pattern {text!r} has no field with a name, so it gives no factor; name one: '{{class}}/...'"
+                f"the pattern {text!r} has no named field, so it defines no factor; name one: '{{class}}/...'"
             )
         expression, longest = (_join(inner, last, ending, longest) for longest in (False, True))
         unsure = last is not None and (inner.count(None) > 1 or any(map(_is_unsure, [*inner, last])))
@@ -134,27 +134,30 @@ def suggest_pattern(path: str) -> str:
 
 def _check_segments(text: str, segments: Sequence[str]) -> None:
     for bad, why in (
-        (segments[0] == "", "begins with /; it is compared with paths below the folder, so leave that out"),
-        (segments[-1] == "", "ends with /; write ... after it for all files below that folder"),
-        ("" in segments, "has // in it; write one /"),
+        (
+            segments[0] == "",
+            "begins with /; remove it, since the pattern is compared with paths relative to the folder",
+        ),
+        (segments[-1] == "", "ends with /; write ... after it to match all files below that folder"),
+        ("" in segments, "contains //; write a single /"),
         (
             "." in segments or ".." in segments,
-            "has a folder . or .. in it; name the folders below the one that is opened",
+            "contains a folder . or ..; write paths relative to the folder that is opened",
         ),
-        ("\\" in text, "has a backslash; write / between folders, and {} for a character that names may have"),
-        (not text.isprintable(), "has a line break or another character that cannot be shown; write {} for it"),
+        ("\\" in text, "contains a backslash; write / between folders, and {} for a backslash in a name"),
+        (not text.isprintable(), "contains a line break or another character that cannot be printed; write {} for it"),
     ):
         if bad:
             raise DataError(f"the pattern {abbreviate(text)} {why}")
     for rest in _REST:
         if any(rest in segment and segment not in _REST for segment in segments):
             raise DataError(
-                f"the pattern {text!r}: {rest} stands for folders, so it goes between slashes: {{class}}/..."
+                f"the pattern {text!r}: {rest} matches whole folders; write it between slashes: {{class}}/..."
             )
 
 
 def _split_ending(name: str) -> tuple[str, str]:
-    """Split off what a pattern says of the ending, as an expression; any ending where it says nothing."""
+    """Split off the file extension of a pattern, as an expression that matches any extension if it has none."""
     stem, dot, ending = name.rpartition(".")
     if name in _REST or not dot:
         return name, ending_pattern()
@@ -170,8 +173,8 @@ def _parse(text: str, segment: str, types: dict[str, str]) -> list[_Token]:
     tokens: list[_Token] = []
     for match in _TOKEN.finditer(segment):
         if match["brace"] is not None:
-            which = "opens a field that is not closed" if match[0] == "{" else "closes no field"
-            raise DataError(f"the pattern {text!r}: a {match[0]} {which}; write {match[0] * 2} for the brace itself")
+            which = "opens a field that is never closed" if match[0] == "{" else "closes no field"
+            raise DataError(f"the pattern {text!r}: a {match[0]} {which}; write {match[0] * 2} for a literal brace")
         if match["braces"] or match["text"]:
             tokens.append(_Token(None, match["text"] or match[0][0]))
             continue
@@ -179,8 +182,8 @@ def _parse(text: str, segment: str, types: dict[str, str]) -> list[_Token]:
         before = tokens[-1] if tokens else _Token(None, "")
         if before.kind is not None and (before.kind in _NUMBERS) == (token.kind in _NUMBERS):
             raise DataError(
-                f"the pattern {text!r}: nothing tells where {before.text} ends and {token.text} begins; write what is "
-                "between them in the names, or leave one out"
+                f"the pattern {text!r}: it is ambiguous where {before.text} ends and {token.text} begins; write the "
+                "text between them, or leave one out"
             )
         tokens.append(token)
     return tokens
@@ -191,8 +194,8 @@ def _field(text: str, field: str, types: dict[str, str]) -> _Token:
     name, colon, kind = field.partition(":")
     if colon and kind not in _NUMBERS:
         raise DataError(
-            f"the pattern {text!r}: {{{field}}} has the unknown type {kind!r}; :d is an integer, with or without "
-            f"leading zeros, :f a number, and a text has no type: {{{name}}}"
+            f"the pattern {text!r}: {{{field}}} has the unknown type {kind!r}; expected :d (an integer, with or "
+            f"without leading zeros), :f (a number), or no type for text: {{{name}}}"
         )
     if not name:
         return _Token(kind, f"{{{field}}}")
@@ -200,11 +203,11 @@ def _field(text: str, field: str, types: dict[str, str]) -> _Token:
         better = re.sub(r"\W+", "_", name).strip("_")
         instead = f": {{{better}{colon}{kind}}}" if better.isidentifier() else ""
         raise DataError(
-            f"the pattern {text!r}: {name!r} cannot be the name of a factor; use letters, digits and _, and begin with "
-            f"a letter{instead}"
+            f"the pattern {text!r}: {name!r} is not a valid name of a factor; use letters, digits and _, starting "
+            f"with a letter{instead}"
         )
     if name in types:
-        raise DataError(f"the pattern {text!r} has two fields {name!r}; give the second another name, or none: {{}}")
+        raise DataError(f"the pattern {text!r} has two fields {name!r}; rename the second, or leave it unnamed: {{}}")
     types[name] = kind
     return _Token(kind, f"{{{field}}}", f"f{len(types) - 1}")
 

@@ -1,4 +1,4 @@
-"""A user's own data: a file of CSV, Parquet or JSON lines with a column of images and a column for every factor."""
+"""A user's own data: a CSV, Parquet or JSON lines file with a column of images and one column per factor."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ _LOOKED_AT = 256
 
 
 class ImageTable(BaseDataset):
-    """Images and factors out of a table; made by :func:`open_table`.
+    """Images and factors from a table; made by :func:`open_table`.
 
     `size` (height, width), optional. Where the first image has one channel of 16 bits, 32 bits or float32, all must,
     and are arrays (height, width) of numbers, as depth is.
@@ -40,7 +40,8 @@ class ImageTable(BaseDataset):
     def __init__(self, name: str, factors: FactorTable, images: Images, size: tuple[int, int] | None) -> None:
         if not len(factors) == len(images) > 0:
             raise DataError(
-                f"{name} has {len(factors):,} rows of factors and {len(images):,} images; as many were expected"
+                f"{name} has {len(factors):,} rows of factors and {len(images):,} images; expected one row per "
+                "image, and at least one"
             )
         self.name = name
         self.factors = factors
@@ -50,7 +51,7 @@ class ImageTable(BaseDataset):
         first, label = images.take(np.zeros(1, np.int64))[0]
         if (deep := deep_dtype(first, label)) is not None:
             if size is not None:
-                raise DataError(f"{label} has pixels of {deep}, which are not resized; leave out size=")
+                raise DataError(f"{label} has {deep} pixels, which setsup does not resize; leave out size=")
             self._deep = Measured(images, deep, name)
             self.modalities = {"image": self._deep.modality}
             return
@@ -72,7 +73,7 @@ def open_table(
     kinds: Mapping[str, Kind | str] | None = None,
     size: tuple[int, int] | None = None,
 ) -> ImageTable:
-    r"""Open a table in a file as a dataset: a column of images, all others are factors.
+    r"""Open a table in a file as a dataset: one column contains the images, the others are factors.
 
     The file is CSV (fields separated by commas, semicolons, tabs or bars), JSON lines (``.jsonl``, ``.ndjson``) or
     Parquet (``.parquet``, ``.pq``). Text is UTF-8, or UTF-16 as Excel writes it, and may be compressed by gzip. Between
@@ -80,24 +81,24 @@ def open_table(
 
     The image column holds paths, absolute or relative to the folder of the table, with ``/`` or with ``\\`` between
     folders; in a Parquet file it may hold the encoded images themselves (binary, or a struct of ``bytes`` and
-    ``path``). Images are grey (1 channel) where all are grey, sRGB with alpha (4) where all have alpha, else sRGB (3);
-    this and their size are found from the headers of at most 256 files, evenly spread over the rows. PNG and TIFF of
-    one channel of 16 bits or more, such as depth, are arrays (height, width) of their numbers.
+    ``path``). Images are grayscale (1 channel) if all are, sRGB with alpha (4) if all have alpha, otherwise sRGB
+    (3). This and their size are read from the headers of at most 256 files, evenly spread over the rows. PNG and TIFF
+    files with one channel of 16 bits or more, such as depth, are arrays (height, width) of numbers.
 
     Parameters
     ----------
     path : Path or str
         The file; CSV starts with a header line.
     image : str, optional
-        The image column; by default the first of ``image``, ``image_path``, ``path``, ``file``, ``filename`` and the
-        like that is there, or the only column with bytes.
+        The image column; by default the first of ``image``, ``image_path``, ``path``, ``file``, ``filename`` and
+        similar names that exists, or the only column with bytes.
     factors : sequence of Factor
         Factors that are known, with their levels; others are inferred from the values.
     kinds : mapping of str to Kind, optional
         Kinds that are known while levels are not: ``{"age": "continuous"}``.
     size : (height, width), optional
-        Resize every image, antialiased, until it just covers this size, and cut out the centre. Without it images of
-        different sizes are declared as (None, None, channels), and only those of one size can be fetched together.
+        Resize every image, antialiased, until it just covers this size, and crop the centre. Without it, images of
+        different sizes have the shape (None, None, channels), and only images of one size can be fetched together.
 
     Returns
     -------
@@ -106,9 +107,9 @@ def open_table(
     Raises
     ------
     DataError
-        When the table cannot be read, has no image column, or image files are missing (all are counted) or damaged.
+        When the table cannot be read or has no image column; when image files are missing (all are counted) or damaged.
     FactorError
-        When a column mixes types, or has a value that is no level of its factor.
+        When a column mixes types, or contains a value that is not a level of its factor.
 
     Examples
     --------
@@ -135,10 +136,10 @@ def open_table(
 
 
 def open(root: Path | None) -> ImageTable:
-    """Open the table at a path, with everything inferred; what ``setsup.load("table", root=…)`` does."""
+    """Open the table at a path with default options, for ``setsup.load("table", root=…)``."""
     if root is None:
         raise DataError(
-            'a table has no usual place: give its path, as in `--table photos.csv` or load("table", root="photos.csv")'
+            'a table has no default path: pass its path, as in `--table photos.csv` or load("table", root="photos.csv")'
         )
     return open_table(root)
 
@@ -161,7 +162,7 @@ def _from_parquet(
         with arrow_source(path) as source:
             schema = pq.read_schema(source)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{path} is not a Parquet file, or it is damaged: {error}") from error
+        raise DataError(f"{path} could not be read as Parquet: {error}; check that it is complete") from error
     packed = [field.name for field in schema if _holds_images(field.type)]
     column = _image_column(path, image, schema.names, packed)
     # of two columns of one name, reading the table tells
@@ -173,7 +174,7 @@ def _from_parquet(
         return table, PackedImages(path, column)
     if column not in table:
         kind = short(str(schema.field(column).type))
-        raise DataError(f"{path}: the column {column!r} holds {kind}, neither paths nor images")
+        raise DataError(f"{path}: the column {column!r} contains {kind}; expected paths or images")
     return _without(path, table, column), ImageFiles(path, *_texts(table, column))
 
 
@@ -198,13 +199,13 @@ def _image_column(path: Path, image: str | None, columns: Sequence[str], packed:
     if len(packed) == 1:
         return packed[0]
     raise DataError(
-        f"{path} has no column named {', '.join(_COLUMNS[:5])} or the like; its columns are {listed(columns)}; name "
-        "the one with the images (--image or image=)"
+        f"{path} has no column named {', '.join(_COLUMNS[:5])} or similar; its columns are {listed(columns)}; name "
+        "the column of images (--image or image=)"
     )
 
 
 def _texts(table: FactorTable, column: str) -> tuple[list[str | None], Array]:
-    """Distinct texts of a column, each once however many rows have it, and (rows,) unsigned codes of all rows."""
+    """Distinct strings of a column, and the (rows,) unsigned codes of all rows."""
     stored = table.column(column)
     levels = table[column].levels
     if levels is not None:
@@ -217,5 +218,5 @@ def _texts(table: FactorTable, column: str) -> tuple[list[str | None], Array]:
 
 def _without(path: Path, table: FactorTable, column: str) -> FactorTable:
     if len(table.names) == 1:
-        raise DataError(f"{path} has the image column {column!r} only; add a column for every factor")
+        raise DataError(f"{path} contains only the image column {column!r}; add one column per factor")
     return table.without([column])

@@ -1,6 +1,5 @@
 """Reading the evaluations of runs for reports, with the differences of each run from its preset in words."""
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from setsup.checks import check_path
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.preset import Preset, smoke
 from setsup.experiments.report.fill import Result
+from setsup.experiments.runs.json_files import peek_json
 from setsup.experiments.runs.results import EVALUATION
 from setsup.experiments.runs.run import DIGEST, FILE, Run
 from setsup.experiments.runs.run_folder import open_run
@@ -115,11 +115,10 @@ def _run_folders(folders: Iterable[Path | str]) -> Iterator[Path]:
 def _read_name(folder: Path) -> tuple[str, bool]:
     """Name of a run's preset, and whether that is in a file of the user's own."""
     need_regular(folder / "run.json")
-    try:
-        description = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        return str(description["preset"]), not {DIGEST, FILE}.isdisjoint(description)
-    except (OSError, ValueError, KeyError, TypeError):
+    description = peek_json(folder / "run.json")
+    if "preset" not in description:
         return "", False  # opening the run says what is wrong with it
+    return str(description["preset"]), not {DIGEST, FILE}.isdisjoint(description)
 
 
 def _result(run: Run, entries: Mapping[str, Any], called: str, preset: Preset, evaluations: Sequence[str]) -> Result:

@@ -10,7 +10,7 @@ from setsup.errors import DataError
 from setsup.files.atomic import written
 from setsup.files.disk import need_regular
 
-__all__ = ["finite", "read_json", "write_json"]
+__all__ = ["finite", "peek_json", "read_json", "read_preset_name", "write_json"]
 
 
 def finite(value: float) -> float | None:
@@ -28,6 +28,21 @@ def read_json(path: Path, advice: str = "restore it, or train again in another f
     if not isinstance(content, dict):
         raise DataError(f"{path} is no JSON object; {advice}", file=path)
     return content
+
+
+def peek_json(path: Path) -> dict[str, Any]:
+    """Content of a JSON object, unchecked; empty where it cannot be read."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def read_preset_name(folder: Path) -> str | None:
+    """Name of the preset of the run in a folder; None where it holds none."""
+    name = peek_json(folder / "run.json").get("preset")
+    return name if isinstance(name, str) else None
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

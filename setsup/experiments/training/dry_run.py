@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from lightning.pytorch import LightningModule
 
-from setsup.experiments.initial_weights import unfetched
 from setsup.experiments.preset import Preset
 from setsup.experiments.runs.run_folder import check_begin
 from setsup.experiments.training.config import RunConfig
@@ -57,15 +56,11 @@ def dry_run(
     if preset.method is None:
         check_begin(folder, preset, seed, root=root, substitute=substitute, config=asdict(config))
         return Plan(folder, seed, 0, 0)
-    fetches = unfetched(preset)
     prepared = prepare(preset, folder, seed, config, root=root, substitute=substitute, fetch=False)
     preset, data, dataset = prepared.preset, prepared.data, prepared.data.dataset
     with quiet():
         build_trainer(preset.steps, preset.accumulate, folder, config, [])
-    parts: dict[str, Any] = {"root": root, "substitute": substitute, "initial": prepared.initial}
-    parts["from_data"] = prepared.from_data
-    run = check_begin(folder, preset, seed, config=asdict(config), **parts)
-    done = run.progress().steps
+    done = check_begin(folder, preset, seed, **prepared.about).progress().steps
     fetched = data.modalities or dataset.modalities
     return Plan(
         folder,
@@ -78,7 +73,7 @@ def dry_run(
         {name: (modality.shape, modality.dtype) for name, modality in dataset.modalities.items() if name in fetched},
         _count(prepared.method),
         _count(prepared.method, trained=True),
-        fetches,
+        prepared.fetches,
     )
 
 

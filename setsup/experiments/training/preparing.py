@@ -31,10 +31,10 @@ __all__ = ["Prepared", "build_batches", "prepare"]
 
 
 class Prepared(NamedTuple):
-    """What is trained: `preset` with the place of its initial weights, whose digest is `initial`.
+    """What is trained: `preset` with the place of its initial weights, and with its method completed from the data.
 
-    The settings of its method are completed from the data; `from_data` has these as they were asked for, by dotted
-    names.
+    `about` is what :func:`begin` takes besides preset, folder and seed. `fetches` names published weights that are not
+    here yet, and that were left out.
     """
 
     preset: Preset
@@ -43,8 +43,8 @@ class Prepared(NamedTuple):
     method: LightningModule
     counter: StepCounter
     held_out: HeldOut | None
-    initial: str | None
-    from_data: Mapping[str, Any]
+    about: Mapping[str, Any]
+    fetches: str | None
 
 
 def prepare(
@@ -69,8 +69,8 @@ def prepare(
     if isinstance(preset.augmentation, str):
         require_modules(f"the augmentation {preset.augmentation!r} needs", "kornia")
     begun = has_checkpoint(folder)
-    left_out = not fetch and unfetched(preset) is not None
-    initial = None if left_out else _read_initial(preset, folder, seed, substitute)
+    fetches = None if fetch else unfetched(preset)
+    initial = None if fetches is not None else _read_initial(preset, folder, seed, substitute)
     if initial is not None:
         preset = replace(preset, initial_run=str(initial.path))
     data = preset.open_training(seed, root, substitute=substitute)
@@ -81,9 +81,9 @@ def prepare(
     preset = replace(preset, method=settings)
     from_data = {name: before for name, (before, _) in difference(flatten(asked), flatten(preset)).items()}
     build = partial(_build, settings, data.dataset, seed, None if begun else initial)
-    parts: dict[str, Any] = {"root": root, "substitute": substitute, "config": asdict(config), "from_data": from_data}
-    parts["initial"] = None if initial is None else initial.digest
-    if not begun or not _continues(folder, preset, seed, **parts):
+    about: dict[str, Any] = {"root": root, "substitute": substitute, "config": asdict(config), "from_data": from_data}
+    about["initial"] = None if initial is None else initial.digest
+    if not begun or not _continues(folder, preset, seed, **about):
         # built without evaluations, too: embeddings of the run will need it
         transform = build_eval_transform(preset.eval_transform, preset.augmentation, data.dataset, seed)
         try_first_draw(data, build, transform, preset.validation, evaluated=bool(preset.evaluations))
@@ -93,13 +93,13 @@ def prepare(
     trained = build_trained(preset, method, seed, folder, root=root, substitute=substitute, table=table)
     trained.dataset = data.dataset
     held_out = open_validation(preset.validation, trained, data.sampler)
-    return Prepared(preset, data, batches, method, counter, held_out, parts["initial"], from_data)
+    return Prepared(preset, data, batches, method, counter, held_out, about, fetches)
 
 
-def _continues(folder: Path, preset: Preset, seed: int, **parts: Any) -> bool:
+def _continues(folder: Path, preset: Preset, seed: int, **about: Any) -> bool:
     """Whether the run in a folder is of these settings; those of another run are checked before that is said."""
     try:
-        check_begin(folder, preset, seed, **parts)
+        check_begin(folder, preset, seed, **about)
     except SetsupError:
         return False
     return True

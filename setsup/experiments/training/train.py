@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import torch
 from lightning.pytorch import Callback
@@ -119,8 +118,7 @@ def train(
         stack.push(lambda error, *_: end_run(identity, failed=error is not None))
         if trainer.is_global_zero:
             stack.enter_context(_lock(folder))
-        parts: dict[str, Any] = {"root": root, "substitute": substitute, "config": asdict(config)}
-        run = begin(folder, preset, seed, initial=prepared.initial, from_data=prepared.from_data, **parts)
+        run = begin(folder, preset, seed, **prepared.about)
         if trainer.is_global_zero:
             run.save_factors(prepared.data.dataset.factors)
         if on_start is not None:

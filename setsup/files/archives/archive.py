@@ -155,7 +155,7 @@ class Archive(ABC):
         if self._listing is not None:
             with suppress(OSError):
                 self._listing.unlink(missing_ok=True)
-        return DataError(f"{label()} has moved within the archive; {self.path} has changed, open it again")
+        return DataError(f"{label()} is not where it was listed: the archive has changed; open it again")
 
     @abstractmethod
     def header(self, row: Row) -> tuple[int, int]:

@@ -187,12 +187,11 @@ def _at_slots(sampler: GroupSampler, keep_probs: Reals) -> Inside:
             return chances
 
         return by_weight
-    sums = np.concatenate(
-        [[0.0], np.cumsum(keep_probs)]
-    )  # of the first slots, which are those that a small group fills
 
     def evenly(groups: Rows, positions: Rows, rows: Rows) -> Reals:
         sizes = sampler.groups.sizes[groups]
+        # a small group fills the first slots
+        sums = np.concatenate([[0.0], np.cumsum(keep_probs)])
         even = np.minimum(sums[np.minimum(sizes, full)] / sizes, 1.0)
         few = sizes < full
         if not replaces or not few.any():

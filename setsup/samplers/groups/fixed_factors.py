@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -91,6 +92,11 @@ class FixedFactors:
         """First alternative, and how many there are, at steps."""
         stretch = np.zeros(len(steps), np.int64) if self.num_fixed is None else self.num_fixed.stretch(steps)
         return np.array(self.first)[stretch], np.array(self.count)[stretch]
+
+    def at_step(self, step: int) -> tuple[int, int]:
+        """Return the first alternative at one step, and how many there are."""
+        stretch = 0 if self.num_fixed is None else bisect_right(self.num_fixed.starts, step) - 1
+        return self.first[stretch], self.count[stretch]
 
 
 def _subsets(fixed: tuple[str, ...], size: Any) -> list[tuple[str, ...]]:

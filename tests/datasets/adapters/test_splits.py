@@ -131,7 +131,9 @@ def test_rows_of_the_test_may_be_named_and_the_others_are_dealt(faces):
     counts = most.factors.joint_counts(["subject", "split"])
     assert counts.tolist() == [[6, 3, 0]] * 8 + [[0, 0, 12]] * 2
     assert rows(open_split(faces, "most-test", DECLARED)).tolist() == np.flatnonzero(SUBJECTS >= 8).tolist()
-    with pytest.raises(DataError, match="'none' of rows cannot be drawn here: no row is where subject > 20"):
+    with pytest.raises(
+        DataError, match="'none' of rows cannot be drawn from the files that are present: no row satisfies subject > 20"
+    ):
         open_split(faces, "none", DECLARED)
 
 
@@ -142,7 +144,7 @@ def test_no_group_may_be_in_the_test_and_in_another_part():
         ManifestSplit("torn", test="subject == 3", disjoint=("setting",)),
     ]
     assert len(open_split(Rows(table), "fine", declared)) == 12
-    with pytest.raises(DataError, match=r"'torn' of rows cannot be drawn here: .*setting"):
+    with pytest.raises(DataError, match=r"'torn' of rows cannot be drawn from the files that are present: .*setting"):
         open_split(Rows(table), "torn", declared)
 
 
@@ -150,7 +152,7 @@ def test_a_split_that_leaks_is_told(faces, caplog):
     for name in ("leaky", "leaky-test"):
         caplog.clear()
         found = open_split(faces, name, DECLARED)
-        assert "'leaky' of rows leaks, as it was published: rows of the same subject" in caplog.text
+        assert "'leaky' of rows leaks, as published: rows of the same subject" in caplog.text
         if name == "leaky":
             both = (found.factors.joint_counts(["subject", "split"]) > 0).all(axis=1).sum()
             assert f"for {both} of 10" in caplog.text
@@ -179,7 +181,7 @@ def test_a_group_in_two_parts_is_refused(faces, name, column):
     broken = faces.factors.codes(column).astype(np.uint8)
     broken[0] = 1
     table = faces.factors.without([column]).with_factor(faces.factors[column], broken)
-    with pytest.raises(DataError, match="is not what was published") as found:
+    with pytest.raises(DataError, match=r"differs from the published one: .*not disjoint") as found:
         open_split(Rows(table), name, DECLARED)
     assert "subject" in str(found.value)
 
@@ -192,9 +194,9 @@ def test_unknown_names(faces):
     with pytest.raises(DataError, match="has no split 'nine-none of the parts'"):
         open_split(faces, "nine-none of the parts", DECLARED)
     plain = Rows(faces.factors.without(["split", "setting"]))
-    with pytest.raises(DataError, match="not divided into splits"):
+    with pytest.raises(DataError, match="rows has no splits"):
         open_split(plain, "train")
-    with pytest.raises(DataError, match="lack what tells the parts"):
+    with pytest.raises(DataError, match="the files that define its parts are missing"):
         open_split(plain, "setting", DECLARED)
 
 

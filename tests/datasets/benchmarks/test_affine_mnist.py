@@ -253,10 +253,10 @@ def test_the_files_of_mnist_serve(tmp_path, monkeypatch):
         ({"copies": 0}, "copies must be an integer of at least 1, not 0"),
         ({"copies": True}, "copies must be an integer of at least 1, not True"),
         ({"copies": 2.0}, r"not 2\.0"),
-        ({"order": "rotate"}, "each once and in any order, not 'rotate'"),
-        ({"order": ("rotate", "shear", "scale")}, "each once"),
+        ({"order": "rotate"}, "exactly once, not 'rotate'"),
+        ({"order": ("rotate", "shear", "scale")}, "exactly once"),
         ({"order": ("rotate", "shear", "scal", "translate")}, "did you mean 'scale'"),
-        ({"order": ("rotate", "shear", "scale", "scale")}, "each once"),
+        ({"order": ("rotate", "shear", "scale", "scale")}, "exactly once"),
         ({"seed": -1}, "the seed must be"),
     ],
 )

@@ -235,7 +235,7 @@ def test_pictures_that_are_not_there(mine, caplog):
     (mine / "cars_train" / "00003.jpg").unlink()
     with caplog.at_level(logging.WARNING, "setsup"):
         found = cars196.open(mine)
-    assert "17 of the 48 listed images are not there (cars_train/00003.jpg, cars_test/00001.jpg" in caplog.text
+    assert "17 of the 48 listed images are missing (cars_train/00003.jpg, cars_test/00001.jpg" in caplog.text
     assert len(found) == 31
     assert "cars_train/00003.jpg" not in found.factors["file"].levels
     for path in (mine / "cars_train").iterdir():
@@ -252,12 +252,12 @@ def _with(mine, **changed):
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"box": [9, 2, 3, 40]}, "no extent"),
-        ({"box": [0, 2, 3, 40]}, "before pixel 1"),
-        ({"class": 103}, "not 1 to 102"),
-        ({"class": 0}, "not 1 to 102"),
-        ({"file": "../../etc/x"}, "no name of a file"),
-        ({"file": "a/b/..jpg"}, "no name of a file"),
+        ({"box": [9, 2, 3, 40]}, "a positive width and height"),
+        ({"box": [0, 2, 3, 40]}, "starts at pixel 1 or later"),
+        ({"class": 103}, "expected 1 to 102"),
+        ({"class": 0}, "expected 1 to 102"),
+        ({"file": "../../etc/x"}, "not the expected name of a file"),
+        ({"file": "a/b/..jpg"}, "not the expected name of a file"),
     ],
 )
 def test_what_cannot_be(mine, changed, why):
@@ -280,7 +280,7 @@ def test_files_that_are_missing_or_others(mine, tmp_path):
         cars196.open(mine)
     _with(mine)
     (mine / "devkit" / "cars_meta.mat").unlink()
-    with pytest.raises(DataError, match=r"no cars_meta\.mat beside"):
+    with pytest.raises(DataError, match=r"no cars_meta\.mat next to"):
         cars196.open(mine)
     with pytest.raises(DataError, match="setsup fetch cars196"):
         cars196.open(tmp_path / "nothing")

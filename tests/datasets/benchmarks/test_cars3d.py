@@ -141,7 +141,7 @@ def test_prepared_arrays_belong_to_the_files(tmp_path, release, truth, caplog):
     (tmp_path / "list.txt").write_text("\n".join(turned))
     with caplog.at_level(logging.WARNING, "setsup"):
         assert np.array_equal(cars3d.open(tmp_path).fetch([0])["image"], truth[0][[COUNT - 1]])
-    assert "was made of other files" in caplog.text
+    assert "was made from other files" in caplog.text
     caplog.clear()
     (tmp_path / f"{STEMS[1]}.mat").write_bytes(content({"im": 255 - car(1)["im"], "mask": car(1)["mask"]}))
     cars3d.prepare(tmp_path)
@@ -200,7 +200,7 @@ def test_without_a_list_names_are_sorted(tmp_path, release, truth, caplog, packe
     with caplog.at_level(logging.WARNING, "setsup"):
         dataset = cars3d.open(tmp_path)
     assert dataset.objects == tuple(sorted(STEMS))
-    assert "has no list.txt: the cars (4, where 183 were published) are numbered by their sorted names" in caplog.text
+    assert "has no list.txt: the cars (4 of the 183 published) are numbered by their sorted names" in caplog.text
     if packed:
         # in the order of the archive, which is another one than that of the ids
         cars3d.prepare(tmp_path)
@@ -214,7 +214,7 @@ def test_a_list_that_names_fewer(tmp_path, release, caplog):
     (folder / "list.txt").write_bytes(b"\xef\xbb\xbfcar_164_mesh.mat\r\n\r\ncar_002_mesh\r\n")
     with caplog.at_level(logging.WARNING, "setsup"):
         assert cars3d.open(folder).objects == ("car_164_mesh", "car_002_mesh")
-    assert "names 2 of the 4 cars" in caplog.text
+    assert "lists 2 of the 4 cars" in caplog.text
 
 
 def test_listed_cars_that_are_not_there_are_left_out_and_the_others_keep_their_numbers(
@@ -224,7 +224,7 @@ def test_listed_cars_that_are_not_there_are_left_out_and_the_others_keep_their_n
     whole = cars3d.open(folder)
     (folder / f"{whole.objects[1]}.mat").unlink()
     part = cars3d.open(folder)
-    assert f"1 of the 4 listed cars are not there ({whole.objects[1]}.mat); they are left out" in caplog.text
+    assert f"1 of the 4 listed cars are missing ({whole.objects[1]}.mat); they are left out" in caplog.text
     assert part.objects == (whole.objects[0], *whole.objects[2:])
     assert part.factors["object"].levels == (0, 2, 3)
     where = "elevation == 2 and azimuth == 30 and object == 3"
@@ -235,14 +235,14 @@ def test_listed_cars_that_are_not_there_are_left_out_and_the_others_keep_their_n
 @pytest.mark.parametrize(
     ("listed", "sentence"),
     [
-        (b"car_998_mesh\ncar_999_mesh\n", r"list\.txt has none of the 2 listed cars, such as car_998_mesh\.mat;"),
-        (b"../../etc/passwd\n", r"names '\.\./\.\./etc/passwd'; names such as car_001_mesh were expected"),
-        (b"/car_017_mesh\n", "names '/car_017_mesh'"),
-        (b"car_\\..\\_mesh\n", "were expected"),
-        (b"car_017_mesh\ncar_017_mesh\n", "names 'car_017_mesh' twice"),
+        (b"car_998_mesh\ncar_999_mesh\n", r"list\.txt contains none of the 2 listed cars, such as car_998_mesh\.mat;"),
+        (b"../../etc/passwd\n", r"lists '\.\./\.\./etc/passwd'; expected names such as car_001_mesh"),
+        (b"/car_017_mesh\n", "lists '/car_017_mesh'"),
+        (b"car_\\..\\_mesh\n", "expected names such as car_001_mesh"),
+        (b"car_017_mesh\ncar_017_mesh\n", "lists 'car_017_mesh' twice"),
         (b"\n\n", "is empty"),
         (b"car_\xff_mesh\n", "is not UTF-8 text"),
-        (b"<html>\n", "names '<html>'"),
+        (b"<html>\n", "lists '<html>'"),
     ],
 )
 def test_lists_that_are_wrong(tmp_path, release, listed, sentence):
@@ -255,15 +255,18 @@ def test_lists_that_are_wrong(tmp_path, release, listed, sentence):
 
 
 WRONG = {
-    "axes": (lambda one: {"im": one["im"].transpose(0, 1, 2, 4, 3)}, r"'im' is uint8 \(128, 128, 3, 4, 24\); uint8 \("),
+    "axes": (
+        lambda one: {"im": one["im"].transpose(0, 1, 2, 4, 3)},
+        r"'im' is uint8 \(128, 128, 3, 4, 24\); expected uint8 \(",
+    ),
     "fewer": (lambda one: {"im": one["im"][..., :3]}, r"'im' is uint8 \(128, 128, 3, 24, 3\)"),
     "wide": (lambda one: {"im": one["im"].astype(np.uint16)}, "'im' is uint16"),
     "text": (lambda _: {"im": "a text"}, "'im' is <U6"),
     "struct": (lambda one: {"im": {"pixels": one["im"]}}, "'im' is"),
     "cut": (lambda one: content(one)[:-3000], "is truncated or damaged"),
     "other version": (lambda _: b"MATLAB 7.3 MAT-file".ljust(600), r"is a MAT v7\.3 file \(HDF5\)"),
-    "empty": (lambda _: b"", "is no MAT v5 file"),
-    "long": (lambda _: bytes(40 << 20), "more than the 33,554,432 that are expected"),
+    "empty": (lambda _: b"", "is not a MAT v5 file"),
+    "long": (lambda _: bytes(40 << 20), "expected at most 33,554,432"),
 }
 
 
@@ -288,7 +291,7 @@ def test_nothing_there(tmp_path):
     with pytest.raises(DataError, match="setsup fetch cars3d"):
         cars3d.open(tmp_path)
     pack(tmp_path, tmp_path / "nips2015-analogy-data.tar.gz")
-    with pytest.raises(DataError, match=r"holds no file such as car_001_mesh\.mat"):
+    with pytest.raises(DataError, match=r"contains no file such as car_001_mesh\.mat"):
         cars3d.open(tmp_path / "nips2015-analogy-data.tar.gz")
 
 
@@ -308,7 +311,7 @@ def test_long_lists_and_archives_of_many_folders_take_no_time(tmp_path):
     """Once half a minute each: every name was sought among all others."""
     names = [f"car_{number}_mesh" for number in range(60_000)]
     start = time.perf_counter()
-    with pytest.raises(DataError, match="names 'car_59999_mesh' twice"):
+    with pytest.raises(DataError, match="lists 'car_59999_mesh' twice"):
         parse_list("\n".join([*names, names[-1]]).encode(), "list.txt")
     path = tmp_path / "many.tar.gz"
     with tarfile.open(path, "w:gz", compresslevel=1) as archive:

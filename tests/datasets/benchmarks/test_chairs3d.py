@@ -46,5 +46,5 @@ def test_a_view_that_is_not_there(tmp_path):
 def test_another_azimuth(tmp_path):
     with tarfile.open(tmp_path / "rendered_chairs.tar", "w") as file:
         chairs3d.put(file, "rendered_chairs/a/renders/image_000_p020_t012_r096.png", b"")
-    with pytest.raises(DataError, match="has images of the azimuth 012, which 3D Chairs does not have"):
+    with pytest.raises(DataError, match="has images with the azimuth 012, which does not exist in 3D Chairs"):
         setsup.load("chairs3d", tmp_path)

@@ -90,7 +90,7 @@ def test_scenes_in_another_order_and_images_that_are_not_there(tmp_path, caplog)
     place.write_text(json.dumps(said))
     (tmp_path / "CLEVR_v1.0" / "images" / "train" / "CLEVR_train_000001.png").unlink()
     found = setsup.load("clevr", tmp_path)
-    assert "1 of the 11 listed images are not there (CLEVR_train_000001.png)" in caplog.text
+    assert "1 of the 11 listed images are missing (CLEVR_train_000001.png)" in caplog.text
     left = [said for said in KNOWN if said["image_filename"] != "CLEVR_train_000001.png"]
     assert found.factors.values("objects").tolist()[:10] == [len(said["objects"]) for said in left]
     colors = [LEVELS["color"].index(thing["color"]) for thing in left[1]["objects"]]
@@ -103,20 +103,23 @@ def test_damaged_scenes(tmp_path):
     for path in tmp_path.rglob("*_scenes.json"):
         path.unlink()
     assert setsup.load("clevr", tmp_path).factors.values("objects").tolist() == [None] * 13
-    with pytest.raises(DataError, match="has no scenes/CLEVR_train_scenes"):
+    with pytest.raises(DataError, match="contains neither scenes/CLEVR_train_scenes"):
         setsup.load("clevr-objects", tmp_path)
     place = tmp_path / "CLEVR_v1.0" / "scenes" / "CLEVR_train_scenes.json"
     healthy = clevr.scene("train", 0)
     odd = [{**healthy["objects"][0], "color": "grey"}]
     for said, words in (
-        ([], "no list of scenes"),
-        ({"scenes": []}, "no list of scenes"),
-        ({"scenes": [{**healthy, "objects": odd}]}, "scene 0 is not as published .*has the color 'grey'"),
+        ([], "no list 'scenes'"),
+        ({"scenes": []}, "no list 'scenes'"),
+        (
+            {"scenes": [{**healthy, "objects": odd}]},
+            "scene 0 differs from the published format: .*has the color 'grey'",
+        ),
         ({"scenes": [{**healthy, "objects": [{**healthy["objects"][0], "rotation": 10**400}]}]}, "of 401 digits"),
         ({"scenes": [{**healthy, "directions": {"right": [10**400, 0, 0], "front": [0] * 3}}]}, "of 401 digits"),
-        ({"scenes": [healthy, {}]}, "scene 1 is not as published .it lacks 'objects'"),
-        ({"scenes": [{**healthy, "directions": {"right": [1, 0, 0]}}]}, "it lacks 'front'"),
-        ({"scenes": [healthy, healthy]}, "two scenes of the image CLEVR_train_000000"),
+        ({"scenes": [healthy, {}]}, "scene 1 differs from the published format: 'objects' is missing"),
+        ({"scenes": [{**healthy, "directions": {"right": [1, 0, 0]}}]}, "'front' is missing"),
+        ({"scenes": [healthy, healthy]}, "two scenes for the image CLEVR_train_000000"),
     ):
         place.write_text(json.dumps(said))
         with pytest.raises(DataError, match=words):

@@ -115,7 +115,7 @@ def test_parts_of_a_release(tmp_path, caplog):
     listed["train"] += listed["test"]
     (tmp_path / "apple/set_lists/set_lists_fewview_dev.json").write_text(json.dumps(listed))
     found = setsup.load("co3d", tmp_path)
-    assert f"1 of the 24 listed images are not there ({SAID[0][1]['image']['path']})" in caplog.text
+    assert f"1 of the 24 listed images are missing ({SAID[0][1]['image']['path']})" in caplog.text
     assert len(found) == 23
     with pytest.raises(DataError, match=r"row 0 \(apple/.*frame000011.jpg\) has no mask"):
         found.fetch(0, ["mask"])
@@ -130,11 +130,11 @@ def test_damaged_annotations(tmp_path):
     wrong = {**healthy["viewpoint"], "R": (2 * np.eye(3)).tolist()}
     other = {**healthy["viewpoint"], "intrinsics_format": "pixels"}
     for content, words in (
-        (b"[]", "is no gzip file"),
+        (b"[]", "could not be read as gzip"),
         (gzip.compress(b"[]"), "not a list of annotations"),
-        (place.read_bytes()[:-20], "is cut off"),
-        (gzip.compress(json.dumps([{**healthy, "image": {}}]).encode()), "frame 0 .*it lacks 'size'"),
-        (gzip.compress(json.dumps([{**healthy, "viewpoint": wrong}]).encode()), "R of frame 0 is no rotation"),
+        (place.read_bytes()[:-20], "is truncated"),
+        (gzip.compress(json.dumps([{**healthy, "image": {}}]).encode()), "frame 0 .*'size' is missing"),
+        (gzip.compress(json.dumps([{**healthy, "viewpoint": wrong}]).encode()), "R of frame 0 is not a rotation"),
         (gzip.compress(json.dumps([healthy, {**healthy, "viewpoint": other}]).encode()), "frame 1 .*format 'pixels'"),
     ):
         place.write_bytes(content)
@@ -142,5 +142,5 @@ def test_damaged_annotations(tmp_path):
             setsup.load("co3d", tmp_path)
     co3d.write(tmp_path)
     (tmp_path / "apple/set_lists/set_lists_fewview_dev.json").write_text('{"train": [["110"]]}')
-    with pytest.raises(DataError, match="is no list of sets"):
+    with pytest.raises(DataError, match="is not a set list"):
         setsup.load("co3d", tmp_path)

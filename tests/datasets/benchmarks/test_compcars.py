@@ -111,7 +111,7 @@ def test_listed_pictures_that_are_not_there(release, caplog):
     with caplog.at_level(logging.WARNING, "setsup"):
         compcars.open(release[0])
     assert len(caplog.records) == 1
-    assert "classification/test.txt: 1 of its 13 images are not in the release" in caplog.text
+    assert "classification/test.txt: 1 of its 13 images are missing from the release" in caplog.text
     assert true.GONE in caplog.text
 
 
@@ -140,7 +140,7 @@ def test_pictures_without_a_label_or_a_box(mine, release, caplog):
     with caplog.at_level(logging.WARNING, "setsup"):
         found = compcars.open(mine)
     assert "1 of 48 images have no label" in caplog.text
-    assert "2 of 48 images have a label without a box, or with one that has no extent" in caplog.text
+    assert "2 of 48 images have a label without a box, or with an empty box" in caplog.text
     kept = [f"image/{row['path']}" for turn, row in enumerate(release[1]) if turn not in (3, 5, 6)]
     assert found.paths(range(45)) == kept
     assert np.isfinite(found.fetch(range(45), ["box"])["box"]).all()
@@ -152,9 +152,9 @@ def test_pictures_without_a_label_or_a_box(mine, release, caplog):
 def test_damaged_labels_are_counted(mine, release):
     for row in release[1][10:17]:
         (mine / "data" / "label" / row["path"].replace(".jpg", ".txt")).write_text("4\n1\n1 2 three 4\n")
-    with pytest.raises(DataError, match="7 of 48 labels cannot be read") as found:
+    with pytest.raises(DataError, match="7 of 48 labels cannot be parsed") as found:
         compcars.open(mine)
-    assert str(found.value).count("it is damaged") == 3
+    assert str(found.value).count("is not a label") == 3
     assert "and 4 more" in str(found.value)
 
 
@@ -206,7 +206,7 @@ def test_labels(content, found):
     "content", [b"", b"1", b"1\n", b"1 1\n1\n1 2 3 4", b"x\n1\n1 2 3 4", b"1\n1\n1 2 3", b"\xff\n1"]
 )
 def test_what_is_no_label(content):
-    with pytest.raises(DataError, match=r"a\.txt has no viewpoint"):
+    with pytest.raises(DataError, match=r"a\.txt is not a label; expected a viewpoint"):
         parse_label(content, "a.txt")
 
 
@@ -276,11 +276,15 @@ def test_files_that_are_missing(tmp_path):
 @pytest.mark.parametrize(
     ("file", "content", "why"),
     [
-        ("misc/attributes.txt", "model_id type\n1 2\n", "does not begin with the line"),
-        ("misc/attributes.txt", None, "not six numbers"),
+        ("misc/attributes.txt", "model_id type\n1 2\n", "does not start with the header"),
+        ("misc/attributes.txt", None, "expected six numbers"),
         ("train_test_split/classification/train.txt", "78/1/2014\n", "line 1 is '78/1/2014'"),
-        ("train_test_split/verification/verification_pairs_easy.txt", "1/2/3/a.jpg 1\n", "not 2 of make"),
-        ("misc/car_type.mat", "no mat", "no MAT"),
+        (
+            "train_test_split/verification/verification_pairs_easy.txt",
+            "1/2/3/a.jpg 1\n",
+            "expected 2 of make/model/year/file",
+        ),
+        ("misc/car_type.mat", "no mat", "not a MAT"),
     ],
 )
 def test_damaged_lists(mine, file, content, why):

@@ -88,7 +88,9 @@ def test_a_domain_that_is_not_there_cannot_be_left_out(tmp_path):
     pacs.write(tmp_path, listed=False)
     shutil.rmtree(tmp_path / "kfold" / "sketch")
     assert set(setsup.load("pacs", tmp_path).factors.values("domain")) == {"art_painting", "cartoon", "photo"}
-    with pytest.raises(DataError, match=r"'leave-out-sketch' of pacs cannot be drawn here: no row is where"):
+    with pytest.raises(
+        DataError, match=r"'leave-out-sketch' of pacs cannot be drawn from the files that are present: no row satisfies"
+    ):
         setsup.load("pacs", tmp_path, split="leave-out-sketch")
 
 

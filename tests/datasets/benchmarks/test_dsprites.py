@@ -103,7 +103,9 @@ def test_classes_and_values_that_do_not_belong_together(tmp_path, column, level,
     path = write(tmp_path, "npz", FEW)
     classes, told = rows(FEW), values(rows(FEW))
     classes[7, column], told[7, column] = level, value
-    with pytest.raises(DataError, match=rf"\.npz: the {dsprites._factors()[column].name} of row 7 .*together"):
+    with pytest.raises(
+        DataError, match=rf"\.npz: the {dsprites._factors()[column].name} of row 7 .*contradict each other"
+    ):
         Dsprites(_changed(path, latents_classes=classes, latents_values=told))
 
 
@@ -121,7 +123,7 @@ def test_pictures_of_the_hdf5(linked, caplog):
         out = np.zeros((2, 3, 64, 64, 1), np.uint8)
         found.fetch_into(some, {"image": out})
         assert np.array_equal(out, expected[some])
-    assert caplog.text.count(f"`setsup prepare dsprites --root {path.parent}` converts it once") == 1
+    assert caplog.text.count(f"run `setsup prepare dsprites --root {path.parent}` once to convert it") == 1
     assert set(np.unique(expected)) == {0, 255}
     assert found.fetch(7)["image"].shape == (64, 64, 1)
     assert found.fetch([[]])["image"].shape == (1, 0, 64, 64, 1)
@@ -154,7 +156,7 @@ def test_a_packed_npz_is_prepared_first(linked):
     found.prepare()
     assert found.fetch([0])["image"].any()
     _changed(path, imgs=1 - arrays()[0])
-    with pytest.raises(DataError, match="made of another version"):
+    with pytest.raises(DataError, match="made from another version"):
         setsup.load("dsprites", path.parent).fetch([0])
 
 
@@ -178,7 +180,7 @@ def test_pixels_are_bits(tmp_path):
     imgs, _ = arrays(FEW)
     imgs[17, 5, 9] = 255
     path = _changed(write(tmp_path, "npz", FEW), imgs=imgs)
-    with pytest.raises(DataError, match="row 17 has a pixel of 255"):
+    with pytest.raises(DataError, match="row 17 contains the value 255"):
         Dsprites(path).prepare()
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     (tmp_path / "x").mkdir()
@@ -186,7 +188,7 @@ def test_pixels_are_bits(tmp_path):
         file["imgs"][17, 5, 9] = 2
     found = setsup.load("dsprites", tmp_path / "x")
     found.fetch([16, 18])
-    with pytest.raises(DataError, match="row 17 has a pixel of 2"):
+    with pytest.raises(DataError, match="row 17 contains the value 2"):
         found.fetch([[16, 17]])
 
 
@@ -198,15 +200,15 @@ def test_pixels_are_bits(tmp_path):
     [
         ({"imgs": None}, "no array 'imgs'"),
         ({"latents_values": None}, "no array 'latents_values'"),
-        ({"imgs": np.zeros((36, 64, 63), np.uint8)}, r"uint8 \(N, 64, 64\) was expected"),
+        ({"imgs": np.zeros((36, 64, 63), np.uint8)}, r"expected uint8 \(N, 64, 64\)"),
         ({"imgs": np.zeros((36, 64, 64), np.int16)}, "'imgs' is int16"),
-        ({"imgs": np.zeros((36, 64, 64, 1), np.uint8)}, r"uint8 \(N, 64, 64\) was expected"),
-        ({"imgs": np.zeros((35, 64, 64), np.uint8)}, "has 35 images but classes of 36"),
+        ({"imgs": np.zeros((36, 64, 64, 1), np.uint8)}, r"expected uint8 \(N, 64, 64\)"),
+        ({"imgs": np.zeros((35, 64, 64), np.uint8)}, "has 35 images but 36 classes"),
         ({"imgs": np.array({"a": 1}, dtype=object)}, "pickled"),
         ({"latents_classes": np.zeros((36, 5), np.int64)}, "the classes are int64"),
         ({"latents_classes": np.zeros((36, 6))}, "the classes are float64"),
         ({"latents_values": np.zeros((36, 6), np.int64)}, "the values are int64"),
-        ({"latents_values": np.zeros((3, 6))}, "has 36 images but values of 3"),
+        ({"latents_values": np.zeros((3, 6))}, "has 36 images but 3 values"),
     ],
 )
 def test_another_npz(tmp_path, arrays, words):
@@ -247,7 +249,7 @@ def test_a_length_that_the_file_cannot_hold(tmp_path):
         file.create_dataset("imgs", (10**11, 64, 64), "u1", chunks=(1000, 4, 4))
         file.create_dataset("latents/classes", (10**11, 6), "i8", chunks=(1000, 6))
         file.create_dataset("latents/values", (10**11, 6), "f8", chunks=(1000, 6))
-    with pytest.raises(DataError, match=r"claims 100,000,000,000 labels"):
+    with pytest.raises(DataError, match=r"declares 100,000,000,000 labels"):
         Dsprites(tmp_path / "x.hdf5")
 
 

@@ -128,7 +128,7 @@ def test_splits(release, caplog):
     parts = leaky.factors.joint_counts(["pair", "split"])
     divided = (parts == 1).all(axis=1).sum()
     assert divided > 0
-    assert f"rows of the same pair lie in several parts of it, for {divided} of 24" in caplog.text
+    assert f"rows of the same pair are in several of its parts, for {divided} of 24" in caplog.text
     assert abs(parts[:, 1].sum() - 4.8) <= 1
     assert len(setsup.load("edges2shoes", release[0], split="val")) == 8
 
@@ -311,7 +311,7 @@ def test_pictures_that_are_none(tmp_path, release):
     root = shutil.copytree(release[0] / "edges2shoes", tmp_path / "copy")
     Image.new("RGB", (256, 256)).save(root / "train" / "2_AB.jpg")
     found = edges2shoes.open(root)
-    with pytest.raises(DataError, match=r"2_AB\.jpg \(row 2\) is 256 × 256 pixels .*, not 256 × 512"):
+    with pytest.raises(DataError, match=r"2_AB\.jpg \(row 2\) is 256 × 256 pixels .*; expected 256 × 512"):
         found.fetch([2, 0])
     path = root / "train" / "3_AB.jpg"
     healthy = path.read_bytes()

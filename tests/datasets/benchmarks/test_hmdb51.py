@@ -79,7 +79,7 @@ def test_a_video_that_comes_twice(tmp_path):
         path = tmp_path / folder / "brush_hair" / "April_09_brush_hair_u_nm_np1_ba_goo_0.avi"
         path.parent.mkdir(parents=True)
         path.write_bytes(encoded(numbered(number) for number in range(16)))
-    with pytest.raises(DataError, match=r"holds brush_hair/April_09\S+_0\.avi twice; keep one copy"):
+    with pytest.raises(DataError, match=r"contains brush_hair/April_09\S+_0\.avi twice; keep only one copy"):
         hmdb51.open(tmp_path)
 
 
@@ -117,7 +117,7 @@ def test_listed_videos_that_are_not_there_are_counted(release, tmp_path, caplog)
     hmdb51.open(tmp_path)
     [record] = caplog.records
     count = len(_written()) + 4
-    assert f"4 of the {count} videos in the lists of split1 are not in the release" in record.getMessage()
+    assert f"4 of the {count} videos in the lists of split1 are missing from the release" in record.getMessage()
     assert "(jump/gone_0, jump/gone_1, jump/gone_2 and 1 more)" in record.getMessage()
 
 

@@ -68,19 +68,19 @@ def test_what_is_not_there_is_left_out(tmp_path, caplog):
     (tmp_path / "testset" / "images_2" / "0.png").unlink()
     found = setsup.load("causal3dident", tmp_path, split="test")
     assert found.factors.counts("shape").tolist() == [2, 2, 1, 0, 2, 2, 2]
-    assert "1 of the 2 listed images are not there" in caplog.text
+    assert "1 of the 2 listed images are missing" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("array", "words"),
     [
-        (np.zeros((1, 10), np.float32), "has 1 rows, and there is an image 2 beside it"),
-        (np.zeros((3, 11), np.float32), r"is float32 \(3, 11\); floating-point \(n, 10\) was expected"),
+        (np.zeros((1, 10), np.float32), "has 1 rows, but the images go up to number 2"),
+        (np.zeros((3, 11), np.float32), r"is float32 \(3, 11\); expected floating-point \(n, 10\)"),
         (np.zeros((3, 10), np.int64), "number"),
-        (np.full((3, 10), np.nan), "has a value that is no number"),
+        (np.full((3, 10), np.nan), "contains a value that is not finite"),
         (np.array([[{}]], object), "pickled"),
-        (b"", "not an array of numpy"),
-        (ident3d.npy(np.zeros((3, 10)))[:-8], "368 bytes in all, but has 360"),
+        (b"", "not a numpy array"),
+        (ident3d.npy(np.zeros((3, 10)))[:-8], "368 bytes in total, but has 360"),
     ],
 )
 def test_damaged_latents(tmp_path, array, words):

@@ -49,7 +49,7 @@ def test_parts_of_emnist_stand_upright(tmp_path, part, characters, first):
 
 def test_labels_beyond_the_characters_are_refused(tmp_path):
     emnist.write(tmp_path, part="letters", classes=26, first=0, rows=52)  # counted from 0
-    with pytest.raises(DataError, match="the label of row 0 is 0; a character from 1 to 26 was expected"):
+    with pytest.raises(DataError, match="the label of row 0 is 0; expected a character from 1 to 26"):
         setsup.load("emnist", tmp_path, part="letters")
     with pytest.raises(DataError, match=r"part must be .*letters.* not 'letter'|did you mean"):
         setsup.load("emnist", tmp_path, part="letter")

@@ -81,18 +81,18 @@ def test_pictures_without_labels_are_left_out(tmp_path, caplog):
     whole.write_tree(tmp_path, sorted_val=False)
     with caplog.at_level(logging.WARNING, "setsup"):
         found = setsup.load("imagenet-100", tmp_path, synsets=["n04146614", "n02012849"])
-    assert "10 images whose synset is not known are left out" in caplog.text
+    assert "10 images of unknown synset are left out" in caplog.text
     assert set(found.factors.values("split")) == {"train"}
 
 
 @pytest.mark.parametrize(
     ("synsets", "message"),
     [
-        (["n01558993", "n99999999"], r"no image of 1 of the 2 synsets of synsets=: n99999999"),
+        (["n01558993", "n99999999"], r"no images for 1 of the 2 synsets of synsets=: n99999999"),
         (["n01558993", "n01558993"], "names n01558993 twice"),
         (["robin"], "'robin', which is not a synset"),
         ([7], "'7', which is not a synset"),
-        ([], "names no synset"),
+        ([], "lists no synsets"),
         ("/nowhere/list.txt", "does not exist; expected a list of synsets"),
     ],
 )
@@ -103,7 +103,7 @@ def test_bad_lists(release, synsets, message):
 
 def test_bad_files(tmp_path, release):
     for content, message in (
-        (b"", "names no synset"),
+        (b"", "lists no synsets"),
         (b"\xff\xfe", "is not UTF-8 text"),
         (b"dog\n", "'dog', which is not"),
     ):
@@ -114,7 +114,7 @@ def test_bad_files(tmp_path, release):
 
 def test_too_few_synsets(tmp_path):
     whole.write(tmp_path)
-    with pytest.raises(DataError, match=r"no image of 100 of the 100 synsets of CMC's list: n02869837, n01749939"):
+    with pytest.raises(DataError, match=r"no images for 100 of the 100 synsets of CMC's list: n02869837, n01749939"):
         setsup.load("imagenet-100", tmp_path)
 
 

@@ -215,24 +215,30 @@ def _chairs(copy, change):
 
 BAD = {
     "is not a list of annotated models": lambda models: {"models": models},
-    "annotates no model": lambda models: [],
-    "model 1 is not an annotation as published .*'keypoints'": lambda models: models[1].pop("keypoints") and None,
-    "model 0 is not an annotation as published": lambda models: models[0].update(keypoints=[{"xyz": [1, 2]}]),
-    "model 0 is not an annotation .*the name '../../x'": lambda models: models[0].update(model_id="../../x"),
-    "model 0 is not an annotation .*the name '/etc'": lambda models: models[0].update(model_id="/etc"),
-    "model 0 is not an annotation .*the name '..'": lambda models: models[0].update(model_id=".."),
-    "model 2 is not an annotation .*the name 'chair'": lambda models: models[2].update(class_id="chair"),
-    "model 3 is not an annotation": lambda models: models[3].update(model_id=7),
-    "the semantic id -1": lambda models: models[0]["keypoints"][0].update(semantic_id=-1),
+    "contains no annotated models": lambda models: [],
+    "model 1 differs from the published format: .*'keypoints'": lambda models: models[1].pop("keypoints") and None,
+    "model 0 differs from the published format": lambda models: models[0].update(keypoints=[{"xyz": [1, 2]}]),
+    "model 0 differs from the published format: invalid name '../../x'": lambda models: models[0].update(
+        model_id="../../x"
+    ),
+    "model 0 differs from the published format: invalid name '/etc'": lambda models: models[0].update(model_id="/etc"),
+    "model 0 differs from the published format: invalid name '..'": lambda models: models[0].update(model_id=".."),
+    "model 2 differs from the published format: invalid name 'chair'": lambda models: models[2].update(
+        class_id="chair"
+    ),
+    "model 3 differs from the published format": lambda models: models[3].update(model_id=7),
+    "invalid semantic id -1": lambda models: models[0]["keypoints"][0].update(semantic_id=-1),
     "5,000 keypoints": lambda models: models[0].update(keypoints=models[0]["keypoints"][:1] * 5000),
-    "the semantic id 99999": lambda models: models[0]["keypoints"][0].update(semantic_id=99999),
-    "names keypoint 99 of": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=[0, 99]),
-    "names keypoint -1 of": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=[-1]),
-    "names keypoint 'a' of": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=["a"]),
-    "model 0 is not an annotation .*kp_indexes": lambda models: models[0]["symmetries"]["reflection"][0].clear(),
-    "it holds NaN": lambda models: models[0]["keypoints"][0].update(xyz=[float("nan"), 0, 0]),
-    "not at a finite place": lambda models: models[0]["keypoints"][0].update(xyz=[1e300, 0, 0]),
-    "annotates 03001627-0+c9 once more": lambda models: [*models, models[1]],
+    "invalid semantic id 99999": lambda models: models[0]["keypoints"][0].update(semantic_id=99999),
+    "refers to keypoint 99 of": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=[0, 99]),
+    "refers to keypoint -1 of": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=[-1]),
+    "refers to keypoint 'a' of": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=["a"]),
+    "model 0 differs from the published format: .*kp_indexes": lambda models: models[0]["symmetries"]["reflection"][
+        0
+    ].clear(),
+    "it contains NaN": lambda models: models[0]["keypoints"][0].update(xyz=[float("nan"), 0, 0]),
+    "a position that is not finite": lambda models: models[0]["keypoints"][0].update(xyz=[1e300, 0, 0]),
+    "annotates 03001627-0+c9 a second time": lambda models: [*models, models[1]],
 }
 
 
@@ -248,7 +254,7 @@ def test_json_that_is_none(copy):
     path = copy / "annotations" / "chair.json"
     for content in (b"", b"[{", b"\xff\xfe", b"[" * 200_000):
         path.write_bytes(content)
-        with pytest.raises(DataError, match=r"chair\.json is no JSON"):
+        with pytest.raises(DataError, match=r"chair\.json could not be parsed as JSON"):
             keypointnet.open(copy)
 
 
@@ -256,20 +262,20 @@ def test_lists_that_are_none(copy):
     path = copy / "splits" / "val.txt"
     for line in ("03001627-../../x", "/etc/passwd", "<html>", "03001627-a\\b"):
         path.write_text(line)
-        with pytest.raises(DataError, match=r"val\.txt: entry 0 is .*where <class_id>-<model_id> was expected"):
+        with pytest.raises(DataError, match=r"val\.txt: entry 0 is .*expected <class_id>-<model_id>"):
             keypointnet.open(copy)
     path.write_bytes(b"\xff\xfe0")
     with pytest.raises(DataError, match=r"val\.txt is not UTF-8 text"):
         keypointnet.open(copy)
     path.write_text((copy / "splits" / "test.txt").read_text())
-    with pytest.raises(DataError, match=r"is in splits/val\.txt and splits/test\.txt"):
+    with pytest.raises(DataError, match=r"is in both splits/val\.txt and splits/test\.txt"):
         keypointnet.open(copy)
 
 
 def test_a_cloud_of_another_size_is_refused(copy):
     path = copy / "pcds" / "03001627" / "2odd-name.pcd"
     path.write_bytes(path.read_bytes().replace(b"2048", b"2047").rsplit(b"\n", 2)[0] + b"\n")
-    with pytest.raises(DataError, match=r"2odd-name\.pcd has 2,047 points, where 2,048 were expected"):
+    with pytest.raises(DataError, match=r"2odd-name\.pcd has 2,047 points; expected 2,048"):
         keypointnet.open(copy).fetch([10])
 
 

@@ -77,7 +77,7 @@ def test_a_file_that_is_replaced_or_cut(tmp_path):
     content = file.read_bytes()
     found = setsup.load("kitti-masks", tmp_path)
     file.write_bytes(content[:-9])
-    with pytest.raises(DataError, match="was replaced since it was opened"):
+    with pytest.raises(DataError, match="has been replaced since it was opened"):
         found.fetch(0)
     with pytest.raises(DataError, match="damaged at byte"):
         setsup.load("kitti-masks", tmp_path)

@@ -36,7 +36,7 @@ def test_lists_of_cub200_are_read_by_the_number_of_the_image(tmp_path, caplog):
     assert found.factors.values("retrieval").tolist() == ["train" if line[2] <= 100 else "test" for line in lines]
     (tmp_path / "CUB_200_2011" / "images" / lines[0][1]).unlink()
     assert len(setsup.load("cub200", tmp_path)) == len(lines) - 1
-    assert "1 of the 24 listed images are not there" in caplog.text
+    assert "1 of the 24 listed images are missing" in caplog.text
     for text, words in (
         ("1 1\n", "has no entry for image 2"),
         ("1\n", "line 1 is not"),
@@ -73,7 +73,7 @@ def test_damaged_lists_of_online_products(tmp_path):
         ("path\n", "begins with 'path'"),
         (header + "1 1 1\n", "line 2 is not"),
         (header + "1 one 1 mug_final/1_0.JPG\n", "line 2 is not"),
-        (header + "1 1 1 mug_final/2_0.JPG\n", "has none of the 1 listed images"),
+        (header + "1 1 1 mug_final/2_0.JPG\n", "contains none of the 1 listed images"),
     ):
         (folder / "Ebay_train.txt").write_text(text)
         with pytest.raises(DataError, match=words):

@@ -106,7 +106,7 @@ def test_complex_objects(tmp_path):
     images = found.fetch([172_800, 460_799])["image"]
     assert np.array_equal(images, [pictures[172_800], pictures[460_799]])
     write_stored(tmp_path / "real3d_complicated_shapes_ordered.npz", RELEASE, {})
-    with pytest.raises(DataError, match=r"has 1,036,800 images, where 460,800 were expected"):
+    with pytest.raises(DataError, match=r"has 1,036,800 images and no labels; expected 460,800 images"):
         setsup.load("mpi3d-complex", tmp_path)
 
 
@@ -121,7 +121,7 @@ def test_a_packed_file_is_prepared_once(tmp_path, small):
     for each in (found, setsup.load("mpi3d-toy", tmp_path)):
         assert np.array_equal(each.fetch([[5, 143], [0, 5]])["image"], small[[[5, 143], [0, 5]]])
     np.savez_compressed(tmp_path / "mpi3d_toy.npz", images=small[::-1])
-    with pytest.raises(DataError, match="made of another version"):
+    with pytest.raises(DataError, match="made from another version"):
         setsup.load("mpi3d-toy", tmp_path).fetch([0])
 
 
@@ -148,12 +148,12 @@ def test_places(tmp_path, small, folder):
 @pytest.mark.parametrize(
     ("images", "words"),
     [
-        (np.zeros((143, 64, 64, 3), np.uint8), r"has 143 images, where 144 or 64 were expected"),
+        (np.zeros((143, 64, 64, 3), np.uint8), r"has 143 images and no labels; expected 144 or 64 images"),
         (np.zeros((0, 64, 64, 3), np.uint8), "has 0 images"),
-        (np.zeros((144, 3, 64, 64), np.uint8), r"uint8 \(N, 64, 64, 3\) was expected"),
+        (np.zeros((144, 3, 64, 64), np.uint8), r"expected uint8 \(N, 64, 64, 3\)"),
         (np.zeros((144, 64, 64, 3), np.int8), "'images' is int8"),
-        (np.zeros(144, np.uint8), "was expected"),
-        (np.array(144, np.uint8), "was expected"),
+        (np.zeros(144, np.uint8), "expected uint8"),
+        (np.array(144, np.uint8), "expected uint8"),
         (np.array([{}], dtype=object), "pickled"),
     ],
 )

@@ -76,10 +76,13 @@ def test_damaged_files(tmp_path):
         (packed[:-200], "multi_dsprites_colored_on_grayscale"),
         (gzip.compress(records[:-9], 1), "ends inside record 11"),
         (gzip.compress(records[:4], 1), "ends inside record 0"),
-        (gzip.compress(bytes(damaged), 1), "record 0 does not have its checksum"),
-        (gzip.compress(b"\1" + records[1:], 1), "the length of record 0 does not have its checksum"),
-        (gzip.compress(b"", 1), "has no records"),
-        (true.content("binarized"), "'visibility' holds 4 × float; 6 × float was expected: is it of another"),
+        (gzip.compress(bytes(damaged), 1), "the checksum of record 0 does not match"),
+        (gzip.compress(b"\1" + records[1:], 1), "the checksum of the length of record 0 does not match"),
+        (gzip.compress(b"", 1), "contains no records"),
+        (
+            true.content("binarized"),
+            "'visibility' contains 4 × float; expected 6 × float; the file may be of another version",
+        ),
     ):
         place.write_bytes(content)
         with pytest.raises(DataError, match=words) as found:

@@ -140,12 +140,12 @@ def test_several_processes_write_the_same(tmp_path, tree):
 
 
 def test_refusals(tmp_path, tree):
-    with pytest.raises(DataError, match=r"SUBSTITUTE\.json says .*choose another folder"):
+    with pytest.raises(DataError, match=r"SUBSTITUTE\.json states .*choose another folder"):
         write(tree, 2, seed=1)
     with pytest.raises(DataError, match="choose another folder"):
         write(tree, 2, shots=[0])
     (tmp_path / "session01").mkdir()
-    with pytest.raises(DataError, match=r"holds session01 but no SUBSTITUTE\.json"):
+    with pytest.raises(DataError, match=r"contains session01 but no SUBSTITUTE\.json"):
         write(tmp_path, 2)
     with pytest.raises(DataError, match="subjects"):
         write(tmp_path, 100)
@@ -154,10 +154,10 @@ def test_refusals(tmp_path, tree):
     with pytest.raises(DataError, match="at least one"):
         write(tmp_path, 1, sessions=[])
     assert multi_pie.prepare(tree) == []
-    with pytest.raises(DataError, match="name the folder"):
+    with pytest.raises(DataError, match="pass the folder"):
         multi_pie.prepare(substitute=2)
 
 
 def test_the_command_asks_for_a_folder(capsys):
     assert main(["prepare", "multi-pie", "--option", "substitute=2", "processes=2"]) == 2
-    assert "name the folder of the substitute: setsup prepare multi-pie --root FOLDER" in capsys.readouterr().err
+    assert "pass the folder of the substitute: setsup prepare multi-pie --root FOLDER" in capsys.readouterr().err

@@ -93,11 +93,11 @@ def test_damaged_models(tmp_path):
     unknown = struct.pack("<QiiQQ", 1, 1, 5, 80, 120) + bytes(64)
     for name, content, words in (
         ("cameras.bin", cameras[:-1], "cameras.bin ends inside an entry"),
-        ("cameras.bin", b"\xff" * 60, "no binary model of COLMAP"),
-        ("cameras.bin", unknown, "has the model 5; read are SIMPLE_PINHOLE"),
-        ("cameras.bin", cameras[:8] + b"\x02" + cameras[9:], "has the camera 1, which cameras.bin does not have"),
+        ("cameras.bin", b"\xff" * 60, "not a binary COLMAP model"),
+        ("cameras.bin", unknown, "has the unsupported model 5; supported are SIMPLE_PINHOLE"),
+        ("cameras.bin", cameras[:8] + b"\x02" + cameras[9:], "refers to the camera 1, which is not in cameras.bin"),
         ("images.bin", images[:50], "images.bin ends inside an entry"),
-        ("images.bin", images[:12] + bytes(8) + images[20:], "image '026.jpg' has no pose"),
+        ("images.bin", images[:12] + bytes(8) + images[20:], "image '026.jpg' has an invalid pose"),
         ("images.bin", b"", "images.bin ends inside an entry"),
     ):
         (folder / "cameras.bin").write_bytes(cameras)
@@ -107,7 +107,7 @@ def test_damaged_models(tmp_path):
             setsup.load("mvimgnet", tmp_path)
     true.write(tmp_path)
     (tmp_path / "mvimgnet_category.txt").write_text("7,stove\nbear\n")
-    with pytest.raises(DataError, match="line 2 is not a number, a comma and a name"):
+    with pytest.raises(DataError, match="line 2 is not of the form 'number,name'"):
         setsup.load("mvimgnet", tmp_path)
 
 
@@ -123,7 +123,7 @@ def test_a_third_of_the_images_removed_is_told_at_every_opening(tmp_path, caplog
         assert len(setsup.load("mvimgnet", tmp_path)) == 16
         [line] = caplog.messages
         # 24 frames, of which COLMAP placed 23
-        assert "8 of the 23 images that its models of COLMAP have cameras of are not there" in line
+        assert "8 of the 23 images that have cameras in its COLMAP models are missing" in line
 
 
 def test_a_sequence_with_a_model_and_no_images_is_told(tmp_path, caplog):
@@ -133,7 +133,7 @@ def test_a_sequence_with_a_model_and_no_images_is_told(tmp_path, caplog):
         image.unlink()
     assert len(setsup.load("mvimgnet", tmp_path)) == 18
     [line] = caplog.messages
-    assert f"1 of the 4 sequences that have a model of COLMAP have no images, such as {category}/{sequence}" in line
+    assert f"1 of the 4 sequences with a COLMAP model have no images, such as {category}/{sequence}" in line
 
 
 def test_a_category_without_a_name_is_told(tmp_path, caplog):
@@ -155,7 +155,7 @@ def test_a_list_of_names_that_is_cut_off_is_told(tmp_path, caplog):
     names.write_bytes(whole[: -len(b"y bear\n")])
     assert "to" in setsup.load("mvimgnet", tmp_path).factors["category"].levels
     [line] = caplog.messages
-    assert "the last line of mvimgnet_category.txt, 'to' for category 56, has no end" in line
+    assert "the last line of mvimgnet_category.txt, 'to' for category 56, has no line break" in line
     caplog.clear()
     names.write_bytes(whole.replace(b"\n", b"\r\n"))
     assert "toy bear" in setsup.load("mvimgnet", tmp_path).factors["category"].levels

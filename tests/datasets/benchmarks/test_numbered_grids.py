@@ -28,7 +28,7 @@ def test_some_of_the_images(tmp_path, caplog, parts_are_told, name):
         expected = np.asarray(Image.open(io.BytesIO(written.files()[f"images/{written.number(cells[row]):06}.png"])))
         assert np.array_equal(found.fetch(row)["image"], expected)
     manifest = load_manifest(name)
-    assert f"{name}: {len(cells)} of the {manifest.samples:,} published samples are there" in caplog.text
+    assert f"{name}: {len(cells)} of the {manifest.samples:,} published samples are present" in caplog.text
     assert math.prod(len(factor) for factor in found.factors.factors) == manifest.samples
     top = next(tmp_path.iterdir())
     if name == "isaac3d":
@@ -58,16 +58,18 @@ def test_all_images_are_a_grid(small, tmp_path, caplog):
 
 def test_images_that_are_not_of_the_grid(small, tmp_path):
     (small / "000005.png").rename(small / "000006.png")
-    with pytest.raises(DataError, match=r"has the image 000006 of falcor3d, whose last is 000005"):
+    with pytest.raises(DataError, match=r"contains the image 000006 of falcor3d, but the last image is 000005"):
         setsup.load("falcor3d", tmp_path)
     shutil.copytree(small, small.parent / "Falcor3D_again" / "images")
     (small / "000006.png").rename(small / "000005.png")
     (small.parent / "Falcor3D_again" / "images" / "000006.png").unlink()
-    with pytest.raises(DataError, match=r"has the image 000000 of falcor3d, twice"):
+    with pytest.raises(DataError, match=r"contains the image 000000 of falcor3d, twice"):
         setsup.load("falcor3d", tmp_path)
 
 
 def test_numbered_images_of_another_release(small, tmp_path):
     small.parent.rename(tmp_path / "rooms")
-    with pytest.raises(DataError, match=r"numbered images in rooms/images.*name the folder that holds them Falcor3D"):
+    with pytest.raises(
+        DataError, match=r"numbered images in rooms/images.*rename the folder that contains them to Falcor3D"
+    ):
         setsup.load("falcor3d", tmp_path)

@@ -37,11 +37,11 @@ def test_the_genuine_files(genuine: Path) -> None:
 @pytest.mark.parametrize(
     ("train", "test", "sentence"),
     [
-        ([1, 2, 3], [4, 6], r"'testNdxs' has the number 6; .* count from 1 to 5"),
+        ([1, 2, 3], [4, 6], r"'testNdxs' has the number 6; expected numbers of images from 1 to 5"),
         ([0, 2, 3], [4], r"'trainNdxs' has the number 0"),
-        ([1, 2, 3], [3, 4], r"the image 3 is in 'trainNdxs' and in 'testNdxs', 1 in all"),
+        ([1, 2, 3], [3, 4], r"the image 3 is in 'trainNdxs' and in 'testNdxs', 1 in total"),
         ([1, 2, 2], [3], r"'trainNdxs' lists the image 2 twice"),
-        ([1, 2], [], r"'testNdxs' is .*; numbers of images, of which there are 5, were expected"),
+        ([1, 2], [], r"'testNdxs' is .*; expected numbers of images from 1 to 5"),
     ],
 )
 def test_bad_splits(tmp_path: Path, train: list[int], test: list[int], sentence: str) -> None:

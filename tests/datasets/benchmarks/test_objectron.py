@@ -70,7 +70,7 @@ def test_parts_of_a_release(tmp_path, caplog):
     true.write(tmp_path)
     (tmp_path / "annotations" / "bike" / "batch-2" / "9.pbdata").unlink()
     assert len(setsup.load("objectron", tmp_path)) == 15
-    assert "1 of the 4 listed sequences are not there (annotations/bike/batch-2/9.pbdata)" in caplog.text
+    assert "1 of the 4 listed sequences are missing (annotations/bike/batch-2/9.pbdata)" in caplog.text
     for place in (tmp_path / "index").iterdir():
         place.unlink()
     assert "split" not in setsup.load("objectron", tmp_path).factors
@@ -84,11 +84,11 @@ def test_damaged_files(tmp_path):
     scaled = frame.replace(np.float32(true.intrinsics()[1, 1]).tobytes(), np.float32("nan").tobytes())
     start = healthy[: healthy.index(frame[:40]) - 3]
     for content, words in (
-        (healthy[:-5], "9.pbdata is no annotation of Objectron, or it is damaged"),
+        (healthy[:-5], "9.pbdata is not an annotation of Objectron, or it is damaged"),
         (b"", "has 0 objects and 0 frames"),
         (b"\x0b" * 9, "wire type 3"),
-        (start + true.field(2, true.integer(1, 4)), "the view matrix of a frame has 0 numbers; 16"),
-        (start + true.field(2, scaled), "the intrinsics of a frame has 9 numbers; 9 finite"),
+        (start + true.field(2, true.integer(1, 4)), "the view matrix of a frame has 0 numbers; expected 16"),
+        (start + true.field(2, scaled), "the intrinsics of a frame has 9 numbers; expected 9 finite"),
     ):
         place.write_bytes(content)
         with pytest.raises(DataError, match=words) as found:

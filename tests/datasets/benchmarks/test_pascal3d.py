@@ -109,9 +109,9 @@ def test_cad_models(release, dataset):
     assert all(np.array_equal(model.anchors[name], reference[name][0]) for name in true.ANCHORS)
     for category, index, sentence in [
         ("cat", 1, "no class 'cat'"),
-        ("car", 0, "CAD models 1 to 10"),
-        ("car", 11, "CAD models 1 to 10"),
-        ("car", 4, "has 3 models, not the number 4"),
+        ("car", 0, "CAD model of 'car' must be 1 to 10"),
+        ("car", 11, "CAD model of 'car' must be 1 to 10"),
+        ("car", 4, "has 3 models, but no model 4"),
         ("bus", 1, r"neither CAD/bus\.mat nor CAD/bus/01\.off"),
     ]:
         with pytest.raises(DataError, match=sentence):
@@ -139,8 +139,8 @@ def test_cad_models_go_to_other_processes(mine):
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
-        ("faces", np.array([[1.0, 2.0, 99.0]]), "faces of the vertices 1 to 99"),
-        ("faces", np.array([[0.0, 1.0, 2.0]]), "faces of the vertices 0 to 2"),
+        ("faces", np.array([[1.0, 2.0, 99.0]]), "faces that refer to the vertices 1 to 99"),
+        ("faces", np.array([[0.0, 1.0, 2.0]]), "faces that refer to the vertices 0 to 2"),
         ("faces", np.array([[1.0, 2.0, 2.5]]), "not integers"),
         ("vertices", np.array([[1.0, np.nan, 3.0]]), r"finite \(n, 3\)"),
         ("vertices", "many", r"finite \(n, 3\)"),
@@ -272,7 +272,7 @@ def test_objects_of_a_list_that_are_not_annotated(mine, release, caplog):
     )
     found = pascal3d.open(mine)
     assert found.factors.counts("abc")[0] == 1
-    assert "2 of its 3 objects agree with no annotated object: line 2 (2012_999999), line 3" in caplog.text
+    assert "2 of its 3 objects match no annotated object: line 2 (2012_999999), line 3" in caplog.text
 
 
 def test_azimuths_near_the_whole_turn_agree(mine, release):
@@ -317,11 +317,11 @@ def test_the_genuine_split(genuine, mine, release):
         ("2008_000203.png 81 108 246 258 0.0 2.98 1", "line 1 is"),
         ("../2008_000203.jpg 81 108 246 258 0.0 2.98 1", "line 1 is"),
         ("/a.jpg 81 108 246 258 0.0 2.98 1", "line 1 is"),
-        ("a.jpg 81 108 80 258 0.0 2.98 1", "line 1 has the box"),
-        ("a.jpg 0 108 80 258 0.0 2.98 1", "line 1 has the box"),
+        ("a.jpg 81 108 80 258 0.0 2.98 1", "line 1 has the empty box"),
+        ("a.jpg 0 108 80 258 0.0 2.98 1", "line 1 has the empty box"),
         ("a.jpg 1 1 80 258 361 2.98 1", "line 1 has the angles"),
         ("a.jpg 1 1 80 258 36 92 1", "line 1 has the angles"),
-        ("\n\n", "has no lines"),
+        ("\n\n", "is empty"),
     ],
 )
 def test_bad_lines_of_a_list(tmp_path, line, sentence):
@@ -409,7 +409,7 @@ def test_missing_and_damaged_pictures(mine, caplog):
     whole = pascal3d.open(mine)
     first.unlink()
     found = pascal3d.open(mine)
-    said = f"1 of the 54 listed images are not there (Images/car_pascal/{first.stem}); they are left out"
+    said = f"1 of the 54 listed images are missing (Images/car_pascal/{first.stem}); they are left out"
     assert said in caplog.text
     kept = np.flatnonzero(whole.factors.values("photo") != first.stem)
     assert len(found) == len(kept) == 53

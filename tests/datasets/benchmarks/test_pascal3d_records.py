@@ -84,16 +84,16 @@ def test_only_objects_of_the_wanted_category_with_their_own_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"bbox": np.array([[1.0, 2.0, 3.0]])}, r"object 1: its 'bbox' is float64 \(1, 3\); four numbers"),
+        ({"bbox": np.array([[1.0, 2.0, 3.0]])}, r"object 1: its 'bbox' is float64 \(1, 3\); expected four numbers"),
         ({"bbox": "1 2 3 4"}, "its 'bbox' is"),
         ({"truncated": "yes"}, "its 'truncated' is"),
-        ({"cad_index": np.array([[1.0, 2.0]])}, r"its 'cad_index' is float64 \(1, 2\); one number"),
-        ({"cad_index": 11.0}, "its 'cad_index' is 11, and car has the models 1 to 10, 0 for none"),
+        ({"cad_index": np.array([[1.0, 2.0]])}, r"its 'cad_index' is float64 \(1, 2\); expected one number"),
+        ({"cad_index": 11.0}, r"its 'cad_index' is 11, but car has the models 1 to 10 \(0 for none\)"),
         ({"cad_index": 99}, "its 'cad_index' is 99"),
         ({"cad_index": -1}, "its 'cad_index' is -1"),
         ({"cad_index": 1.5}, "its 'cad_index' is 1.5"),
-        ({"class": 5.0}, "no text in the field 'class'"),
-        ({"class": None}, "no text in the field 'class'"),
+        ({"class": 5.0}, "no string in the field 'class'"),
+        ({"class": None}, "no string in the field 'class'"),
         ({"viewpoint": 7.0}, "its 'viewpoint' is float64"),
         ({"viewpoint": viewpoint(1.0, 1.0, 1.0, 1.0, 1.0, azimuth="north")}, "its 'azimuth' is"),
         ({"viewpoint": viewpoint(1.0, 1.0, 1.0, 1.0, 1.0, theta=np.array([[1 + 2j]]))}, "its 'theta' is complex"),
@@ -199,7 +199,7 @@ def test_damaged_files_are_counted_and_named(tmp_path):
     paths = sorted((tmp_path / "Annotations").rglob("*.mat"))
     for path in paths[3:10]:
         path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(DataError, match="7 of 36 annotation files cannot be read") as found:
+    with pytest.raises(DataError, match="7 of 36 annotation files could not be read") as found:
         open_records(open_members(tmp_path))
     assert all(path.name in str(found.value) for path in paths[3:6])
     assert paths[6].name not in str(found.value)
@@ -225,8 +225,8 @@ def test_boxes_outside_their_picture(tmp_path, caplog):
 def test_no_annotations(tmp_path):
     (tmp_path / "Images").mkdir()
     (tmp_path / "Images" / "a.jpg").write_bytes(b"")
-    with pytest.raises(DataError, match="has no annotations"):
+    with pytest.raises(DataError, match="contains no annotations"):
         open_records(open_members(tmp_path))
     true.save(tmp_path, "car", "pascal", "2011_000001", [annotated("bus", [1, 1, 20, 20], EMPTY)])
-    with pytest.raises(DataError, match="none of its 1 annotations has an object of its folder's class"):
+    with pytest.raises(DataError, match="none of its 1 annotations contains an object of the class of its folder"):
         open_records(open_members(tmp_path))

@@ -96,10 +96,10 @@ def test_a_missing_car_is_rendered_again_and_alike(cars, tmp_path):
     assert {path.name: path.read_bytes() for path in cars.glob("*.mat")} == before
     assert (cars / "car_procedural_002_mesh.mat").stat().st_mtime_ns == stamp
     assert (cars / "list.txt").read_text().split() == sorted(name.removesuffix(".mat") for name in before)
-    with pytest.raises(DataError, match=r"SUBSTITUTE\.json says .*made with seed 0, not 1: .*choose another"):
+    with pytest.raises(DataError, match=r"SUBSTITUTE\.json states .*made with seed 0, not 1; .*choose another"):
         write_cars(cars, 2, seed=1)
     (tmp_path / "notes.txt").touch()
-    with pytest.raises(DataError, match=r"holds notes\.txt but no SUBSTITUTE\.json"):
+    with pytest.raises(DataError, match=r"contains notes\.txt but no SUBSTITUTE\.json"):
         write_cars(tmp_path, 1)
     with pytest.raises(DataError, match="objects"):
         write_cars(cars, 1000)
@@ -116,7 +116,7 @@ def test_cars_are_unlike():
 
 def test_what_is_not_rendered_says_how(tmp_path):
     for name in ("cars3d-procedural", "smallnorb-procedural"):
-        with pytest.raises(DataError, match=rf"not rendered yet .*setsup prepare {name} --root"):
+        with pytest.raises(DataError, match=rf"not been rendered yet .*setsup prepare {name} --root"):
             setsup.load(name, tmp_path)
 
 
@@ -183,7 +183,7 @@ def test_killed_toys_resume_to_the_same_files(small_toys, tmp_path, monkeypatch)
     monkeypatch.setattr(writing, "_write_toy", killed)
     with pytest.raises(KeyboardInterrupt):
         writing.write_toys(tmp_path, 2)
-    with pytest.raises(DataError, match="not rendered yet"):
+    with pytest.raises(DataError, match="not been rendered yet"):
         setsup.load("smallnorb-procedural", tmp_path)
     monkeypatch.setattr(writing, "_write_toy", lambda *given: (rendered.append(given[-1]), write(*given)))
     writing.write_toys(tmp_path, 2)

@@ -25,7 +25,7 @@ def test_nothing_listed(tmp_path, name, lists, heads):
     for path in released(name, tmp_path, lists):
         lines = path.read_text().splitlines()[:heads]
         path.write_text("\n".join(["0", *lines[1:]] if heads == 2 else lines) + "\n")
-    with pytest.raises(DataError, match="name no images"):
+    with pytest.raises(DataError, match="contain no images"):
         setsup.load(name, tmp_path)
 
 

@@ -68,7 +68,7 @@ def test_celeba_as_csv_without_a_header_says_so(tmp_path):
     found = tmp_path / "Anno" / "identity_CelebA.txt"
     found.with_suffix(".csv").write_text(found.read_text().replace(" ", ","))
     found.unlink()
-    with pytest.raises(DataError, match=r"line 1 is .*where the names of columns"):
+    with pytest.raises(DataError, match=r"line 1 is .*expected the names of columns"):
         setsup.load("celeba", tmp_path)
 
 

@@ -71,7 +71,7 @@ def test_images_that_were_stretched_or_cut_are_refused(copy, name, change):
     folder, paths, _, _ = copy
     for path in paths:
         resize(path, change)
-    with pytest.raises(DataError, match="its intrinsics are not known"):
+    with pytest.raises(DataError, match="its intrinsics are unknown"):
         setsup.load(name, folder)
 
 
@@ -84,5 +84,5 @@ def test_one_image_among_others(copy, name):
     resize(paths[one], lambda width, height: (width, 2 * height))
     others = np.setdiff1d(known, [one])
     assert np.array_equal(dataset.fetch(others, ["intrinsics"])["intrinsics"], before[others])
-    with pytest.raises(DataError, match="its intrinsics are not known"):
+    with pytest.raises(DataError, match="its intrinsics are unknown"):
         setsup.load(name, folder).fetch([one], ["intrinsics"])

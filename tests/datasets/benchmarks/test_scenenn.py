@@ -224,7 +224,7 @@ def test_no_mesh_is_read_for_boxes(release, tmp_path):
         shutil.copy(release / scene / f"{scene}.xml", tmp_path / scene)
     boxes = scenenn.open(tmp_path)
     assert boxes.fetch([0, 35], ["aabb"])["aabb"].shape == (2, 2, 3)
-    with pytest.raises(DataError, match=r"/005 has 005\.xml but no 005\.ply; fetch it again, or take the scene out"):
+    with pytest.raises(DataError, match=r"/005 has 005\.xml but no 005\.ply; fetch it again, or leave out the scene"):
         boxes.fetch([0])
     with pytest.raises(DataError, match=r"/700 has 700\.xml but no 700\.ply"):
         boxes.mesh(35)
@@ -260,7 +260,7 @@ def labels(*attributes):
 def test_an_object_without_vertices(tmp_path):
     rooms = opened(tmp_path, xml=labels('id="2" text="floor"', 'id="99" text="ghost"'))
     assert rooms.fetch(0, ["preview"])["preview"].min() < 255
-    with pytest.raises(DataError, match=r"scene 005 has no vertex of object 99 \(ghost, row 1\).*where=") as found:
+    with pytest.raises(DataError, match=r"scene 005 has no vertices of object 99 \(ghost, row 1\).*where=") as found:
         rooms.fetch([0, 1])
     kept = rooms.where(str(found.value).split('where="')[1].rstrip('"'))
     assert kept.factors.values("label").tolist() == ["floor"]
@@ -278,19 +278,19 @@ def test_boxes_that_are_not_there(tmp_path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (labels('id="2" text="a"', 'id="2" text="b"'), "line 3 has the id 2, which another label has too"),
+        (labels('id="2" text="a"', 'id="2" text="b"'), "line 3 has the id 2, which another label already has"),
         (labels('id="2" text="a"', 'id="02" text=""'), "line 3 has the id 02, which another"),
-        (labels('id="two" text="a"'), "line 2 has the id 'two'; an integer"),
+        (labels('id="two" text="a"'), "line 2 has the id 'two'; expected an integer"),
         (labels('text="a"'), "line 2 has the id ''"),
         (labels('id="2.0" text="a"'), "line 2 has the id '2.0'"),
-        (labels('id="2" text="a" aabbox="0 0 0 1 1"'), "has the aabbox '0 0 0 1 1'; 6 finite numbers"),
+        (labels('id="2" text="a" aabbox="0 0 0 1 1"'), "has the aabbox '0 0 0 1 1'; expected 6 finite numbers"),
         (labels('id="2" text="a" aabbox="0 0 0 1 1 nan"'), "6 finite numbers"),
         (labels('id="2" text="a" aabbox="0 0 0 1 1 1e39"'), "6 finite numbers"),
         (labels('id="2" text="a" aabbox="0 0 0 1 1 1_0"'), "6 finite numbers"),
-        (labels('id="2" text="a" obbox="0 0 0 1 1 1 0 0 0"'), "has the obbox .*; 10 finite numbers"),
-        (labels('id="2" text=""'), "has 1 annotated scenes, but no object with a label"),
+        (labels('id="2" text="a" obbox="0 0 0 1 1 1 0 0 0"'), "has the obbox .*; expected 10 finite numbers"),
+        (labels('id="2" text=""'), "has 1 annotated scenes, but none contains an object with a label"),
         (b"<!DOCTYPE a [<!ENTITY b 'c'>]>" + labels('id="2" text="&b;"'), "DOCTYPE"),
-        (b"", "is no XML"),
+        (b"", "could not be parsed as XML"),
     ],
 )
 def test_damaged_annotations(tmp_path, content, sentence):
@@ -304,8 +304,8 @@ def test_damaged_annotations(tmp_path, content, sentence):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda mesh: mesh.replace(b"int label", b"int class"), "no integer 'label' for each vertex.*class"),
-        (lambda mesh: mesh.replace(b"int label", b"float label"), "no integer 'label'"),
+        (lambda mesh: mesh.replace(b"int label", b"int class"), "no integer property 'label' of its vertices.*class"),
+        (lambda mesh: mesh.replace(b"int label", b"float label"), "no integer property 'label'"),
         (lambda mesh: mesh[:-100], r"005\.ply"),
         (lambda mesh: b"<html>", r"005\.ply.*no PLY"),
         (lambda mesh: mesh.replace(b"element vertex ", b"element vertex 99"), r"005\.ply.*more than"),

@@ -175,7 +175,7 @@ def test_the_list_of_splits(copy):
     path.write_text("id,synsetId,subSynsetId,modelId,split\n1,03001627,x,../../etc,train\n")
     assert (shapenet.open(copy).factors.column("split") == 255).all()
     path.write_text("id,synsetId,modelId,split\n1,03001627,x,tran\n")
-    with pytest.raises(DataError, match=r"all\.csv has the split 'tran', where train, val, test were expected"):
+    with pytest.raises(DataError, match=r"all\.csv has the split 'tran'; expected one of train, val, test"):
         shapenet.open(copy)
     for content in (b"", b"a,b\n1,2\n", b"\xff\xfe\0"):
         path.write_bytes(content)
@@ -196,14 +196,16 @@ def test_models_without_some_files(copy):
     path = model.with_name(f"{10:032x}") / "models" / "model_normalized.solid.binvox"
     path.write_bytes(b"#binvox 1\ndim 2 2 2\ntranslate 0 0 0\nscale 1\ndata\n\1\10")
     models = shapenet.open(copy)
-    with pytest.raises(DataError, match=r"solid\.binvox holds \(2, 2, 2\) voxels, where others hold"):
+    with pytest.raises(
+        DataError, match=r"solid\.binvox contains \(2, 2, 2\) voxels; expected \(32, 32, 32\), as in the other files"
+    ):
         models.fetch([1, 2], ["voxels_solid"])
 
 
 def test_a_header_that_announces_too_much_is_noticed_on_opening(copy):
     path = min(copy.rglob("*.solid.binvox"))
     path.write_bytes(b"#binvox 1\ndim 16384 16384 16384\ndata\n\1\10")
-    with pytest.raises(DataError, match=r"solid\.binvox holds 8 voxels, where its header announces 16384"):
+    with pytest.raises(DataError, match=r"solid\.binvox contains 8 voxels, but its header declares 16384"):
         shapenet.open(copy)
 
 

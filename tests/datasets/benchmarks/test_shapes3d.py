@@ -162,14 +162,14 @@ def test_a_missing_file_gives_the_command(tmp_path: Path) -> None:
 def test_what_is_not_hdf5(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "3dshapes.h5"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"3dshapes\.h5 is damaged or no HDF5 file.*fetch it again"):
+    with pytest.raises(DataError, match=r"3dshapes\.h5 could not be read as HDF5.*fetch it again"):
         shapes3d.open(tmp_path)
 
 
 @pytest.mark.parametrize("kept", [0.999, 0.9, 0.5, 0.1, 0.01])
 def test_a_truncated_file(small: Path, kept: float) -> None:
     os.truncate(small, int(small.stat().st_size * kept))
-    with pytest.raises(DataError, match=r"3dshapes\.h5 is damaged or no HDF5 file.*fetch it again"):
+    with pytest.raises(DataError, match=r"3dshapes\.h5 could not be read as HDF5.*fetch it again"):
         Shapes3D(small)
 
 
@@ -221,23 +221,23 @@ PICTURES, LARGE = (40, 64, 64, 3), (40_000, 64, 64, 3)
         (group, "'images' is a link or a group"),
         (external_link, "'images' is a link or a group"),
         (soft_link, "'images' is a link or a group"),
-        (virtual, "keeps its data in other files"),
-        (replaced("images", shape=PICTURES, dtype="u1", external="/etc/passwd"), "keeps its data in other files"),
+        (virtual, "stores its data in other files"),
+        (replaced("images", shape=PICTURES, dtype="u1", external="/etc/passwd"), "stores its data in other files"),
         (replaced("images", shape=PICTURES, dtype="u2"), "'images' is uint16"),
         (replaced("images", shape=PICTURES, dtype="i1"), "'images' is int8"),
         (replaced("images", shape=PICTURES, dtype="?"), "'images' is bool"),
         (replaced("images", shape=PICTURES, dtype=h5py.string_dtype()), "'images' is object"),
-        (replaced("images", shape=(40, 64, 64, 4), dtype="u1"), r"\(40, 64, 64, 4\); uint8 \(N, 64, 64, 3\)"),
-        (replaced("images", shape=(40, 12288), dtype="u1"), "uint8 .N, 64, 64, 3. was expected"),
-        (replaced("images", shape=(), dtype="u1"), "uint8 .N, 64, 64, 3. was expected"),
-        (replaced("images", data=h5py.Empty("u1")), "uint8 .N, 64, 64, 3. was expected"),
+        (replaced("images", shape=(40, 64, 64, 4), dtype="u1"), r"\(40, 64, 64, 4\); expected uint8 \(N, 64, 64, 3\)"),
+        (replaced("images", shape=(40, 12288), dtype="u1"), "expected uint8 .N, 64, 64, 3."),
+        (replaced("images", shape=(), dtype="u1"), "expected uint8 .N, 64, 64, 3."),
+        (replaced("images", data=h5py.Empty("u1")), "expected uint8 .N, 64, 64, 3."),
         (replaced("images", shape=(41, 64, 64, 3), dtype="u1"), "has 41 images but 40 labels"),
         (replaced("images", shape=PICTURES, dtype="u1", scaleoffset=0), "HDF5 filter 6.*h5repack"),
         (replaced("images", shape=PICTURES, dtype="u1", maxshape=LARGE, chunks=LARGE), "too large to be read"),
         (replaced("labels", shape=(40, 6), dtype="i8"), "'labels' is int64"),
-        (replaced("labels", shape=(40, 5), dtype="f8"), r"\(40, 5\); floating-point \(N, 6\)"),
-        (replaced("labels", shape=(40,), dtype="f8"), "floating-point .N, 6. was expected"),
-        (replaced("labels", shape=(40, 6), dtype="f8"), "claims 40 labels, but holds 0 bytes"),
+        (replaced("labels", shape=(40, 5), dtype="f8"), r"\(40, 5\); expected floating-point \(N, 6\)"),
+        (replaced("labels", shape=(40,), dtype="f8"), "expected floating-point .N, 6."),
+        (replaced("labels", shape=(40, 6), dtype="f8"), "declares 40 labels, but contains only 0 bytes"),
     ],
 )  # fmt: skip
 def test_another_content(small: Path, change: Callable[[h5py.File], None], words: str) -> None:
@@ -251,7 +251,7 @@ def test_a_length_that_the_file_cannot_hold_is_refused_before_any_allocation(tmp
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file.create_dataset("images", (10**12, 64, 64, 3), "u1", chunks=(1000, 4, 4, 1))
         file.create_dataset("labels", (10**12, 6), "f8", chunks=(1000, 6))[:1000] = labels(np.arange(1000))
-    with pytest.raises(DataError, match=r"x\.h5 claims 1,000,000,000,000 labels, but holds"):
+    with pytest.raises(DataError, match=r"x\.h5 declares 1,000,000,000,000 labels, but contains"):
         Shapes3D(tmp_path / "x.h5")
 
 
@@ -294,7 +294,7 @@ def test_a_damaged_chunk_is_named(
         change(file)
     dataset = Shapes3D(path)
     np.testing.assert_array_equal(dataset.fetch([7])["image"], pictures(np.array([7])))
-    where = r"3dshapes\.h5 is damaged: the chunk of 'images' at \(16, 8, 12, 1\) cannot be used"
+    where = r"3dshapes\.h5 is damaged: the chunk of 'images' at \(16, 8, 12, 1\) cannot be read"
     with pytest.raises(DataError, match=where):
         dataset.fetch([7, 17])
     with pytest.raises(DataError, match=where):
@@ -433,10 +433,10 @@ def test_slow_reading_is_said_once_with_the_command(linked: Path, log: pytest.Lo
     dataset.fetch([0])
     dataset.fetch([1])
     assert len(log.records) == 1
-    assert f"`setsup prepare shapes3d --root {linked.parent}` converts it once" in log.text
+    assert f"run `setsup prepare shapes3d --root {linked.parent}` once to convert it" in log.text
     log.clear()
     Shapes3D(linked).fetch([0])
-    assert "`setsup prepare shapes3d` converts it once" in log.text
+    assert "run `setsup prepare shapes3d` once to convert it" in log.text
 
 
 def test_nothing_is_said_of_what_is_fast(tmp_path: Path, log: pytest.LogCaptureFixture) -> None:
@@ -454,7 +454,7 @@ def test_a_prepared_array_of_another_file_is_not_used(tmp_path: Path, log: pytes
         file["images"][7] = 5
     dataset = Shapes3D(path)
     assert (dataset.fetch([7])["image"] == 5).all()
-    assert f"{prepared} was made of another version of it" in log.text
+    assert f"{prepared} was made from another version of it" in log.text
     log.clear()
     assert dataset.prepare() == [prepared]
     assert "is made again" in log.text
@@ -463,7 +463,7 @@ def test_a_prepared_array_of_another_file_is_not_used(tmp_path: Path, log: pytes
 
 def test_a_wrong_conversion_is_noticed(linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("setsup.datasets.formats.h5.chunks.join_chunks", lambda chunks, out: out.fill(0))
-    with pytest.raises(DataError, match=r"3dshapes\.h5 were not converted faithfully"):
+    with pytest.raises(DataError, match=r"3dshapes\.h5 differ after the conversion"):
         Shapes3D(linked).prepare()
     assert [path.name for path in linked.parent.iterdir()] == ["3dshapes.h5"]
 
@@ -472,7 +472,7 @@ def test_a_file_that_was_replaced_is_named(small: Path) -> None:
     dataset = Shapes3D(small)
     small.unlink()
     write(small, 50)
-    with pytest.raises(DataError, match=r"3dshapes\.h5 was replaced since it was opened"):
+    with pytest.raises(DataError, match=r"3dshapes\.h5 has been replaced since it was opened"):
         dataset.fetch([0])
 
 
@@ -594,11 +594,11 @@ def test_an_npz_of_the_published_lengths_is_a_grid(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"images": np.zeros((4, 64, 64, 3), np.uint8)}, "'images' is uint8 .* six axes of factors was expected"),
+        ({"images": np.zeros((4, 64, 64, 3), np.uint8)}, "'images' is uint8 .*; expected uint8 .* six axes of factors"),
         ({"images": np.zeros((*AXES, 64, 64, 3), np.float32)}, "'images' is float32"),
         ({"labels": np.zeros((*AXES, 5))}, "'labels' is float64 of 384 rows"),
         ({"labels": np.zeros(AXES, object)}, "pickled Python objects"),
-        ({"labels": np.full((*AXES, 6), 0.5)}, "the scale of row 0 .* is none of its levels"),
+        ({"labels": np.full((*AXES, 6), 0.5)}, "the scale of row 0 .* is not one of its levels"),
     ],
 )
 def test_an_npz_that_is_another(tmp_path: Path, changed: dict[str, Any], sentence: str) -> None:

@@ -135,7 +135,7 @@ def test_what_is_slow_is_said_once_and_prepared_arrays_are_checked(tmp_path, cap
     with caplog.at_level(logging.WARNING, "setsup"):
         found = smallnorb.open(tmp_path).fetch([5, 41, 79])["image"]
     assert np.array_equal(found, [before[0], 255 - before[1], 255 - before[2]])
-    assert "made of other files" in caplog.text
+    assert "made from other files" in caplog.text
 
 
 def _info(**changed):
@@ -155,19 +155,19 @@ PIXELS = np.zeros((3, 2, 96, 96), np.uint8)
         (
             "cat",
             matrix(np.array([0, 5, 1], np.int32)),
-            r"training-cat.*: the category of row 1 is 5; one of 0, 1, 2, …, 4",
+            r"training-cat.*: the category of row 1 is 5; expected one of 0, 1, 2, …, 4",
         ),
         ("cat", matrix(np.array([0, -1, 1], np.int32)), "the category of row 1 is -1"),
-        ("cat", matrix(np.array([0, 1], np.int32)), r"has 3 pairs of images, but .*training-cat.* has 2 rows"),
+        ("cat", matrix(np.array([0, 1], np.int32)), r"has 3 pairs of images, but .*training-cat.* has 2 labels"),
         ("info", _info(instance=10), "the instance of row 1 is 10"),
         ("info", _info(elevation=9), "the elevation of row 1 is 9"),
-        ("info", _info(azimuth=3), "the azimuth of row 1 is 3; one of 0, 2, 4, …, 34"),
+        ("info", _info(azimuth=3), "the azimuth of row 1 is 3; expected one of 0, 2, 4, …, 34"),
         ("info", _info(azimuth=36), "the azimuth of row 1 is 36"),
         ("info", _info(lighting=6), "the lighting of row 1 is 6"),
-        ("info", _info(instance=0), r"training-info.* holds instance 0, where 4, 6, 7, 8, 9 were expected"),
-        ("dat", matrix(PIXELS[:, :, :95]), r"uint8 \(N, 2, 96, 96\) was expected"),
-        ("dat", matrix(np.zeros((3, 4), np.int32)), r"holds int32 of the shape \(3, 4\)"),
-        ("info", matrix(np.zeros((3, 5), np.int32)), r"int32 \(N, 4\) was expected"),
+        ("info", _info(instance=0), r"training-info.* contains instance 0; expected 4, 6, 7, 8, 9"),
+        ("dat", matrix(PIXELS[:, :, :95]), r"expected uint8 \(N, 2, 96, 96\)"),
+        ("dat", matrix(np.zeros((3, 4), np.int32)), r"contains int32 of shape \(3, 4\)"),
+        ("info", matrix(np.zeros((3, 5), np.int32)), r"expected int32 \(N, 4\)"),
         ("dat", matrix(PIXELS)[:-7], r"training-dat"),
         ("dat", matrix(PIXELS)[::-1], "is not a binary matrix"),
     ],
@@ -198,7 +198,9 @@ def test_swapped_files(tmp_path, end):
         for path, content in zip((test, train), contents, strict=True):
             path.unlink()
             path.with_name(f"{path.name[:-3]}{end}").write_bytes(content if end else gzip.decompress(content))
-    with pytest.raises(DataError, match=r"training-info.* holds instance \d.* are swapped, or not the published ones"):
+    with pytest.raises(
+        DataError, match=r"training-info.* contains instance \d.* are swapped, or not the published ones"
+    ):
         smallnorb.open(tmp_path)
 
 
@@ -208,7 +210,7 @@ def test_the_categories_of_the_other_split_are_noticed(tmp_path, stem):
     write(tmp_path)
     other = tmp_path / f"{TEST if stem == TRAIN else TRAIN}-cat.mat.gz"
     (tmp_path / f"{stem}-cat.mat.gz").write_bytes(other.read_bytes())
-    with pytest.raises(DataError, match=rf"{stem}-cat.* say the same of the pairs \d+ and \d+, .*swapped\?"):
+    with pytest.raises(DataError, match=rf"{stem}-cat.* describe the pairs \d+ and \d+ identically, .*swapped\?"):
         smallnorb.open(tmp_path)
 
 

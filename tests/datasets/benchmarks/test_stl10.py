@@ -92,7 +92,7 @@ def test_optional_files(copy):
     assert len(found) == COUNTS[0] + COUNTS[1]
     assert found.factors["category"].levels == CATEGORIES
     assert np.array_equal(found.fetch(139)["image"], np.asarray(drawn(int(labels(TEST)[59]), 59)))
-    with pytest.raises(DataError, match="its files lack what tells the parts"):
+    with pytest.raises(DataError, match="the files that define its parts are missing"):
         setsup.load("stl10", copy, split="fold-3")
     with pytest.raises(DataError, match="no rows of the split 'unlabeled'"):
         setsup.load("stl10", copy, split="unlabeled")
@@ -180,19 +180,23 @@ def test_a_damaged_archive(tmp_path, release):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("train_X.bin", b"\0" * (27648 * 80 - 1), "not a multiple of the 27,648"),
-        ("train_X.bin", b"", "not a multiple"),
-        ("unlabeled_X.bin", b"\0" * 100, "not a multiple"),
-        ("train_X.bin", b"\0" * 27648, r"train_y\.bin has 80 labels, and train_X\.bin 1 images"),
+        ("train_X.bin", b"\0" * (27648 * 80 - 1), "expected a multiple of 27,648"),
+        ("train_X.bin", b"", "expected a multiple"),
+        ("unlabeled_X.bin", b"\0" * 100, "expected a multiple"),
+        ("train_X.bin", b"\0" * 27648, r"train_X\.bin has 1 images, but .*train_y\.bin has 80 labels"),
         ("train_y.bin", b"\1" * 79, "has 79 labels"),
-        ("train_y.bin", b"\0" + b"\1" * 79, "the label of image 0 is 0; 1 to 10"),
+        ("train_y.bin", b"\0" + b"\1" * 79, "the label of image 0 is 0; expected 1 to 10"),
         ("test_y.bin", b"\1" * 59 + b"\x0b", "the label of image 59 is 11"),
-        ("class_names.txt", b"cat\ndog\n", "does not name airplane"),
+        ("class_names.txt", b"cat\ndog\n", "is not the list of categories; expected airplane"),
         ("class_names.txt", b"\xff", "is not UTF-8 text"),
-        ("fold_indices.txt", b"1 2 3\n" * 9, "has 9 lines; one for each of 10"),
-        ("fold_indices.txt", b"1 2 3\n" * 9 + b"1 80\n", "line 10 has '80', which is not a training image"),
+        ("fold_indices.txt", b"1 2 3\n" * 9, "has 9 lines; expected one line for each of 10"),
+        (
+            "fold_indices.txt",
+            b"1 2 3\n" * 9 + b"1 80\n",
+            "line 10 has '80', which is not the number of a training image",
+        ),
         ("fold_indices.txt", b"1 2 3\n" * 9 + b"1 -1\n", "line 10 has '-1'"),
-        ("fold_indices.txt", b"1 2 2\n" * 10, "line 1 names an image twice"),
+        ("fold_indices.txt", b"1 2 2\n" * 10, "line 1 lists an image twice"),
     ],
 )
 def test_bad_files(copy, name, content, message):
@@ -210,7 +214,7 @@ def test_missing_files(copy):
 def test_files_that_change(copy):
     found = stl10.open(copy)
     (copy / "train_X.bin").write_bytes(b"\0" * 27648)
-    with pytest.raises(DataError, match="has changed since"):
+    with pytest.raises(DataError, match="has been replaced since"):
         found.fetch([0])
 
 

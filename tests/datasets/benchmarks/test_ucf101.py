@@ -157,7 +157,7 @@ def test_windows_are_where_loops_find_them(length, stride, every):
 
 @pytest.mark.parametrize("wrong", [{"length": 0}, {"stride": 0}, {"every": 0}, {"length": 2.5}, {"every": True}])
 def test_numbers_below_one(release, wrong):
-    with pytest.raises(DataError, match=f"{next(iter(wrong))} must be an integer"):
+    with pytest.raises(DataError, match=f"{next(iter(wrong))} must be a number"):
         ucf101.open(release, **wrong)
 
 
@@ -199,8 +199,8 @@ def test_without_lists_there_are_no_splits(release, tmp_path):
 @pytest.mark.parametrize(
     ("line", "match"),
     [
-        ("ApplyEyeMakeup/v_ApplyEyeMakeup_g02_c01.avi", "listed for training too"),
-        ("v_some video", "not a video such as"),
+        ("ApplyEyeMakeup/v_ApplyEyeMakeup_g02_c01.avi", "listed for both training and"),
+        ("v_some video", "not the name of a video; expected a name such as"),
     ],
 )
 def test_lists_that_are_wrong(release, tmp_path, line, match):
@@ -220,7 +220,7 @@ def test_listed_videos_that_are_not_there_are_counted(release, tmp_path, caplog)
         file.write("\nApplyEyeMakeup/v_ApplyEyeMakeup_g25_c09.avi\n")
     ucf101.open(tmp_path)
     [record] = caplog.records
-    assert f"1 of the {count + 1} videos in the lists of split1 are not in the release (v_" in record.getMessage()
+    assert f"1 of the {count + 1} videos in the lists of split1 are missing from the release (v_" in record.getMessage()
 
 
 @pytest.mark.long("fuzzing")
@@ -269,7 +269,7 @@ def test_a_folder_around_it_and_the_folder_itself(release, actions, tmp_path):
 def test_a_name_that_comes_twice(tmp_path):
     _small(tmp_path / "UCF-101" / "JumpingJack", ["v_JumpingJack_g01_c01"])
     _small(tmp_path / "UCF-101" / "copy", ["v_JumpingJack_g01_c01"])
-    with pytest.raises(DataError, match=r"holds v_JumpingJack_g01_c01\.avi twice; keep one copy"):
+    with pytest.raises(DataError, match=r"contains v_JumpingJack_g01_c01\.avi twice; keep only one copy"):
         ucf101.open(tmp_path)
 
 

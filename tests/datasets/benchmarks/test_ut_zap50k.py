@@ -129,7 +129,7 @@ def test_that_a_cell_has_more_values_than_its_level_is_said(release, caplog):
     for factor, column in (("closure", "Closure"), ("material", "Material"), ("gender", "Gender")):
         assert f"{factor} in {sum(';' in row['values'][column] for row in rows)} rows" in said[0]
     assert "category" not in said[0]
-    assert "listed(rows, factor) gives all" in said[0]
+    assert "listed(rows, factor) returns all" in said[0]
 
 
 def test_pictures_that_are_not_there(mine, release, caplog):
@@ -139,8 +139,7 @@ def test_pictures_that_are_not_there(mine, release, caplog):
         found = ut_zap50k.open(mine)
     lost = [row["values"]["CID"] for row in release[1][1:3]]
     assert (
-        f"2 of the {len(release[1])} listed images are not there ({lost[0]}, {lost[1]}); they are left out"
-        in caplog.text
+        f"2 of the {len(release[1])} listed images are missing ({lost[0]}, {lost[1]}); they are left out" in caplog.text
     )
     kept = [row["values"]["CID"] for row in release[1] if row["values"]["CID"] not in lost]
     assert found.factors.values("cid").tolist() == kept
@@ -167,11 +166,11 @@ def test_a_column_without_values_is_no_factor(mine):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda rows: [], "no column CID"),
-        (lambda rows: rows[:1], "has no lines"),
-        (lambda rows: [[*rows[0][:-1], "Toe"], *rows[1:]], "no column ToeStyle"),
-        (lambda rows: [*rows[:5], rows[5][:-1], *rows[6:]], "row 4 has 8 cells, not 9"),
-        (lambda rows: [*rows, rows[-1]], "repeated"),
+        (lambda rows: [], "must have exactly one column CID"),
+        (lambda rows: rows[:1], "is empty"),
+        (lambda rows: [[*rows[0][:-1], "Toe"], *rows[1:]], "must have exactly one column ToeStyle"),
+        (lambda rows: [*rows[:5], rows[5][:-1], *rows[6:]], "row 4 has 8 cells; expected 9"),
+        (lambda rows: [*rows, rows[-1]], "duplicate"),
         (lambda rows: rows[:-1], "48 images, but meta-data.csv has 47"),
         (lambda rows: [rows[0], *([f"9{line[0]}", *line[1:]] for line in rows[1:])], None),
     ],

@@ -100,7 +100,7 @@ def test_a_part_of_the_images(tmp_path, caplog):
     lost.unlink()
     found = setsup.load("camelyon17", tmp_path)
     assert len(found) == len(camelyon17.lines()) - 1
-    assert "1 of the 60 listed images are not there" in caplog.text
+    assert "1 of the 60 listed images are missing" in caplog.text
     assert found.factors.values("patient").tolist() == [
         line[0] for number, line in enumerate(camelyon17.lines()) if number != 5
     ]

@@ -114,7 +114,7 @@ def test_rows_are_what_tables_say(listed: Path, caplog: pytest.LogCaptureFixture
     found = setsup.open(listed)
     assert found.factors.values("note").tolist() == ["a", "a", "b"]
     assert found.factors.values("number").tolist() == [3, 1, 4]
-    assert "1 of the 4 listed images are not there (pictures/an image 2.png)" in caplog.text
+    assert "1 of the 4 listed images are missing (pictures/an image 2.png)" in caplog.text
     assert "1 images are not in images.txt (pictures/another.png)" in caplog.text
 
 
@@ -341,7 +341,7 @@ def test_files_of_ones_own_are_corrected_and_not_fetched(listed: Path) -> None:
     for number in range(1, 5):
         (listed.parent / "pictures" / f"an image {number}.png").unlink()
     image(listed.parent / "pictures" / "another.png", 1)
-    with pytest.raises(DataError, match=r"has none of the 4 listed images.*; correct the data or the manifest$"):
+    with pytest.raises(DataError, match=r"contains none of the 4 listed images.*; correct the data or the manifest$"):
         setsup.open(listed)
 
 
@@ -500,7 +500,7 @@ def test_names_in_tables_lead_nowhere_else(listed: Path, caplog: pytest.LogCaptu
         images.write_text(f"1 an image 1.png\n2 {name}\n3 an image 3.png\n4 an image 4.png\n")
         caplog.clear()
         assert len(setsup.open(listed)) == 3
-        assert "1 of the 4 listed images are not there" in caplog.text
+        assert "1 of the 4 listed images are missing" in caplog.text
 
 
 def test_links_that_lead_out_are_left_out(birds: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -651,7 +651,7 @@ def test_a_package_offers_manifests(package: Path, capsys: pytest.CaptureFixture
     assert len(setsup.open("some-birds", package, split="ann")) == 4
     with pytest.raises(DataError, match="setsup fetch some-birds"):
         setsup.load("some-birds", package.parent / "nowhere")
-    with pytest.raises(DataError, match=r"bare\.yaml: layout is missing"):
+    with pytest.raises(DataError, match=r"bare\.yaml: the key layout is missing"):
         setsup.load("bare", package)
     assert packages.find_manifest("mnist") == packages.load_manifest("mnist")
     assert main(["datasets"]) == 0

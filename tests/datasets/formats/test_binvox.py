@@ -55,17 +55,17 @@ BAD = {
     "is not a binvox file": b"#voxbin 1\n",
     "no line 'data'": HEAD[:-5],
     "three integers": HEAD.replace(b"2 2 2", b"2 2"),
-    "sides .2 0 2., where three integers were": HEAD.replace(b"2 2 2", b"2 0 2"),
-    "three integers w": HEAD.replace(b"2 2 2", b"99999 99999 99999"),
+    "sides .2 0 2.; expected three integers": HEAD.replace(b"2 2 2", b"2 0 2"),
+    "expected three integers": HEAD.replace(b"2 2 2", b"99999 99999 99999"),
     "3 finite numbers": HEAD.replace(b"0 0 0", b"0 nan 0"),
     "1 finite numbers": HEAD.replace(b"scale 1", b"scale one"),
-    "which no binvox file should have": HEAD.replace(b"scale", b"scales"),
+    "which is not valid in a binvox file": HEAD.replace(b"scale", b"scales"),
     "within a run": HEAD + b"\1\5\0",
-    "neither empty nor full": HEAD + b"\2\10",
-    "or of none": HEAD + b"\1\0\1\10",
-    "holds 7 voxels": HEAD + b"\1\5\0\2",
-    "holds 9 voxels": HEAD + b"\1\5\0\4",
-    "holds 5 voxels, where its header announces 16384": HEAD.replace(b"2 2 2", b"16384 16384 16384") + b"\1\5",
+    "a value other than 0 and 1": HEAD + b"\2\10",
+    "a run of length 0": HEAD + b"\1\0\1\10",
+    "contains 7 voxels": HEAD + b"\1\5\0\2",
+    "contains 9 voxels": HEAD + b"\1\5\0\4",
+    "contains 5 voxels, but its header declares 16384": HEAD.replace(b"2 2 2", b"16384 16384 16384") + b"\1\5",
 }
 
 
@@ -77,7 +77,7 @@ def test_what_is_wrong_is_said(message):
 
 def test_a_small_file_that_stands_for_very_much_is_refused(monkeypatch):
     monkeypatch.setattr("setsup.datasets.formats.geometry.binvox._MOST_VOXELS", 7)
-    with pytest.raises(DataError, match=r"a\.binvox holds 8 voxels, and more than 7 are not read; fetch it again"):
+    with pytest.raises(DataError, match=r"a\.binvox contains 8 voxels, more than the limit of 7; fetch it again"):
         read_binvox(HEAD + b"\1\10", "a.binvox")
 
 

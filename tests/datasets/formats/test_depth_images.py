@@ -56,17 +56,17 @@ def test_channels_in_their_order():
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (png(DEPTH)[:-20], "damaged.*cut off"),
-        (png(DEPTH)[:20], "no PNG"),
-        (b"", "no PNG"),
-        (b"GIF89a" + bytes(100), "no PNG, it begins with b'GIF89a"),
+        (png(DEPTH)[:-20], "damaged.*truncated"),
+        (png(DEPTH)[:20], "not a PNG"),
+        (b"", "not a PNG"),
+        (b"GIF89a" + bytes(100), "not a PNG: it begins with b'GIF89a"),
         (png(DEPTH).replace(b"IDAT", b"IDAU"), "checksum"),
-        (png(DEPTH.astype(np.uint8)), "8 bits, colour type 0"),
-        (png(LABELS), "8 bits, colour type 6"),
-        (png(DEPTH[:, :30]), r"24 × 30 pixels \(height × width\); 24 × 32 were expected"),
+        (png(DEPTH.astype(np.uint8)), "8 bits, color type 0"),
+        (png(LABELS), "8 bits, color type 6"),
+        (png(DEPTH[:, :30]), r"24 × 30 pixels \(height × width\); expected 24 × 32"),
         (by_hand(32, 24, 16, 0, b"", interlaced=1), "interlaced"),
-        (by_hand(32, 24, 16, 0, b""), "cut off or corrupt"),
-        (by_hand(32, 24, 16, 0, b"\0" * (65 * 23)), "cut off or corrupt"),
+        (by_hand(32, 24, 16, 0, b""), "truncated or corrupt"),
+        (by_hand(32, 24, 16, 0, b"\0" * (65 * 23)), "truncated or corrupt"),
     ],
 )
 def test_damaged_depth(content, sentence):
@@ -76,7 +76,7 @@ def test_damaged_depth(content, sentence):
 
 
 def test_a_small_file_cannot_claim_a_large_picture():
-    with pytest.raises(DataError, match="do not fit into its"):
+    with pytest.raises(DataError, match="do not fit in its"):
         decode_depth(by_hand(30_000, 30_000, 16, 0, b""), "depth.png", (30_000, 30_000))
 
 

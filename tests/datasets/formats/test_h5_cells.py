@@ -53,14 +53,14 @@ def change(path: Path, what: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("what", "value", "sentence"),
     [
-        ("cells", np.arange(4), r"'scenes' is int64 \(4,\); a cell array of texts was expected"),
-        ("cells", "text", "a cell array of texts was expected"),
+        ("cells", np.arange(4), r"'scenes' is int64 \(4,\); expected a cell array of strings"),
+        ("cells", "text", "expected a cell array of strings"),
         ("cells", h5py.SoftLink("/numbers"), "'scenes' is a link or a group"),
         ("cells", h5py.ExternalLink("/etc/passwd", "/x"), "'scenes' is a link or a group"),
-        ("cell", np.arange(4), r"cell 2 of 'scenes' is int64 \(4,\); a text of at most 256 characters was expected"),
+        ("cell", np.arange(4), r"cell 2 of 'scenes' is int64 \(4,\); expected a string of at most 256 characters"),
         ("cell", np.zeros(257, np.uint16), r"cell 2 of 'scenes' is uint16 \(257,\)"),
         ("cell", np.zeros(2, np.uint64), r"cell 2 of 'scenes' is uint64 \(2,\)"),
-        ("cell", np.array([[0xD800], [65]], np.uint16), "cell 2 of 'scenes' holds numbers that are not text"),
+        ("cell", np.array([[0xD800], [65]], np.uint16), "cell 2 of 'scenes' is not valid UTF-16 text"),
     ],
 )
 def test_what_is_no_cell_array_of_texts(path: Path, what: str, value: Any, sentence: str) -> None:
@@ -84,11 +84,11 @@ def test_references_to_nothing(path: Path) -> None:
         content.seek(place)
         content.write((1 << 30).to_bytes(8, "little"))
     for name in ("null", "group", "beyond"):
-        with pytest.raises(DataError, match=rf"cell 3 of '{name}' refers to nothing that is in the file"):
+        with pytest.raises(DataError, match=rf"cell 3 of '{name}' refers to an object that is not in the file"):
             read(path, name)
     with h5py.File(path, "r+") as file:
         file.create_dataset("many", (1, 10_000_000), h5py.ref_dtype, chunks=(1, 1000))
-    with pytest.raises(DataError, match="'many' claims 10,000,000 cells, more than"):
+    with pytest.raises(DataError, match="'many' declares 10,000,000 cells, more than"):
         read(path, "many")
 
 
@@ -99,14 +99,14 @@ def test_a_text_that_lies_in_another_file(path: Path) -> None:
         refs = file["scenes"][()]
         refs[0, 0] = outside.ref
         file["scenes"][...] = refs
-    with pytest.raises(DataError, match="cell 0 of 'scenes' keeps its data in other files"):
+    with pytest.raises(DataError, match="cell 0 of 'scenes' stores its data in other files"):
         read(path)
 
 
 def test_many_references_to_one_text_do_not_fill_the_memory(path: Path) -> None:
     with h5py.File(path, "r+") as file:
         file["echo"] = np.repeat(file["scenes"][0, 5:], 1000)[np.newaxis]
-    with pytest.raises(DataError, match="the texts of 'echo' are longer than the file"):
+    with pytest.raises(DataError, match="the strings of 'echo' are longer than the file"):
         read(path, "echo")
 
 

@@ -37,7 +37,7 @@ def test_any_layout(tmp_path: Path, layout: dict[str, Any]) -> None:
         np.testing.assert_array_equal(out, expected[5:18])
         stack.check(5, 18, out)
         out[-1, 0, 0, 0] ^= 1
-        with pytest.raises(DataError, match=r"row 17 of 'images'.*not converted faithfully"):
+        with pytest.raises(DataError, match=r"row 17 of 'images'.*differs after the conversion"):
             stack.check(5, 18, out)
         depths = MatlabStack(tmp_path / "x.mat", file, "depths", (480, 640), "float32")
         found = depths.take(np.array([3, 1]))

@@ -84,13 +84,13 @@ def test_damaged_content(tmp_path, content, sentence):
 
 def test_names_and_content_must_agree(tmp_path):
     (tmp_path / "a.gz").write_bytes(IMAGES)
-    with pytest.raises(DataError, match=r"a\.gz is not gzip.*drop the \.gz"):
+    with pytest.raises(DataError, match=r"a\.gz is not a gzip file.*remove \.gz"):
         IdxFile(tmp_path / "a.gz")
     (tmp_path / "b.gz").write_bytes(b"<html>quota exceeded</html>")
-    with pytest.raises(DataError, match=r"b\.gz is not gzip.*fetch it again"):
+    with pytest.raises(DataError, match=r"b\.gz is not a gzip file.*fetch it again"):
         IdxFile(tmp_path / "b.gz")
     (tmp_path / "a").write_bytes(gzip.compress(IMAGES))
-    with pytest.raises(DataError, match=r"is gzip, though.*unpack it"):
+    with pytest.raises(DataError, match=r"is a gzip file, although.*unpack it"):
         IdxFile(tmp_path / "a")
 
 
@@ -127,7 +127,11 @@ def test_bombs_are_not_unpacked(tmp_path):
     header = bytes([0, 0, 8, 3]) + b"\xff" * 12
     (tmp_path / "c.gz").write_bytes(gzip.compress(header + bytes(1000)))
     with traced():
-        for name, sentence in [("a", "continues after them"), ("b", "continues after them"), ("c", "cannot hold that")]:
+        for name, sentence in [
+            ("a", "its content is longer"),
+            ("b", "its content is longer"),
+            ("c", "cannot contain that many"),
+        ]:
             with pytest.raises(DataError, match=rf"{name}\.gz.*{sentence}"):
                 IdxFile(tmp_path / f"{name}.gz").array()
         peak = tracemalloc.get_traced_memory()[1]

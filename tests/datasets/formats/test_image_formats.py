@@ -65,7 +65,7 @@ def test_heic_needs_a_plugin_that_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     assert ".heic" not in image_endings()
     names = pa.array(["IMG_1.HEIC", "b.heif", "c.png"], pa.large_string())
     assert missing_plugins(names) == (
-        "2 files end in .heic or .heif or .hif, which Pillow cannot decode here: pip install pillow-heif"
+        "2 files end in .heic or .heif or .hif, which Pillow cannot decode without a plug-in: pip install pillow-heif"
     )
     assert missing_plugins(names[2:]) == missing_plugins(names[:0]) == ""
 

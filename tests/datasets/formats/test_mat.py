@@ -142,13 +142,13 @@ def test_variables_that_nobody_asked_for_cost_nothing_and_may_be_of_any_kind():
         content = _file(function, huge, opaque, _number([[5.0]]), nameless, packed=packed)
         limit = (1 << 14) if packed else (1 << 24)
         assert read_mat(content, "f", ["a"], limit)["a"].tolist() == [[5.0]]
-        with pytest.raises(DataError, match="'run' holds a function, which is not read"):
+        with pytest.raises(DataError, match="'run' contains a function, which setsup does not read"):
             read_mat(content, "f", ["run"], limit)
-        with pytest.raises(DataError, match="'table' holds an object of a MATLAB class"):
+        with pytest.raises(DataError, match="'table' contains an object of a MATLAB class"):
             read_mat(content, "f", ["table"], limit)
-    with pytest.raises(DataError, match=r"'huge' claims 8,000,0.. bytes, more than are expected"):
+    with pytest.raises(DataError, match=r"'huge' declares 8,000,0.. bytes, more than expected"):
         read_mat(content, "f", ["huge"], 1 << 14)
-    with pytest.raises(DataError, match="more than the 100 that are expected"):
+    with pytest.raises(DataError, match="expected at most 100"):
         read_mat(content, "f", ["huge"], 100)
 
 
@@ -162,26 +162,26 @@ GOOD = _file(_number(np.arange(4.0).reshape(2, 2)))  # flags at 136, dimensions 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "is no MAT v5 file"),
-        (b"<html>nothing here</html>" * 10, "is no MAT v5 file"),
-        (b"\x89HDF\r\n\x1a\n" + bytes(600), r"is a MAT v7\.3 file \(HDF5\), but a MAT v5 file was expected.*-v7"),
+        (b"", "is not a MAT v5 file"),
+        (b"<html>nothing here</html>" * 10, "is not a MAT v5 file"),
+        (b"\x89HDF\r\n\x1a\n" + bytes(600), r"is a MAT v7\.3 file \(HDF5\); expected a MAT v5 file.*-v7"),
         (b"MATLAB 7.3 MAT-file".ljust(512) + b"\x89HDF\r\n\x1a\n", r"is a MAT v7\.3 file"),
-        (struct.pack("<5i", 0, 2, 2, 0, 2) + b"a\0" + bytes(32), "is a MAT v4 file or no MAT file"),
+        (struct.pack("<5i", 0, 2, 2, 0, 2) + b"a\0" + bytes(32), "is a MAT v4 file, or not a MAT file"),
         (GOOD[:124] + b"\0\2IM" + GOOD[128:], "has the MAT version 0x0200"),
-        (GOOD[:-9], "claims 88 bytes, of which 79 are there; fetch it again"),
+        (GOOD[:-9], "declares 88 bytes, but only 79 follow; fetch it again"),
         (GOOD[:131], "ends inside the header of an element"),
-        (_patched(GOOD, 128, 9), "an element of the type 9"),
-        (_patched(GOOD, 160, 1 << 30, 1 << 30), "its numbers have 32 bytes, where 1,152,921,504,606,846,976 numbers"),
+        (_patched(GOOD, 128, 9), "an element of type 9"),
+        (_patched(GOOD, 160, 1 << 30, 1 << 30), "'numbers' has 32 bytes; expected 1,152,921,504,606,846,976 numbers"),
         (_patched(GOOD, 160, 0xFFFFFFFF, 2), r"its dimensions are \(-1, 2\)"),
-        (_patched(GOOD, 156, 1 << 20), "its dimensions claims 1,048,576 bytes, of which"),
-        (_patched(GOOD, 144, 99), "of the unknown class 99"),
-        (_patched(GOOD, 144, 1), "a part of it is of the type 9; 14 was expected"),
-        (_patched(_patched(GOOD, 144, 1), 160, 2, 3), "claims 6 parts, more than its 40 bytes can hold"),
-        (_patched(GOOD, 136, 5), "its flags are 8 bytes of the type 5"),
-        (_patched(GOOD, 184, 11), "its numbers is of the type 11"),
+        (_patched(GOOD, 156, 1 << 20), "'dimensions' declares 1,048,576 bytes, but only"),
+        (_patched(GOOD, 144, 99), "has the unknown class 99"),
+        (_patched(GOOD, 144, 1), "a part of it is of type 9; expected 14"),
+        (_patched(_patched(GOOD, 144, 1), 160, 2, 3), "declares 6 parts, more than fit in its 40 bytes"),
+        (_patched(GOOD, 136, 5), "its flags are 8 bytes of type 5"),
+        (_patched(GOOD, 184, 11), "'numbers' is of type 11"),
         (_file(_number([[1.0]]), _number([[2.0]])), "has two variables named 'a'"),
         (_patched(_file(_number(np.zeros((0, 0)), kind=4, code=2)), 160, 0, 1 << 30), "its dimensions are"),
-        (_patched(_file(_number(np.zeros((0, 0)), kind=4, code=2)), 160, 1 << 12, 1 << 12), "claims 16,777,216 char"),
+        (_patched(_file(_number(np.zeros((0, 0)), kind=4, code=2)), 160, 1 << 12, 1 << 12), "declares 16,777,216 char"),
     ],
 )
 def test_damage_is_told_in_one_sentence(content, sentence):
@@ -194,15 +194,15 @@ def test_damage_is_told_in_one_sentence(content, sentence):
 def test_damage_in_what_is_packed():
     packed = _file(_number(np.arange(400.0).reshape(20, 20)), packed=True)
     content = _patched(packed[:-20], 132, len(packed) - 20 - 136)
-    with pytest.raises(DataError, match="is cut off: a compressed variable ends before its last byte"):
+    with pytest.raises(DataError, match="is truncated: a compressed variable ends before its last byte"):
         read_mat(content, "f", None, LIMIT)
     with pytest.raises(DataError, match="cannot be inflated"):
         read_mat(packed[:200] + bytes(8) + packed[208:], "f", None, LIMIT)
     bomb = zlib.compress(struct.pack("<II", 14, 1 << 20) + _number(np.zeros((1, 100_000))))
-    with pytest.raises(DataError, match=r"claims 1,048,576 bytes, but 800,0.. are there|more than its compressed"):
+    with pytest.raises(DataError, match=r"declares 1,048,576 bytes, but has 800,0..|more than its compressed"):
         read_mat(_file() + struct.pack("<II", 15, len(bomb)) + bomb, "f", None, LIMIT)
     element = zlib.compress(struct.pack("<II", 14, 64) + _number(np.zeros((1, 100_000))))
-    with pytest.raises(DataError, match="claims 64 bytes, but more are there"):
+    with pytest.raises(DataError, match="declares 64 bytes, but has more"):
         read_mat(_file() + struct.pack("<II", 15, len(element)) + element, "f", None, LIMIT)
 
 
@@ -220,7 +220,9 @@ def test_sparse_matrices_are_refused(name):
     """Nothing published has them, and they are no numpy arrays: whoever asks for arrays would stumble over them."""
     thin = scipy.sparse.csc_array(np.diag([1.0, 0, 3, 0, 5]))
     content = _saved({"plain": thin, "inside": {"faces": thin}, "other": np.eye(2)})
-    with pytest.raises(DataError, match=f"f: the variable '{name}' holds a sparse matrix, which is not read"):
+    with pytest.raises(
+        DataError, match=f"f: the variable '{name}' contains a sparse matrix, which setsup does not read"
+    ):
         read_mat(content, "f", [name], LIMIT)
     assert list(read_mat(content, "f", ["other"], LIMIT)) == ["other"]
 

@@ -107,14 +107,14 @@ def test_versions(tmp_path, version):
     [
         (_npy(np.arange(4)) + b"\0", "but has 161"),
         (_npy(np.arange(4))[:-1], "but has 159"),
-        (b"GIF89a" * 9, "not an array of numpy"),
-        (b"", "not an array of numpy"),
+        (b"GIF89a" * 9, "not a numpy array"),
+        (b"", "not a numpy array"),
         (_npy(np.arange(4))[:40], "damaged header"),
-        (b"\x93NUMPY\x09\x00" + bytes(90), "not an array of numpy"),
+        (b"\x93NUMPY\x09\x00" + bytes(90), "not a numpy array"),
         (_npy(np.asfortranarray(np.ones((2, 3)))), "Fortran order"),
-        (_npy(np.zeros(2, "U3")), "array of numbers was expected"),
-        (_npy(np.zeros(2, [("a", "u1")])), "array of numbers was expected"),
-        (_npy(np.zeros(2, "M8[s]")), "array of numbers was expected"),
+        (_npy(np.zeros(2, "U3")), "expected an array of numbers"),
+        (_npy(np.zeros(2, [("a", "u1")])), "expected an array of numbers"),
+        (_npy(np.zeros(2, "M8[s]")), "expected an array of numbers"),
         (_npy(np.zeros(4, "u1"), "{'descr': '|O', 'fortran_order': False, 'shape': (4,), }"), "pickled Python objects"),
         (_npy(np.zeros(4, "u1"), "{'descr': '|u1', 'fortran_order': False, 'shape': (9**9,), }"), "damaged header"),
         (_npy(np.zeros(4, "u1"), "{'descr': '|u1', 'fortran_order': False, 'shape': (-4,), }"), "damaged header"),
@@ -159,7 +159,7 @@ _KINDS = [
 def test_a_damaged_kind_of_number_is_refused(tmp_path, kind):
     header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': (4,), }}"
     path = _zipped(tmp_path / "x.npz", {"a.npy": _npy(np.zeros(4, "u1"), header)})
-    with pytest.raises(DataError, match=r"x\.npz: a\.npy holds "):
+    with pytest.raises(DataError, match=r"x\.npz: a\.npy (has the dtype|contains pickled) "):
         NpzArray(path, "a")
 
 

@@ -59,23 +59,22 @@ def test_a_wrong_bit_anywhere_is_noticed_and_its_record_named():
 def test_the_sentences_give_record_and_byte():
     content = framed(b"x" * 1000) + framed(b"hello")
     with pytest.raises(
-        DataError, match=r"^f ends after 1,030 bytes, inside record 1, which begins at byte 1,016; fetch it again$"
+        DataError,
+        match=r"^f is truncated: it ends after 1,030 bytes, inside record 1, which begins at byte 1,016; fetch",
     ):
         record_spans(content[:1030], "f")
-    with pytest.raises(DataError, match=r"^f ends after 1,020 bytes, inside record 1"):
+    with pytest.raises(DataError, match=r"^f is truncated: it ends after 1,020 bytes, inside record 1"):
         record_spans(content[:1020], "f")
     wrong = bytearray(content)
     wrong[1016 + 12] ^= 1
-    with pytest.raises(
-        DataError, match=r"^f: the checksum of the data of record 1, which begins at byte 1,016, should"
-    ):
+    with pytest.raises(DataError, match=r"^f: the checksum of the data of record 1, which begins at byte 1,016, is"):
         record_spans(bytes(wrong), "f")
     wrong = bytearray(content)
     wrong[1016] ^= 1
     with pytest.raises(DataError, match=r"^f: the checksum of the length of record 1, which begins at byte 1,016"):
         record_spans(bytes(wrong), "f")
     with pytest.raises(
-        DataError, match=r"^f: it is damaged, or no TFRecord file: the checksum of the length of record 0"
+        DataError, match=r"^f: it is damaged, or not a TFRecord file: the checksum of the length of record 0"
     ):
         record_spans(b"\x1f\x8b" + content, "f")
     # a length that is right by its checksum is believed only as far as the file goes
@@ -106,7 +105,7 @@ def test_without_the_compiled_part_it_says_so_and_is_right(monkeypatch, caplog):
     tfrecord._crc32c.cache_clear()
     try:
         assert len(record_spans(framed(b"one") + framed(b"two"), "f")) == 2
-        assert caplog.messages[0].startswith("google-crc32c lacks its compiled part")
+        assert caplog.messages[0].startswith("google-crc32c lacks its compiled extension")
         assert len(caplog.messages) == 1
     finally:
         tfrecord._crc32c.cache_clear()

@@ -35,18 +35,18 @@ def test_a_head_of_one_number_and_no_last_line_break():
     [
         (LOG[:-30], r"line 35 has .* words|ends inside the block that begins in line 31"),
         (LOG[: LOG.rindex(b"\n", 0, -1) + 1], "ends inside the block that begins in line 31"),
-        (block() + block("1", "1 0 0\n0 0 1 0\n0 0 1 0\n0 0 0 1\n"), "line 7 has 3 words; 4 numbers"),
-        (block("0 0 1 1"), "line 1 has 4 words; the frame number"),
-        (block("zero"), "line 1 has 'zero' where an integer"),
-        (block("1.5"), "line 1 has '1.5' where an integer"),
-        (block() + block("1", "1 0 0 x\n0 1 0 0\n0 0 1 0\n0 0 0 1\n"), "line 7 has 'x' where a number"),
+        (block() + block("1", "1 0 0\n0 0 1 0\n0 0 1 0\n0 0 0 1\n"), "line 7 has 3 words; expected 4 numbers"),
+        (block("0 0 1 1"), "line 1 has 4 words; expected the frame number"),
+        (block("zero"), "line 1 has 'zero'; expected an integer"),
+        (block("1.5"), "line 1 has '1.5'; expected an integer"),
+        (block() + block("1", "1 0 0 x\n0 1 0 0\n0 0 1 0\n0 0 0 1\n"), "line 7 has 'x'; expected a number"),
         (block("0", "1 0 0 nan\n0 1 0 0\n0 0 1 0\n0 0 0 1\n"), "line 2 has nan, which is not a finite number"),
         (block("0", "1 0 0 0\n0 1 0 0\n0 0 1 -inf\n0 0 0 1\n"), "line 4 has -inf"),
         (block("0", "1 0 0 0\n0 1 0 0\n0 0 1 1e999\n0 0 0 1\n"), "line 4 has 1e999"),
         (block("-1"), "line 1 has the frame number -1"),
-        (block("9" * 19), "line 1 has '9+' where an integer|line 1 has the frame number"),
-        (block("5") + block("6") + block("5"), "line 11 has frame 5 for the second time"),
-        (b"0 0 1\n\xff\n", "is not a text: byte 6"),
+        (block("9" * 19), "line 1 has '9+'; expected an integer|line 1 has the frame number"),
+        (block("5") + block("6") + block("5"), "line 11 repeats frame 5"),
+        (b"0 0 1\n\xff\n", "is not ASCII text: byte 6"),
     ],
 )
 def test_damaged_trajectories(content, sentence):
@@ -64,10 +64,10 @@ def test_timestamps():
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"1 0\n2\n", "line 2 has 1 words; a frame number and its time"),
+        (b"1 0\n2\n", "line 2 has 1 words; expected a frame number and its time"),
         (b"1 0 0 0\n", "line 1 has 4 words"),
         (b"1 0.5\n", "line 1 has '0.5'"),
-        (b"1 0\n1 5\n", "line 2 has frame 1 for the second time"),
+        (b"1 0\n1 5\n", "line 2 repeats frame 1"),
     ],
 )
 def test_damaged_timestamps(content, sentence):
@@ -92,14 +92,14 @@ def test_comments_sections_and_further_words_do_no_harm():
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"cy 1\nfx\n", "line 2 has '' where the number fx was expected"),
-        (b"fx 5\ncy five\n", "line 2 has 'five' where the number cy"),
-        (b"fx 5\nfx 5\ncy 1\n", "the name 'fx' stands there twice"),
-        (b"fx inf\n", "line 1 has 'inf' where the number fx"),
-        (b"fx 1e999\n", "line 1 has '1e999' where the number fx"),
-        (b"fx = 5\n", "line 1 has '=' where the number fx"),
-        (b"fx 5\n# cy 5\n", "has no cy; fetch it again"),
-        (b"", "has no fx"),
+        (b"cy 1\nfx\n", "line 2 has ''; expected the number fx"),
+        (b"fx 5\ncy five\n", "line 2 has 'five'; expected the number cy"),
+        (b"fx 5\nfx 5\ncy 1\n", "line 2 repeats the name 'fx'"),
+        (b"fx inf\n", "line 1 has 'inf'; expected the number fx"),
+        (b"fx 1e999\n", "line 1 has '1e999'; expected the number fx"),
+        (b"fx = 5\n", "line 1 has '='; expected the number fx"),
+        (b"fx 5\n# cy 5\n", "has no line that begins with 'cy'; fetch it again"),
+        (b"", "has no line that begins with 'fx'"),
     ],
 )
 def test_damaged_keys(content, sentence):

@@ -119,7 +119,7 @@ def test_what_is_given_is_the_callers(mp4):
     out = np.zeros((2, 48, 96, 3), np.uint8)
     assert video.read([4, 9], out=out) is out
     assert number_of(out).tolist() == [4, 9]
-    with pytest.raises(DataError, match="need an array"):
+    with pytest.raises(DataError, match=r"out for frames of .* must be uint8"):
         video.read([4, 9], out=out[:1])
 
 
@@ -330,7 +330,7 @@ def test_sound_without_pictures():
         sound.rate, sound.pts = 44100, 0
         file.mux(stream.encode(sound))
         file.mux(stream.encode())
-    refused(content.getvalue(), match="no video in it")
+    refused(content.getvalue(), match="contains no video stream")
 
 
 def test_a_video_without_frames():
@@ -384,7 +384,7 @@ def test_files_that_are_cut_off(tmp_path, avi, mp4, share):
         with pytest.raises(DataError, match="the film"):
             VideoFile(cut(content, mark, share), "the film").frames  # noqa: B018
     whole = []
-    with pytest.raises(DataError, match="cut off or damaged"):
+    with pytest.raises(DataError, match="truncated or damaged"):
         whole.extend(int(number_of(frame)) for _, frame in VideoFile(cut(avi, b"movi", share), "the film").stream())
     assert len(whole) > 10
     assert whole == list(range(len(whole)))
@@ -398,7 +398,7 @@ def test_a_size_that_changes():
 
 def test_an_index_of_another_file(mp4):
     longer = VideoFile(made("libx264", "mp4", {"g": 12}, 60)).index
-    with pytest.raises(DataError, match="ends before its frame 55"):
+    with pytest.raises(DataError, match="ends before frame 55"):
         VideoFile(mp4, index=longer).read(55)
 
 

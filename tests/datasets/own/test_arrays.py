@@ -108,22 +108,30 @@ def test_factors_of_every_kind() -> None:
 @pytest.mark.parametrize(
     ("images", "factors", "sentence"),
     [
-        (pixels(4, 4), None, r"arrays has no factors; give them as from_arrays\(images, \{'name': values\}\)"),
+        (pixels(4, 4), None, r"arrays has no factors; pass them as from_arrays\(images, \{'name': values\}\)"),
         (pixels(4, 4), {"who": "ab"}, "column 'who' must be a sequence"),
         (pixels(4, 4), {"who": ["a", "b"]}, "arrays has 12 rows, but its factors have 2"),
         (pixels(4, 4), {}, "factors is empty"),
         (pixels(4, 4), 3, "factors must be a FactorTable, a mapping of names to values, a pandas.DataFrame"),
-        (pixels(4, 4), {"who": np.array([b"\xff"] * N)}, "a column of bytes is not UTF-8"),
-        (pixels(4, 4).astype("f4"), {"who": WHO}, r"images are uint8 .* not float32 \(12, 4, 4\); convert those in 0 "),
-        (pixels(4, 4).astype("i8"), {"who": WHO}, r"not int64 \(12, 4, 4\); arrays that are no images are given by "),
-        (pixels(4), {"who": WHO}, r"images are uint8 .*, not uint8 \(12, 4\)"),
-        ({}, {"who": WHO}, "arrays needs arrays with one row or more, all with the same number, not none"),
-        (pixels(4, 4)[:0], {"who": []}, "arrays needs arrays with one row or more"),
+        (pixels(4, 4), {"who": np.array([b"\xff"] * N)}, "a column of bytes is not valid UTF-8"),
+        (
+            pixels(4, 4).astype("f4"),
+            {"who": WHO},
+            r"expected images as uint8 .* but got float32 \(12, 4, 4\); convert values in 0 ",
+        ),
+        (pixels(4, 4).astype("i8"), {"who": WHO}, r"got int64 \(12, 4, 4\); pass arrays that are not images by "),
+        (pixels(4), {"who": WHO}, r"expected images as uint8 .*, but got uint8 \(12, 4\)"),
+        (
+            {},
+            {"who": WHO},
+            "arrays: expected arrays that all have the same number of rows, at least one, but got no arrays",
+        ),
+        (pixels(4, 4)[:0], {"who": []}, "arrays: expected arrays that all have the same number of rows, at least one"),
         ({"a": pixels(4, 4), "b": pixels(4, 4)[:3]}, {"who": WHO}, r"a uint8 \(12, 4, 4\), b uint8 \(3, 4, 4\)"),
-        ({"a": pixels(4, 0)}, {"who": WHO}, r"a is uint8 \(12, 4, 0\), which has no values"),
-        ({"a": 3}, {"who": WHO}, "a is a single number; arrays have a row per image"),
-        ({"a": np.array([None] * N)}, {"who": WHO}, r"a holds object \(12,\); arrays hold numbers"),
-        ({3: pixels(4, 4)}, {"who": WHO}, "images must be a mapping of names"),
+        ({"a": pixels(4, 0)}, {"who": WHO}, r"a is uint8 \(12, 4, 0\), an array without values"),
+        ({"a": 3}, {"who": WHO}, r"a is a single number; expected an array of shape \(n, …\), with one row per image"),
+        ({"a": np.array([None] * N)}, {"who": WHO}, r"a is object \(12,\); expected an array of numbers"),
+        ({3: pixels(4, 4)}, {"who": WHO}, "images must be a mapping with strings as keys"),
         ([[1, 2], [3]], {"who": WHO}, "image must be an array"),
     ],
 )
@@ -157,7 +165,7 @@ def test_a_file_that_went_away_is_one_sentence(tmp_path: Path) -> None:
     found = setsup.from_arrays(np.load(tmp_path / "images.npy", mmap_mode="r"), {"who": WHO})
     content = pickle.dumps(found)
     (tmp_path / "images.npy").write_bytes(b"short")
-    with pytest.raises(DataError, match=r"images\.npy was cut off since it was mapped"):
+    with pytest.raises(DataError, match=r"images\.npy has been truncated since it was mapped"):
         pickle.loads(content).fetch(0)
     (tmp_path / "images.npy").unlink()
     with pytest.raises(DataError, match=r"images\.npy cannot be read: No such file"):
@@ -217,10 +225,10 @@ def test_factors_beside_a_file(faces: Path, tmp_path: Path) -> None:
     assert list(options_of(faces)) == ["factors", "kinds", "arrays", "channels_first"]
     assert path_options(faces) == {"factors"}
     with pytest.raises(
-        DataError, match=r"images\.npy has images, uint8 \(12, 8, 6, 3\), but no factors; give a table w"
+        DataError, match=r"images\.npy has images, uint8 \(12, 8, 6, 3\), but no factors; pass a table w"
     ):
         setsup.open(tmp_path / "images.npy")
-    with pytest.raises(DataError, match=r"is a \.npy, which has one array without a name; leave out arrays="):
+    with pytest.raises(DataError, match=r"is a \.npy file, which contains a single unnamed array; leave out arrays="):
         setsup.open(tmp_path / "images.npy", arrays=["image"], factors={"who": WHO})
 
 
@@ -229,7 +237,7 @@ def test_the_npz_of_keras(tmp_path: Path) -> None:
     arrays = {"x_train": pixels(4, 4), "y_train": np.arange(N), "x_test": pixels(4, 4)[:5], "y_test": np.arange(5)}
     np.savez(tmp_path / "mnist.npz", **arrays)
     with pytest.raises(
-        DataError, match=r"has arrays of 5 and 12 rows: x_test uint8 \(5, 4, 4\), x_train .*arrays=x_te"
+        DataError, match=r"has arrays with 5 and 12 rows: x_test uint8 \(5, 4, 4\), x_train .*arrays=x_te"
     ):
         setsup.open(tmp_path / "mnist.npz")
     found = setsup.open(tmp_path / "mnist.npz", arrays=["x_test", "y_test"])
@@ -249,13 +257,17 @@ def test_what_is_left_out_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixtu
         (
             {"image": pixels(4, 4)},
             {},
-            r"has no factors, which are arrays of 12 values: it has image uint8 \(12, 4, 4\)",
+            r"has no factors: expected arrays of shape \(12,\), but it contains image uint8 \(12, 4, 4\)",
         ),
-        ({"who": np.array(WHO)}, {}, r"has no images, which are arrays of three axes or more.*it has who <U1 \(12,\)"),
+        (
+            {"who": np.array(WHO)},
+            {},
+            r"has no images: expected arrays with three axes or more.*it contains who <U1 \(12,\)",
+        ),
         (
             {"image": pixels(4, 4), "who": np.array(WHO, object)},
             {},
-            "who holds Python objects .*never reads them; save",
+            "who contains pickled Python objects .*never reads; save",
         ),
         (
             {"image": pixels(4, 4), "who": np.array(WHO)},
@@ -263,8 +275,12 @@ def test_what_is_left_out_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixtu
             r"no array 'imgae'; did you mean 'image'\?",
         ),
         ({"image": pixels(3, 8, 8), "who": np.array(WHO)}, {}, "image is uint8 .* looks like .*channels_first=True"),
-        ({"image": np.zeros((N, 4, 4), "c8"), "who": np.array(WHO)}, {}, "holds '<c8'; an array of numbers or strings"),
-        ({"image": np.asfortranarray(pixels(4, 4)), "who": np.array(WHO)}, {}, "in Fortran order; save it again"),
+        (
+            {"image": np.zeros((N, 4, 4), "c8"), "who": np.array(WHO)},
+            {},
+            "the dtype '<c8'; expected an array of numbers or strings",
+        ),
+        ({"image": np.asfortranarray(pixels(4, 4)), "who": np.array(WHO)}, {}, "in Fortran order; save numpy"),
         (
             {"image": pixels(4, 4), "who": np.array(WHO)},
             {"size": (2, 2)},
@@ -290,10 +306,10 @@ class Evil:
 def test_nothing_is_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     np.save("evil.npy", np.array([[[Evil()]]], object), allow_pickle=True)
-    with pytest.raises(DataError, match="holds pickled Python objects, which setsup never reads"):
+    with pytest.raises(DataError, match="contains pickled Python objects, which setsup never reads"):
         setsup.open(tmp_path / "evil.npy", factors={"who": ["a"]})
     np.savez("evil.npz", image=pixels(4, 4)[:1], who=np.array([Evil()], object))
-    with pytest.raises(DataError, match="never reads them"):
+    with pytest.raises(DataError, match="never reads"):
         setsup.open(tmp_path / "evil.npz")
     assert not Path("ran").exists()
 

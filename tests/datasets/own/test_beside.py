@@ -46,8 +46,8 @@ def test_a_sheet_is_left_out_whatever_its_name(photos, caplog, name):
     with caplog.at_level(logging.INFO):
         dataset = setsup.open(photos)
     assert (dataset.factors["folder"].levels, len(dataset)) == (("ann", "bob"), 6)
-    assert [one.getMessage() for one in caplog.records if "what setsup wrote" in one.getMessage()] == [
-        f"{photos}: what setsup wrote is left out: {name}"
+    assert [one.getMessage() for one in caplog.records if "that setsup wrote" in one.getMessage()] == [
+        f"{photos}: files that setsup wrote are left out: {name}"
     ]
 
 
@@ -84,7 +84,9 @@ def test_a_folder_of_nothing_else_is_none_of_images(photos):
     content = setsup.show(setsup.load("shapes3d-procedural"), [0]).encode("png")
     for number in range(3):
         (photos / "bob" / f"{number}.png").write_bytes(content)
-    with pytest.raises(DataError, match=r"no images but what setsup wrote: bob/0.png, .*setsup.open\('.*photos.csv'\)"):
+    with pytest.raises(
+        DataError, match=r"no images except those that setsup wrote: bob/0.png, .*setsup.open\('.*photos.csv'\)"
+    ):
         setsup.open(photos)
 
 
@@ -175,7 +177,7 @@ def test_zipped_images_beside_metadata(tmp_path):
     (tmp_path / "metadata.jsonl").write_text("\n".join(lines))
     with pytest.raises(DataError, match=r"images\.zip.*metadata\.jsonl"):
         setsup.open(tmp_path)
-    with pytest.raises(DataError, match=r"4 image files are missing.*images\.zip has ph_0\.png; unpack it"):
+    with pytest.raises(DataError, match=r"4 image files are missing.*images\.zip contains ph_0\.png; unpack it"):
         setsup.open(tmp_path / "metadata.jsonl")
     with pytest.raises(DataError, match=r"metadata\.jsonl"):
         setsup.open(tmp_path / "images.zip")

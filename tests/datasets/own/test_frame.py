@@ -85,30 +85,36 @@ def test_a_frame_that_pandas_read(root: Path) -> None:
 @pytest.mark.parametrize(
     ("frame", "sentence"),
     [
-        ({"path": WHO}, "from_pandas takes a pandas.DataFrame, not dict"),
+        ({"path": WHO}, "from_pandas expects a pandas.DataFrame, not dict"),
         (
             pandas.DataFrame({"img": ["a"], "who": ["b"]}),
-            "the frame has no column 'path'; known: img, who; name the one",
+            "the frame has no column 'path'; known: img, who; name the column",
         ),
         (
             pandas.DataFrame({"path": ["a"]}),
-            "the frame has the image column 'path' only; add a column for every factor",
+            "the frame contains only the image column 'path'; add one column per factor",
         ),
         (pandas.DataFrame({"path": [], "who": []}), "the frame has no rows"),
         (
             pandas.DataFrame({"path": ["a", None, ""], "who": WHO[:3]}),
-            "2 of 3 rows of the frame have no 'path', the fi",
+            "2 of 3 rows of the frame have no value in 'path', first row",
         ),
-        (pandas.DataFrame({"path": ["a", float("nan")], "who": WHO[:2]}), "1 of 2 rows of the frame have no 'path'"),
+        (
+            pandas.DataFrame({"path": ["a", float("nan")], "who": WHO[:2]}),
+            "1 of 2 rows of the frame have no value in 'path'",
+        ),
         (pandas.DataFrame({"path": ["absent.png"] * 2, "who": WHO[:2]}), "1 image file is missing: absent.png; names"),
         (
             pandas.DataFrame({"path": ["a", b"a"], "who": WHO[:2]}),
-            "the column 'path' mixes bytes and str; make them one",
+            "the column 'path' mixes bytes and str; convert them to one",
         ),
-        (pandas.DataFrame({"path": [1, 2], "who": WHO[:2]}), "the column 'path' holds int, not images: paths, encoded"),
+        (
+            pandas.DataFrame({"path": [1, 2], "who": WHO[:2]}),
+            "the column 'path' contains int; expected images: paths, encoded",
+        ),
         (
             pandas.DataFrame({"path": [np.ones((3, 3))] * 2, "who": WHO[:2]}),
-            "the column 'path' holds ndarray, not images",
+            "the column 'path' contains ndarray; expected images",
         ),
         (
             pandas.DataFrame({"path": [b"not an image"] * 2, "who": WHO[:2]}),

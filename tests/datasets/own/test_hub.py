@@ -141,9 +141,11 @@ def test_a_copy_in_the_cache_opens_offline(hub: Hub, cached: Path, caplog: pytes
     assert found.fetch(range(6))["image"][:, 0, 0, 0].tolist() == [0, 9, 18, 27, 36, 45]
     assert len(setsup.open("hf:ann/pets", split="test")) == 2
     assert len(setsup.open(f"hf:ann/pets@{COMMIT}/small")) == 6
-    with pytest.raises(DataError, match=f"cannot be reached, and the cache has the commit {COMMIT}; leave out @v2"):
+    with pytest.raises(
+        DataError, match=f"cannot be reached, and the cache contains the commit {COMMIT}; leave out @v2"
+    ):
         setsup.open("hf:ann/pets@v2/small")
-    with pytest.raises(DataError, match=r"hf:ann/pets/large: .* of the cached copy: Couldn't find cache"):
+    with pytest.raises(DataError, match=r"hf:ann/pets/large: .* the cached copy cannot be opened: Couldn't find cache"):
         setsup.open("hf:ann/pets/large")
     assert not datasets.config.HF_HUB_OFFLINE
 
@@ -152,7 +154,8 @@ def test_offline_mode_asks_nobody(hub: Hub, cached: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     assert len(open_hub("hf:ann/pets/small")) == 6
     with pytest.raises(
-        DataError, match=r"cannot be reached \(offline mode is on: HF_HUB_OFFLINE\), and there is no copy"
+        DataError,
+        match=r"cannot be reached \(offline mode is on: HF_HUB_OFFLINE\), and the cache of datasets has no copy",
     ):
         open_hub("hf:bob/pets")
     assert not hub.asked
@@ -175,18 +178,21 @@ def test_the_command_says_one_sentence(hub: Hub, capsys: pytest.CaptureFixture[s
     [
         (
             refusal(errors.RepositoryNotFoundError, 401),
-            "hf:ann/pets@v1: there is no dataset ann/pets on the Hugging Face",
+            "hf:ann/pets@v1: the Hugging Face Hub has no dataset ann/pets",
         ),
         (
             refusal(errors.GatedRepoError, 403),
-            "hf:ann/pets@v1 needs permission: ask for it at https://huggingface.co/da",
+            "hf:ann/pets@v1 is gated: request access at https://huggingface.co/da",
         ),
         (
             refusal(errors.RevisionNotFoundError, 404),
             "hf:ann/pets@v1: ann/pets has no revision 'v1' on the Hugging Face Hub",
         ),
-        (httpx.ReadTimeout("slow"), r"the Hugging Face Hub cannot be reached \(slow\), and there is no copy"),
-        (refusal(errors.HfHubHTTPError, 500), r"cannot be reached \(said no\), and there is no copy"),
+        (
+            httpx.ReadTimeout("slow"),
+            r"the Hugging Face Hub cannot be reached \(slow\), and the cache of datasets has no copy",
+        ),
+        (refusal(errors.HfHubHTTPError, 500), r"cannot be reached \(said no\), and the cache of datasets has no copy"),
     ],
 )
 def test_what_the_hub_refuses(hub: Hub, answer: Exception, sentence: str) -> None:
@@ -201,11 +207,11 @@ def test_what_the_hub_refuses(hub: Hub, answer: Exception, sentence: str) -> Non
     [
         (
             RuntimeError("Dataset scripts are no longer supported, but found pets.py"),
-            "loaded by a script .* never runs",
+            "loads its data with a script, which setsup never runs",
         ),
         (
             datasets.exceptions.DatasetNotFoundError("Dataset 'ann/pets' is a gated dataset on the Hub."),
-            "needs permission",
+            "is gated",
         ),
         (
             ValueError("BuilderConfig 'x'\nnot found. Available: ['small']"),
@@ -227,7 +233,7 @@ def test_what_datasets_refuses(hub: Hub, monkeypatch: pytest.MonkeyPatch, error:
 def test_a_folder_of_that_name_is_not_taken_for_it(hub: Hub, tmp_path: Path) -> None:
     (tmp_path / "ann" / "pets").mkdir(parents=True)
     with pytest.raises(
-        DataError, match=r"ann/pets is here, which datasets would open in its place; work in another fol"
+        DataError, match=r"datasets would open the local .*ann/pets instead; change to another directory"
     ):
         setsup.open("hf:ann/pets")
     with pytest.raises(DataError, match="is a dataset of the Hugging Face Hub, which has no root; leave out"):

@@ -133,9 +133,9 @@ def test_splits_of_a_dictionary_are_a_factor(tmp_path):
         assert np.array_equal(data.where("split == 'test'").fetch([0, 3])["image"], PIXELS[[8, 11]])
         assert np.array_equal(data.where("split == 'train'").fetch([0, 2])["image"], PIXELS[[5, 1]])
     assert len(from_huggingface(tmp_path / "both" / "test")) == 4
-    with pytest.raises(DataError, match=r"do not fit together.*choose one, as in dataset\['train'\]"):
+    with pytest.raises(DataError, match=r"cannot be concatenated.*choose one, as in dataset\['train'\]"):
         from_huggingface(hf.DatasetDict(a=photos, b=photos.cast_column("age", hf.Value("string"))))
-    with pytest.raises(DataError, match="splits and a column 'split' as well"):
+    with pytest.raises(DataError, match="both splits and a column 'split'"):
         from_huggingface(hf.DatasetDict(a=photos.add_column("split", ["x"] * ROWS)))
 
 
@@ -194,7 +194,7 @@ def test_columns_that_do_not_say_that_they_hold_pictures_can_be_named(tmp_path, 
     assert np.array_equal(found["flat"], PIXELS[[2, 9]][..., :1])
     with pytest.raises(DataError, match="no column 'fiel'; did you mean 'file'"):
         from_huggingface(photos, image="fiel")
-    with pytest.raises(DataError, match=r"'age' holds .*, neither images nor paths"):
+    with pytest.raises(DataError, match=r"'age' contains .*; expected images or paths"):
         from_huggingface(photos, image="age")
 
 
@@ -208,7 +208,7 @@ def test_grey_alpha_and_modes():
     assert np.array_equal(color.fetch(1)["image"], np.asarray(grey[1]["image"].convert("RGB")))
     alpha = grey.map(lambda row: {"image": Image.fromarray(_pixels(row["k"], channels=4))}, features=grey.features)
     assert np.array_equal(from_huggingface(alpha).fetch(1)["image"], _pixels(1, channels=4))
-    with pytest.raises(DataError, match="to be shown in mode L, into which setsup does not turn"):
+    with pytest.raises(DataError, match="declares mode L, and setsup does not convert"):
         from_huggingface(_photos().cast_column("image", hf.Image(mode="L")))
 
 
@@ -277,7 +277,7 @@ def test_missing_values_of_arrays():
         )
     )
     assert np.isnan(data.fetch(0, ["some"])["some"]).tolist() == [False, True]
-    with pytest.raises(DataError, match="whole of the dataset has values that are missing"):
+    with pytest.raises(DataError, match="whole of the dataset has missing values"):
         data.fetch(0, ["whole"])
     with pytest.raises(DataError, match="absent of the dataset has rows without a value"):
         data.fetch(0, ["absent"])
@@ -303,16 +303,17 @@ def test_what_is_no_data_set(tmp_path):
     with pytest.raises(DataError, match="not list"):
         from_huggingface([1, 2])
     with pytest.raises(
-        DataError, match=r"there is no folder .*mnist; load a dataset of the Hub by datasets.load_dataset"
+        DataError,
+        match=r"the folder .*mnist does not exist; to open a dataset of the Hub, pass the result of",
     ):
         from_huggingface("ylecun/mnist")
-    with pytest.raises(DataError, match="is not a dataset that save_to_disk wrote"):
+    with pytest.raises(DataError, match="was not written by save_to_disk"):
         from_huggingface(tmp_path)
     with pytest.raises(DataError, match="has no rows"):
         from_huggingface(photos.select([]))
     with pytest.raises(DataError, match="has neither images nor arrays in subject, age"):
         from_huggingface(photos.select_columns(["subject", "age"]))
-    with pytest.raises(DataError, match="nothing that could be a factor beside image"):
+    with pytest.raises(DataError, match="no column that could be a factor besides image"):
         from_huggingface(photos.select_columns(["image"]))
     with pytest.raises(FactorError, match=r"label.shape and label_shape would both be called 'label_shape'"):
         from_huggingface(photos.add_column("label_shape", [0] * ROWS))
@@ -323,7 +324,7 @@ def test_rows_without_a_picture_and_missing_files_are_counted(tmp_path):
         {"bytes": None, "path": str(tmp_path / f"{row}.png")} for row in range(17)
     ]
     photos = _photos(more=(hf.Image(), cells))
-    with pytest.raises(DataError, match=r"more of the dataset: 2 of 20 rows have no image, the first is row 1"):
+    with pytest.raises(DataError, match=r"more of the dataset: 2 of 20 rows have no image, first row 1"):
         from_huggingface(photos)
     with pytest.raises(DataError, match=r"17 image files are missing: .*0\.png, .*2\.png and 14 more; "):
         from_huggingface(photos.select([0, *range(3, 20)]))
@@ -337,7 +338,7 @@ def test_a_damaged_picture_is_named():
     photos = _photos(more=(hf.Image(), cells))
     data = from_huggingface(photos)
     assert np.array_equal(data.fetch([2])["more"], PIXELS[[2]])
-    with pytest.raises(DataError, match=r"more of the dataset, row 3 cannot be read"):
+    with pytest.raises(DataError, match=r"more of the dataset, row 3 could not be decoded"):
         data.fetch([2, 3])
 
 
@@ -419,8 +420,8 @@ def test_notes_that_are_none():
         from_huggingface(photos)
     for note in ({"kind": "ordinal", "levels": 3}, {"kind": "nominally"}, {"levels": [1]}):
         photos = _photos(extra=(hf.Value("int32", id=f"setsup {json.dumps(note)}"), [1] * ROWS))
-        with pytest.raises(FactorError, match="note of the feature 'extra' describes no factor"):
+        with pytest.raises(FactorError, match="note of the feature 'extra' does not describe a factor"):
             from_huggingface(photos)
     photos = _photos(extra=(hf.Array2D((1, 1), "int8", id='setsup {"modality": {"colour": 1}}'), [[[1]]] * ROWS))
-    with pytest.raises(DataError, match="note of the feature 'extra' describes no modality"):
+    with pytest.raises(DataError, match="id of the feature 'extra' does not describe a modality"):
         from_huggingface(photos)

@@ -35,7 +35,9 @@ def test_images_in_folders_are_a_dataset(write: type, tmp_path: Path) -> None:
 
 
 def test_the_tars_of_webdataset_are_one_of_many(tmp_path: Path) -> None:
-    said = re.escape(f"N.tar is one tar, not a dataset; give the folder that holds it, {tmp_path} (`setsup index")
+    said = re.escape(
+        f"N.tar is a single tar, not a dataset; pass the folder that contains it, {tmp_path} (`setsup index"
+    )
     for number, files in enumerate(
         (
             SAMPLES,
@@ -59,14 +61,22 @@ def test_the_tars_of_webdataset_are_one_of_many(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "files", "said"),
     [
-        ("a.zip", {"a.txt": b"1"}, "a.zip is a zip without images; for the files of a benchmark give its name, and"),
-        ("a.zip", {}, "a.zip is a zip without images"),
+        (
+            "a.zip",
+            {"a.txt": b"1"},
+            r"a\.zip is a zip that contains no images; to open the files of a benchmark, pass its name, and",
+        ),
+        ("a.zip", {}, r"a\.zip is a zip that contains no images"),
         (
             "a.zip",
             {"shapes/rendered.json": b"{}", "shapes/1.png": b"1"},
-            r"is a zip of a dataset \(shapes/rendered.json\)",
+            r"is a zip that contains a dataset \(shapes/rendered\.json\)",
         ),
-        ("a.tar", {"shards.json": b"{}", "0.tar": b"1"}, r"is a tar of a dataset \(shards.json\); unpack it"),
+        (
+            "a.tar",
+            {"shards.json": b"{}", "0.tar": b"1"},
+            r"is a tar that contains a dataset \(shards\.json\); unpack it",
+        ),
     ],
 )
 def test_other_archives_are_one_sentence(name: str, files: Mapping[str, bytes], said: str, tmp_path: Path) -> None:

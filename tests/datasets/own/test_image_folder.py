@@ -200,7 +200,7 @@ def test_images_that_do_not_match_are_counted(tmp_path: Path, caplog: pytest.Log
 def test_a_pattern_that_can_be_read_in_two_ways_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = write(tmp_path / "x", ["ann_lee_1.png", "bob_2.png"])
     assert columns(open_images(folder, "{subject}_{take}")) == {"subject": ["ann", "bob"], "take": ["lee_1", "2"]}
-    assert "in more than one way in 1 of 2 paths; ann_lee_1.png is read as subject=ann, take=lee_1" in caplog.text
+    assert "is ambiguous in 1 of 2 paths; ann_lee_1.png is read as subject=ann, take=lee_1" in caplog.text
     caplog.clear()
     assert columns(open_images(folder, "{subject}_{take:d}"))["subject"] == ["ann_lee", "bob"]
     assert not caplog.records
@@ -212,7 +212,8 @@ def test_hidden_images_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFix
     assert columns(open_images(write(tmp_path / "x", names))) == {"folder": ["a", "b"]}
     assert "3 hidden images are left out" in caplog.text
     with pytest.raises(
-        DataError, match=r"holds no images: all 1 are hidden, in files or folders that begin with a dot"
+        DataError,
+        match=r"contains no images: every image \(1\) is hidden: the name of its file or folder begins with a dot",
     ):
         open_images(write(tmp_path / "y", [".a/1.png"]))
 
@@ -225,7 +226,8 @@ def test_images_that_need_a_plugin_are_counted(
     (folder / "a" / "IMG_3.HEIC").touch()
     assert len(setsup.open(folder)) == 2
     assert (
-        "1 file ends in .heic or .heif or .hif, which Pillow cannot decode here: pip install pillow-heif" in caplog.text
+        "1 file ends in .heic or .heif or .hif, which Pillow cannot decode without a plug-in: pip install pillow-heif"
+        in caplog.text
     )
     (tmp_path / "y" / "a").mkdir(parents=True)
     (tmp_path / "y" / "a" / "IMG_3.HEIC").touch()
@@ -253,15 +255,15 @@ def refused(said: str, *given: object, **more: object) -> None:
 
 def test_bad_sources_are_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    refused("empty is empty: it holds no files", tmp_path / "empty")
+    refused("empty is empty: it contains no files", tmp_path / "empty")
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").touch()
-    refused(r"texts holds no images: files that end in \.bmp, .*, among its 1 files", tmp_path / "texts")
+    refused(r"texts contains no images: none of its 1 files ends in \.bmp, ", tmp_path / "texts")
     refused("absent does not exist", tmp_path / "absent")
     refused("a.txt is not a folder, zip or tar", tmp_path / "texts" / "a.txt")
     flat = write(tmp_path / "flat", ["ann_1.png", "bob_2.png"])
     refused(
-        r"all images of .*flat lie in one folder, .*such as '\{name\}_\{number:d\}' \(pattern= or --pattern\)", flat
+        r"all images of .*flat are in one folder, .*such as '\{name\}_\{number:d\}' \(pattern= or --pattern\)", flat
     )
     refused(r"or, for pairs of pixels, add homographies \(docs/correspondences\.md\)", flat)
     below = write(tmp_path / "below", ["only/ann_1.png"])
@@ -272,8 +274,8 @@ def test_bad_sources_are_one_sentence(tmp_path: Path) -> None:
 def test_what_matches_nothing_shows_a_path_and_a_pattern(tmp_path: Path) -> None:
     folder = write(tmp_path / "wilds", WILDS)
     refused(
-        r"none of the 8 images of .*wilds matches the pattern '\{class\}\.png': the first is photo/cat/1\.jpg, which "
-        r"'\{domain\}/\{class\}/\.\.\.' matches",
+        r"none of the 8 images of .*wilds matches the pattern '\{class\}\.png'; the first is photo/cat/1\.jpg, which "
+        r"matches '\{domain\}/\{class\}/\.\.\.'",
         folder,
         "{class}.png",
     )
@@ -281,8 +283,12 @@ def test_what_matches_nothing_shows_a_path_and_a_pattern(tmp_path: Path) -> None
 
 def test_numbers_beyond_what_can_be_stored(tmp_path: Path) -> None:
     folder = write(tmp_path / "x", ["3.png", f"{10**30}.png", "1e40.png"])
-    refused(rf"{10**30}\.png has n = {10**30}, a number beyond 64 bits; read it as text with \{{n\}}", folder, "{n:d}")
-    refused(r"1e40\.png has n = 1e40, a number beyond 32-bit floating point", folder, "{n:f}")
+    refused(
+        rf"{10**30}\.png has n = {10**30}, which does not fit into 64 bits; read it as text with \{{n\}}",
+        folder,
+        "{n:d}",
+    )
+    refused(r"1e40\.png has n = 1e40, which does not fit into 32-bit floating point", folder, "{n:f}")
     assert columns(open_images(folder, "{n}"))["n"] == [str(10**30), "1e40", "3"]
 
 

@@ -73,17 +73,21 @@ NFC, NFD = (unicodedata.normalize(form, "é.jpg") for form in ("NFC", "NFD"))
 @pytest.mark.parametrize(
     ("there", "named", "said"),
     [
-        ("a.jpg", "A.JPG", "a.jpg is there in place of A.JPG; correct the table"),
-        ("a.jpg", "a", "a.jpg is there in place of a; correct the table"),
-        ("a.png", "a.jpg", "a.png is there in place of a.jpg; correct the table"),
-        ("images/c.jpg", "c.jpg", "images/c.jpg is there in place of c.jpg; correct the table"),
-        ("c.jpg", "/home/someone/data/c.jpg", "c.jpg is there in place of /home/someone/data/c.jpg; correct the table"),
-        ("train/c.jpg", "data/train/c.jpg", "train/c.jpg is there in place of data/train/c.jpg; correct the table"),
-        (NFD, NFC, f"{NFD} is there in place of {NFC}; correct the table"),
-        (NFC, NFD, f"{NFC} is there in place of {NFD}; correct the table"),
-        ("b.jpg", "http://host/a.jpg", "http://host/a.jpg is an address, which is not fetched; download the images"),
-        ("a.jpg", "../a.jpg", "a.jpg is there in place of ../a.jpg; correct the table"),
-        ("b.jpg", "a.jpg", "put the files there, or correct the table"),
+        ("a.jpg", "A.JPG", "a.jpg exists instead of A.JPG; correct the table"),
+        ("a.jpg", "a", "a.jpg exists instead of a; correct the table"),
+        ("a.png", "a.jpg", "a.png exists instead of a.jpg; correct the table"),
+        ("images/c.jpg", "c.jpg", "images/c.jpg exists instead of c.jpg; correct the table"),
+        ("c.jpg", "/home/someone/data/c.jpg", "c.jpg exists instead of /home/someone/data/c.jpg; correct the table"),
+        ("train/c.jpg", "data/train/c.jpg", "train/c.jpg exists instead of data/train/c.jpg; correct the table"),
+        (NFD, NFC, f"{NFD} exists instead of {NFC}; correct the table"),
+        (NFC, NFD, f"{NFC} exists instead of {NFD}; correct the table"),
+        (
+            "b.jpg",
+            "http://host/a.jpg",
+            "http://host/a.jpg is a URL, which setsup does not download; download the images",
+        ),
+        ("a.jpg", "../a.jpg", "a.jpg exists instead of ../a.jpg; correct the table"),
+        ("b.jpg", "a.jpg", "add the files, or correct the table"),
     ],
 )
 def test_what_is_there_in_place_of_a_missing_image(tmp_path, there, named, said):
@@ -99,7 +103,7 @@ def test_an_archive_that_has_it_is_named(tmp_path):
     with zipfile.ZipFile(tmp_path / "images.zip", "w") as packed:
         packed.write(tmp_path / "one.png", "inner/a.png")
     (tmp_path / "t.csv").write_text("image,k\na.png,0\n")
-    assert "images.zip has a.png; unpack it" in refused(tmp_path / "t.csv")
+    assert "images.zip contains a.png; unpack it" in refused(tmp_path / "t.csv")
 
 
 # -- columns that are no factors ---------------------------------------------------------------------------------------
@@ -215,19 +219,19 @@ def test_folders_and_tables_take_them_as_shards_do(depth, name):
     assert dataset.modalities == shards.modalities
     assert np.array_equal(dataset.fetch(range(4))["image"], values)
     assert np.array_equal(dataset.fetch([[3], [1]])["image"], values[[[3], [1]]])
-    assert "not resized" in refused(folder / name, size=(2, 2))
+    assert "which setsup does not resize" in refused(folder / name, size=(2, 2))
 
 
 def test_a_damaged_or_another_one_is_refused(depth):
     folder, _ = depth
     dataset = setsup.open(folder / "t.csv")
     Image.new("L", (5, 3)).save(folder / "images" / "a" / "2.png")
-    with pytest.raises(DataError, match=r"2\.png \(row 1\) has pixels of the mode L, where uint16 was expected"):
+    with pytest.raises(DataError, match=r"2\.png \(row 1\) has pixels of mode L; expected uint16"):
         dataset.fetch(1)
     content = bytearray((folder / "images" / "b" / "1.png").read_bytes())
     content[-20] ^= 1
     (folder / "images" / "b" / "1.png").write_bytes(content)
-    with pytest.raises(DataError, match=r"1\.png \(row 2\) cannot be read"):
+    with pytest.raises(DataError, match=r"1\.png \(row 2\) cannot be decoded"):
         dataset.fetch(2)
 
 

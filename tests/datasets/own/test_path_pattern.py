@@ -97,7 +97,7 @@ def fields(pattern: str, path: str) -> list[object] | None:
 )
 def test_what_fields_take(pattern: str, path: str, found: list[object] | str | None) -> None:
     if found == "no field":
-        with pytest.raises(DataError, match="has no field with a name"):
+        with pytest.raises(DataError, match="has no named field"):
             PathPattern.of(pattern)
     else:
         assert fields(pattern, path) == found
@@ -108,31 +108,31 @@ def test_what_fields_take(pattern: str, path: str, found: list[object] | str | N
     [
         ("", r"a pattern is a path with fields, such as '\{class\}/...', not ''"),
         ("  ", "a pattern is a path with fields"),
-        ("cats/...", "has no field with a name, so it gives no factor"),
-        ("{}/...", "has no field with a name"),
-        ("{class/...", r"a \{ opens a field that is not closed; write \{\{ for the brace itself"),
+        ("cats/...", "has no named field, so it defines no factor"),
+        ("{}/...", "has no named field"),
+        ("{class/...", r"a \{ opens a field that is never closed; write \{\{ for a literal brace"),
         ("{class}}/...", r"a \} closes no field; write \}\} for"),
         ("{{class}/...", r"a \} closes no field"),
         ("{a{b}}", r"a \{ opens a field"),
-        ("{a}/{a}", r"has two fields 'a'; give the second another name, or none: \{\}"),
-        ("{wall-hue}/...", r"'wall-hue' cannot be the name of a factor; .*: \{wall_hue\}"),
-        ("{1}/...", "'1' cannot be the name of a factor; use letters"),
+        ("{a}/{a}", r"has two fields 'a'; rename the second, or leave it unnamed: \{\}"),
+        ("{wall-hue}/...", r"'wall-hue' is not a valid name of a factor; .*: \{wall_hue\}"),
+        ("{1}/...", "'1' is not a valid name of a factor; use letters"),
         ("{a b:d}", r": \{a_b:d\}"),
-        ("{a!r}", "'a!r' cannot be the name"),
-        ("{n:02d}", r"\{n:02d\} has the unknown type '02d'; :d is an integer, with or without leading zeros"),
+        ("{a!r}", "'a!r' is not a valid name"),
+        ("{n:02d}", r"\{n:02d\} has the unknown type '02d'; expected :d \(an integer, with or without leading zeros\)"),
         ("{n:int}", "unknown type 'int'"),
         ("{n:}", "unknown type ''"),
-        ("{a}{b}", r"nothing tells where \{a\} ends and \{b\} begins"),
-        ("{a:d}{b:f}", r"nothing tells where \{a:d\} ends and \{b:f\} begins"),
-        ("{a}*", r"nothing tells where \{a\} ends and \* begins"),
-        ("/{a}", "begins with /; it is compared with paths below the folder"),
+        ("{a}{b}", r"is ambiguous where \{a\} ends and \{b\} begins"),
+        ("{a:d}{b:f}", r"is ambiguous where \{a:d\} ends and \{b:f\} begins"),
+        ("{a}*", r"is ambiguous where \{a\} ends and \* begins"),
+        ("/{a}", "begins with /; remove it, since the pattern is compared with paths relative to the folder"),
         ("{a}/", "ends with /; write ... after it"),
-        ("{a}//{b}", "has // in it"),
-        ("../{a}", r"has a folder \. or \.\. in it"),
-        ("{a}\\{b}", "has a backslash; write / between folders"),
-        ("{a}\n", "has a line break"),
-        ("x...{a}", "stands for folders, so it goes between slashes"),
-        ("{a}**", "stands for folders, so it goes between slashes"),
+        ("{a}//{b}", "contains //"),
+        ("../{a}", r"contains a folder \. or \.\."),
+        ("{a}\\{b}", "contains a backslash; write / between folders"),
+        ("{a}\n", "contains a line break"),
+        ("x...{a}", "matches whole folders; write it between slashes"),
+        ("{a}**", "matches whole folders; write it between slashes"),
     ],
 )
 def test_wrong_patterns_are_one_sentence(pattern: str, said: str) -> None:
@@ -208,7 +208,7 @@ def test_long_patterns() -> None:
     values = [float(number) for number in range(166)]
     assert len(longest) <= 1000
     assert fields(longest, "_".join(map(str, values)) + ".png") == values
-    with pytest.raises(DataError, match=r"a pattern has at most 1,000 characters, and '\{f.{,80}… has 1,6\d\d"):
+    with pytest.raises(DataError, match=r"a pattern has at most 1,000 characters, but '\{f.{,80}… has 1,6\d\d"):
         PathPattern.of("_".join(f"{{f{number}:f}}" for number in range(200)))
 
 

@@ -145,7 +145,7 @@ class TestKept:
         assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
         found = open_members(tmp_path / "x")
         if times == "of content alone":
-            with pytest.raises(DataError, match="has changed: open it again"):
+            with pytest.raises(DataError, match="has changed; open it again"):
                 [found.read(place) for place in range(3)]
             found = open_members(tmp_path / "x")
         assert [found.read(found.place(name)) for name in files] == list(files.values())

@@ -1,8 +1,6 @@
-"""Settings of contrastive multiview coding: what they build, and runs of one and two processes that are resumed."""
+"""Settings of contrastive multiview coding: what they build, and runs of one and two processes."""
 
 import json
-import os
-import signal
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +20,7 @@ from setsup.loading import Loader  # noqa: E402
 from setsup_papers.cmc import BankContrast, BatchContrast, PatchContrast  # noqa: E402
 from setsup_papers.cmc.settings import CMCSettings, CrossViewPredictionSettings  # noqa: E402
 from tests.experiments.ranks import run_ranks  # noqa: E402
-from tests.papers.cmc.viewed import BANKED, CONVOLVED, ROWS  # noqa: E402
+from tests.papers.cmc.viewed import BANKED, ROWS  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = RunConfig(workers=0, accelerator="cpu")
@@ -189,33 +187,12 @@ def state_of(folder: Path, preset: Preset) -> Any:
 
 
 @pytest.mark.long("trainings")
-@pytest.mark.parametrize("preset", [BANKED, CONVOLVED], ids=lambda preset: preset.name)
-def test_a_run_that_is_resumed_equals_one_that_was_not(
-    preset: Preset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from setsup_papers.cmc import CMC
-
-    train(preset, tmp_path / "whole", config=HERE)
-    training_step = CMC.training_step
-
-    def stopped(self: CMC, batch: Any, batch_idx: int) -> Any:
-        if self.global_step + 1 == 4:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return training_step(self, batch, batch_idx)
-
-    monkeypatch.setattr(CMC, "training_step", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        train(preset, tmp_path / "resumed", config=HERE)
-    monkeypatch.undo()
-    assert open_run(tmp_path / "resumed", preset).progress().steps == 4
-    train(preset, tmp_path / "resumed", config=HERE)
-    whole, resumed = state_of(tmp_path / "whole", preset), state_of(tmp_path / "resumed", preset)
-    assert whole.keys() == resumed.keys()
-    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
-    assert (whole["contrast.normalisers"] > 0).all()
-    assert whole["contrast.draws"] == 6
-    found = load_trained(open_run(tmp_path / "resumed", preset), device="cpu").embed(rows=np.arange(5), name="all")
-    assert found.shape == (5, 16)
+def test_a_training_counts_its_draws_and_embeds_all_views_as_one(tmp_path: Path) -> None:
+    run = train(replace(BANKED, steps=2), tmp_path, config=HERE)
+    state = run.state()["state_dict"]
+    assert (state["contrast.normalisers"] > 0).all()
+    assert state["contrast.draws"] == 2
+    assert load_trained(run, device="cpu").embed(rows=np.arange(5), name="all").shape == (5, 16)
 
 
 @pytest.mark.smoke

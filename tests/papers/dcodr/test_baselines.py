@@ -1,4 +1,4 @@
-"""LORD, DRNET and ML-VAE as experiments: they learn, resume bit for bit, and build from their settings."""
+"""LORD, DRNET and ML-VAE as experiments: they learn, and build from their settings."""
 
 import itertools
 import json
@@ -14,44 +14,20 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments import Data, Preset, Run, RunConfig, load_trained, open_run, train  # noqa: E402
-from setsup.experiments.configs import build_method  # noqa: E402
-from setsup.experiments.image_batches import Images  # noqa: E402
+from setsup.experiments import Preset, Run, RunConfig, load_trained, train  # noqa: E402
 from setsup_papers.dcodr.baseline_settings import (  # noqa: E402
     AmortisedLORDSettings,
     DRNETSettings,
     LORDSettings,
     MLVAESettings,
 )
-from setsup_papers.orbits.settings import OrbitBatches  # noqa: E402
+from tests.experiments.resumable import CHANNELS, DENSE, DOMAIN, DRNET, LATENT, LORD  # noqa: E402
 
 HERE = RunConfig(workers=0)
-FEW = "orientation == 0 and scale == 0.75 and floor_hue == 0"
-DOMAIN = ("shape",)
-CHANNELS = (4, 8, 8, 16)
-GROUPS = OrbitBatches(orbit=DOMAIN, sets=3, size=5)
-GENERATOR: dict[str, Any] = {"generator_width": 16, "content": 12, "style": 10, "perceptual": "pyramid"}
-
-
-def _preset(name: str, method: Any, sampler: Any, **others: Any) -> Preset:
-    data = Data("shapes3d-procedural", where=FEW)
-    parts: dict[str, Any] = {"shows": "nothing", "steps": 6, "checkpoint_every": 2} | others
-    return Preset(name=name, data=data, sampler=sampler, method=method, **parts)
-
-
-LATENT = _preset("small/lord-latent", LORDSettings(domain=DOMAIN, **GENERATOR), Images(size=12))
-LORD = _preset(
-    "small/lord",
-    AmortisedLORDSettings(domain=DOMAIN, encoder="small", channels=CHANNELS, **GENERATOR),
-    Images(size=12),
-    initial_run=LATENT.name,
-)
-DRNET = _preset("small/drnet", DRNETSettings(domain=DOMAIN, channels=CHANNELS), GROUPS)
-DENSE = _preset("small/ml-vae", MLVAESettings(domain=DOMAIN, hidden=20), GROUPS)
-CONVOLUTIONAL = _preset(
-    "small/ml-vae-convolutional",
-    MLVAESettings(domain=DOMAIN, networks="convolutional", channels=CHANNELS, likelihood="bernoulli", hidden=32),
-    GROUPS,
+CONVOLUTIONAL = replace(
+    DENSE,
+    name="small/ml-vae-convolutional",
+    method=MLVAESettings(domain=DOMAIN, networks="convolutional", channels=CHANNELS, likelihood="bernoulli", hidden=32),
 )
 
 
@@ -64,35 +40,6 @@ def trained(preset: Preset, folder: Path) -> Run:
 
 def losses(run: Run, name: str = "loss") -> list[float]:
     return [json.loads(line)[name] for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
-
-
-@pytest.mark.long("trainings")
-@pytest.mark.parametrize("preset", [LATENT, LORD, DRNET, DENSE], ids=lambda preset: preset.name)
-def test_a_run_that_fails_resumes_bit_for_bit(preset: Preset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = trained(preset, tmp_path / "whole")
-    method = type(build_method(preset.method, whole.factors(), 0))
-    own = method.training_step
-
-    def training_step(self: Any, batch: Any, batch_idx: int) -> Any:
-        if batch_idx == 3:
-            raise ConnectionError("the machine goes down")
-        return own(self, batch, batch_idx)
-
-    if preset is LORD:
-        trained(LATENT, tmp_path / "stopped")
-    monkeypatch.setattr(method, "training_step", training_step)
-    folder = tmp_path / "stopped" / preset.name / "seed-0"
-    with pytest.raises(ConnectionError):
-        train(preset, folder, config=HERE)
-    monkeypatch.setattr(method, "training_step", own)
-    assert open_run(folder, preset).progress().steps == 2
-    run = train(preset, folder, config=HERE)
-    assert run.finished
-    assert (run.folder / "metrics.jsonl").read_bytes() == (whole.folder / "metrics.jsonl").read_bytes()
-    found, expected = run.state(), whole.state()
-    for part in ("state_dict", "optimizer_states", "lr_schedulers"):
-        assert repr(found[part]) == repr(expected[part])
-        torch.testing.assert_close(found[part], expected[part], rtol=0, atol=0)
 
 
 @pytest.mark.long("trainings")

@@ -19,9 +19,7 @@ from setsup.experiments import (  # noqa: E402
     RunConfig,
     evaluate,
     find_preset,
-    find_report,
     presets,
-    report_on,
     smoke,
     train,
 )
@@ -200,11 +198,3 @@ def test_lord_s_second_stage_finds_the_first(files: dict[str, Path], tmp_path: P
     trained("dcodr/shapes3d-lord-latent-small", first, files["shapes3d"])
     values = trained("dcodr/shapes3d-lord-small", tmp_path / "lord", files["shapes3d"], initial_run=str(first))
     assert set(values) == {"time", "probes", "retrieval"}
-
-
-@pytest.mark.long("trainings")
-def test_a_report_shows_what_was_run_and_not_run_elsewhere(files: dict[str, Path], tmp_path: Path) -> None:
-    trained("dcodr/shapes3d-norec-small", tmp_path / "seed-0", files["shapes3d"])
-    filled = report_on(find_report("dcodr/shapes3d-small"), [tmp_path])
-    assert [line.row.label for line in filled.lines if line.run] == ["DCoDR-norec"]
-    assert {line.row.label for line in filled.lines if not line.run} >= {"LORD", "DRNET", "ML-VAE", "DCoDR"}

@@ -1,13 +1,11 @@
 """Reports on DCoDR: every number of the tables, as the paper prints it; and verdicts on made-up results."""
 
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
-from setsup.experiments import find_preset, find_report, report_on, reports
+from setsup.experiments import find_report, reports
 from setsup.experiments.report.fill import Result, fill
 
 METHODS = ("LORD", "DRNET", "ML-VAE", "DCoDR-norec", "DCoDR")
@@ -181,28 +179,6 @@ def test_tables_of_single_factors(table: str) -> None:
 
 
 NAMES = sorted(name for name in reports() if name.startswith("dcodr/"))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_rows_are_presets_that_measure_what_the_columns_show(name: str) -> None:
-    report = find_report(name)
-    labels, keys = [row.label for row in report.rows], {column.key for column in report.columns}
-    assert len(set(labels)) == len(labels)
-    for said in report.references.values():
-        assert {label for label, _ in said} <= set(labels)
-        assert {key for _, key in said} <= keys
-    for row in report.rows:
-        assert set(report.evaluations) & set(find_preset(row.preset).evaluations)
-    for claim in report.claims:
-        assert set(claim.rows) <= set(labels)
-
-
-@pytest.mark.parametrize("name", ["table2", "shapes3d-small"])
-def test_nothing_was_run(name: str, tmp_path: Path) -> None:
-    filled = report_on(find_report(f"dcodr/{name}"), [tmp_path])
-    assert not any(line.run for line in filled.lines)
-    assert len(filled.commands) == len(filled.report.rows)
-    assert all(verdict.holds is None for verdict in filled.verdicts)
 
 
 def verdicts(name: str, values: dict[str, dict[str, float]]) -> list[tuple[bool | None, str]]:

@@ -67,7 +67,7 @@ def affine_maps(
     if isinstance(order, str) or sorted(map(str, order)) != sorted(ORDER):
         wrong = [] if isinstance(order, str) else [step for step in order if step not in ORDER]
         hint = did_you_mean(wrong[0], ORDER) if wrong else ""
-        raise DataError(f"the order must be {', '.join(ORDER)}, each once and in any order, not {order!r}{hint}")
+        raise DataError(f"order must contain each of {', '.join(ORDER)} exactly once, not {order!r}{hint}")
     angle, slant, size, x, y = (
         np.asarray(values, np.float64) for values in (rotation, shear, scale, translation_x, translation_y)
     )
@@ -77,15 +77,15 @@ def affine_maps(
         "shear": _matrix(one, slant, zero, one),
         "scale": _matrix(size, zero, zero, size),
     }
-    found = np.zeros((*angle.shape, 2, 3))
-    found[..., [0, 1], [0, 1]] = 1.0
+    maps = np.zeros((*angle.shape, 2, 3))
+    maps[..., [0, 1], [0, 1]] = 1.0
     for step in order:
         if step == "translate":
-            found[..., 0, 2] += x
-            found[..., 1, 2] += y
+            maps[..., 0, 2] += x
+            maps[..., 1, 2] += y
         else:
-            found = linear[step] @ found
-    return np.asarray(found)
+            maps = linear[step] @ maps
+    return np.asarray(maps)
 
 
 def affine_copies(
@@ -115,7 +115,7 @@ def affine_copies(
     [[0, 0, 0, 0], [0, 0, 0, 9], [0, 0, 0, 9], [0, 0, 0, 0]]
 
     """
-    found = np.empty((len(images), side, side), np.uint8) if out is None else out
+    drawn = np.empty((len(images), side, side), np.uint8) if out is None else out
     back = _inverse(maps)
     height, width = images.shape[1:]
     # from pixels of the canvas to those of the image, which gets a frame of nothing, one pixel above and on the left
@@ -123,8 +123,8 @@ def affine_copies(
     start = back[..., 2] - back[..., :2].sum(-1) * middle + centre
     for first in range(0, len(images), _CHUNK):
         some = slice(first, first + _CHUNK)
-        _draw(images[some], back[some, :, :2].astype(np.float32), start[some].astype(np.float32), found[some])
-    return found
+        _draw(images[some], back[some, :, :2].astype(np.float32), start[some].astype(np.float32), drawn[some])
+    return drawn
 
 
 def _draw(images: Array, back: Array, start: Array, out: Array) -> None:
@@ -146,9 +146,9 @@ def _draw(images: Array, back: Array, start: Array, out: Array) -> None:
     row *= width + 3
     row += column
     row += (np.arange(count, dtype=np.int32) * ((height + 3) * (width + 3)))[:, None, None]
-    place = row.astype(np.intp)
+    pixel = row.astype(np.intp)
     flat = framed.reshape(-1)
-    upper, right, lower, last = (flat[shift:].take(place, mode="clip") for shift in (0, 1, width + 3, width + 4))
+    upper, right, lower, last = (flat[shift:].take(pixel, mode="clip") for shift in (0, 1, width + 3, width + 4))
     right -= upper
     right *= x
     upper += right

@@ -82,12 +82,12 @@ class AffineMnist(BaseDataset):
     Attributes
     ----------
     order : tuple of str
-        As given.
+        The order as passed.
 
     Raises
     ------
     DataError
-        When a file is missing, damaged, or not what its name says, or there is no such order, number of copies or
+        When a file is missing or damaged, or is not what its name says, or there is no such order, number of copies or
         translation.
 
     Notes
@@ -128,7 +128,7 @@ class AffineMnist(BaseDataset):
         if name == "original":
             out[..., 0] = digits
             return out
-        drawn = {one: self.factors.column(one).take(rows) for one in RANGES}
+        drawn = {parameter: self.factors.column(parameter).take(rows) for parameter in RANGES}
         affine_copies(digits, affine_maps(**drawn, order=self.order), _SIDE, out[..., 0])
         return out
 
@@ -179,7 +179,7 @@ def open(
     Raises
     ------
     DataError
-        When the files are not there (with the command that fetches them), or are damaged.
+        When the files are missing (the message gives the command that fetches them), or are damaged.
 
     """
     return AffineMnist(release("affine-mnist", root), copies, order, seed, translation)
@@ -189,11 +189,11 @@ def _parameters(
     seed: int, sources: int, orbit: int, ranges: Mapping[str, tuple[float, float]]
 ) -> dict[str, npt.NDArray[np.float32]]:
     """Value of each parameter for (sources, members), a function of the seed, the source and the member alone."""
-    found = {name: np.full((sources, orbit), _UNCHANGED.get(name, 0.0), np.float32) for name in RANGES}
+    values = {name: np.full((sources, orbit), _UNCHANGED.get(name, 0.0), np.float32) for name in RANGES}
     key, members = stream_key(seed, "AffineMnist"), np.arange(1, orbit, dtype=np.uint64)
     for first in range(0, sources, _DRAWN_AT_ONCE):
         some = slice(first, min(first + _DRAWN_AT_ONCE, sources))
         copies = fold(fold(key, np.arange(some.start, some.stop, dtype=np.uint64))[:, None], members)
         for number, (name, (low, high)) in enumerate(ranges.items()):
-            found[name][some, 1:] = low + (high - low) * uniform(fold(copies, number))
-    return found
+            values[name][some, 1:] = low + (high - low) * uniform(fold(copies, number))
+    return values

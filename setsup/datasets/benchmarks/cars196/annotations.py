@@ -52,20 +52,20 @@ class Cars:
 
 def read_cars(members: MemberIndex) -> Cars:
     """Read the annotations of a release: of ``cars_train`` and ``cars_test``, else of ``car_ims``."""
-    train, one = _found(members, _TRAIN), _found(members, "cars_annos.mat")
-    if one is not None and (train is None or not len(members.matching(r"cars_(train|test)/.*\.jpg")[0])):
-        return _of_one_file(members, one)
+    train, single = _found(members, _TRAIN), _found(members, "cars_annos.mat")
+    if single is not None and (train is None or not len(members.matching(r"cars_(train|test)/.*\.jpg")[0])):
+        return _of_one_file(members, single)
     if train is None:
-        raise DamagedFile(f"{members.source} has neither devkit/{_TRAIN} nor cars_annos.mat")
+        raise DamagedFile(f"{members.source} contains neither devkit/{_TRAIN} nor cars_annos.mat")
     meta = _found(members, "cars_meta.mat")
     if meta is None:
         raise DamagedFile(
-            f"{members.source} has no cars_meta.mat beside {members.label(train)}", "fetch it again with the devkit"
+            f"{members.source} has no cars_meta.mat next to {members.label(train)}", "fetch it again with the devkit"
         )
     classes = _classes(_variable(members, meta, "class_names"), members.label(meta))
     parts = [_part(members, train, "cars_train/", len(classes))]
     # with labels first: the file without them says the same of the boxes
-    test = next((place for name in (_LABELS, _TEST) if (place := _found(members, name)) is not None), None)
+    test = next((member for name in (_LABELS, _TEST) if (member := _found(members, name)) is not None), None)
     if test is not None:
         parts.append(_part(members, test, "cars_test/", len(classes)))
     images = [image for part in parts for image in part[0]]
@@ -80,8 +80,8 @@ def make(name: str) -> str:
 
 def body(name: str) -> str | None:
     """Body type by the last word of a class name; all cabs are pickups; None where there is none."""
-    found: list[str] = _BODY.findall(name)
-    return None if not found else "Pickup" if found[-1].endswith("Cab") else found[-1]
+    bodies: list[str] = _BODY.findall(name)
+    return None if not bodies else "Pickup" if bodies[-1].endswith("Cab") else bodies[-1]
 
 
 def year(name: str) -> int | None:
@@ -98,15 +98,15 @@ def _found(members: MemberIndex, name: str) -> int | None:
     return next((members.place(folder + name) for folder in _FOLDERS if folder + name in members), None)
 
 
-def _variable(members: MemberIndex, place: int, name: str) -> Any:
-    return read_mat(members.read(place, _MOST), members.label(place), [name], _MOST)[name]
+def _variable(members: MemberIndex, member: int, name: str) -> Any:
+    return read_mat(members.read(member, _MOST), members.label(member), [name], _MOST)[name]
 
 
 def _classes(value: Any, label: str) -> tuple[str, ...]:
     cells = [cell for cell in value.reshape(-1)] if value.dtype == object else []
     names = tuple(str(cell.reshape(-1)[0]).strip() if _is_text(cell) else "" for cell in cells)
     if not 0 < len(names) <= _MOST_CLASSES or not all(names) or len(set(names)) != len(names):
-        raise DamagedFile(f"{label}: 'class_names' are not distinct strings")
+        raise DamagedFile(f"{label}: 'class_names' contains duplicates, or values that are not strings")
     return names
 
 
@@ -114,25 +114,25 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind == "U" and value.size == 1
 
 
-def _part(members: MemberIndex, place: int, folder: str, classes: int) -> tuple[list[str], Any, Any]:
+def _part(members: MemberIndex, member: int, folder: str, classes: int) -> tuple[list[str], Any, Any]:
     """Names of the images, boxes and classes of one annotation file."""
-    label = members.label(place)
-    found = _structs(_variable(members, place, "annotations"), ("fname", *_SIDES), label)
-    names = _names(found["fname"], r"\d{5}\.jpg", "fname", label)
-    return [folder + name for name in names], _boxes(found, label), _codes(found, classes, label)
+    label = members.label(member)
+    annotations = _structs(_variable(members, member, "annotations"), ("fname", *_SIDES), label)
+    names = _names(annotations["fname"], r"\d{5}\.jpg", "fname", label)
+    return [folder + name for name in names], _boxes(annotations, label), _codes(annotations, classes, label)
 
 
-def _of_one_file(members: MemberIndex, place: int) -> Cars:
-    label = members.label(place)
-    content = members.read(place, _MOST)
+def _of_one_file(members: MemberIndex, member: int) -> Cars:
+    label = members.label(member)
+    content = members.read(member, _MOST)
     read = read_mat(content, label, ["annotations", "class_names"], _MOST)
     classes = _classes(read["class_names"], label)
-    found = _structs(read["annotations"], ("relative_im_path", "class", "test", *_SIDES), label)
-    images = _names(found["relative_im_path"], r"car_ims/\d{6}\.jpg", "relative_im_path", label)
-    test = _whole(found["test"], "test", label)
+    annotations = _structs(read["annotations"], ("relative_im_path", "class", "test", *_SIDES), label)
+    images = _names(annotations["relative_im_path"], r"car_ims/\d{6}\.jpg", "relative_im_path", label)
+    test = _whole(annotations["test"], "test", label)
     if not np.isin(test, (0, 1)).all():
-        raise DamagedFile(f"{label}: 'test' is not 0 or 1 everywhere")
-    return Cars(classes, images, _boxes(found, label), _codes(found, len(classes), label), test == 1)
+        raise DamagedFile(f"{label}: 'test' contains values other than 0 and 1")
+    return Cars(classes, images, _boxes(annotations, label), _codes(annotations, len(classes), label), test == 1)
 
 
 def _structs(value: Any, wanted: tuple[str, ...], label: str) -> Any:
@@ -149,38 +149,41 @@ def _names(column: Any, pattern: str, field: str, label: str) -> list[str]:
     names = [str(value.reshape(-1)[0]) if _is_text(value) else "" for value in column]
     wrong = next((row for row, name in enumerate(names) if not known.fullmatch(name)), None)
     if wrong is not None:
-        raise DamagedFile(f"{label}: {field!r} of annotation {wrong + 1} is {names[wrong]!r}, no name of a file")
+        raise DamagedFile(
+            f"{label}: {field!r} of annotation {wrong + 1} is {names[wrong]!r}, which is not the expected name of a "
+            "file"
+        )
     if len(set(names)) != len(names):
-        raise DamagedFile(f"{label} annotates a file twice")
+        raise DamagedFile(f"{label} annotates one file more than once")
     return names
 
 
 def _whole(column: Any, field: str, label: str) -> npt.NDArray[np.int64]:
     """Whole numbers of a field; widened before anything is computed, since most are stored in a byte."""
-    found = []
+    integers = []
     for row, value in enumerate(column, 1):
         number = value.reshape(-1)[0] if value.size == 1 and value.dtype.kind in "biuf" else np.nan
         if not (number == np.floor(number) and abs(float(number)) < 1 << 31):
             raise DamagedFile(f"{label}: {field!r} of annotation {row} is not an integer")
-        found.append(int(number))
-    return np.array(found, np.int64)
+        integers.append(int(number))
+    return np.array(integers, np.int64)
 
 
-def _boxes(found: Any, label: str) -> npt.NDArray[np.float64]:
-    boxes = np.stack([_whole(found[side], side, label) for side in _SIDES], axis=1)
+def _boxes(annotations: Any, label: str) -> npt.NDArray[np.float64]:
+    boxes = np.stack([_whole(annotations[side], side, label) for side in _SIDES], axis=1)
     wrong = np.flatnonzero((boxes[:, :2] < 1).any(axis=1) | (boxes[:, 2:] < boxes[:, :2]).any(axis=1))
     if len(wrong):
         raise DamagedFile(
-            f"{label}: annotation {wrong[0] + 1} has the box {boxes[wrong[0]].tolist()}, which has no extent or begins "
-            f"before pixel 1"
+            f"{label}: annotation {wrong[0] + 1} has the box {boxes[wrong[0]].tolist()}; expected a box with a "
+            "positive width and height that starts at pixel 1 or later"
         )
     return boxes.astype(np.float64)
 
 
-def _codes(found: Any, classes: int, label: str) -> npt.NDArray[np.int64]:
-    if "class" not in found.dtype.names:
-        return np.full(len(found), -1, np.int64)
-    numbers = _whole(found["class"], "class", label)
+def _codes(annotations: Any, classes: int, label: str) -> npt.NDArray[np.int64]:
+    if "class" not in annotations.dtype.names:
+        return np.full(len(annotations), -1, np.int64)
+    numbers = _whole(annotations["class"], "class", label)
     if not 1 <= numbers.min() <= numbers.max() <= classes:
-        raise DamagedFile(f"{label} has the classes {numbers.min()} to {numbers.max()}, not 1 to {classes}")
+        raise DamagedFile(f"{label} has the classes {numbers.min()} to {numbers.max()}; expected 1 to {classes}")
     return numbers - 1

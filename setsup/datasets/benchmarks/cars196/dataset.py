@@ -44,18 +44,18 @@ class Cars196(BoxedDataset):
     Factors: ``model_class`` (196 names such as ``Acura RL Sedan 2012``; unknown in the test part where its labels are
     not there), what these names tell, ``make``, ``body`` (unknown where a name tells none) and ``year``; the key
     ``file``, the image in the release; ``split`` as published, and ``retrieval``, the split of metric learning: its
-    first 98 classes for training and the other 98 for tests. The modalities are ``image``, the box cut out and resized
+    first 98 classes for training and the other 98 for tests. The modalities are ``image``, the box cropped and resized
     (proportions not kept, bilinear, antialiased), and ``box``, as annotated.
 
     Rows are in the order of the annotations: those of ``cars_train`` and then ``cars_test``, or of ``car_ims``.
-    Annotated images that are not there are left out; their number is logged.
+    Annotated images that are missing are left out, with a warning.
 
     Parameters
     ----------
     members : MemberIndex
         The files of the release.
     crops : Crops
-        How boxes are cut out, by the options of :func:`open`.
+        How boxes are cropped, from the options of :func:`open`.
 
     Raises
     ------
@@ -90,21 +90,21 @@ def open(
     root : Path, str or None
         Folder, zip or tar with ``cars_train``, ``cars_test`` and ``devkit`` (and ``cars_test_annos_withlabels.mat``
         there or beside it, without which the classes of the test part are unknown), or with ``car_ims`` and
-        ``cars_annos.mat``; None for the usual places.
+        ``cars_annos.mat``; None for the default folders.
     size : (height, width)
         Of the images.
     margin : float
-        What is cut out beyond each side of a box, as a fraction of its width or height.
+        Margin added on each side of a box, as a fraction of its width or height.
     jitter : float
-        What each side is moved at most, at random, as such a fraction below 0.5. The same row always gives the same
-        image, with another seed another one.
+        Largest random shift of each side of a box, as a fraction below 0.5. The image of a row depends only on the row
+        and the seed.
     seed : int
         0 ≤ seed < 2⁶⁴.
 
     Raises
     ------
     DataError
-        The files are not there (with how to get them) or damaged, or an argument is out of range.
+        When the files are missing (the message tells how to get them) or damaged, or an argument is out of range.
 
     """
     crops = Crops(size, margin, jitter, seed)

@@ -48,7 +48,8 @@ class _Reader:
 
     lock: Lock = field(default_factory=Lock)
     takes: dict[str, Take] = field(default_factory=dict)
-    kept: OrderedDict[tuple[str, int], Array] = field(default_factory=OrderedDict)
+
+    cache: OrderedDict[tuple[str, int], Array] = field(default_factory=OrderedDict)
 
 
 class Cars3D(BaseDataset):
@@ -66,7 +67,7 @@ class Cars3D(BaseDataset):
     cars : LooseCars or PackedCars
         Where the MAT files lie.
     root : Path or str, optional
-        What the user gave as root, for the command that messages name.
+        Root passed by the user, for the command in messages.
 
     Attributes
     ----------
@@ -103,15 +104,15 @@ class Cars3D(BaseDataset):
 
     def prepare(self) -> list[Path]:
         """Convert images and masks into arrays that are mapped into memory; see :func:`prepare`."""
-        kept: dict[int, Array] = {}
-        found = []
+        masks: dict[int, Array] = {}
+        paths = []
         for name, array in self._arrays.items():
             with self._cars.reading() as read:
-                fill = partial(self._fill, name, read, kept)
-                found.append(convert(array, f"{self.name} {name}s", _BLOCK * _POSES, fill))
+                fill = partial(self._fill, name, read, masks)
+                paths.append(convert(array, f"{self.name} {name}s", _BLOCK * _POSES, fill))
         del self._reader  # from now on the arrays are read
         self.cpu_bound = False
-        return found
+        return paths
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         reader = self._reader
@@ -130,7 +131,7 @@ class Cars3D(BaseDataset):
         if prepared is not None:
             return partial(self._from_array, prepared)
         outdated = array.outdated()
-        why = f"{outdated} was made of other files" if outdated else "each file holds the 96 images of a car"
+        why = f"{outdated} was made from other files" if outdated else "each file contains the 96 images of one car"
         if not self._cars.direct:
             raise DataError(
                 f"{self._cars.where} can only be read sequentially{f' ({why})' if outdated else ''}; run "
@@ -138,7 +139,7 @@ class Cars3D(BaseDataset):
             )
         if not reader.takes:
             _log.warning(
-                "reading %ss directly from %s is slow (%s); %s converts them once",
+                "reading %ss directly from %s is slow (%s); run %s once to convert them",
                 *(name, self._cars.where, why, self._command),
             )
         return partial(self._from_files, name, reader)
@@ -149,40 +150,40 @@ class Cars3D(BaseDataset):
 
     def _from_files(self, name: str, reader: _Reader, rows: Rows, out: Array) -> Array:
         pose, number = np.divmod(rows, len(self.objects))
-        for one in np.unique(number).tolist():
-            here = number == one
-            out[here] = self._car(name, reader, one)[pose[here]]
+        for car in np.unique(number).tolist():
+            here = number == car
+            out[here] = self._car(name, reader, car)[pose[here]]
         return out
 
     def _car(self, name: str, reader: _Reader, number: int) -> Array:
         """Images or masks of an object by pose, kept for a while."""
         with reader.lock:
-            car = reader.kept.get((name, number))
+            car = reader.cache.get((name, number))
             if car is not None:
-                reader.kept.move_to_end((name, number))
+                reader.cache.move_to_end((name, number))
                 return car
         with self._cars.reading() as read:
             car = _decode(read(number), [name])[name]
         with reader.lock:
-            reader.kept[name, number] = car
-            while len(reader.kept) > _KEPT:
-                reader.kept.popitem(last=False)
+            reader.cache[name, number] = car
+            while len(reader.cache) > _KEPT:
+                reader.cache.popitem(last=False)
         return car
 
     def _fill(
-        self, name: str, read: Callable[[int], Source], kept: dict[int, Array], start: int, stop: int, out: Array
+        self, name: str, read: Callable[[int], Source], masks: dict[int, Array], start: int, stop: int, out: Array
     ) -> None:
         """Convert a block of cars; masks that are met with the images are kept, as bits, for their turn."""
         for position in range(start // _POSES, stop // _POSES):
             number = self._cars.order[position]
-            place = out[position * _POSES - start :][:_POSES]
-            if name == "object_mask" and number in kept:
-                place[:] = np.unpackbits(kept[number], axis=-1)
+            target = out[position * _POSES - start :][:_POSES]
+            if name == "object_mask" and number in masks:
+                target[:] = np.unpackbits(masks[number], axis=-1)
                 continue
-            found = _decode(read(number), ["image", "object_mask"] if name == "image" else [name])
-            place[:] = found[name]
+            arrays = _decode(read(number), ["image", "object_mask"] if name == "image" else [name])
+            target[:] = arrays[name]
             if name == "image":
-                kept[number] = np.packbits(found["object_mask"], axis=-1)
+                masks[number] = np.packbits(arrays["object_mask"], axis=-1)
 
 
 def open(root: Path | str | None = None) -> Cars3D:
@@ -198,7 +199,7 @@ def open(root: Path | str | None = None) -> Cars3D:
     Raises
     ------
     DataError
-        When the files are not there (with the command that fetches them), or none that the list names is.
+        When the files are missing (the message gives the command that fetches them), or none that the list names is.
 
     """
     return Cars3D(find_cars(root), root)
@@ -208,7 +209,8 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     """Convert images and masks once into arrays beside the files, which ``fetch`` then maps into memory.
 
     Works block by block within 300 MB of memory; an interrupted run resumes. The published
-    archive is read through once. Where the folder is read-only the arrays go into the cache folder. Shows its progress.
+    archive is read through once. If the folder is read-only, arrays are written to the cache folder. Shows a progress
+    bar.
 
     Parameters
     ----------
@@ -223,7 +225,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Raises
     ------
     DataError
-        As for :func:`open`, where a file is damaged, and where the disk is full or may not be written.
+        As for :func:`open`, where a file is damaged, and when the disk is full or not writable.
 
     """
     return open(root).prepare()
@@ -242,10 +244,8 @@ def _by_pose(stored: Any, label: str, name: str) -> Array:
     kinds = "u" if name == "image" else "buif"
     right = isinstance(stored, np.ndarray) and stored.shape == shape and stored.dtype.kind in kinds
     if not right or (name == "image" and stored.dtype.itemsize != 1):
-        what = f"{stored.dtype} {stored.shape}" if isinstance(stored, np.ndarray) else "no array"
+        what = f"{stored.dtype} {stored.shape}" if isinstance(stored, np.ndarray) else "not an array"
         expected = "uint8" if name == "image" else "numbers"
-        raise DataError(
-            f"{label}: {variable!r} is {what}; {expected} {shape} were expected; it is not the published file"
-        )
+        raise DataError(f"{label}: {variable!r} is {what}; expected {expected} {shape}; it is not the published file")
     poses = np.ascontiguousarray((stored if name == "image" else stored != 0).transpose(order))
     return poses.reshape(_POSES, *_SHAPES[name])

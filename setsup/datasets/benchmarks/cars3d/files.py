@@ -54,7 +54,7 @@ class LooseCars:
 
     @property
     def where(self) -> Path:
-        """What messages call the release."""
+        """Name of the release in messages."""
         return self.members.source
 
     @property
@@ -66,7 +66,9 @@ class LooseCars:
     @property
     def files(self) -> tuple[Path, ...]:
         """What the images and their order are made of."""
-        paths = [self.members.path(place) for place in (*self.places, *([] if self.listed is None else [self.listed]))]
+        paths = [
+            self.members.path(member) for member in (*self.places, *([] if self.listed is None else [self.listed]))
+        ]
         return tuple(path for path in paths if path is not None) or (self.members.source,)
 
     @property
@@ -81,9 +83,9 @@ class LooseCars:
 
     def read(self, number: int) -> Source:
         """MAT file of an object."""
-        place = self.places[number]
-        path = self.members.path(place)
-        return (self.members.read(place, MOST_BYTES) if path is None else path), self.members.label(place)
+        member = self.places[number]
+        path = self.members.path(member)
+        return (self.members.read(member, MOST_BYTES) if path is None else path), self.members.label(member)
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class PackedCars:
 
     @property
     def where(self) -> Path:
-        """What messages call the release."""
+        """Name of the release in messages."""
         return self.source
 
     @property
@@ -118,7 +120,7 @@ class PackedCars:
             for name, content in stream:
                 if names[name] == number:
                     return content, f"{self.source}: {name}"
-            raise DataError(f"{self.source} was replaced while it was read; start again")
+            raise DataError(f"{self.source} has been replaced while it was being read; run the command again")
 
         try:
             yield read
@@ -128,29 +130,29 @@ class PackedCars:
 
 def find_cars(root: Path | str | None) -> LooseCars | PackedCars:
     """Find the files of Cars3D."""
-    given = None if root is None else expanded(root)
-    if given is not None and is_gzip(given):
-        return _packed(given.absolute())
+    path = None if root is None else expanded(root)
+    if path is not None and is_gzip(path):
+        return _packed(path.absolute())
     try:
-        members = find_members("cars3d", given, [rf"{_MESH}\.mat"], (_ARCHIVE,))
+        members = find_members("cars3d", path, [rf"{_MESH}\.mat"], (_ARCHIVE,))
     except DataError:
         # files that can be read one by one are preferred to the archive that holds them
-        for place in data_places("cars3d", given):
-            if is_gzip(place / f"{_ARCHIVE}.gz"):
-                return _packed((place / f"{_ARCHIVE}.gz").absolute())
+        for folder in data_places("cars3d", path):
+            if is_gzip(folder / f"{_ARCHIVE}.gz"):
+                return _packed((folder / f"{_ARCHIVE}.gz").absolute())
         raise
     return _loose(members)
 
 
 def _loose(members: MemberIndex) -> LooseCars:
-    found = sorted(members.matching(rf"(?P<stem>{_MESH})\.mat")[1]["stem"].to_pylist())
+    present = sorted(members.matching(rf"(?P<stem>{_MESH})\.mat")[1]["stem"].to_pylist())
     listed = members.place(_LIST) if _LIST in members else None
     if listed is None:
-        stems = _unlisted(found, str(members.source))
+        stems = _unlisted(present, str(members.source))
         numbers = tuple(range(len(stems)))
     else:
         label = members.label(listed)
-        stems, numbers = _there(parse_list(members.read(listed, _LONGEST_LIST), label), found, label)
+        stems, numbers = _there(parse_list(members.read(listed, _LONGEST_LIST), label), present, label)
     places = members.places([f"{stem}.mat" for stem in stems]).tolist()
     return LooseCars(members, stems, numbers, tuple(places), listed)
 
@@ -161,73 +163,75 @@ def parse_list(content: bytes, label: str) -> tuple[str, ...]:
     stems = [line.removesuffix(".mat") for line in lines if line]
     for stem in stems:
         if not re.fullmatch(_MESH, stem) or "\\" in stem or not stem.isprintable():
-            raise DamagedFile(f"{label} names {stem[:80]!r}; names such as car_001_mesh were expected")
+            raise DamagedFile(f"{label} lists {stem[:80]!r}; expected names such as car_001_mesh")
     if not stems:
-        raise DamagedFile(f"{label} is empty")
+        raise DamagedFile(f"{label} is empty; expected one name per line")
     [(stem, times)] = Counter(stems).most_common(1)
     if times > 1:
-        raise DamagedFile(f"{label} names {stem!r} twice")
+        raise DamagedFile(f"{label} lists {stem!r} twice")
     return tuple(stems)
 
 
-def _there(stems: Sequence[str], found: Sequence[str], label: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def _there(stems: Sequence[str], present: Sequence[str], label: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Listed files that are there, and their places in the list, by which objects keep their numbers."""
-    there = set(found)
+    there = set(present)
     warn_left_out(label, "cars", [f"{stem}.mat" for stem in stems if stem not in there], len(stems))
-    kept = {stem: number for number, stem in enumerate(stems) if stem in there}
-    if len(there) > len(kept):
-        _log.warning("%s names %d of the %d cars that are there; the others are left out", label, len(kept), len(there))
-    return tuple(kept), tuple(kept.values())
+    listed = {stem: number for number, stem in enumerate(stems) if stem in there}
+    if len(there) > len(listed):
+        _log.warning(
+            "%s lists %d of the %d cars that are present; the others are left out", label, len(listed), len(there)
+        )
+    return tuple(listed), tuple(listed.values())
 
 
-def _unlisted(found: Sequence[str], where: str) -> tuple[str, ...]:
-    few = "" if len(found) == _PUBLISHED else f" ({len(found)}, where {_PUBLISHED} were published)"
+def _unlisted(stems: Sequence[str], where: str) -> tuple[str, ...]:
+    few = "" if len(stems) == _PUBLISHED else f" ({len(stems)} of the {_PUBLISHED} published)"
     _log.warning("%s has no %s: the cars%s are numbered by their sorted names", where, _LIST, few)
-    return tuple(found)
+    return tuple(stems)
 
 
 def _packed(path: Path) -> PackedCars:
-    found = _index(path)
-    folders = [name.rpartition("/")[0] for name in found["meshes"]]
+    index = _index(path)
+    folders = [name.rpartition("/")[0] for name in index["meshes"]]
     if not folders:
-        raise DataError(f"{path} holds no file such as car_001_mesh.mat; it is another archive, or damaged")
+        raise DataError(f"{path} contains no file such as car_001_mesh.mat; it is another archive, or it is damaged")
     counts = Counter(sorted(folders))  # of folders with as many, the first by name
     folder = max(counts, key=counts.__getitem__)
     start = f"{folder}/" if folder else ""
     there = [
-        name.removeprefix(start).removesuffix(".mat") for name in found["meshes"] if name.rpartition("/")[0] == folder
+        name.removeprefix(start).removesuffix(".mat") for name in index["meshes"] if name.rpartition("/")[0] == folder
     ]
-    text = found["lists"].get(f"{start}{_LIST}")
+    text = index["lists"].get(f"{start}{_LIST}")
     if text is None:
         stems = _unlisted(sorted(there), str(path))
         numbers = tuple(range(len(stems)))
     else:
         label = f"{path}: {start}{_LIST}"
         stems, numbers = _there(parse_list(text.encode(), label), there, label)
-    places = {stem: place for place, stem in enumerate(stems)}
+    places = {stem: number for number, stem in enumerate(stems)}
     return PackedCars(path, start, stems, numbers, tuple(places[stem] for stem in there if stem in places))
 
 
 def _index(path: Path) -> dict[str, Any]:
     """Names of the MAT files in their order, and lists; read once and kept in the cache folder."""
-    found = path.stat()
-    place = cache_folder() / "indexes" / f"{sha256(os.fsencode(path.resolve())).hexdigest()[:32]}.cars3d.json"
-    state = {"version": 1, "size": found.st_size, "mtime_ns": found.st_mtime_ns}
+    stat = path.stat()
+    file = cache_folder() / "indexes" / f"{sha256(os.fsencode(path.resolve())).hexdigest()[:32]}.cars3d.json"
+    state = {"version": 1, "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
     with suppress(OSError, ValueError, TypeError, RecursionError):
-        kept: Any = json.loads(place.read_bytes())
-        if {name: kept.get(name) for name in state} == state and _is_index(kept):
-            return dict(kept)
-    index = {**state, **_streamed(path, found.st_size)}
+        cached: Any = json.loads(file.read_bytes())
+        if {name: cached.get(name) for name in state} == state and _is_index(cached):
+            return dict(cached)
+    index = {**state, **_streamed(path, stat.st_size)}
     # a cache that cannot be written costs time at the next opening, nothing else
-    with suppress(OSError, DataError), disk_errors(place):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with written(place) as fresh:
+    with suppress(OSError, DataError), disk_errors(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with written(file) as fresh:
             fresh.write_text(json.dumps(index), encoding="utf-8")
     return index
 
 
-def _is_index(kept: dict[str, Any]) -> bool:
-    meshes, lists = kept.get("meshes"), kept.get("lists")
+def _is_index(index: dict[str, Any]) -> bool:
+    meshes, lists = index.get("meshes"), index.get("lists")
     texts = [*meshes, *lists.values()] if isinstance(meshes, list) and isinstance(lists, dict) else [None]
     return all(isinstance(text, str) for text in texts)
 
@@ -241,6 +245,6 @@ def _streamed(path: Path, size: int) -> dict[str, Any]:
             meshes[name] = None
         return _LONGEST_LIST if name.rpartition("/")[2] == _LIST else None
 
-    with progress(size, f"looking through {path.name}", "B") as advance:
+    with progress(size, f"scanning {path.name}", "B") as advance:
         lists = {name: content.decode("utf-8", "replace") for name, content in stream_tar(path, limit_of, advance)}
     return {"meshes": list(meshes), "lists": lists}

@@ -57,9 +57,9 @@ class Annotation:
         missing = np.flatnonzero(~np.isin(images, self.images))
         if len(missing):
             raise DataError(
-                f"{self.label} has {len(self.images):,} lines for the {len(images):,} images of {where}: none tells of "
-                f"{images[missing[0]]:06}.jpg (row {missing[0]}); fetch both again, or take the file away where you "
-                "want these images without it"
+                f"{self.label} has {len(self.images):,} lines for the {len(images):,} images of {where}, but no "
+                f"entry for {images[missing[0]]:06}.jpg (row {missing[0]}); fetch both again, or remove the file to "
+                "open these images without it"
             )
         return np.asarray(self.values[order[np.searchsorted(self.images, images, sorter=order)]])
 
@@ -67,9 +67,9 @@ class Annotation:
 def find_annotation(members: MemberIndex, folders: Sequence[Path], stem: str) -> Place | None:
     """Find a file of annotations: in the release, else beside it; the published text before a csv."""
     for end in _ENDS:
-        found = find_beside(members, folders, [f"{folder}{stem}{end}" for folder in _FOLDERS])
-        if found is not None:
-            return found
+        annotation = find_beside(members, folders, [f"{folder}{stem}{end}" for folder in _FOLDERS])
+        if annotation is not None:
+            return annotation
     return None
 
 
@@ -93,12 +93,12 @@ def read_annotation(
         body = _single_blanks(body)
     images, values = _table(body, b"," if comma else b" ", columns, dtype, label, first)
     if counted is not None and counted != len(images):
-        raise DamagedFile(f"{label} says in line 1 that it has {counted:,} lines, but has {len(images):,}")
+        raise DamagedFile(f"{label} declares {counted:,} lines in line 1, but has {len(images):,}")
     order = np.argsort(images, kind="stable")
     twice = order[1:][images[order[1:]] == images[order[:-1]]]
     if len(twice):
         line = int(twice.min())
-        raise DamagedFile(f"{label}: line {first + line} tells of {images[line]:06}.jpg a second time")
+        raise DamagedFile(f"{label}: line {first + line} is a second entry for {images[line]:06}.jpg")
     return Annotation(label, images, names, values, first)
 
 
@@ -115,16 +115,14 @@ def _single_blanks(text: bytes) -> bytes:
 
 def _count(line: bytes, label: str) -> int:
     if re.fullmatch(rb"\s*\d{1,9}\s*", line) is None:
-        raise DamagedFile(f"{label}: line 1 is {_shown(line)}, where the number of lines was expected")
+        raise DamagedFile(f"{label}: line 1 is {_shown(line)}; expected the number of lines")
     return int(line)
 
 
 def _csv_names(head: bytes, label: str, columns: int) -> tuple[str, ...]:
     words = _cells(head, b",")
     if _NAME.fullmatch(words[0]):  # the column of images is called id, image or filename in other copies
-        raise DataError(
-            f"{label}: line 1 is {_shown(head)}, where the names of columns, {_IMAGE} before all, were expected"
-        )
+        raise DataError(f"{label}: line 1 is {_shown(head)}; expected the names of columns, starting with {_IMAGE}")
     return _names(words[1:], label, columns, 1)
 
 
@@ -136,7 +134,7 @@ def _cells(line: bytes, comma: bytes) -> list[bytes]:
 
 def _names(words: Sequence[bytes], label: str, columns: int, line: int) -> tuple[str, ...]:
     if len(words) != columns:
-        raise DataError(f"{label}: line {line} names {len(words)} columns, where {columns} were expected")
+        raise DataError(f"{label}: line {line} has {len(words)} columns; expected {columns}")
     return tuple(word.decode("utf-8", "replace") for word in words)
 
 
@@ -149,7 +147,7 @@ def _table(
     from pyarrow import csv
 
     if not body:
-        raise DamagedFile(f"{label} tells of no image")
+        raise DamagedFile(f"{label} has no entries; expected one line per image")
     names = [str(number) for number in range(columns + 1)]
     number = pa.from_numpy_dtype(np.dtype(dtype))
     types = {name: number for name in names[1:]} | {"0": pa.string()}
@@ -170,8 +168,8 @@ def _table(
         raise _wrong_line(body, comma, columns, dtype, label, first, "a name")
     images = as_numpy(pa.concat_arrays(pc.utf8_slice_codeunits(ids, 0, 6).cast(pa.int64()).chunks))
     values = np.empty((len(images), columns), dtype)
-    for place, name in enumerate(names[1:]):
-        values[:, place] = as_numpy(pa.concat_arrays(table.column(name).chunks))
+    for column, name in enumerate(names[1:]):
+        values[:, column] = as_numpy(pa.concat_arrays(table.column(name).chunks))
     return images, values
 
 
@@ -186,10 +184,10 @@ def _wrong_line(
         right = _NAME.fullmatch(words[0]) and all(map(value.fullmatch, words[1:]))
         if not right or len(words) != columns + 1:
             return DamagedFile(
-                f"{label}: line {line} is {_shown(text)}, where 000001.jpg or its like and {columns} number"
-                f"{'s' if columns > 1 else ''} were expected"
+                f"{label}: line {line} is {_shown(text)}; expected a name such as 000001.jpg and {columns} "
+                f"number{'s' if columns > 1 else ''}"
             )
-    return DamagedFile(f"{label} cannot be read ({' '.join(why.split())[:200]})")
+    return DamagedFile(f"{label} could not be parsed as a table: {' '.join(why.split())[:200]}")
 
 
 def _shown(line: bytes) -> str:

@@ -92,7 +92,7 @@ class CelebA(ReleaseDataset):
     members : MemberIndex
         The files of the release.
     places : (n,) int64
-        Where the images lie in it, in the order of their numbers.
+        Positions of the images in it, in the order of their numbers.
     images : (n,) int64
         Their numbers.
     annotations : mapping of str to Place
@@ -129,10 +129,10 @@ class CelebA(ReleaseDataset):
         self._images = MemberImages(members, places)
         self._look()
         self._file68 = annotations.get("landmarks68")
-        told = {what: _read(what, place) for what, place in annotations.items() if what != "landmarks68"}
+        told = {what: _read(what, source) for what, source in annotations.items() if what != "landmarks68"}
         where = str(members.source)
         self._warn(told.values())
-        columns = {what: found.of(images, where) for what, found in told.items()}
+        columns = {what: annotation.of(images, where) for what, annotation in told.items()}
         self._points = columns.get("landmarks", np.empty((0, 10))).reshape(-1, 5, 2).astype(np.int16)
         found68 = None if self._file68 is None else ~np.isnan(self._landmarks68[:, 0, 0])
         self.factors = _table(images, columns, told, found68)
@@ -156,33 +156,33 @@ class CelebA(ReleaseDataset):
 
     def _warn(self, told: Collection[Annotation]) -> None:
         """Warn of listed images that are not there."""
-        listed = np.unique(np.concatenate([found.images for found in told] or [self._numbers]))
+        listed = np.unique(np.concatenate([annotation.images for annotation in told] or [self._numbers]))
         lost = [f"{number:06}.jpg" for number in listed[~np.isin(listed, self._numbers)].tolist()]
         warn_left_out(self._source, "images", lost, len(listed))
 
     def _look(self) -> None:
         """See whether the images are the aligned ones, by some of them."""
         items = sample_images(self._images, _LOOKED_AT)
-        for found, (_, label) in zip(parallel(lambda item: header(*item), items), items, strict=True):
-            if (found.height, found.width) != ALIGNED:
+        for head, (_, label) in zip(parallel(lambda item: header(*item), items), items, strict=True):
+            if (head.height, head.width) != ALIGNED:
                 raise DataError(
-                    f"{label} is {found.height} × {found.width} pixels (height × width), where the aligned images are "
-                    "218 × 178; open those of img_align_celeba as they were published"
+                    f"{label} is {head.height} × {head.width} pixels (height × width); expected 218 × 178, the size "
+                    "of the aligned images; open img_align_celeba as it was published"
                 )
 
     @per_process
     def _landmarks68(self) -> Array:
         """68 landmarks of all rows as they were found, (n, 68, 2) float32, mapped."""
-        place = self._file68
-        if place is None:
-            raise DataError(f"{self!r} has no 68 landmarks")
-        made_of = [_VERSION68, label_of(place), _state(place), self._numbers.tobytes()]
+        source = self._file68
+        if source is None:
+            raise DataError(f"{self!r} has no file with 68 landmarks per face")
+        made_of = [_VERSION68, label_of(source), _state(source), self._numbers.tobytes()]
 
         def make() -> Array:
-            told = _read("landmarks68", place)
+            told = _read("landmarks68", source)
             self._warn([told])
             values = told.of(self._numbers, str(self._source))
-            return _found68(values, label_of(place)).view(_ENTRY68).reshape(-1)
+            return _found68(values, label_of(source)).view(_ENTRY68).reshape(-1)
 
         return cached_array("landmarks68", made_of, _ENTRY68, len(self._numbers), make)["xy"]
 
@@ -197,7 +197,7 @@ def open(
     root : Path, str or None
         Folder with ``img_align_celeba.zip`` or the unpacked ``img_align_celeba`` and with annotations (as in the
         release: in ``Img``, ``Anno`` and ``Eval``, or all beside each other), or Kaggle's archive, unpacked or not; or
-        a folder ``celeba`` with these. None for the usual places. One annotation has to be there, the others may.
+        a folder ``celeba`` with these. None for the default folders. One annotation has to be there, the others may.
     crop : (height, width), optional
         Cut this out of the middle of every image.
     size : (height, width), optional
@@ -208,17 +208,17 @@ def open(
     Raises
     ------
     DataError
-        Images or annotations are not there (with how to get them), are damaged or do not belong together, or an
-        argument is out of range.
+        When images or annotations are missing (the message tells how to get them), are damaged or do not belong
+        together, or an argument is out of range.
 
     """
     frame = Frame(crop, size)
-    place = None if root is None else expanded(root)
+    path = None if root is None else expanded(root)
     members = find_members(
-        "celeba", place, {rf"{_FOLDER}\d{{6}}\.(?:jpg|png)": "img_align_celeba/000001.jpg"}, _ARCHIVES
+        "celeba", path, {rf"{_FOLDER}\d{{6}}\.(?:jpg|png)": "img_align_celeba/000001.jpg"}, _ARCHIVES
     )
     places, numbers = _found_images(members)
-    folders = _beside(members, place)
+    folders = _beside(members, path)
     files = {what: find_annotation(members, folders, stem) for what, (stem, _) in _ANNOTATIONS.items()}
     annotations = {what: file for what, file in files.items() if file is not None}
     if not annotations:
@@ -226,8 +226,8 @@ def open(
 
         texts = ", ".join(f"{stem}.txt" for what, (stem, _) in _ANNOTATIONS.items() if what != "landmarks68")
         raise DataError(
-            f"celeba: {members.source} has images, but neither there nor beside it is an annotation ({texts}, or a "
-            f"csv); `setsup fetch celeba{root_option(root)}` says where to get them"
+            f"celeba: {members.source} contains images but no annotation file ({texts}, or a csv), and there is none "
+            f"next to it; `setsup fetch celeba{root_option(root)}` tells where to get it"
         )
     return CelebA(members, places, numbers, annotations, frame)
 
@@ -248,12 +248,12 @@ def _found_images(members: MemberIndex) -> tuple[Places, Rows]:
     folders = told.dictionary.to_pylist()
     best = min(folders, key=lambda name: (name.count("/"), name))
     # in numpy: what pyarrow compares with a text of Python imports pandas, which takes longer than all this
-    kept = as_numpy(told.indices) == folders.index(best)
-    places, numbers = places[kept], as_numpy(number.cast(pa.int64()))[kept]
+    chosen = as_numpy(told.indices) == folders.index(best)
+    places, numbers = places[chosen], as_numpy(number.cast(pa.int64()))[chosen]
     twice = np.flatnonzero(numbers[1:] == numbers[:-1])
     if len(twice):
-        one, other = (members.label(int(place)) for place in places[twice[0] : twice[0] + 2])
-        raise DataError(f"{one} and {other} are the same image; take one of the two away, and others like it")
+        first, second = (members.label(int(member)) for member in places[twice[0] : twice[0] + 2])
+        raise DataError(f"{first} and {second} have the same image number; remove one of them, and other duplicates")
     return places, numbers
 
 
@@ -263,56 +263,58 @@ def _beside(members: MemberIndex, root: Path | None) -> list[Path]:
 
     source = members.source / members.prefix if os.path.isdir(members.source) else members.source.parent
     around = [source, source.parent] if source.name == "Img" else [source]
-    return [place for place in dict.fromkeys([*around, *data_places("celeba", root)]) if os.path.isdir(place)]
+    return [folder for folder in dict.fromkeys([*around, *data_places("celeba", root)]) if os.path.isdir(folder)]
 
 
-def _read(what: str, place: Place) -> Annotation:
+def _read(what: str, source: Place) -> Annotation:
     """Read an annotation, and see that it has the columns that it should."""
     _, names = _ANNOTATIONS[what]
-    label = label_of(place)
-    found = read_annotation(
-        content_of(place, MOST, "annotations"),
+    label = label_of(source)
+    annotation = read_annotation(
+        content_of(source, MOST, "annotations"),
         label,
         len(names or "1"),
         np.float32 if what == "landmarks68" else np.int32,
         names is not None,
     )
-    if names is not None and found.columns != names:
-        wrong = next(k for k, (came, name) in enumerate(zip(found.columns, names, strict=True)) if came != name)
+    if names is not None and annotation.columns != names:
+        wrong = next(k for k, (came, name) in enumerate(zip(annotation.columns, names, strict=True)) if came != name)
         raise DamagedFile(
-            f"{label}: column {wrong + 1} is named {found.columns[wrong][:40]!r}, where {names[wrong]!r} was expected"
+            f"{label}: column {wrong + 1} is named {annotation.columns[wrong][:40]!r}; expected {names[wrong]!r}"
         )
     allowed = {"identity": (1, 10**6), "split": (0, 2), "attributes": (-1, 1), "landmarks": (-10_000, 10_000)}
     if what in allowed:
         low, high = allowed[what]
-        bad = (found.values < low) | (found.values > high)
+        bad = (annotation.values < low) | (annotation.values > high)
         if what == "attributes":
-            bad |= found.values == 0
+            bad |= annotation.values == 0
         if bad.any():
             line, column = (int(at[0]) for at in np.nonzero(bad))
             known = "-1 or 1" if what == "attributes" else f"{low} to {high}"
             raise DamagedFile(
-                f"{label}: line {found.first + line} has {found.values[line, column]}, where {known} was expected"
+                f"{label}: line {annotation.first + line} has {annotation.values[line, column]}; expected {known}"
             )
-    return found
+    return annotation
 
 
 def _found68(values: Array, label: str) -> Array:
     """Landmarks of all rows, NaN where all are zero."""
-    found = np.ascontiguousarray(values, "<f4")
-    found[(found == 0).all(axis=1)] = np.nan
-    known = np.isfinite(found)
+    landmarks = np.ascontiguousarray(values, "<f4")
+    landmarks[(landmarks == 0).all(axis=1)] = np.nan
+    known = np.isfinite(landmarks)
     half = np.flatnonzero(known.any(axis=1) & ~known.all(axis=1))
     if len(half):
-        raise DataError(f"{label}: the landmarks of row {half[0]} are unknown in part; write 136 zeros where none are")
-    found[~known.any(axis=1)] = np.nan
-    return found
+        raise DataError(
+            f"{label}: the landmarks of row {half[0]} are partly unknown; write 136 zeros where no face was found"
+        )
+    landmarks[~known.any(axis=1)] = np.nan
+    return landmarks
 
 
-def _state(place: Place) -> object:
-    if not isinstance(place, Path):
-        return file_states(place[0], [place[1]])
-    about = place.stat()
+def _state(source: Place) -> object:
+    if not isinstance(source, Path):
+        return file_states(source[0], [source[1]])
+    about = source.stat()
     return about.st_size, about.st_mtime_ns
 
 
@@ -325,8 +327,8 @@ def _table(
         ids, identity = np.unique(columns["identity"][:, 0], return_inverse=True)
         factors[Factor("identity", Kind.NOMINAL, tuple(ids.tolist()))] = identity
     if "attributes" in columns:
-        for place, name in enumerate(told["attributes"].columns):
-            factors[Factor(ATTRIBUTES[name], Kind.NOMINAL, (False, True))] = columns["attributes"][:, place] > 0
+        for column, name in enumerate(told["attributes"].columns):
+            factors[Factor(ATTRIBUTES[name], Kind.NOMINAL, (False, True))] = columns["attributes"][:, column] > 0
     if found68 is not None:
         factors[Factor("face_found", Kind.NOMINAL, (False, True), role="key")] = found68
     if "split" in columns:
@@ -344,8 +346,8 @@ def _dcodr(told: Mapping[str, Annotation], images: Rows) -> Array:
     """
     listed = np.intersect1d(told["identity"].images, told["split"].images)
     identity, part = (told[what].of(listed, "the lists")[:, 0] for what in ("identity", "split"))
-    found = np.full(len(listed), -1)
+    parts = np.full(len(listed), -1)
     for code, (name, fewest) in enumerate(_DCODR.items()):
         here = part == _SPLITS.index(name)
-        found[here & (np.bincount(identity[here], minlength=identity.max() + 1)[identity] >= fewest)] = code
-    return found[np.searchsorted(listed, images)]
+        parts[here & (np.bincount(identity[here], minlength=identity.max() + 1)[identity] >= fewest)] = code
+    return parts[np.searchsorted(listed, images)]

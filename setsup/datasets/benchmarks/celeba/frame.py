@@ -38,7 +38,9 @@ class Frame:
         for name in ("crop", "size"):
             object.__setattr__(self, name, check_size(getattr(self, name), name))
         if self.crop is not None and (self.crop[0] > ALIGNED[0] or self.crop[1] > ALIGNED[1]):
-            raise DataError(f"crop={self.crop} is larger than the aligned images, which are 218 × 178 (height × width)")
+            raise DataError(
+                f"crop={self.crop} is larger than the aligned images (218 × 178, height × width); choose a smaller crop"
+            )
 
     @property
     def shape(self) -> Size:

@@ -40,7 +40,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     Raises
     ------
     DataError
-        There is no release, or a file of scenes is damaged.
+        When the release is missing, or a file of scenes is damaged.
 
     References
     ----------

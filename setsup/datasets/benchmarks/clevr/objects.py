@@ -28,7 +28,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     Raises
     ------
     DataError
-        There is no release, or a file of scenes is missing or damaged.
+        When the release is missing, or a file of scenes is missing or damaged.
 
     References
     ----------
@@ -39,7 +39,9 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     size = check_size(size)
     scenes = find_scenes("clevr-objects", root)
     if not len(scenes.objects.table):
-        raise DataError(f"{scenes.release.source} has no scenes/CLEVR_train_scenes.json or CLEVR_val_scenes.json")
+        raise DataError(
+            f"{scenes.release.source} contains neither scenes/CLEVR_train_scenes.json nor CLEVR_val_scenes.json"
+        )
     table, of_image = scenes.objects.table, scenes.objects.images
     split = Factor("split", Kind.NOMINAL, PARTS, role="split")
     factors = table.without(["z", "pixel_x", "pixel_y", "depth"]).with_factor(split, scenes.parts[of_image])

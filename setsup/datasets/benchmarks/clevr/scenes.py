@@ -72,7 +72,7 @@ def find_scenes(name: str, root: Path | str | None) -> Scenes:
     Raises
     ------
     DataError
-        There is no release, or a file of scenes is damaged.
+        When the release is missing, or a file of scenes is damaged.
 
     """
     release = find_members(name, root, _HOLDS, _ARCHIVES)
@@ -91,11 +91,11 @@ def find_scenes(name: str, root: Path | str | None) -> Scenes:
     counts[rows[rows >= 0]] = np.bincount(table.codes("scene"), minlength=len(listed))[rows >= 0]
     # from the order of the scenes to that of the images
     row = rows[table.codes("scene")]
-    kept = np.argsort(row, kind="stable")[np.count_nonzero(row < 0) :]
+    in_order = np.argsort(row, kind="stable")[np.count_nonzero(row < 0) :]
     # as published they are the same, and the table stays mapped
-    same = len(kept) == len(table) and bool((np.diff(kept) > 0).all())
+    same = len(in_order) == len(table) and bool((np.diff(in_order) > 0).all())
     return Scenes(
-        release, places[order], names, parts[order], NestedObjects(table if same else table.select(kept), counts)
+        release, places[order], names, parts[order], NestedObjects(table if same else table.select(in_order), counts)
     )
 
 
@@ -110,21 +110,21 @@ def _read(release: MemberIndex, places: list[int]) -> FactorTable:
     images, of_image = list[str](), list[tuple[int, int]]()
     attributes: dict[str, list[str]] = {name: [] for name in ATTRIBUTES}
     numbers = list[tuple[float, ...]]()
-    for place in places:
-        label = release.label(place)
-        said = read_json(release.read(place, _MOST), label)
-        scenes = said.get("scenes") if isinstance(said, dict) else None
+    for member in places:
+        label = release.label(member)
+        content = read_json(release.read(member, _MOST), label)
+        scenes = content.get("scenes") if isinstance(content, dict) else None
         if not isinstance(scenes, list) or not scenes:
-            raise DamagedFile(f"{label} has no list of scenes")
+            raise DamagedFile(f"{label} has no list 'scenes'")
         for number, scene in enumerate(scenes):
             try:
                 _add(scene, images, of_image, attributes, numbers)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
-                why = f"it lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())[:100]
-                raise DamagedFile(f"{label}: scene {number} is not as published ({why})") from error
+                why = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())[:100]
+                raise DamagedFile(f"{label}: scene {number} differs from the published format: {why}") from error
     if len(set(images)) < len(images):
         twice = next(name for row, name in enumerate(images) if name in images[:row])
-        raise DamagedFile(f"{release.source} has two scenes of the image {twice}.png")
+        raise DamagedFile(f"{release.source} has two scenes for the image {twice}.png")
     return _table(images, of_image, attributes, numbers)
 
 

@@ -59,7 +59,9 @@ def read_category(release: MemberIndex, category: str) -> FactorTable:
     names = [f"{category}/{kind}_annotations.jgz" for kind in ("frame", "sequence")]
     listed = release.under(category).matching(r"set_lists/set_lists_[a-z0-9_]+\.json")[0]
     lists = release.under(category).names.take(listed).to_pylist()
-    places = [int(place) for place in release.places([*names, *(f"{category}/{name}" for name in lists)]) if place >= 0]
+    places = [
+        int(member) for member in release.places([*names, *(f"{category}/{name}" for name in lists)]) if member >= 0
+    ]
     state = sha256(repr((_VERSION, file_states(release, places))).encode("utf-8", "surrogateescape")).hexdigest()[:32]
     path = cache_folder() / "indexes" / "co3d" / f"{state}.arrow"
     return cached_table(path, lambda: _with_sets(_read(release, names), release, category, lists))
@@ -67,29 +69,29 @@ def read_category(release: MemberIndex, category: str) -> FactorTable:
 
 def poses_of(table: FactorTable) -> npt.NDArray[np.float32]:
     """Poses of all rows of a category's table, (n, 4, 4)."""
-    found = np.zeros((len(table), 4, 4), np.float32)
-    found[:, :3] = np.stack([table.codes(name) for name in _POSE], axis=-1).reshape(-1, 3, 4)
-    found[:, 3, 3] = 1
-    found[np.isnan(found[:, 0, 0])] = np.nan
-    return found
+    poses = np.zeros((len(table), 4, 4), np.float32)
+    poses[:, :3] = np.stack([table.codes(name) for name in _POSE], axis=-1).reshape(-1, 3, 4)
+    poses[:, 3, 3] = 1
+    poses[np.isnan(poses[:, 0, 0])] = np.nan
+    return poses
 
 
 def intrinsics_of(table: FactorTable) -> npt.NDArray[np.float32]:
     """Camera matrices of all rows of a category's table, (n, 3, 3)."""
-    found = np.zeros((len(table), 3, 3), np.float32)
+    intrinsics = np.zeros((len(table), 3, 3), np.float32)
     for name, (row, column) in zip(_LENS, ((0, 0), (1, 1), (0, 2), (1, 2)), strict=True):
-        found[:, row, column] = table.codes(name)
-    found[:, 2, 2] = 1
-    found[np.isnan(found[:, 0, 0])] = np.nan
-    return found
+        intrinsics[:, row, column] = table.codes(name)
+    intrinsics[:, 2, 2] = 1
+    intrinsics[np.isnan(intrinsics[:, 0, 0])] = np.nan
+    return intrinsics
 
 
 def _with_sets(table: FactorTable, release: MemberIndex, category: str, lists: list[str]) -> FactorTable:
     """Add a split for each ``set_lists_<name>.json``."""
     keys = list(zip(table.values("sequence").tolist(), table.values("frame").tolist(), strict=True))
     for name in lists:
-        said = _read_set_list(release, f"{category}/{name}")
-        codes = np.array([PARTS.index(said[key]) if key in said else -1 for key in keys], np.int64)
+        sets = _read_set_list(release, f"{category}/{name}")
+        codes = np.array([PARTS.index(sets[key]) if key in sets else -1 for key in keys], np.int64)
         factor = Factor(name.partition("/set_lists_")[2].removesuffix(".json"), Kind.NOMINAL, PARTS, role="split")
         table = table.with_factor(factor, codes)
     return table
@@ -97,17 +99,19 @@ def _with_sets(table: FactorTable, release: MemberIndex, category: str, lists: l
 
 def _read_set_list(release: MemberIndex, name: str) -> dict[tuple[str, int], str]:
     """Part of each (sequence, frame); the first of test, val, train where lists overlap."""
-    place = release.place(name)
-    label = release.label(place)
-    said = read_json(release.read(place, _MOST_PACKED), label)
-    found: dict[tuple[str, int], str] = {}
+    member = release.place(name)
+    label = release.label(member)
+    content = read_json(release.read(member, _MOST_PACKED), label)
+    sets: dict[tuple[str, int], str] = {}
     try:
         for part in reversed(PARTS):
-            for entry in said.get(part, []):
-                found.setdefault((str(entry[0]), int(entry[1])), part)
+            for entry in content.get(part, []):
+                sets.setdefault((str(entry[0]), int(entry[1])), part)
     except (AttributeError, TypeError, ValueError, IndexError) as error:
-        raise DamagedFile(f"{label} is no list of sets: frames as [sequence, number, path] by part") from error
-    return found
+        raise DamagedFile(
+            f"{label} is not a set list; expected frames as [sequence, number, path] for each part"
+        ) from error
+    return sets
 
 
 def _read(release: MemberIndex, names: list[str]) -> FactorTable:
@@ -120,8 +124,8 @@ def _read(release: MemberIndex, names: list[str]) -> FactorTable:
         try:
             _add(frame, texts, numbers, cameras, qualities)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            why = f"it lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())[:100]
-            raise DamagedFile(f"{label}: frame {number} is not as published ({why})") from error
+            why = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())[:100]
+            raise DamagedFile(f"{label}: frame {number} differs from the published format: {why}") from error
     sizes = np.array([numbers["height"], numbers["width"]], np.float64).T.reshape(-1, 2)
     columns: dict[str, Array] = {name: np.array(numbers[name], np.float32) for name in _NUMBERS if numbers[name]}
     columns |= _converted(cameras, sizes, label)
@@ -144,7 +148,7 @@ def _add(
     """Append what one annotation says."""
     height, width = frame["image"]["size"]
     if not (0 < height < 1 << 16 and 0 < width < 1 << 16):
-        raise ValueError(f"an image of {height} × {width} pixels")
+        raise ValueError(f"its image has {height} × {width} pixels")
     depth, mask, viewpoint = (frame.get(name) or {} for name in ("depth", "mask", "viewpoint"))
     texts["sequence"].append(str(frame["sequence_name"]))
     for name, path in zip(FILES, (frame["image"]["path"], mask.get("path"), depth.get("path")), strict=True):
@@ -162,7 +166,7 @@ def _add(
         return
     form = viewpoint.get("intrinsics_format", "ndc_norm_image_bounds")
     if form not in ("ndc_isotropic", "ndc_norm_image_bounds"):
-        raise ValueError(f"intrinsics of the format {form!r}")
+        raise ValueError(f"unknown format {form!r} of the intrinsics")
     turn, shift = np.array(viewpoint["R"], float).reshape(3, 3), np.array(viewpoint["T"], float).reshape(3)
     lens = (np.array(viewpoint[name], float).reshape(2) for name in ("focal_length", "principal_point"))
     cameras.append((turn, shift, *lens, form == "ndc_isotropic"))
@@ -174,11 +178,11 @@ def _converted(cameras: list[tuple[Any, ...]], sizes: npt.NDArray[np.float64], l
     with np.errstate(invalid="ignore"):
         wrong = np.abs(np.linalg.det(turns) - 1) > _WRONG_ROTATION
     if wrong.any():
-        raise DamagedFile(f"{label}: R of frame {int(np.argmax(wrong))} is no rotation")
+        raise DamagedFile(f"{label}: R of frame {int(np.argmax(wrong))} is not a rotation")
     # camera axes in the world are the columns of R; x and y point the other way here
     rotation = turns * _FLIP
-    place = -np.einsum("nij,nj->ni", turns, shifts)
-    pose = np.concatenate([rotation, place[:, :, None]], axis=2).reshape(len(turns), 12)
+    centres = -np.einsum("nij,nj->ni", turns, shifts)
+    pose = np.concatenate([rotation, centres[:, :, None]], axis=2).reshape(len(turns), 12)
     half = sizes[:, ::-1] / 2
     scale = np.where(isotropic[:, None], half.min(axis=1, keepdims=True), half)
     lens = np.concatenate([focal * scale, half - principal * scale - 0.5], axis=1)
@@ -198,7 +202,7 @@ def _qualities(release: MemberIndex, name: str) -> dict[str, tuple[float, float]
             for each in sequences
         }
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DamagedFile(f"{label} is no list of sequences as published") from error
+        raise DamagedFile(f"{label} is not a list of sequences in the published format") from error
 
 
 def _number(value: Any) -> float:
@@ -207,17 +211,17 @@ def _number(value: Any) -> float:
 
 def _unpacked(release: MemberIndex, name: str) -> tuple[list[Any], str]:
     """Content of a gzipped JSON file, which is a list."""
-    place = release.place(name)
-    label = release.label(place)
-    packed = release.read(place, _MOST_PACKED)
+    member = release.place(name)
+    label = release.label(member)
+    packed = release.read(member, _MOST_PACKED)
     unpacker = zlib.decompressobj(31)
     try:
         content = unpacker.decompress(packed, _MOST)
     except zlib.error as error:
-        raise DamagedFile(f"{label} is no gzip file that can be read ({error})") from error
+        raise DamagedFile(f"{label} could not be read as gzip: {error}") from error
     if not unpacker.eof:
-        raise DamagedFile(f"{label} is cut off, or holds more than {_MOST:,} bytes")
-    said = read_json(content, label)
-    if not isinstance(said, list) or not said:
+        raise DamagedFile(f"{label} is truncated, or contains more than {_MOST:,} bytes")
+    entries = read_json(content, label)
+    if not isinstance(entries, list) or not entries:
         raise DamagedFile(f"{label} is not a list of annotations")
-    return said, label
+    return entries, label

@@ -55,7 +55,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     Raises
     ------
     DataError
-        There is no release, or an annotation or a list is damaged.
+        When the release is missing, or an annotation or a list is damaged.
 
     References
     ----------
@@ -91,12 +91,12 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         *_splits(tables, rows),
     ]
     maps = {
-        name: FrameMaps(MemberImages(release, np.maximum(found, 0)), found, dtype, read)
+        name: FrameMaps(MemberImages(release, np.maximum(indices, 0)), indices, dtype, read)
         for name, dtype, read in (
             ("mask", "uint8", _mask),
             ("depth", "float32", partial(_depth, numbers["depth_scale"])),
         )
-        if ((found := places[name][rows]) >= 0).any()
+        if ((indices := places[name][rows]) >= 0).any()
     }
     sizes = np.stack([numbers["height"], numbers["width"]], axis=1).astype(np.int64)
     # cameras are those of the pixels as they are stored
@@ -106,8 +106,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 
 def _joined(tables: list[FactorTable], name: str) -> Array:
     """Values of all categories; empty texts where a path is unknown."""
-    found = np.concatenate([table.values(name) for table in tables])
-    return np.where(found == None, "", found) if found.dtype == object else found  # noqa: E711
+    values = np.concatenate([table.values(name) for table in tables])
+    return np.where(values == None, "", values) if values.dtype == object else values  # noqa: E711
 
 
 def _ordered(table: FactorTable) -> FactorTable:
@@ -118,21 +118,24 @@ def _ordered(table: FactorTable) -> FactorTable:
 def _splits(tables: list[FactorTable], rows: Rows) -> list[tuple[Factor, Rows]]:
     """Make a factor for each name of lists of sets: unknown for categories without that list."""
     names = sorted({factor.name for table in tables for factor in table.factors if factor.role == "split"})
-    found = []
+    columns = []
     for name in names:
         codes = [table.codes(name) if name in table else np.full(len(table), -1) for table in tables]
-        found.append((Factor(name, Kind.NOMINAL, PARTS, role="split"), np.concatenate(codes)[rows]))
-    return found
+        columns.append((Factor(name, Kind.NOMINAL, PARTS, role="split"), np.concatenate(codes)[rows]))
+    return columns
 
 
 def _mask(source: Source, label: str, row: int, size: tuple[int, int]) -> Array:
-    found = decode(source, label, 1)[..., 0]
-    if found.shape != size:
-        raise DamagedFile(f"{label} is {found.shape[0]} × {found.shape[1]} pixels; its image is {size[0]} × {size[1]}")
-    return found
+    pixels = decode(source, label, 1)[..., 0]
+    if pixels.shape != size:
+        raise DamagedFile(
+            f"{label} is {pixels.shape[0]} × {pixels.shape[1]} pixels (height × width); expected {size[0]} × "
+            f"{size[1]}, the size of its image"
+        )
+    return pixels
 
 
 def _depth(scale: npt.NDArray[np.float32], source: Source, label: str, row: int, size: tuple[int, int]) -> Array:
     """Depth of a frame: 16 bits of the file are a half-precision number."""
-    found = decode_depth(source, label, size).view(np.float16).astype(np.float32) * scale[row]
-    return np.where(np.isfinite(found), found, np.float32(0))
+    depth = decode_depth(source, label, size).view(np.float16).astype(np.float32) * scale[row]
+    return np.where(np.isfinite(depth), depth, np.float32(0))

@@ -44,7 +44,7 @@ class CompCars(BoxedDataset):
     ``misc/attributes.txt`` is there and tells it, ``car_type``, ``maximum_speed`` (km/h), ``displacement`` (litres),
     ``door_number`` and ``seat_number``; ``split``, the lists for classification, 431 models, and ``verification``:
     train, the list with which verification is trained and attributes are tested, and test, the images of its
-    pairs. Images of neither list are in no part. The modalities are ``image``, the box cut out and resized
+    pairs. Images of neither list are in no part. The modalities are ``image``, the box cropped and resized
     (proportions not kept, bilinear, antialiased), and ``box``, as annotated.
 
     Rows are in the order of the files' names. Images without a label, or whose label has no box, are left out;
@@ -55,7 +55,7 @@ class CompCars(BoxedDataset):
     members : MemberIndex
         The files of the release.
     crops : Crops
-        How boxes are cut out, by the options of :func:`open`.
+        How boxes are cropped, from the options of :func:`open`.
 
     Raises
     ------
@@ -89,21 +89,21 @@ def open(
     ----------
     root : Path, str or None
         Folder, zip or tar (without a password) with the folders ``image`` and ``label``, and with ``misc`` and
-        ``train_test_split``; or a folder around them such as ``data``. None for the usual places.
+        ``train_test_split``; or a folder around them such as ``data``. None for the default folders.
     size : (height, width)
         Of the images.
     margin : float
-        What is cut out beyond each side of a box, as a fraction of its width or height.
+        Margin added on each side of a box, as a fraction of its width or height.
     jitter : float
-        What each side is moved at most, at random, as such a fraction below 0.5. The same row always gives the same
-        image, with another seed another one.
+        Largest random shift of each side of a box, as a fraction below 0.5. The image of a row depends only on the row
+        and the seed.
     seed : int
         0 ≤ seed < 2⁶⁴.
 
     Raises
     ------
     DataError
-        The files are not there (with how to get them) or damaged, or an argument is out of range.
+        When the files are missing (the message tells how to get them) or damaged, or an argument is out of range.
 
     """
     crops = Crops(size, margin, jitter, seed)
@@ -123,25 +123,27 @@ def _find_images(members: MemberIndex) -> tuple[Rows, Array, dict[str, Any]]:
     labelled = members.places(pc.binary_join_element_wise(wanted, pa.scalar(".txt", pa.large_string()), text))
     there = np.flatnonzero(labelled >= 0)
     if not len(there):
-        raise DataError(f"{members.source} has no label of any of its {len(places):,} images; unpack the release again")
+        raise DataError(
+            f"{members.source} has no label for any of its {len(places):,} images; unpack the release again"
+        )
     labels = read_labels(members, labelled[there])
     boxed = np.isfinite(labels["box"]).all(axis=1)
     for lost, why in (
         (np.flatnonzero(labelled < 0), "have no label"),
-        (there[~boxed], "have a label without a box, or with one that has no extent"),
+        (there[~boxed], "have a label without a box, or with an empty box"),
     ):
         if len(lost):
             _log.warning(
                 "%s: %s of %s images %s, such as %s; they are left out",
                 *(members.source, f"{len(lost):,}", f"{len(places):,}", why, members.label(int(places[lost[0]]))),
             )
-    kept = there[boxed]
-    if not len(kept):
-        raise DataError(f"{members.source} has no label with a box; unpack the release again")
-    fields = {name: groups[name].take(kept).to_pylist() for name in ("make", "model", "year")}
+    chosen = there[boxed]
+    if not len(chosen):
+        raise DataError(f"{members.source} has no label that contains a box; unpack the release again")
+    fields = {name: groups[name].take(chosen).to_pylist() for name in ("make", "model", "year")}
     fields["viewpoint"] = labels["viewpoint"][boxed].astype(np.int64)
-    fields["image"] = pc.binary_join_element_wise(images.take(kept), pa.scalar(".jpg", pa.large_string()), text)
-    return places[kept], labels["box"][boxed], fields
+    fields["image"] = pc.binary_join_element_wise(images.take(chosen), pa.scalar(".jpg", pa.large_string()), text)
+    return places[chosen], labels["box"][boxed], fields
 
 
 def _table(members: MemberIndex, fields: dict[str, Any]) -> FactorTable:

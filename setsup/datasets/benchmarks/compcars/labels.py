@@ -46,7 +46,10 @@ def parse_label(content: bytes, label: str) -> tuple[int, tuple[float, float, fl
     numbers = [[_whole(word) for word in line] for line in lines]
     shaped = len(lines) >= 2 and len(lines[0]) == len(lines[1]) == 1 and all(len(line) == 4 for line in lines[2:])
     if not shaped or any(number is None for line in numbers for number in line):
-        raise DataError(f"{label} has no viewpoint, number of boxes and four sides, one per line; it is damaged")
+        raise DataError(
+            f"{label} is not a label; expected a viewpoint, the number of boxes and four sides of a box, one item "
+            "per line"
+        )
     viewpoint = numbers[0][0] or 0
     left, top, right, bottom = (float(side or 0) for side in (numbers[2] if len(numbers) > 2 else [0] * 4))
     if not (1 <= left <= right and 1 <= top <= bottom):
@@ -63,23 +66,23 @@ def _whole(word: bytes) -> int | None:
 def _read(members: MemberIndex, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     from setsup.progress import progress
 
-    found: list[tuple[int, Sequence[float]] | str] = []
+    labels: list[tuple[int, Sequence[float]] | str] = []
     with progress(len(places), "reading the labels of compcars", "files") as advance:
         for start in range(0, len(places), _BLOCK):
             block = places[start : start + _BLOCK].tolist()
-            found += parallel(partial(_one, members), block)
+            labels += parallel(partial(_one, members), block)
             advance(len(block))
-    damaged = [sentence for sentence in found if isinstance(sentence, str)]
+    damaged = [sentence for sentence in labels if isinstance(sentence, str)]
     if damaged:
         raise DataError(
-            f"{members.source}: {len(damaged):,} of {len(found):,} labels cannot be read "
-            f"({some(damaged, '; ')}); unpack the release again"
+            f"{members.source}: {len(damaged):,} of {len(labels):,} labels cannot be parsed ({some(damaged, '; ')}); "
+            "unpack the release again"
         )
-    return np.array(found, _KIND)
+    return np.array(labels, _KIND)
 
 
-def _one(members: MemberIndex, place: int) -> tuple[int, Sequence[float]] | str:
+def _one(members: MemberIndex, member: int) -> tuple[int, Sequence[float]] | str:
     try:
-        return parse_label(members.read(place, _MOST), members.label(place))
+        return parse_label(members.read(member, _MOST), members.label(member))
     except DataError as error:
         return str(error)

@@ -39,20 +39,20 @@ class Models:
 
 def read_models(members: MemberIndex) -> Models:
     """Read the files of ``misc`` that are there."""
-    found = Models()
+    models = Models()
     if "misc/make_model_name.mat" in members:
-        place = members.place("misc/make_model_name.mat")
-        names = read_mat(members.read(place, _MOST), members.label(place), ["make_names", "model_names"], _MOST)
-        found.makes.update(_number(names["make_names"], members.label(place)))
-        found.models.update(_number(names["model_names"], members.label(place)))
+        member = members.place("misc/make_model_name.mat")
+        names = read_mat(members.read(member, _MOST), members.label(member), ["make_names", "model_names"], _MOST)
+        models.makes.update(_number(names["make_names"], members.label(member)))
+        models.models.update(_number(names["model_names"], members.label(member)))
     if "misc/car_type.mat" in members:
-        place = members.place("misc/car_type.mat")
-        types = read_mat(members.read(place, _MOST), members.label(place), ["types"], _MOST)["types"]
-        found.types.update(_number(types, members.label(place)))
+        member = members.place("misc/car_type.mat")
+        types = read_mat(members.read(member, _MOST), members.label(member), ["types"], _MOST)["types"]
+        models.types.update(_number(types, members.label(member)))
     if "misc/attributes.txt" in members:
-        place = members.place("misc/attributes.txt")
-        found.attributes.update(_attributes(members.read(place, _MOST), members.label(place)))
-    return found
+        member = members.place("misc/attributes.txt")
+        models.attributes.update(_attributes(members.read(member, _MOST), members.label(member)))
+    return models
 
 
 def named(ids: Iterable[int], names: dict[int, str]) -> tuple[str, ...]:
@@ -78,22 +78,22 @@ def listed(members: MemberIndex, lists: Sequence[str], images: Any, columns: int
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = np.zeros(len(images), bool)
+    is_listed = np.zeros(len(images), bool)
     for name in lists:
         if name not in members:
             continue
-        place = members.place(name)
-        wanted = list(dict.fromkeys(_paths(members.read(place, _MOST), members.label(place), columns)))
+        member = members.place(name)
+        wanted = list(dict.fromkeys(_paths(members.read(member, _MOST), members.label(member), columns)))
         at = np.asarray(pc.fill_null(pc.index_in(pa.array(wanted, pa.large_string()), value_set=images), -1))
-        found[at[at >= 0]] = True
+        is_listed[at[at >= 0]] = True
         lost = np.flatnonzero(at < 0)
         if len(lost):
             _log.warning(
-                "%s: %s of its %s images are not in the release, or have no label (%s)",
-                *(members.label(place), f"{len(lost):,}", f"{len(wanted):,}"),
+                "%s: %s of its %s images are missing from the release, or have no label (%s)",
+                *(members.label(member), f"{len(lost):,}", f"{len(wanted):,}"),
                 some([wanted[turn] for turn in lost.tolist()]),
             )
-    return found
+    return is_listed
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
@@ -102,22 +102,22 @@ def listed(members: MemberIndex, lists: Sequence[str], images: Any, columns: int
 def _number(value: Any, label: str) -> dict[int, str]:
     """Names of a cell array by their numbers from 1, without those that are empty; some end with spaces."""
     if value.dtype != object:
-        raise DamagedFile(f"{label} has no lists of names", _FIX)
-    found = {}
+        raise DamagedFile(f"{label} has no cell array of names", _FIX)
+    texts = {}
     for number, cell in enumerate(value.reshape(-1), 1):
         if isinstance(cell, np.ndarray) and cell.size and (cell.dtype.kind != "U" or cell.size != 1):
-            raise DamagedFile(f"{label}: its name {number} is {cell.dtype.name} {cell.shape}, no text", _FIX)
+            raise DamagedFile(f"{label}: its name {number} is {cell.dtype.name} {cell.shape}; expected a string", _FIX)
         text = str(cell.reshape(-1)[0]).strip() if isinstance(cell, np.ndarray) and cell.size else ""
         if text:
-            found[number] = text
-    return found
+            texts[number] = text
+    return texts
 
 
 def _attributes(content: bytes, label: str) -> dict[int, tuple[float, ...]]:
     lines = [line.split() for line in text_of(content, label, _FIX).splitlines()]
     if not lines or lines[0] != ["model_id", *ATTRIBUTES]:
-        raise DamagedFile(f"{label} does not begin with the line model_id {' '.join(ATTRIBUTES)}", _FIX)
-    found: dict[int, tuple[float, ...]] = {}
+        raise DamagedFile(f"{label} does not start with the header model_id {' '.join(ATTRIBUTES)}", _FIX)
+    attributes: dict[int, tuple[float, ...]] = {}
     for number, words in enumerate(lines[1:], 2):
         if not words:
             continue
@@ -127,21 +127,25 @@ def _attributes(content: bytes, label: str) -> dict[int, tuple[float, ...]]:
             values = []
         whole = [value for at, value in enumerate(values) if at != 2]  # displacement, in litres
         if len(values) != 1 + len(ATTRIBUTES) or not all(0 <= value <= _LARGEST for value in values):
-            raise DamagedFile(f"{label}: line {number} is {' '.join(words)[:80]!r}, not six numbers", _FIX)
-        if any(value != int(value) for value in whole) or int(values[0]) in found:
-            raise DamagedFile(f"{label}: line {number} has a fraction or a model that was told before", _FIX)
-        found[int(values[0])] = tuple(values[1:])
-    return found
+            raise DamagedFile(f"{label}: line {number} is {' '.join(words)[:80]!r}; expected six numbers", _FIX)
+        if any(value != int(value) for value in whole) or int(values[0]) in attributes:
+            raise DamagedFile(
+                f"{label}: line {number} contains a value that is not an integer, or repeats a model", _FIX
+            )
+        attributes[int(values[0])] = tuple(values[1:])
+    return attributes
 
 
 def _paths(content: bytes, label: str, columns: int) -> list[str]:
-    found = []
+    all_paths = []
     for number, line in enumerate(text_of(content, label, _FIX).splitlines(), 1):
         words = line.split()
         if not words:
             continue
         paths = [word.replace("\\", "/") for word in words[:columns]]
         if not columns <= len(words) <= columns + 1 or any(path.count("/") != 3 for path in paths):
-            raise DamagedFile(f"{label}: line {number} is {line[:80]!r}, not {columns} of make/model/year/file", _FIX)
-        found += paths
-    return found
+            raise DamagedFile(
+                f"{label}: line {number} is {line[:80]!r}; expected {columns} of make/model/year/file", _FIX
+            )
+        all_paths += paths
+    return all_paths

@@ -80,7 +80,7 @@ class Edges2Shoes(ReleaseDataset):
         listed: Listed | None = None,
     ) -> None:
         if isinstance(dilate, bool) or not isinstance(dilate, int) or not 0 <= dilate <= 16:
-            raise DataError(f"dilate must be an integer of times from 0 to 16, not {dilate!r}")
+            raise DataError(f"dilate must be an integer from 0 to 16, not {dilate!r}")
         self._source, self._size, self._dilate = members.source, size, dilate
         places, pairs, parts = listed or _list_pairs(members)
         self._images = MemberImages(members, np.repeat(places, 2))
@@ -99,8 +99,8 @@ class Edges2Shoes(ReleaseDataset):
             file = decode(source, label, 3)
             if file.shape != (_SIDE, 2 * _SIDE, 3):
                 raise DataError(
-                    f"{label} is {file.shape[0]} × {file.shape[1]} pixels (height × width), not {_SIDE} × {2 * _SIDE}; "
-                    "it is none of the release, fetch it again"
+                    f"{label} is {file.shape[0]} × {file.shape[1]} pixels (height × width); expected {_SIDE} × "
+                    f"{2 * _SIDE}; it is not a file of the release: fetch it again"
                 )
             halves: dict[int, Pixels] = {}
             for slot in wanted[turn].tolist():
@@ -132,7 +132,7 @@ def open(
         Folder, zip or tar with the folders ``train`` and ``val``, of which one may be missing; None for the usual
         places.
     size : (height, width), optional
-        Resize every image, antialiased, until it just covers this size, and cut out the centre.
+        Resize every image, antialiased, until it just covers this size, and crop the centre.
     dilate : int
         How often the black lines of edges are thickened, before they are resized: each time a pixel takes the darkest
         value of the 3 × 3 around it. DCoDR has 2, and 64 × 64 pixels; its script does so with photographs as well.
@@ -143,17 +143,17 @@ def open(
     Raises
     ------
     DataError
-        When the files are not there (with how to get them), or an argument is out of range.
+        When the files are missing (the message tells how to get them), or an argument is out of range.
 
     """
-    size, place = check_size(size), None if root is None else expanded(root)
-    members = _find(place)
+    size, path = check_size(size), None if root is None else expanded(root)
+    members = _find(path)
     listed = _list_pairs(members)
-    beside = find_zappos(members, listed[0], place, zappos)
+    beside = find_zappos(members, listed[0], path, zappos)
     labels = None if beside is None else beside.labels()
     if beside is not None and labels is None:
         _log.info(
-            "%s has no labels yet: `setsup prepare edges2shoes` matches its photographs with %s",
+            "%s has no labels yet; run `setsup prepare edges2shoes` to match its photographs with %s",
             *(members.source, beside.images.source),
         )
     return Edges2Shoes(members, size, dilate, labels, listed)
@@ -177,16 +177,16 @@ def prepare(root: Path | str | None = None, zappos: Path | str | None = None) ->
     Raises
     ------
     DataError
-        When files of either are not there or damaged, or the cache folder may not be written.
+        When files of either are not there or damaged, or the cache folder is not writable.
 
     """
-    place = None if root is None else expanded(root)
-    members = _find(place)
-    beside = find_zappos(members, _list_pairs(members)[0], place, zappos)
+    path = None if root is None else expanded(root)
+    members = _find(path)
+    beside = find_zappos(members, _list_pairs(members)[0], path, zappos)
     if beside is None:
         raise DataError(
-            f"edges2shoes: there are no labels without ut-zap50k, which is neither in {members.source}, nor beside it, "
-            "nor in its usual places; run `setsup fetch ut-zap50k`"
+            f"edges2shoes: the labels require ut-zap50k, which is neither in {members.source}, nor next to it, nor "
+            "in its default folders; run `setsup fetch ut-zap50k`"
         )
     return beside.prepare(_photo)
 

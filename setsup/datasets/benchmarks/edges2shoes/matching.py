@@ -97,11 +97,11 @@ class Zappos:
         if matches[:, 0].max() >= len(shoes.cids):
             return None
         rows = matches[:, 0].astype(np.int64)
-        found: dict[str, Label] = {}
+        labels: dict[str, Label] = {}
         for name, column in LABELS.items():
             levels, codes = coarse(shoes.cells[column], FEW)
-            found[name] = (levels, codes[rows])
-        return found | {DISTANCE: (None, matches[:, 1].astype(np.float32))}
+            labels[name] = (levels, codes[rows])
+        return labels | {DISTANCE: (None, matches[:, 1].astype(np.float32))}
 
     def prepare(self, photo: Callable[[Bytes], Bytes]) -> Path:
         """Match every photograph, unless that was done already."""
@@ -124,12 +124,12 @@ class Zappos:
         others = shapes.reshape(-1, shapes.shape[2])
         with progress(len(others), "matching photographs", "rows") as advance:
             rows, squares = nearest(photos[:, 0], others, advance)
-        found = np.stack([rows // shapes.shape[1], np.sqrt(squares / photos.shape[2])], axis=1)
+        matches = np.stack([rows // shapes.shape[1], np.sqrt(squares / photos.shape[2])], axis=1)
         _log.info(
             "%s photographs match %s images of ut-zap50k, half of them at %.1f of 255 or less",
-            *(f"{len(found):,}", f"{len(np.unique(found[:, 0])):,}", float(np.median(found[:, 1]))),
+            *(f"{len(matches):,}", f"{len(np.unique(matches[:, 0])):,}", float(np.median(matches[:, 1]))),
         )
-        return found
+        return matches
 
 
 def find_zappos(photos: MemberIndex, places: Integers, root: Path | None, zappos: Path | str | None) -> Zappos | None:
@@ -139,9 +139,9 @@ def find_zappos(photos: MemberIndex, places: Integers, root: Path | None, zappos
     """
     if zappos is not None:
         return Zappos(photos, places, *find_shoes(zappos))
-    for place in _beside(root):
+    for folder in _beside(root):
         try:
-            return Zappos(photos, places, *find_shoes(place))
+            return Zappos(photos, places, *find_shoes(folder))
         except DataError as error:
             _log.debug("no labels for edges2shoes: %s", error)
     return None
@@ -154,8 +154,8 @@ def coarse(cells: npt.NDArray[np.str_], few: int) -> tuple[tuple[str, ...], Inte
     """
     names, codes = first_values(cells)
     known = np.bincount(codes[codes >= 0], minlength=len(names))
-    kept = {name for name, count in zip(names, known.tolist(), strict=True) if count > few} - {_OTHER}
-    of_name = [name if name in kept else _OTHER for name in names] + [_OTHER]
+    frequent = {name for name, count in zip(names, known.tolist(), strict=True) if count > few} - {_OTHER}
+    of_name = [name if name in frequent else _OTHER for name in names] + [_OTHER]
     levels = tuple(sorted({of_name[code] for code in np.unique(codes).tolist()}))
     return levels, np.array([levels.index(name) if name in levels else -1 for name in of_name], np.int64)[codes]
 
@@ -165,23 +165,23 @@ def nearest(queries: Bytes, others: Bytes, advance: Advance) -> tuple[Integers, 
 
     `queries` (n, d) uint8; `others` (m, d) uint8; returns `rows` (n,) int64; returns `squares` (n,) int64.
     """
-    kept = _first_of_equals(others)
+    distinct = _first_of_equals(others)
     blocks = [slice(begin, begin + _BLOCK) for begin in range(0, len(queries), _BLOCK)]
     ours = _center(queries)
     rows, squares = np.zeros(len(queries), np.int64), np.full(len(queries), np.iinfo(np.int64).max)
-    for start in range(0, len(kept), _OTHERS):
-        among = kept[start : start + _OTHERS]
+    for start in range(0, len(distinct), _OTHERS):
+        among = distinct[start : start + _OTHERS]
         theirs = _center(others[among])
         lengths = (theirs**2).sum(axis=1)
         for block in blocks:
             # without the part that all have in common
             near = among[np.argmin(lengths - 2 * (ours[block] @ theirs.T), axis=1)]
-            found = _squares(queries[block], others[near])
-            better = found < squares[block]
+            distances = _squares(queries[block], others[near])
+            better = distances < squares[block]
             rows[block] = np.where(better, near, rows[block])
-            squares[block] = np.where(better, found, squares[block])
+            squares[block] = np.where(better, distances, squares[block])
         advance(len(among))
-    advance(len(others) - len(kept))
+    advance(len(others) - len(distinct))
     return rows, squares
 
 
@@ -206,21 +206,21 @@ def _kept(path: Path, pairs: int) -> npt.NDArray[np.float64] | None:
     head = npy_header((pairs, 2), "float64")
     if len(content) != len(head) + 16 * pairs or not content.startswith(head):
         return None
-    found = np.frombuffer(content, "<f8", offset=len(head)).reshape(pairs, 2)
-    sound = np.isfinite(found).all() and (found >= 0).all() and (found[:, 0] == np.floor(found[:, 0])).all()
-    return found if sound else None
+    matches = np.frombuffer(content, "<f8", offset=len(head)).reshape(pairs, 2)
+    sound = np.isfinite(matches).all() and (matches >= 0).all() and (matches[:, 0] == np.floor(matches[:, 0])).all()
+    return matches if sound else None
 
 
 def _first_of_equals(vectors: Bytes) -> Integers:
     """Rows of vectors that no row before is equal to; a digest of each is kept rather than a copy of it."""
     rows: dict[bytes, list[int]] = {}
-    found = []
+    firsts = []
     for row, vector in enumerate(vectors):
         alike = rows.setdefault(hashlib.blake2b(vector.tobytes(), digest_size=16).digest(), [])
         if not any(np.array_equal(vectors[other], vector) for other in alike):
             alike.append(row)
-            found.append(row)
-    return np.array(found, np.int64)
+            firsts.append(row)
+    return np.array(firsts, np.int64)
 
 
 def _center(values: Bytes) -> npt.NDArray[np.float32]:
@@ -230,19 +230,19 @@ def _center(values: Bytes) -> npt.NDArray[np.float32]:
 
 def _squares(a: Bytes, b: Bytes) -> Integers:
     apart = a.astype(np.int32) - b
-    found: Integers = np.einsum("ij,ij->i", apart, apart, dtype=np.int64)
-    return found
+    squares: Integers = np.einsum("ij,ij->i", apart, apart, dtype=np.int64)
+    return squares
 
 
 def _thumbnails(images: Images, shrink: Callable[[Bytes], Sequence[Bytes]], what: str) -> Bytes:
     """Shrunk versions of all images, (rows, versions, 3072)."""
-    found: list[Bytes] = []
+    thumbnails: list[Bytes] = []
     with progress(len(images), f"shrinking {what}", "rows") as advance:
         for start in range(0, len(images), _IMAGES):
             items = images.take(np.arange(start, min(start + _IMAGES, len(images))))
-            found.append(np.stack(parallel(lambda item: np.stack(shrink(decode(*item, 3))), items)))
+            thumbnails.append(np.stack(parallel(lambda item: np.stack(shrink(decode(*item, 3))), items)))
             advance(len(items))
-    return np.concatenate(found)
+    return np.concatenate(thumbnails)
 
 
 def _shapes(image: Bytes) -> list[Bytes]:

@@ -1,1 +1,1 @@
-"""3DIdent and Causal3DIdent: rendered objects whose position, rotation, light and colours are continuous factors."""
+"""3DIdent and Causal3DIdent: rendered objects whose position, rotation, light and colors are continuous factors."""

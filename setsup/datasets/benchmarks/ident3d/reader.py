@@ -4,7 +4,7 @@ Convention
 ----------
 Values are those of ``raw_latents``, as methods are evaluated by them: each in −1 to 1. The renderer of 3DIdent
 multiplies positions by 3 (that of Causal3DIdent by 2, as is reported), and angles by 90°, hues among them, which are
-turned around a colour circle of 360°. Columns are in the order of that renderer; ``latents.npy`` beside them has its
+turned around a color circle of 360°. Columns are in the order of that renderer; ``latents.npy`` beside them has its
 own units, and is not read.
 """
 
@@ -78,28 +78,28 @@ def open_parts(
     example = parts[0].latents.replace("\\", "")
     release = find_members(name, root, {holds: example}, ())
     sources = (release, *(open_members(path) for path in _packed(release, tars)))
-    found = [rows for part in parts if (rows := _read(sources, part)) is not None]
-    if not found:
-        raise DamagedFile(f"{release.source} holds no {example}")
-    lengths = [len(rows.places) for rows in found]
-    values = np.concatenate([rows.values for rows in found])
+    rows_of_parts = [rows for part in parts if (rows := _read(sources, part)) is not None]
+    if not rows_of_parts:
+        raise DamagedFile(f"{release.source} contains no {example}")
+    lengths = [len(rows.places) for rows in rows_of_parts]
+    values = np.concatenate([rows.values for rows in rows_of_parts])
     columns = [(Factor(latent, Kind.CONTINUOUS), values[:, column]) for column, latent in enumerate(LATENTS)]
     if shapes:
-        shape = np.repeat([rows.part.shape for rows in found], lengths)
+        shape = np.repeat([rows.part.shape for rows in rows_of_parts], lengths)
         columns.insert(0, (Factor("shape", Kind.NOMINAL, tuple(shapes)), shape))
-    split = np.repeat([rows.part.split for rows in found], lengths)
+    split = np.repeat([rows.part.split for rows in rows_of_parts], lengths)
     columns.append((Factor("split", Kind.NOMINAL, ("train", "test"), role="split"), split))
     images = MemberImages(
         sources,
-        np.concatenate([rows.places for rows in found]),
-        np.repeat([rows.source for rows in found], lengths),
+        np.concatenate([rows.places for rows in rows_of_parts]),
+        np.repeat([rows.source for rows in rows_of_parts], lengths),
     )
     return ImageFilesDataset(name, table_of(columns), images, size)
 
 
 def _packed(release: MemberIndex, tars: str) -> list[Path]:
     """Tars of parts in the folder of the release, or beside it where one part was unpacked."""
-    inside = [path for place in release.matching(tars)[0].tolist() if (path := release.path(place)) is not None]
+    inside = [path for member in release.matching(tars)[0].tolist() if (path := release.path(member)) is not None]
     if not release.source.is_dir():
         return inside
     beside = sorted(release.source.absolute().parent.glob("*.tar"))
@@ -116,13 +116,13 @@ def _read(sources: Sequence[MemberIndex], part: Part) -> _Rows | None:
         values = _matrix(members.read(file, _MOST), members.label(file))
         top = members.names[file].as_py().rpartition("/")[0]
         folder = members.under(top)
-        places, said = folder.matching(rf"{part.images}/(?P<number>[0-9]{{1,9}})\.png")
-        numbers = np.array(said["number"].to_pylist(), np.int64)
+        places, groups = folder.matching(rf"{part.images}/(?P<number>[0-9]{{1,9}})\.png")
+        numbers = np.array(groups["number"].to_pylist(), np.int64)
         order = np.argsort(numbers, kind="stable")
         numbers, places = numbers[order], places[order]
         if len(numbers) and numbers[-1] >= len(values):
             raise DamagedFile(
-                f"{members.label(file)} has {len(values):,} rows, and there is an image {numbers[-1]} beside it"
+                f"{members.label(file)} has {len(values):,} rows, but the images go up to number {numbers[-1]}"
             )
         lost = np.setdiff1d(np.arange(len(values)), numbers).tolist()
         warn_left_out(members.label(file), "images", [f"{part.images}/{each}.png" for each in lost], len(values))
@@ -141,14 +141,14 @@ def _matrix(content: bytes, label: str) -> Floats:
     by_columns = _COLUMN_ORDER[0] in content[:LONGEST_HEAD]
     dtype, shape, start = npy_head(content[:LONGEST_HEAD].replace(*_COLUMN_ORDER, 1), label, "f")
     if len(shape) != 2 or shape[1] != len(LATENTS) or not shape[0]:
-        raise DamagedFile(f"{label} is {dtype} {shape}; floating-point (n, {len(LATENTS)}) was expected")
+        raise DamagedFile(f"{label} is {dtype} {shape}; expected floating-point (n, {len(LATENTS)})")
     expected = start + shape[0] * shape[1] * dtype.itemsize
     if len(content) != expected:
         raise DamagedFile(
-            f"{label} gives the shape {shape} of {dtype}, {expected:,} bytes in all, but has {len(content):,}"
+            f"{label} gives the shape {shape} of {dtype}, {expected:,} bytes in total, but has {len(content):,}"
         )
     numbers: Array = np.frombuffer(content, dtype, offset=start)
     matrix = numbers.reshape(shape[::-1]).T if by_columns else numbers.reshape(shape)
     if not np.isfinite(matrix).all():
-        raise DamagedFile(f"{label} has a value that is no number")
+        raise DamagedFile(f"{label} contains a value that is not finite")
     return np.ascontiguousarray(matrix, np.float32)

@@ -52,7 +52,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     `root`: a folder with ``ILSVRC2012_img_train.tar`` and ``ILSVRC2012_img_val.tar`` as published, which need not
     be unpacked; one of these; or a folder, zip or tar with trees ``train/<synset>/*.JPEG`` and
     ``val/<synset>/*.JPEG`` or ``val/*.JPEG``, such as Kaggle's. Folders around these do not matter. None for the
-    usual places. Validation images that are not sorted into folders get their synsets from
+    default folders. Validation images that are not sorted into folders get their synsets from
     ``ILSVRC2012_devkit_t12.tar.gz``, unpacked or not, or from ``LOC_val_solution.csv``, beside them.
     """
     size = check_size(size)

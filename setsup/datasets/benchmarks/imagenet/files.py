@@ -59,19 +59,19 @@ def find_files(name: str, root: Path | str | None) -> SynsetFiles:
     """
     release = find_members(name, root, {_HOLDS: _WORDS}, _ARCHIVES, nested=True)
     labels = find_labels(release)
-    found = [part for split in SPLITS if (part := _of_split(release, split, labels)) is not None]
-    if not found:
-        raise DamagedFile(f"{release.source} holds no image such as train/n01440764/n01440764_18.JPEG")
-    synsets = sorted({synset for _, _, names, _, _ in found for synset in names})
+    of_splits = [part for split in SPLITS if (part := _of_split(release, split, labels)) is not None]
+    if not of_splits:
+        raise DamagedFile(f"{release.source} contains no image such as train/n01440764/n01440764_18.JPEG")
+    synsets = sorted({synset for _, _, names, _, _ in of_splits for synset in names})
     levels = tuple(synsets)
     columns = []
-    for number, (_, places, names, codes, split) in enumerate(found):
+    for number, (_, places, names, codes, split) in enumerate(of_splits):
         # the last stands for unknown
         known = np.array([*(synsets.index(each) for each in names), -1], np.int64)[codes]
         order = np.argsort(np.where(known < 0, len(levels), known), kind="stable")
         columns.append((np.full(len(places), number), places[order], known[order], np.full(len(places), split)))
     parts, places, synset, split_codes = (np.concatenate(column) for column in zip(*columns, strict=True))
-    members = tuple(each for each, *_ in found)
+    members = tuple(each for each, *_ in of_splits)
     return SynsetFiles(members, parts, places, levels, synset, split_codes, labels.categories(levels))
 
 
@@ -81,25 +81,25 @@ def only(files: SynsetFiles, synsets: Sequence[str], where: str) -> SynsetFiles:
     if missing:
         source = files.parts[0].source
         raise DataError(
-            f"{source} has no image of {len(missing)} of the {len(synsets)} synsets of {where}: {some(missing)}; "
-            "fetch what is missing, or give a list of others (synsets=)"
+            f"{source} has no images for {len(missing)} of the {len(synsets)} synsets of {where}: {some(missing)}; "
+            "fetch the missing images, or pass other synsets (synsets=)"
         )
-    kept = sorted(files.synsets.index(synset) for synset in synsets)
+    chosen = sorted(files.synsets.index(synset) for synset in synsets)
     codes = np.full(len(files.synsets) + 1, -1, np.int64)
-    codes[kept] = np.arange(len(kept))
+    codes[chosen] = np.arange(len(chosen))
     synset = codes[files.synset]  # -1, unknown, finds the last
     rows = np.flatnonzero(synset >= 0)
     unknown = int(np.count_nonzero(files.synset < 0))
     if unknown:
-        _log.warning("%d images whose synset is not known are left out", unknown)
+        _log.warning("%d images of unknown synset are left out", unknown)
     return replace(
         files,
         part=files.part[rows],
         places=files.places[rows],
         split=files.split[rows],
         synset=synset[rows],
-        synsets=tuple(files.synsets[code] for code in kept),
-        categories=None if files.categories is None else tuple(files.categories[code] for code in kept),
+        synsets=tuple(files.synsets[code] for code in chosen),
+        categories=None if files.categories is None else tuple(files.categories[code] for code in chosen),
     )
 
 
@@ -111,8 +111,8 @@ def in_tree(members: MemberIndex, pattern: str, start: int) -> tuple[Places, lis
     import pyarrow.compute as pc
 
     places, _ = members.matching(pattern)
-    found = pc.utf8_slice_codeunits(members.names.take(places), start, start + _SYNSET).dictionary_encode()
-    return places, found.dictionary.to_pylist(), np.asarray(found.indices, np.int64)
+    synsets = pc.utf8_slice_codeunits(members.names.take(places), start, start + _SYNSET).dictionary_encode()
+    return places, synsets.dictionary.to_pylist(), np.asarray(synsets.indices, np.int64)
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
@@ -127,9 +127,9 @@ def _of_split(release: MemberIndex, split: str, labels: Labels) -> _Part | None:
     code = SPLITS.index(split)
     for folder in (f"{split}/", f"ILSVRC2012_img_{split}/"):
         below = release.under(folder)
-        found = in_tree(below, rf"n[0-9]{{8}}/[^/]+{ENDS}", 0)
-        if len(found[0]):
-            return below, *found, code
+        images = in_tree(below, rf"n[0-9]{{8}}/[^/]+{ENDS}", 0)
+        if len(images[0]):
+            return below, *images, code
         if split == "val" and (flat := _flat(below, labels)):
             return below, *flat, code
     inner = _tar(release, split)
@@ -138,8 +138,8 @@ def _of_split(release: MemberIndex, split: str, labels: Labels) -> _Part | None:
     if split == "val":
         flat = _flat(inner, labels)
         return (inner, *flat, code) if flat else None
-    found = in_tree(inner, rf"n[0-9]{{8}}\.tar/[^/]+{ENDS}", 0)
-    return (inner, *found, code) if len(found[0]) else None
+    images = in_tree(inner, rf"n[0-9]{{8}}\.tar/[^/]+{ENDS}", 0)
+    return (inner, *images, code) if len(images[0]) else None
 
 
 def _tar(release: MemberIndex, split: str) -> MemberIndex | None:
@@ -148,7 +148,9 @@ def _tar(release: MemberIndex, split: str) -> MemberIndex | None:
         return release
     path = release.path(release.place(_TARS[split]))
     if path is None:
-        raise DataError(f"{release.source}: {_TARS[split]} lies in another archive; take it out, and name its folder")
+        raise DataError(
+            f"{release.source}: {_TARS[split]} is inside another archive; extract it, and pass its folder as the root"
+        )
     return open_members(path, nested=True)
 
 
@@ -161,8 +163,8 @@ def _flat(members: MemberIndex, labels: Labels) -> tuple[Places, list[str], Plac
     synsets, codes = labels.of_validation(numbers)
     if not synsets:
         _log.warning(
-            "%s: the synsets of its %d validation images are not known; put ILSVRC2012_devkit_t12.tar.gz or "
-            "LOC_val_solution.csv beside it",
+            "%s: the synsets of its %d validation images are unknown; add ILSVRC2012_devkit_t12.tar.gz or "
+            "LOC_val_solution.csv next to it",
             members.source,
             len(places),
         )

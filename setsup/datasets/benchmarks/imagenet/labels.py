@@ -45,12 +45,12 @@ class Labels:
         """Names of synsets, made unique; None where no file tells them."""
         mapping = self._read(_MAPPING)
         if mapping is not None:
-            found = synset_names(*mapping)
+            names = synset_names(*mapping)
         elif self._meta is not None:
-            found = {synset: name for synset, name in self._meta.values()}
+            names = {synset: name for synset, name in self._meta.values()}
         else:
             return None
-        return unique_names(synsets, found)
+        return unique_names(synsets, names)
 
     def of_validation(self, numbers: Codes) -> tuple[list[str], Codes]:
         """Synsets of validation images.
@@ -77,8 +77,8 @@ class Labels:
     @cached_property
     def _meta(self) -> dict[int, tuple[str, str]] | None:
         """Synset and name by the number that the ground truth uses; None without the kit."""
-        found = self._read(_META) or self._kit.get(_META)
-        return None if found is None else _parsed_meta(*found)
+        content = self._read(_META) or self._kit.get(_META)
+        return None if content is None else _parsed_meta(*content)
 
 
 def find_labels(release: MemberIndex) -> Labels:
@@ -91,14 +91,14 @@ def find_labels(release: MemberIndex) -> Labels:
     def read(name: str) -> tuple[bytes, str] | None:
         names = [f"{folder}{name}" for folder in (_FOLDERS if name in (_META, _TRUTH) else ("",))]
         every = [f"{folder}{name}" for folder in around for name in names]
-        place = find_beside(whole, [] if beside is None else [beside], every)
-        return None if place is None else (content_of(place, _MOST, "labels"), label_of(place))
+        source = find_beside(whole, [] if beside is None else [beside], every)
+        return None if source is None else (content_of(source, _MOST, "labels"), label_of(source))
 
     packed = f"{_KIT}.tar.gz"
     places = [whole.path(whole.place(folder + packed)) for folder in around if folder + packed in whole]
     if beside is not None and os.path.isfile(beside / packed):
         places.append(beside / packed)
-    return Labels(read, next((place for place in places if place is not None), None))
+    return Labels(read, next((source for source in places if source is not None), None))
 
 
 def synset_names(content: bytes, label: str) -> dict[str, str]:
@@ -111,10 +111,10 @@ def synset_names(content: bytes, label: str) -> dict[str, str]:
 
     """
     lines = [_NAMED.fullmatch(line.strip()) for line in text_of(content, label).splitlines()]
-    found = {line[1]: line[2] for line in lines if line is not None}
-    if not found:
-        raise DamagedFile(f"{label} has no line such as n01440764 tench, Tinca tinca")
-    return found
+    names = {line[1]: line[2] for line in lines if line is not None}
+    if not names:
+        raise DamagedFile(f"{label} contains no line such as 'n01440764 tench, Tinca tinca'")
+    return names
 
 
 def unique_names(synsets: Sequence[str], names: dict[str, str]) -> tuple[str, ...]:
@@ -126,10 +126,10 @@ def unique_names(synsets: Sequence[str], names: dict[str, str]) -> tuple[str, ..
     ('crane (n02012849)', 'crane (n03126707)')
 
     """
-    found = [names.get(synset, synset) for synset in synsets]
-    times = Counter(found)
+    titles = [names.get(synset, synset) for synset in synsets]
+    times = Counter(titles)
     return tuple(
-        name if times[name] == 1 else f"{name} ({synset})" for name, synset in zip(found, synsets, strict=True)
+        name if times[name] == 1 else f"{name} ({synset})" for name, synset in zip(titles, synsets, strict=True)
     )
 
 
@@ -140,21 +140,21 @@ def _parsed_meta(content: bytes, label: str) -> dict[int, tuple[str, str]]:
     table = read_mat(content, label, ["synsets"], _MOST)["synsets"].reshape(-1)
     fields = ("ILSVRC2012_ID", "WNID", "words", "num_children")
     if not set(fields) <= set(table.dtype.names or ()):
-        raise DamagedFile(f"{label}: synsets lacks {', '.join(fields)}")
-    found: dict[int, tuple[str, str]] = {}
+        raise DamagedFile(f"{label}: synsets lacks the fields {', '.join(fields)}")
+    synsets: dict[int, tuple[str, str]] = {}
     for entry in table:
         number, synset, words, children = (np.asarray(entry[field]).reshape(-1) for field in fields)
         if not all(len(value) == 1 for value in (number, synset, children)) or len(words) > 1:
-            raise DamagedFile(f"{label}: a synset has values that are not single ones")
+            raise DamagedFile(f"{label}: a synset has a field with more than one value")
         if (
             children.dtype.kind not in "iuf"
             or number.dtype.kind not in "iuf"
             or not re.fullmatch(r"n[0-9]{8}", str(synset[0]))
         ):
-            raise DamagedFile(f"{label}: a synset has the id {str(synset[0])[:40]!r}; n01440764 or such was expected")
+            raise DamagedFile(f"{label}: a synset has the id {str(synset[0])[:40]!r}; expected an id such as n01440764")
         if children[0] == 0:  # the others are above the 1,000 that images show
-            found[int(number[0])] = (str(synset[0]), str(words[0]).strip() if len(words) else str(synset[0]))
-    return found
+            synsets[int(number[0])] = (str(synset[0]), str(words[0]).strip() if len(words) else str(synset[0]))
+    return synsets
 
 
 def _from_kit(content: bytes, label: str, meta: dict[int, tuple[str, str]], numbers: Codes) -> tuple[list[str], Codes]:
@@ -165,11 +165,12 @@ def _from_kit(content: bytes, label: str, meta: dict[int, tuple[str, str]], numb
     wrong = np.flatnonzero(~np.isin(ids, known))
     if len(wrong):
         raise DamagedFile(
-            f"{label}: line {wrong[0] + 1:,} is {lines[wrong[0]][:20]!r}, which is the number of no synset of {_META}"
+            f"{label}: line {wrong[0] + 1:,} is {lines[wrong[0]][:20]!r}, which is not the number of a synset in "
+            f"{_META}"
         )
     if len(numbers) and not 1 <= numbers.min() <= numbers.max() <= len(ids):
         odd = int(numbers[(numbers < 1) | (numbers > len(ids))][0])
-        raise DamagedFile(f"{label} has {len(ids):,} lines, and none for the validation image {odd:08}")
+        raise DamagedFile(f"{label} has {len(ids):,} lines, but no entry for the validation image {odd:08}")
     return [meta[number][0] for number in known.tolist()], np.searchsorted(known, ids[numbers - 1])
 
 
@@ -184,16 +185,16 @@ def _from_csv(content: bytes, label: str, numbers: Codes) -> tuple[list[str], Co
     try:
         table = csv.read_csv(io.BytesIO(comma_separated(content)), convert_options=kinds)
     except (pa.ArrowException, ValueError, KeyError) as error:
-        raise DamagedFile(f"{label} is not a table with {', '.join(columns)}") from error
+        raise DamagedFile(f"{label} is not a table with the columns {', '.join(columns)}") from error
     wanted = pa.array([f"ILSVRC2012_val_{number:08}" for number in numbers.tolist()], pa.string())
     at = pc.index_in(wanted, value_set=table["ImageId"])
     if at.null_count:
         odd = wanted.filter(pc.is_null(at))[0].as_py()
-        raise DamagedFile(f"{label} has no line for {odd}")
-    said = table["PredictionString"].combine_chunks().take(at)
-    told = pc.extract_regex(pc.utf8_trim_whitespace(said), r"^(?P<synset>n[0-9]{8})(?:\s|$)")
+        raise DamagedFile(f"{label} has no entry for {odd}")
+    predictions = table["PredictionString"].combine_chunks().take(at)
+    told = pc.extract_regex(pc.utf8_trim_whitespace(predictions), r"^(?P<synset>n[0-9]{8})(?:\s|$)")
     if told.null_count:
-        odd = said.filter(pc.is_null(told))[0].as_py()
-        raise DamagedFile(f"{label} has {str(odd)[:40]!r}, where n01440764 or such was expected first")
+        odd = predictions.filter(pc.is_null(told))[0].as_py()
+        raise DamagedFile(f"{label} has {str(odd)[:40]!r}; expected an id such as n01440764 first")
     coded = pc.struct_field(told, "synset").dictionary_encode()
     return coded.dictionary.to_pylist(), np.asarray(coded.indices, np.int64)

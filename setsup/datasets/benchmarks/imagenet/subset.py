@@ -31,7 +31,7 @@ CMC = tuple(
 """The synsets of CMC's ImageNet-100, in the order of the list that its authors published with their code."""
 
 _MOST = 1 << 20
-_FIX = "give a text file with one synset such as n01440764 a line"
+_FIX = "pass a text file with one synset per line, such as n01440764"
 
 
 def open(
@@ -64,10 +64,12 @@ def _read_list(synsets: Path | str | Sequence[str]) -> tuple[tuple[str, ...], st
 
 def _check(synsets: Sequence[str], where: str) -> tuple[str, ...]:
     if not synsets:
-        raise DamagedFile(f"{where} names no synset", _FIX)
+        raise DamagedFile(f"{where} lists no synsets", _FIX)
     for synset in synsets:
         if not isinstance(synset, str) or not re.fullmatch(r"n[0-9]{8}", synset):
-            raise DamagedFile(f"{where} names {str(synset)[:40]!r}, which is not a synset", _FIX)
+            raise DamagedFile(
+                f"{where} lists {str(synset)[:40]!r}, which is not a synset; expected an id such as n01440764", _FIX
+            )
     [(most, times)] = Counter(synsets).most_common(1)
     if times > 1:
         raise DamagedFile(f"{where} names {most} twice", _FIX)

@@ -47,8 +47,8 @@ def annotation_files(members: MemberIndex) -> list[int]:
     places, named = members.matching(r"annotations/(?P<category>[^/]+)\.json")
     names = named["category"].to_pylist()
     # the published folder also holds all.json, which says everything once more
-    single = [int(place) for place, name in zip(places, names, strict=True) if name != "all"]
-    return single or [int(place) for place in places]
+    single = [int(member) for member, name in zip(places, names, strict=True) if name != "all"]
+    return single or [int(member) for member in places]
 
 
 def read_annotations(members: MemberIndex) -> Annotations:
@@ -56,53 +56,55 @@ def read_annotations(members: MemberIndex) -> Annotations:
     places = annotation_files(members)
     if members.sizes[places].sum() < _QUICK:
         return _join(members, places)
-    kept = cache_folder() / "keypointnet" / f"annotations-{_identity(members, places)}.npz"
-    found = _load(kept)
-    if found is None:
-        found = _join(members, places)
+    path = cache_folder() / "keypointnet" / f"annotations-{_identity(members, places)}.npz"
+    annotations = _load(path)
+    if annotations is None:
+        annotations = _join(members, places)
         try:
-            with written(kept) as part:
-                np.savez(part, **{field.name: getattr(found, field.name) for field in fields(found)})
+            with written(path) as part:
+                np.savez(part, **{field.name: getattr(annotations, field.name) for field in fields(annotations)})
         except DataError:
             pass  # a cache that cannot be written costs a second at the next opening
-    return found
+    return annotations
 
 
-def read_category(members: MemberIndex, place: int) -> list[dict[str, Any]]:
+def read_category(members: MemberIndex, member: int) -> list[dict[str, Any]]:
     """Parse one file: models as published, of which each is known to be an object."""
-    label = members.label(place)
-    models = read_json(members.read(place, _LARGEST), label)
+    label = members.label(member)
+    models = read_json(members.read(member, _LARGEST), label)
     if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):
         raise DamagedFile(f"{label} is not a list of annotated models")
     return models
 
 
 def _join(members: MemberIndex, places: list[int]) -> Annotations:
-    parts = [_arrays(members, place) for place in places]
-    found = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
-    classes, models, files, positions, counts, xyz, ids = found
+    parts = [_arrays(members, member) for member in places]
+    joined = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+    classes, models, files, positions, counts, xyz, ids = joined
     keys = np.char.add(np.char.add(classes, "-"), models)
     unique, first = np.unique(keys, return_index=True)
     if len(unique) < len(keys):
         twice = np.setdiff1d(np.arange(len(keys)), first)[0]
-        raise DataError(f"{members.label(int(files[twice]))} annotates {keys[twice]} once more; take one file out")
+        raise DataError(
+            f"{members.label(int(files[twice]))} annotates {keys[twice]} a second time; remove one of the files"
+        )
     return Annotations(classes, models, files, positions, np.cumsum([0, *counts]), xyz, ids)
 
 
 def _check_symmetries(symmetries: Any, count: int) -> None:
     """Make sure that symmetries, where there are any, name keypoints of their own model."""
     for kind in symmetries.values() if symmetries else ():
-        for one in kind:
-            for index in one["kp_indexes"]:
+        for symmetry in kind:
+            for index in symmetry["kp_indexes"]:
                 if type(index) is not int or not 0 <= index < count:
-                    raise ValueError(f"a symmetry names keypoint {index!r} of {count}")
+                    raise ValueError(f"a symmetry refers to keypoint {index!r} of {count}")
 
 
-def _arrays(members: MemberIndex, place: int) -> tuple[npt.NDArray[Any], ...]:
-    label = members.label(place)
-    models = read_category(members, place)
+def _arrays(members: MemberIndex, member: int) -> tuple[npt.NDArray[Any], ...]:
+    label = members.label(member)
+    models = read_category(members, member)
     if not models:
-        raise DamagedFile(f"{label} annotates no model")
+        raise DamagedFile(f"{label} contains no annotated models")
     xyz, ids = [np.empty((0, 3))], [np.empty(0, np.int16)]
     for number, model in enumerate(models):
         try:
@@ -116,16 +118,16 @@ def _arrays(members: MemberIndex, place: int) -> tuple[npt.NDArray[Any], ...]:
             ids.append(np.array([_semantic(point["semantic_id"]) for point in points], np.int16))
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             why = " ".join(str(error).split())[:100]
-            raise DamagedFile(f"{label}: model {number} is not an annotation as published ({why})") from error
+            raise DamagedFile(f"{label}: model {number} differs from the published format: {why}") from error
     where = np.concatenate(xyz)
     with np.errstate(over="ignore"):
         where = where.astype(np.float32)
     if not np.isfinite(where).all():
-        raise DamagedFile(f"{label} has a keypoint that is not at a finite place")
+        raise DamagedFile(f"{label} has a keypoint with a position that is not finite")
     return (
         np.array([model["class_id"] for model in models]),
         np.array([model["model_id"] for model in models]),
-        np.full(len(models), place, np.int64),
+        np.full(len(models), member, np.int64),
         np.arange(len(models)),
         np.array([len(model["keypoints"]) for model in models], np.int64),
         where,
@@ -135,12 +137,12 @@ def _arrays(members: MemberIndex, place: int) -> tuple[npt.NDArray[Any], ...]:
 
 def _check_name(name: str, pattern: re.Pattern[str]) -> None:
     if pattern.fullmatch(name) is None or name.startswith("."):
-        raise ValueError(f"the name {name[:60]!r}")
+        raise ValueError(f"invalid name {name[:60]!r}")
 
 
 def _semantic(number: int) -> int:
     if not isinstance(number, int) or not 0 <= number < 1 << 15:
-        raise ValueError(f"the semantic id {number!r}")
+        raise ValueError(f"invalid semantic id {number!r}")
     return number
 
 
@@ -153,8 +155,10 @@ def _identity(members: MemberIndex, places: list[int]) -> str:
 def _load(path: Path) -> Annotations | None:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            found = Annotations(**{field.name: arrays[field.name] for field in fields(Annotations)})
+            annotations = Annotations(**{field.name: arrays[field.name] for field in fields(Annotations)})
     except Exception:  # not there, or damaged: it is made again
         return None
-    whole = len(found.classes) == len(found.models) == len(found.firsts) - 1 and found.firsts[-1] == len(found.xyz)
-    return found if whole and len(found.ids) == len(found.xyz) else None
+    whole = len(annotations.classes) == len(annotations.models) == len(annotations.firsts) - 1 and annotations.firsts[
+        -1
+    ] == len(annotations.xyz)
+    return annotations if whole and len(annotations.ids) == len(annotations.xyz) else None

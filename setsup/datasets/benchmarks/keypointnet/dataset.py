@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from setsup.datasets.adapters import meshes
 from setsup.datasets.adapters.fetching import read_distinct
+from setsup.datasets.adapters.inconsistent import replaced
 from setsup.datasets.adapters.preview import splat
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.keypointnet.annotations import read_annotations, read_category
@@ -53,7 +54,7 @@ class KeypointNet(BaseDataset):
       category, and nothing across categories.
     - ``points`` (2048, 3) float32 and ``colors`` (2048, 3) uint8, the published cloud.
     - ``preview`` (128, 128, 3) uint8, an image of the cloud (of the mesh, where only that is there) with the keypoints
-      as dots whose colour tells their id; see :mod:`setsup.datasets.adapters.preview`.
+      as dots whose color tells their id; see :mod:`setsup.datasets.adapters.preview`.
 
     Clouds and meshes may be missing until they are asked for.
 
@@ -92,8 +93,8 @@ class KeypointNet(BaseDataset):
         self._parsed: tuple[int, list[dict[str, Any]]] | None = None
 
     def _read_all(self, rows: Rows, out: Mapping[str, Array]) -> dict[str, Array]:
-        found = {name: self._keypoints(name, rows) for name in out if name in ("keypoints", "keypoint_ids")}
-        drawn = {name: array for name, array in out.items() if name not in found}
+        keypoints = {name: self._keypoints(name, rows) for name in out if name in ("keypoints", "keypoint_ids")}
+        drawn = {name: array for name, array in out.items() if name not in keypoints}
 
         def put(row: int, slot: int) -> None:
             arrays = self._clouds(row, list(drawn))
@@ -102,7 +103,7 @@ class KeypointNet(BaseDataset):
 
         if drawn:
             read_distinct(rows, list(drawn.values()), np.ndarray.tolist, put)
-        return {**found, **drawn}
+        return {**keypoints, **drawn}
 
     @of_row
     def annotation(self, row: int) -> dict[str, Any]:
@@ -121,12 +122,12 @@ class KeypointNet(BaseDataset):
 
         """
         row = self._row(row)
-        place, position = int(self._found.files[row]), int(self._found.positions[row])
+        member, position = int(self._found.files[row]), int(self._found.positions[row])
         parsed = self._parsed
-        if parsed is None or parsed[0] != place:
-            parsed = self._parsed = (place, read_category(self.members, place))
+        if parsed is None or parsed[0] != member:
+            parsed = self._parsed = (member, read_category(self.members, member))
         if position >= len(parsed[1]) or parsed[1][position].get("model_id") != str(self._found.models[row]):
-            raise DataError(f"{self.members.label(place)} was replaced since it was opened; open it again")
+            raise replaced(self.members.label(member))
         return copy.deepcopy(parsed[1][position])
 
     @of_row
@@ -141,7 +142,7 @@ class KeypointNet(BaseDataset):
         Returns
         -------
         trimesh.Trimesh or trimesh.Scene
-            A Trimesh with vertex colours where the PLY file is there: its faces stand in the order to which
+            A Trimesh with vertex colors where the PLY file is there: its faces stand in the order to which
             ``mesh_info.face_index`` refers. Else the scene of the OBJ file, see
             :func:`setsup.datasets.adapters.meshes.load_obj`.
 
@@ -152,14 +153,14 @@ class KeypointNet(BaseDataset):
 
         """
         row = self._row(row)
-        found = self._find(self._ply_names(row))
-        if found is not None:
-            return meshes.ply_mesh(read_ply(found[0].read(found[1], _LARGEST_MESH), found[0].label(found[1])))
+        file = self._find(self._ply_names(row))
+        if file is not None:
+            return meshes.ply_mesh(read_ply(file[0].read(file[1], _LARGEST_MESH), file[0].label(file[1])))
         top = f"models/{self._model(row)}"
-        found = self._find([f"{top}/models/model_normalized.obj"])
-        if found is None:
+        file = self._find([f"{top}/models/model_normalized.obj"])
+        if file is None:
             raise self._missing(row, self._ply_names(row)[0])
-        return meshes.load_obj(*found, top)
+        return meshes.load_obj(*file, top)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the annotations that were parsed last."""
@@ -179,44 +180,44 @@ class KeypointNet(BaseDataset):
         for name in names:
             for folder, members in self._parts:
                 if name.startswith(folder):
-                    place = int(members.places([name[len(folder) :]])[0])
-                    if place >= 0:
-                        return members, place
+                    member = int(members.places([name[len(folder) :]])[0])
+                    if member >= 0:
+                        return members, member
         return None
 
     def _missing(self, row: int, name: str) -> DataError:
         return DataError(
-            f"{self.members.source} has no {name} (row {row}); `setsup fetch keypointnet` says where it is"
+            f"{self.members.source} has no {name} (row {row}); `setsup fetch keypointnet` tells where to get it"
         )
 
     def _keypoints(self, name: str, rows: Rows) -> Array:
         source = self._found.xyz if name == "keypoints" else self._found.ids
         places = self._found.firsts[rows, None] + np.arange(self.modalities[name].shape[0] or 0)
         filled = places < self._found.firsts[rows + 1, None]
-        found = np.full((*places.shape, *source.shape[1:]), np.nan if name == "keypoints" else -1, source.dtype)
-        found[filled] = source[places[filled]]
-        return found
+        keypoints = np.full((*places.shape, *source.shape[1:]), np.nan if name == "keypoints" else -1, source.dtype)
+        keypoints[filled] = source[places[filled]]
+        return keypoints
 
     def _clouds(self, row: int, names: list[str]) -> dict[str, Array]:
         """Arrays of one row that come from its cloud."""
-        found: dict[str, Array] = {}
-        place = self._find([f"{_CLOUDS}/{self._model(row)}.pcd"])
-        if place is None and (set(names) != {"preview"} or self._find(self._ply_names(row)) is None):
+        arrays: dict[str, Array] = {}
+        file = self._find([f"{_CLOUDS}/{self._model(row)}.pcd"])
+        if file is None and (set(names) != {"preview"} or self._find(self._ply_names(row)) is None):
             raise self._missing(row, f"{_CLOUDS}/{self._model(row)}.pcd")
-        cloud = None if place is None else _cloud(*place)
+        cloud = None if file is None else _cloud(*file)
         if cloud is not None:
-            found = {"points": cloud.points, "colors": _colors(cloud)}
+            arrays = {"points": cloud.points, "colors": _colors(cloud)}
         if "preview" in names:
-            found["preview"] = self._preview(row, found)
-        return found
+            arrays["preview"] = self._preview(row, arrays)
+        return arrays
 
     def _preview(self, row: int, cloud: dict[str, Array]) -> Array:
         own = slice(*self._found.firsts[row : row + 2])
         marks = (self._found.xyz[own], _palette(self._found.ids[own]))
         if cloud:
             return splat(cloud["points"], cloud["colors"], marks=marks)
-        members, place = self._find(self._ply_names(row)) or (self.members, -1)
-        ply = read_ply(members.read(place, _LARGEST_MESH), members.label(place))
+        members, member = self._find(self._ply_names(row)) or (self.members, -1)
+        ply = read_ply(members.read(member, _LARGEST_MESH), members.label(member))
         return meshes.preview_mesh(ply.points, ply.faces, ply.colors, marks)
 
 
@@ -227,7 +228,7 @@ def open(root: Path | str | None = None) -> KeypointNet:
     ----------
     root : Path, str or None
         Folder with ``annotations/`` (and ``pcds/``, ``ShapeNetCore.v2.ply/``, ``splits/``), or with a folder
-        ``keypointnet`` that has them, or a zip or tar of them; None for the usual places. Clouds and meshes may also
+        ``keypointnet`` that has them, or a zip or tar of them; None for the default folders. Clouds and meshes may also
         lie there as ``pcds.zip`` and ``ShapeNetCore.v2.ply.zip`` (or ``.tar``).
 
     Raises
@@ -242,15 +243,15 @@ def open(root: Path | str | None = None) -> KeypointNet:
 
 def _beside(members: MemberIndex) -> list[tuple[str, MemberIndex]]:
     """Archives of clouds and meshes in the folder of the release, each with the folder that it stands for."""
-    found = []
+    sources = []
     for folder in (_CLOUDS, _MESHES):
         for name in (f"{folder}.zip", f"{folder}.tar"):
             path = members.path(members.place(name)) if name in members else None
             if path is not None:
                 content = open_members(path)
                 inner = content.under(folder)
-                found.append((f"{folder}/", inner if len(inner) else content))
-    return found
+                sources.append((f"{folder}/", inner if len(inner) else content))
+    return sources
 
 
 def _table(classes: npt.NDArray[np.str_], models: npt.NDArray[np.str_], members: MemberIndex) -> FactorTable:
@@ -273,8 +274,8 @@ def _table(classes: npt.NDArray[np.str_], models: npt.NDArray[np.str_], members:
             if len(twice):
                 other = _SPLITS[columns["split"][twice[0]]]
                 raise DataError(
-                    f"{members.source}: {keys[twice[0]]} is in splits/{other}.txt and splits/{split}.txt; fetch both "
-                    "again"
+                    f"{members.source}: {keys[twice[0]]} is in both splits/{other}.txt and splits/{split}.txt; fetch "
+                    "both again"
                 )
             columns["split"][own] = _SPLITS.index(split)
     if "knife_misaligned.txt" in members:
@@ -286,21 +287,21 @@ def _table(classes: npt.NDArray[np.str_], models: npt.NDArray[np.str_], members:
 
 def _read_list(members: MemberIndex, name: str, start: str = "") -> list[str]:
     """Models that a list names, as ``<class>-<model>``; `start` is put before a name that has no class."""
-    place = members.place(name)
-    lines = text_of(members.read(place, _LARGEST_LIST), members.label(place)).split()
+    member = members.place(name)
+    lines = text_of(members.read(member, _LARGEST_LIST), members.label(member)).split()
     listed = [line if re.match("[0-9]{8}-", line) else start + line for line in lines]
     for number, line in enumerate(listed):
         if re.fullmatch(r"[0-9]{8}-[^/\\]+", line) is None:
             raise DamagedFile(
-                f"{members.label(place)}: entry {number} is {line[:60]!r}, where <class_id>-<model_id> was expected"
+                f"{members.label(member)}: entry {number} is {line[:60]!r}; expected <class_id>-<model_id>"
             )
     return listed
 
 
-def _cloud(members: MemberIndex, place: int) -> Pcd:
-    cloud = read_pcd(members.read(place, _LARGEST_CLOUD), members.label(place))
+def _cloud(members: MemberIndex, member: int) -> Pcd:
+    cloud = read_pcd(members.read(member, _LARGEST_CLOUD), members.label(member))
     if len(cloud.records) != _POINTS:
-        raise DamagedFile(f"{members.label(place)} has {len(cloud.records):,} points, where {_POINTS:,} were expected")
+        raise DamagedFile(f"{members.label(member)} has {len(cloud.records):,} points; expected {_POINTS:,}")
     return cloud
 
 
@@ -309,6 +310,6 @@ def _colors(cloud: Pcd) -> npt.NDArray[np.uint8]:
 
 
 def _palette(ids: npt.NDArray[np.int16]) -> npt.NDArray[np.uint8]:
-    """Colours that tell semantic ids apart: hues by the golden ratio."""
+    """Colors that tell semantic ids apart: hues by the golden ratio."""
     colors = [colorsys.hsv_to_rgb(0.618034 * number % 1, 1.0, 1.0 - 0.35 * (number % 2)) for number in ids.tolist()]
     return np.asarray(np.rint(255 * np.array(colors).reshape(-1, 3)).astype(np.uint8))

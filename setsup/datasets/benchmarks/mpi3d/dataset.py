@@ -49,7 +49,7 @@ class Mpi3D(PreparedImages):
     The table is a grid of ``object_color``, ``object_shape``, ``object_size``, ``camera_height``, ``background_color``,
     ``horizontal_axis`` and ``vertical_axis``, the last changing fastest: 6 · 6 · 2 · 3 · 3 · 40 · 40 = 1,036,800 rows.
     The file of the challenge at NeurIPS 2019, which is told by its length, and that of the complex objects, which have
-    other colours and shapes, have 4 · 4 · 2 · 3 · 3 · 40 · 40 = 460,800. The only modality is ``image``, (64, 64, 3)
+    other colors and shapes, have 4 · 4 · 2 · 3 · 3 · 40 · 40 = 460,800. The only modality is ``image``, (64, 64, 3)
     uint8 sRGB. It is mapped into memory, never loaded: out of the ``.npz`` where that is not packed, else out of the
     array that ``setsup prepare`` makes.
 
@@ -60,7 +60,7 @@ class Mpi3D(PreparedImages):
     name : str
         ``"mpi3d-toy"``, ``"mpi3d-realistic"``, ``"mpi3d-real"`` or ``"mpi3d-complex"``.
     root : Path or str, optional
-        What the user gave as root, for the command that messages name.
+        Root passed by the user, for the command in messages.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def open_variant(name: str, root: Path | str | None, files: Sequence[str]) -> Mp
 
 def _check_images(path: Path, images: NpzArray) -> None:
     if len(images.shape) != 4 or images.shape[1:] != _IMAGE or images.dtype != np.uint8:
-        raise DataError(f"{path}: 'images' is {images.dtype} {images.shape}; uint8 (N, 64, 64, 3) was expected")
+        raise DataError(f"{path}: 'images' is {images.dtype} {images.shape}; expected uint8 (N, 64, 64, 3)")
 
 
 def _table(path: Path, count: int, grids_of: Sequence[Grid]) -> FactorTable:
@@ -103,8 +103,8 @@ def _table(path: Path, count: int, grids_of: Sequence[Grid]) -> FactorTable:
     if count not in lengths:
         known = " or ".join(f"{length:,}" for length in lengths)
         raise DamagedFile(
-            f"{path} has {count:,} images, where {known} were expected: it has no labels, so only a whole grid "
-            "can be read"
+            f"{path} has {count:,} images and no labels; expected {known} images, since only a complete grid can be "
+            "read without labels"
         )
     return FactorTable(grids[lengths.index(count)])
 

@@ -15,12 +15,13 @@ def open(root: Path | str | None = None) -> Mpi3D:
     Parameters
     ----------
     root : Path, str or None
-        Folder with ``mpi3d_toy.npz``, or with a folder ``mpi3d-toy`` that has it; None for the usual places.
+        Folder with ``mpi3d_toy.npz``, or with a folder ``mpi3d-toy`` that has it; None for the default folders.
 
     Raises
     ------
     DataError
-        The file is not there (with the command that fetches it), or is not what it should be.
+        When the file is missing (the message gives the command that fetches it), or does not have the published
+        content.
 
     """
     return open_variant("mpi3d-toy", root, _FILES)

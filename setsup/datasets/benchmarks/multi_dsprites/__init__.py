@@ -1,4 +1,4 @@
-"""Multi-dSprites: images of several coloured sprites, with the factors and the mask of each."""
+"""Multi-dSprites: images of several colored sprites, with the factors and the mask of each."""
 
 from setsup.datasets.benchmarks.multi_dsprites.dataset import MultiDsprites, open, prepare
 

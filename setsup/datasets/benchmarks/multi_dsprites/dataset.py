@@ -52,7 +52,7 @@ class MultiDsprites(PreparedImages):
     version : str
         Which of the three versions it is.
     root : Path or str, optional
-        What the user gave as root, for the command that messages name.
+        Root passed by the user, for the command in messages.
 
     Raises
     ------
@@ -90,14 +90,14 @@ class MultiDsprites(PreparedImages):
         return _Records(self.file, self._version, self._prepared.shape)
 
     def _read_all(self, rows: Rows, out: Mapping[str, Any]) -> dict[str, Array]:
-        found = {name: self._column(name, rows) for name in out if name not in ("image", "mask")}
-        if len(found) < len(out):
+        columns = {name: self._column(name, rows) for name in out if name not in ("image", "mask")}
+        if len(columns) < len(out):
             pixels = self._pixels(rows)
             for name in ("image", "mask"):
                 if name in out:
                     out[name][...] = pixels[..., :-1] if name == "image" else pixels[..., -1].astype(np.int8) - 1
-                    found[name] = out[name]
-        return found
+                    columns[name] = out[name]
+        return columns
 
     def _column(self, name: str, rows: Rows) -> Array:
         if name == "color":
@@ -190,11 +190,11 @@ class _Records:
 
         def fill(start: int, stop: int, out: Array) -> None:
             nonlocal position
-            found = islice(images, start - position, stop - position)
-            for slot, image in zip(range(stop - start), found, strict=False):
+            wanted = islice(images, start - position, stop - position)
+            for slot, image in zip(range(stop - start), wanted, strict=False):
                 out[slot] = image
                 position = start + slot + 1
             if position != stop:
-                raise DataError(f"{self._file} was replaced while it was read; start again")
+                raise DataError(f"{self._file} has been replaced while it was being read; run the command again")
 
         yield fill

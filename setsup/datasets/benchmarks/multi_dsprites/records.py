@@ -44,24 +44,27 @@ def read_objects(path: Path, version: str) -> FactorTable:
     numbers: list[npt.NDArray[np.int64]] = []
     for number, record in enumerate(stream_records(path)):
         label = f"{path}, record {number:,}"
-        found = read_example(record, (*_WHERE, *_NUMBERS, "color"), label)
-        visible = np.flatnonzero(_floats(found, "visibility", entities, label) > 0)
+        features = read_example(record, (*_WHERE, *_NUMBERS, "color"), label)
+        visible = np.flatnonzero(_floats(features, "visibility", entities, label) > 0)
         visible = visible[visible > 0]
         if not len(visible):
-            raise DamagedFile(f"{label} has no object")
-        columns = [_floats(found, name, entities, label)[visible] for name in ("shape", *_NUMBERS)]
-        color = _floats(found, "color", entities * channels, label).reshape(entities, channels)[visible]
+            raise DamagedFile(f"{label} contains no visible object")
+        columns = [_floats(features, name, entities, label)[visible] for name in ("shape", *_NUMBERS)]
+        color = _floats(features, "color", entities * channels, label).reshape(entities, channels)[visible]
         rows.append(np.column_stack([*columns, np.broadcast_to(color, (len(visible), 3))]))
         numbers.append(np.arange(len(visible)))
     if not rows:
-        raise DamagedFile(f"{path} has no records")
+        raise DamagedFile(f"{path} contains no records")
     return _table(path, np.concatenate(rows), np.concatenate(numbers))
 
 
 def _table(path: Path, rows: npt.NDArray[np.float32], numbers: npt.NDArray[np.int64]) -> FactorTable:
     shapes = rows[:, 0].astype(np.int64)
     if (shapes != rows[:, 0]).any() or not np.isfinite(rows).all() or np.ptp(shapes) > 255:
-        raise DamagedFile(f"{path} has a shape that is no small integer, or a factor that is not finite")
+        raise DamagedFile(
+            f"{path} contains a shape that is not an integer, shapes that span more than 256 numbers, or a factor "
+            "that is not finite"
+        )
     levels, codes = np.unique(shapes, return_inverse=True)
     names = (*_NUMBERS, *COLORS)
     factors = [
@@ -81,26 +84,28 @@ def read_images(path: Path, version: str) -> Iterator[Array]:
     entities, channels = VERSIONS[version]
     for number, record in enumerate(stream_records(path)):
         label = f"{path}, record {number:,}"
-        found = read_example(record, ("image", "mask", "visibility"), label)
-        visible = _floats(found, "visibility", entities, label) > 0
+        features = read_example(record, ("image", "mask", "visibility"), label)
+        visible = _floats(features, "visibility", entities, label) > 0
         visible[0] = True
         out = np.empty((SIDE, SIDE, channels + 1), np.uint8)
-        out[..., :channels] = _pixels(record, found, "image", channels, label)
-        masks = _pixels(record, found, "mask", entities, label)[..., visible]
+        out[..., :channels] = _pixels(record, features, "image", channels, label)
+        masks = _pixels(record, features, "mask", entities, label)[..., visible]
         out[..., channels] = masks.argmax(axis=-1)
         yield out
 
 
-def _floats(found: dict[str, Feature], name: str, count: int, label: str) -> npt.NDArray[np.float32]:
-    feature = found.get(name)
+def _floats(features: dict[str, Feature], name: str, count: int, label: str) -> npt.NDArray[np.float32]:
+    feature = features.get(name)
     if feature is None or feature.kind != "float" or len(feature.values) != count:
         there = "nothing" if feature is None else f"{len(feature.values)} × {feature.kind}"
-        raise DamagedFile(f"{label}: {name!r} holds {there}; {count} × float was expected: is it of another version?")
+        raise DamagedFile(
+            f"{label}: {name!r} contains {there}; expected {count} × float; the file may be of another version"
+        )
     return feature.values
 
 
-def _pixels(record: bytes, found: dict[str, Feature], name: str, channels: int, label: str) -> npt.NDArray[np.uint8]:
-    feature = found.get(name)
+def _pixels(record: bytes, features: dict[str, Feature], name: str, channels: int, label: str) -> npt.NDArray[np.uint8]:
+    feature = features.get(name)
     spans = np.empty((0, 2), np.int64) if feature is None or feature.kind != "bytes" else feature.values
     # tf.io.FixedLenFeature of strings: a byte each, or all in one
     if len(spans) == 1:
@@ -112,7 +117,7 @@ def _pixels(record: bytes, found: dict[str, Feature], name: str, channels: int, 
         content = b""
     if len(content) != SIDE * SIDE * channels:
         raise DamagedFile(
-            f"{label}: {name!r} has {len(content):,} bytes; {SIDE} × {SIDE} × {channels} were expected: is it of "
-            "another version?"
+            f"{label}: {name!r} has {len(content):,} bytes; expected {SIDE} × {SIDE} × {channels}; the file may be "
+            "of another version"
         )
     return np.frombuffer(content, np.uint8).reshape(SIDE, SIDE, channels)

@@ -98,9 +98,9 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     ----------
     root : Path, str or None
         A folder, zip or tar with the folders ``session01`` to ``session04``, or a folder around it such as
-        ``Multi-Pie/data``; sessions may be missing. None for the usual places.
+        ``Multi-Pie/data``; sessions may be missing. None for the default folders.
     size : (height, width), optional
-        Resize every image, antialiased, until it just covers this size, and cut out the centre.
+        Resize every image, antialiased, until it just covers this size, and crop the centre.
 
     Raises
     ------
@@ -118,13 +118,15 @@ def _parse(members: MemberIndex) -> tuple[Places, dict[str, Array]]:
     places, groups = members.matching(f"(?P<name>{_PATTERN})")
     letters = _letters(groups["name"], len(_EXAMPLE))
     if not len(places):
-        raise DataError(f"{members.source} holds no file named as {_EXAMPLE}; unpack the release as it was published")
+        raise DataError(
+            f"{members.source} contains no file with a name such as {_EXAMPLE}; unpack the release as it was published"
+        )
 
     def number(*positions: int) -> Array:
-        found: Array = np.zeros(len(letters), np.int16)
+        numbers: Array = np.zeros(len(letters), np.int16)
         for at in positions:
-            found = found * 10 + (letters[:, at] - ord("0"))
-        return found
+            numbers = numbers * 10 + (letters[:, at] - ord("0"))
+        return numbers
 
     start = _EXAMPLE.rindex("/") + 1
     folders = {
@@ -140,19 +142,19 @@ def _parse(members: MemberIndex) -> tuple[Places, dict[str, Array]]:
         "camera": number(start + 10, start + 11, start + 12),
         "shot": number(start + 14, start + 15),
     }
-    kept = np.all([folders[field] == names[field] for field in folders], axis=0)
-    kept &= (names["session"] >= 1) & (names["session"] <= _SESSIONS) & (names["shot"] < _SHOTS)
-    kept &= (names["recording"] >= 1) & (names["recording"] <= _RECORDINGS) & (_cameras()[names["camera"]] >= 0)
-    if not kept.all():
-        wrong = places[np.flatnonzero(~kept)]
-        said = (
+    valid = np.all([folders[field] == names[field] for field in folders], axis=0)
+    valid &= (names["session"] >= 1) & (names["session"] <= _SESSIONS) & (names["shot"] < _SHOTS)
+    valid &= (names["recording"] >= 1) & (names["recording"] <= _RECORDINGS) & (_cameras()[names["camera"]] >= 0)
+    if not valid.all():
+        wrong = places[np.flatnonzero(~valid)]
+        message = (
             f"{len(wrong):,} of {len(places):,} files, such as {members.label(int(wrong[0]))}, contradict their "
-            "folders or name a session, recording, camera or shot that there is not"
+            "folders, or have a session, recording, camera or shot that does not exist"
         )
-        if not kept.any():
-            raise DataError(f"{said}; unpack the release as it was published")
-        _log.warning("%s; they are left out", said)
-    return places[kept], {field: values[kept] for field, values in names.items()}
+        if not valid.any():
+            raise DataError(f"{message}; unpack the release as it was published")
+        _log.warning("%s; they are left out", message)
+    return places[valid], {field: values[valid] for field, values in names.items()}
 
 
 def _letters(texts: Any, length: int) -> npt.NDArray[np.uint8]:
@@ -205,8 +207,8 @@ def _attended(subject: Array, session: Array) -> Array:
     """Number of sessions that the subject of each row is in."""
     there = np.zeros((subject.max() + 1, _SESSIONS + 1), bool)
     there[subject, session] = True
-    found: Array = np.count_nonzero(there, axis=1)[subject]
-    return found
+    counts: Array = np.count_nonzero(there, axis=1)[subject]
+    return counts
 
 
 def _setting(subject: Array, chosen: npt.NDArray[np.bool_], train: int) -> Array:

@@ -3,7 +3,7 @@
 Convention
 ----------
 World frame in metres: z up, x to the right of the frontal image. The head is centred on the origin and looks along −y.
-Vertices carry the colours of an evenly lit face; the renderer adds no shading of its own.
+Vertices carry the colors of an evenly lit face; the renderer adds no shading of its own.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ _STYLES: dict[str, tuple[tuple[float, ...], float]] = {
 
 
 def head_scene(person: Traits, sitting: Sitting) -> Scene:
-    """Scene of a person in a session, without a background; all light is ambient, so that colours are albedo."""
+    """Scene of a person in a session, without a background; all light is ambient, so that colors are albedo."""
     parts = [_skull(person, sitting), *_ears(person), *_body(person, sitting)]
     parts += _hair(person, sitting)
     head = _turn(sitting)
@@ -53,15 +53,15 @@ Part = tuple[str, Mesh, Reals, Reals]
 
 def _turn(sitting: Sitting) -> Reals:
     """Rotation of the head: turned about z, then nodding about x, then tilted about y."""
-    found = np.eye(3)
+    rotation = np.eye(3)
     for axis, degrees in ((2, sitting.turn), (0, sitting.nod), (1, sitting.tilt)):
         sine, cosine = np.sin(np.radians(degrees)), np.cos(np.radians(degrees))
-        one, two = [(1, 2), (2, 0), (0, 1)][axis]
+        first, second = [(1, 2), (2, 0), (0, 1)][axis]
         step = np.eye(3)
-        step[one, one] = step[two, two] = cosine
-        step[one, two], step[two, one] = -sine, sine
-        found = step @ found
-    return found
+        step[first, first] = step[second, second] = cosine
+        step[first, second], step[second, first] = -sine, sine
+        rotation = step @ rotation
+    return rotation
 
 
 def _grid(across: int, up: int) -> tuple[Reals, Reals, npt.NDArray[np.int32]]:
@@ -86,8 +86,8 @@ def _mesh(points: Reals, colors: Reals, faces: npt.NDArray[np.int32]) -> Mesh:
 
 def _bump(x: Reals, z: Reals, centre: tuple[float, float], radii: tuple[float, float]) -> Reals:
     """Bell of height 1."""
-    found: Reals = np.exp(-(((x - centre[0]) / radii[0]) ** 2) - ((z - centre[1]) / radii[1]) ** 2)
-    return found
+    height: Reals = np.exp(-(((x - centre[0]) / radii[0]) ** 2) - ((z - centre[1]) / radii[1]) ** 2)
+    return height
 
 
 def _both(x: Reals, z: Reals, centre: tuple[float, float], radii: tuple[float, float]) -> Reals:
@@ -102,8 +102,8 @@ def _inside(x: Reals, z: Reals, centre: tuple[float, float], radii: tuple[float,
 
 
 def _step(value: Reals) -> Reals:
-    found: Reals = np.clip(value + 0.5, 0, 1)
-    return found
+    weight: Reals = np.clip(value + 0.5, 0, 1)
+    return weight
 
 
 def _skull(person: Traits, sitting: Sitting) -> Part:
@@ -143,7 +143,7 @@ def _features(person: Traits, x: Reals, z: Reals) -> Reals:
 
 
 def _paint(person: Traits, sitting: Sitting, x: Reals, z: Reals, front: Reals) -> Reals:
-    """Colours of the skin, lips, eyes, brows, beard and glasses."""
+    """Colors of the skin, lips, eyes, brows, beard and glasses."""
     side = np.abs(x)
     tip = person.eyes_up - person.nose_long
     mouth = tip - 0.024 + sitting.smile * ((x / person.lips_wide) ** 2 - 0.4)

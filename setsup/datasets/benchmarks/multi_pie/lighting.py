@@ -3,7 +3,7 @@
 Convention
 ----------
 Directions are unit vectors of the world, towards the light: z up, x to the right of the frontal image, and the face
-looks along −y. Light is linear, 1 shows a colour as it is.
+looks along −y. Light is linear, 1 shows a color as it is.
 """
 
 from collections.abc import Iterable, Iterator

@@ -96,29 +96,29 @@ def write_substitute(
     taken = _chosen(sessions, "sessions", range(1, 5))
     seen = _chosen(cameras, "cameras", _YAWS)
     lit = _chosen(shots, "shots", range(20))
-    place = expanded(folder)
-    with locked(place / RECORD):
-        settle_record(place, _TITLE, {"version": _VERSION, "seed": seed, "shots": lit})
+    target = expanded(folder)
+    with locked(target / RECORD):
+        settle_record(target, _TITLE, {"version": _VERSION, "seed": seed, "shots": lit})
         units = [
             Unit(f"subject {number}, session {session}", (number, session), len(seen) * len(lit))
             for number in range(subjects)
             for session in taken
-            if not all(_at(place, number, session, camera).is_dir() for camera in seen)
+            if not all(_at(target, number, session, camera).is_dir() for camera in seen)
         ]
-        need_space(place, sum(unit.size for unit in units) * _BYTES, "the substitute for Multi-PIE")
-        work = partial(_write_sitting, folder=place, cameras=seen, shots=lit, seed=seed)
-        run(work, units, processes=processes, folder=place, what="rendering heads", counted="images")
-    return place
+        need_space(target, sum(unit.size for unit in units) * _BYTES, "the substitute for Multi-PIE")
+        work = partial(_write_sitting, folder=target, cameras=seen, shots=lit, seed=seed)
+        run(work, units, processes=processes, folder=target, what="rendering heads", counted="images")
+    return target
 
 
 def _chosen(values: Iterable[Any], name: str, known: Iterable[Any]) -> list[Any]:
     """The values in the order of those that there are."""
-    found, there = list(values), list(known)
-    wrong = [value for value in found if value not in there]
-    if wrong or not found:
-        said = f"not {wrong[0]!r}" if wrong else "at least one"
-        raise DataError(f"{name} of the substitute are out of {there[0]} … {there[-1]}, {said}")
-    return [value for value in there if value in found]
+    chosen, there = list(values), list(known)
+    wrong = [value for value in chosen if value not in there]
+    if wrong or not chosen:
+        problem = f"not {wrong[0]!r}" if wrong else "at least one"
+        raise DataError(f"{name} of the substitute must be among {there[0]} … {there[-1]}, {problem}")
+    return [value for value in there if value in chosen]
 
 
 def _at(folder: Path, number: int, session: int, camera: str) -> Path:

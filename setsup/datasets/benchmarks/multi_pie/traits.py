@@ -27,7 +27,7 @@ Color = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """A person: lengths in metres, colours (3,) float64 of sRGB bytes; x to the image's right, z up."""
+    """A person: lengths in metres, colors (3,) float64 of sRGB bytes; x to the image's right, z up."""
 
     width: float
     depth: float
@@ -134,6 +134,6 @@ def sitting_of(seed: int, subject: int, session: int) -> Sitting:
 
 
 def _blend(colors: Color, part: float) -> Color:
-    """Colour at a part, 0 … 1, of the way along a row of colours."""
+    """Color at a part, 0 … 1, of the way along a row of colors."""
     at = part * (len(colors) - 1)
     return np.array([np.interp(at, np.arange(len(colors)), channel) for channel in colors.T])

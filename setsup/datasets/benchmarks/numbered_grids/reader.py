@@ -39,22 +39,22 @@ def open_grid(
     file = rf"(?:{title}[^/]*/)?images/(?P<number>[0-9]{{6}})\.png"
     folders = [f"{title}{of}{end}" for of in ("", "_down128") for end in ("", ".zip", ".tar")]
     release = find_members(name, root, {file: f"{title}/images/000000.png"}, folders)
-    places, said = release.matching(file)
+    places, groups = release.matching(file)
     # other releases have numbered images, too
     if title.lower() not in f"{release.source}/{release.prefix}{release.names[int(places[0])]}".lower():
         raise DataError(
-            f"{name}: {release.source} has numbered images in {release.prefix}images, but nothing there is named "
-            f"{title}; name the folder that holds them {title}"
+            f"{name}: {release.source} has numbered images in {release.prefix}images, but no part of the path is "
+            f"{title}; rename the folder that contains them to {title}"
         )
-    numbers = np.array(said["number"].to_pylist(), np.int64)
+    numbers = np.array(groups["number"].to_pylist(), np.int64)
     order = np.argsort(numbers, kind="stable")
     numbers, places = numbers[order], places[order]
     cells = math.prod(map(len, factors))
     wrong = numbers >= cells
     if wrong.any() or (np.diff(numbers) == 0).any():
         which = int(numbers[np.argmax(wrong)] if wrong.any() else numbers[1:][np.argmin(np.diff(numbers))])
-        what = f"whose last is {cells - 1:06}" if wrong.any() else "twice"
-        raise DamagedFile(f"{release.source} has the image {which:06} of {name}, {what}")
+        what = f"but the last image is {cells - 1:06}" if wrong.any() else "twice"
+        raise DamagedFile(f"{release.source} contains the image {which:06} of {name}, {what}")
     grid = FactorTable(factors)
     if len(numbers) < cells:
         grid = FactorTable(factors, {factor.name: grid.codes(factor.name, numbers) for factor in factors})

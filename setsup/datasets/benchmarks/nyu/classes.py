@@ -39,18 +39,18 @@ def read_split(path: Path, count: int) -> npt.NDArray[np.uint8]:
 
     Returns (count,) uint8.
     """
-    found = read_mat(path, str(path), ["trainNdxs", "testNdxs"], _LIMIT)
+    variables = read_mat(path, str(path), ["trainNdxs", "testNdxs"], _LIMIT)
     codes = np.full(count, _NEITHER, np.uint8)
     for name, code in (("trainNdxs", _TRAIN), ("testNdxs", _TEST)):
-        rows = _numbers(path, name, found[name], 1, count, f"images, of which there are {count:,},") - 1
+        rows = _numbers(path, name, variables[name], 1, count, "images") - 1
         twice = np.flatnonzero(np.bincount(rows, minlength=count) > 1)
         if len(twice):
             raise DamagedFile(f"{path}: {name!r} lists the image {twice[0] + 1} twice")
         both = rows[codes[rows] != _NEITHER]
         if len(both):
             raise DamagedFile(
-                f"{path}: the image {both[0] + 1} is in 'trainNdxs' and in 'testNdxs', {len(both):,} in all; a split "
-                "has each in one part"
+                f"{path}: the image {both[0] + 1} is in 'trainNdxs' and in 'testNdxs', {len(both):,} in total; "
+                "expected each image in only one part"
             )
         codes[rows] = code
     return codes
@@ -58,32 +58,32 @@ def read_split(path: Path, count: int) -> npt.NDArray[np.uint8]:
 
 def read_classes40(path: Path, count: int) -> Classes:
     """Read the map of the published classes to 40 classes."""
-    found = read_mat(path, str(path), ["mapClass", "className"], _LIMIT)
-    return _classes(path, "mapClass", found["mapClass"], found["className"], count)
+    variables = read_mat(path, str(path), ["mapClass", "className"], _LIMIT)
+    return _classes(path, "mapClass", variables["mapClass"], variables["className"], count)
 
 
 def read_classes13(path: Path, count: int = 40) -> Classes:
     """Read the map of the 40 classes to 13 classes."""
-    found = read_mat(path, str(path), ["classMapping13"], _LIMIT)["classMapping13"]
-    fields = found.dtype.names or ()
-    if found.size != 1 or not {"labels13", "classNames"} <= set(fields):
+    mapping = read_mat(path, str(path), ["classMapping13"], _LIMIT)["classMapping13"]
+    fields = mapping.dtype.names or ()
+    if mapping.size != 1 or not {"labels13", "classNames"} <= set(fields):
         raise DamagedFile(f"{path}: 'classMapping13' must be a struct with labels13 and classNames")
-    struct = found.reshape(-1)[0]
+    struct = mapping.reshape(-1)[0]
     return _classes(path, "labels13", struct["labels13"], struct["classNames"], count)
 
 
-def _classes(path: Path, name: str, found: Any, cells: Any, count: int) -> Classes:
+def _classes(path: Path, name: str, mapping: Any, cells: Any, count: int) -> Classes:
     names = _names(path, cells)
-    codes = _numbers(path, name, found, 1, len(names), f"classes, of which {len(names)} have a name,")
+    codes = _numbers(path, name, mapping, 1, len(names), "classes")
     if len(codes) != count:
-        raise DamagedFile(f"{path}: {name!r} maps {len(codes):,} classes, but there are {count:,}")
+        raise DamagedFile(f"{path}: {name!r} maps {len(codes):,} classes; expected {count:,}")
     return Classes((UNLABELLED, *names), np.concatenate([[0], codes]).astype(np.uint8))
 
 
 def _names(path: Path, cells: Any) -> tuple[str, ...]:
     texts = [str(cell.reshape(-1)[0]) if _is_text(cell) else "" for cell in np.asarray(cells, object).reshape(-1)]
     if not 0 < len(texts) < 255 or "" in texts:
-        raise DamagedFile(f"{path}: the names of its {len(texts):,} classes must be texts, 1 to 254 of them")
+        raise DamagedFile(f"{path}: the names of its {len(texts):,} classes must be 1 to 254 strings")
     return tuple(texts)
 
 
@@ -91,16 +91,18 @@ def _is_text(cell: Any) -> bool:
     return isinstance(cell, np.ndarray) and cell.dtype.kind == "U" and cell.size == 1
 
 
-def _numbers(path: Path, name: str, found: Any, low: int, high: int, what: str) -> npt.NDArray[np.int64]:
+def _numbers(path: Path, name: str, stored: Any, low: int, high: int, what: str) -> npt.NDArray[np.int64]:
     """Whole numbers of a variable, which must lie between `low` and `high`."""
-    values = np.asarray(found)
+    values = np.asarray(stored)
     if values.dtype.kind not in "uif" or not values.size:
-        raise DataError(f"{path}: {name!r} is {values.dtype} {values.shape}; numbers of {what} were expected")
+        raise DataError(
+            f"{path}: {name!r} is {values.dtype} {values.shape}; expected numbers of {what} from {low} to {high:,}"
+        )
     values = values.reshape(-1)
     wrong = ~((values >= low) & (values <= high) & (values == np.floor(values)))
     if wrong.any():
         raise DamagedFile(
-            f"{path}: {name!r} has the number {values[np.argmax(wrong)]:g}; numbers of {what} count from {low} to "
+            f"{path}: {name!r} has the number {values[np.argmax(wrong)]:g}; expected numbers of {what} from {low} to "
             f"{high:,}"
         )
     return values.astype(np.int64)

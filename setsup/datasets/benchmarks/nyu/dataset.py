@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.adapters.fetching import read_distinct
+from setsup.datasets.adapters.inconsistent import replaced
 from setsup.datasets.adapters.prepared_images import convert, prepare_command
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.nyu.classes import read_classes13, read_classes40, read_split
@@ -40,7 +41,7 @@ __all__ = ["INTRINSICS", "NyuDepth", "crop", "open", "prepare"]
 Take = Callable[[Rows, Array], Array]
 
 INTRINSICS = Intrinsics(518.85790117450188, 519.46961112127485, 324.58244941119034, 252.73616633400465)
-"""The colour camera, to whose images the depth was projected, pixels counted from 0."""
+"""The color camera, to whose images the depth was projected, pixels counted from 0."""
 
 _FILE, _SPLIT, _CLASSES40, _CLASSES13 = (
     "nyu_depth_v2_labeled.mat",
@@ -77,7 +78,7 @@ class NyuDepth(BaseDataset):
     depth, or a
     surface seen edge-on that is one pixel wide). :func:`crop` cuts off the border.
 
-    Arrays come from what :func:`prepare` made where it is there and belongs to the file, else from the file itself,
+    Arrays come from what :func:`prepare` made if it exists and belongs to the file, else from the file itself,
     which unpacks each image again and is said once.
 
     Parameters
@@ -85,7 +86,7 @@ class NyuDepth(BaseDataset):
     file : Path or str
         ``nyu_depth_v2_labeled.mat``; the others are looked for in its folder.
     root : Path or str, optional
-        What the user gave as root, for the command that messages name.
+        Root passed by the user, for the command in messages.
 
     Attributes
     ----------
@@ -117,11 +118,11 @@ class NyuDepth(BaseDataset):
         }
 
     def _read_all(self, rows: Rows, out: Mapping[str, Array]) -> dict[str, Array]:
-        found: dict[str, Array] = {}
+        arrays: dict[str, Array] = {}
         for name in dict.fromkeys(_DERIVED.get(name, name) for name in out):
             room = out[name] if name in out else np.empty((len(rows), *STORED[name].shape), STORED[name].dtype)
-            found[name] = self._take(name)(rows, room)
-        return {name: self._derive(name, rows, found, out[name]) if name in _DERIVED else found[name] for name in out}
+            arrays[name] = self._take(name)(rows, room)
+        return {name: self._derive(name, rows, arrays, out[name]) if name in _DERIVED else arrays[name] for name in out}
 
     def prepare(self, modalities: Iterable[str] | None = None) -> list[Path]:
         """Convert modalities into arrays that are mapped into memory; see :func:`prepare`."""
@@ -171,9 +172,13 @@ class NyuDepth(BaseDataset):
         if reader.file is None:
             reader.file = open_file(self.file)
             outdated = self._prepared[name].outdated()
-            why = f"{outdated} was made of another version of it" if outdated else "each is unpacked again"
+            why = (
+                f"{outdated} was made from another version of it"
+                if outdated
+                else "each read decompresses a chunk again"
+            )
             _log.warning(
-                "reading images directly from %s is slow (%s); %s converts it once", self.file, why, self._command
+                "reading images directly from %s is slow (%s); run %s once to convert it", self.file, why, self._command
             )
         stack = self._stack(reader.file, name)
         return partial(self._labels, stack) if name == "labels" else stack.take
@@ -181,7 +186,7 @@ class NyuDepth(BaseDataset):
     def _stack(self, content: Any, name: str) -> MatlabStack:
         stack = open_stack(self.file, content, name)
         if stack.shape[0] != len(self):
-            raise DataError(f"{self.file} was replaced since it was opened; open it again")
+            raise replaced(self.file)
         return stack
 
     def _labels(self, stack: MatlabStack, rows: Rows, out: Array | None) -> Array:
@@ -199,7 +204,7 @@ class NyuDepth(BaseDataset):
         most = labels.max(initial=0)
         last = len(self.classes["labels"]) - 1
         if most > last:
-            raise DamagedFile(f"{self.file}: 'labels' has the class {most}, but 'names' ends at {last:,}")
+            raise DamagedFile(f"{self.file}: 'labels' contains the class {most}, but 'names' has only {last:,} entries")
         return labels
 
     def _derive(self, name: str, rows: Rows, stored: Mapping[str, Array], out: Array) -> Array:
@@ -223,8 +228,9 @@ def open(root: Path | str | None = None) -> NyuDepth | NyuRepack:
     root : Path, str or None
         Folder with ``nyu_depth_v2_labeled.mat`` and ``splits.mat`` (and the maps of classes ``classMapping40.mat`` and
         ``class13Mapping.mat``, without which there are no ``labels40`` and ``labels13``), or with a folder ``nyu`` that
-        has them; None for the usual places. A re-pack that serves as well, with image and depth only: the folder or tar
-        ``nyudepthv2`` of HDF5 files that FastDepth uses, or a folder of ``rgb_NNNNN.jpg`` and ``sync_depth_NNNNN.png``.
+        has them; None for the default folders. A re-pack that serves as well, with image and depth only: the folder or
+        tar ``nyudepthv2`` of HDF5 files that FastDepth uses, or a folder of ``rgb_NNNNN.jpg`` and
+        ``sync_depth_NNNNN.png``.
 
     Raises
     ------
@@ -234,7 +240,7 @@ def open(root: Path | str | None = None) -> NyuDepth | NyuRepack:
     """
     from setsup.files import data_places, find_root
 
-    if not any(os.path.exists(place / _FILE) for place in data_places("nyu", root)):
+    if not any(os.path.exists(folder / _FILE) for folder in data_places("nyu", root)):
         repack = find_repack(root)
         if repack is not None:
             return repack
@@ -245,7 +251,7 @@ def prepare(root: Path | str | None = None, modalities: Iterable[str] | None = N
     """Convert images, depths, labels and instances once into arrays beside the file, which ``fetch`` then maps.
 
     All of them take 6.2 GB, which must be free. Works block by block; an interrupted run resumes.
-    Where the folder is read-only the arrays go into the cache folder. Shows its progress.
+    If the folder is read-only, arrays are written to the cache folder. Shows a progress bar.
 
     Parameters
     ----------
@@ -262,12 +268,14 @@ def prepare(root: Path | str | None = None, modalities: Iterable[str] | None = N
     Raises
     ------
     DataError
-        As for :func:`open`, and where the disk is full or may not be written; or the files are a re-pack.
+        As for :func:`open`, and when the disk is full or not writable; or the files are a re-pack.
 
     """
     dataset = open(root)
     if isinstance(dataset, NyuRepack):
-        raise DataError(f"{dataset.source} is a re-pack of nyu, which is read as it is; only {_FILE} can be prepared")
+        raise DataError(
+            f"{dataset.source} is a repackaged copy of nyu, which needs no preparation; only {_FILE} can be prepared"
+        )
     return dataset.prepare(modalities)
 
 
@@ -301,7 +309,9 @@ def crop(images: Array) -> Array:
         return images[..., *_CROP]
     if images.shape[-3:-1] == SIZE:
         return images[..., *_CROP, :]
-    raise DataError(f"images of 480 × 640 pixels (height × width) can be cropped, not an array of {images.shape}")
+    raise DataError(
+        f"expected images of 480 × 640 pixels (height × width) to crop, but got an array of shape {images.shape}"
+    )
 
 
 def _modalities(coarse: Iterable[str]) -> dict[str, Modality]:
@@ -318,9 +328,9 @@ def _need_space(arrays: Mapping[str, PreparedArray]) -> None:
     needed: dict[Path, int] = {}
     for array in arrays.values():
         if array.find() is None:
-            place = array.place()
-            part = place.with_name(place.name + ".part")  # what an earlier run has written of it
+            target = array.place()
+            part = target.with_name(target.name + ".part")  # what an earlier run has written of it
             held = part.stat().st_blocks * 512 if part.exists() else 0
-            needed[place.parent] = needed.get(place.parent, 0) + max(array.size - held, 0)
+            needed[target.parent] = needed.get(target.parent, 0) + max(array.size - held, 0)
     for folder, size in needed.items():
         need_space(folder, size, "preparing nyu")

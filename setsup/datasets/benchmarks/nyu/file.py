@@ -58,7 +58,7 @@ def open_file(path: Path) -> Any:
     except OSError:
         old = False  # why it cannot be read is said below
     if old:
-        raise DamagedFile(f"{path} is a MAT v5 file, but the published one is MAT v7.3 (HDF5)")
+        raise DamagedFile(f"{path} is a MAT v5 file; expected the published MAT v7.3 file (HDF5)")
     return h5_open(path)
 
 
@@ -73,12 +73,12 @@ def read_contents(path: Path) -> Contents:
     with h5_errors(path), open_file(path) as content:
         counts = {stored.key: open_stack(path, content, name).shape[0] for name, stored in STORED.items()}
         texts = {name: read_cells(path, content, name) for name in ("scenes", "sceneTypes", "rawRgbFilenames")}
-        counts |= {name: len(found) for name, found in texts.items()}
+        counts |= {name: len(values) for name, values in texts.items()}
         if len(set(counts.values())) > 1:
             listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-            raise DamagedFile(f"{path} has {listed}; they must be as many")
+            raise DamagedFile(f"{path} has {listed}; expected the same number of each")
         if not texts["scenes"]:
-            raise DamagedFile(f"{path} has no images")
+            raise DamagedFile(f"{path} contains no images")
         scenes, types, names = texts.values()
         return Contents(scenes, types, names, (UNLABELLED, *read_cells(path, content, "names")))
 

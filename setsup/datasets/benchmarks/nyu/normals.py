@@ -83,20 +83,20 @@ def surface_normals(depth: npt.ArrayLike, intrinsics: Intrinsics, radius: int = 
     """
     z = np.asarray(depth)
     if z.ndim != 2 or z.dtype.kind != "f":
-        raise DataError(f"depth must be floating point (height, width), not {z.dtype} {z.shape}")
+        raise DataError(f"depth must be a floating-point array (height, width), not {z.dtype} {z.shape}")
     if not 1 <= radius <= _MOST_RADIUS:
-        raise DataError(f"the radius of the window must be 1 to {_MOST_RADIUS} pixels, not {radius}")
+        raise DataError(f"radius must be 1 to {_MOST_RADIUS} pixels, not {radius}")
     height, width = z.shape
     inverse = np.full((height + 2 * radius, width + 2 * radius), _MISSING)
     inside = inverse[radius : radius + height, radius : radius + width]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         np.divide(1, z, out=inside, where=z > 0, casting="unsafe")
     inside[~((inside > 0) & np.isfinite(inside))] = _MISSING
-    found = np.empty((height, width, 3), np.float32)
+    normals = np.empty((height, width, 3), np.float32)
     for top in range(0, height, _BAND):
         bottom = min(top + _BAND, height)
-        found[top:bottom] = _of_band(inverse[top : bottom + 2 * radius], intrinsics, radius, top)
-    return found
+        normals[top:bottom] = _of_band(inverse[top : bottom + 2 * radius], intrinsics, radius, top)
+    return normals
 
 
 def _of_band(inverse: Floats, intrinsics: Intrinsics, radius: int, top: int) -> Floats:
@@ -108,14 +108,14 @@ def _of_band(inverse: Floats, intrinsics: Intrinsics, radius: int, top: int) -> 
     column = np.arange(width, dtype=np.float32) - cx
     row = (np.arange(top, top + height, dtype=np.float32) - cy)[:, np.newaxis]
     fitted = centre + offset
-    found = np.stack([across * fx, down * fy, fitted - across * column - down * row], axis=-1)
+    normals = np.stack([across * fx, down * fy, fitted - across * column - down * row], axis=-1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # scaled first, so that squares of very small or large numbers stay numbers
-        found /= np.abs(found).max(axis=-1, keepdims=True)
-        found /= -np.sqrt(np.einsum("...i,...i", found, found))[..., np.newaxis]
-    found[~(np.isfinite(found).all(axis=-1) & (fitted > 0) & (centre > 0))] = 0
-    found += 0  # which makes 0 of −0
-    return found
+        normals /= np.abs(normals).max(axis=-1, keepdims=True)
+        normals /= -np.sqrt(np.einsum("...i,...i", normals, normals))[..., np.newaxis]
+    normals[~(np.isfinite(normals).all(axis=-1) & (fitted > 0) & (centre > 0))] = 0
+    normals += 0  # which makes 0 of −0
+    return normals
 
 
 def _slopes(inverse: Floats, radius: int) -> tuple[Floats, Floats, Floats]:

@@ -63,12 +63,12 @@ class NyuRepack(BaseDataset):
 
     def __init__(self, members: MemberIndex) -> None:
         self.source = self._source = members.source
-        places, found = members.matching(_H5)
+        places, groups = members.matching(_H5)
         self._packed = len(places) > 0
         if not self._packed:
-            places, found = members.matching(_RGB)
+            places, groups = members.matching(_RGB)
         names = members.names.take(places)
-        self.factors = _table(found, names)
+        self.factors = _table(groups, names)
         self._files = {"image": MemberImages(members, places)}
         if not self._packed:
             self._files["depth"] = MemberImages(members, _depth_places(members, names))
@@ -86,7 +86,7 @@ class NyuRepack(BaseDataset):
 def find_repack(root: Path | str | None) -> NyuRepack | None:
     """Find a re-pack in the places of the dataset; None where there is none."""
     places = data_places("nyu", root)
-    sources = [source for place in places for source in (place, *(place / archive for archive in _ARCHIVES))]
+    sources = [source for folder in places for source in (folder, *(folder / archive for archive in _ARCHIVES))]
     if not any(os.path.exists(source) for source in sources):
         return None
     try:
@@ -98,14 +98,14 @@ def find_repack(root: Path | str | None) -> NyuRepack | None:
     return NyuRepack(members)
 
 
-def _table(found: dict[str, Any], names: Any) -> FactorTable:
+def _table(groups: dict[str, Any], names: Any) -> FactorTable:
     # row by row for folders only, of which there are some hundreds
-    folders = found["folder"].dictionary_encode()
+    folders = groups["folder"].dictionary_encode()
     told = [_told(folder) for folder in folders.dictionary.to_pylist()]
     folder = np.asarray(folders.indices.fill_null(-1))
     scene = [told[code][0] if code >= 0 else "" for code in folder.tolist()]
     kind = [told[code][1] if code >= 0 else "" for code in folder.tolist()]
-    part = ["test" if part == "val" else part or "" for part in found["part"].to_pylist()]
+    part = ["test" if part == "val" else part or "" for part in groups["part"].to_pylist()]
     return table_of(
         [
             nominal("scene", scene, within="scene_type"),
@@ -134,8 +134,8 @@ def _depth_places(members: MemberIndex, names: Any) -> npt.NDArray[np.int64]:
     missing = np.flatnonzero(places < 0)
     if len(missing):
         raise DataError(
-            f"{members.source} has no {wanted[missing[0]]}, the depth of {names[missing[0]]}; {len(missing):,} depths "
-            f"of {len(places):,} images are missing: unpack it again"
+            f"{members.source} has no {wanted[missing[0]]}, the depth of {names[missing[0]]}; {len(missing):,} of "
+            f"{len(places):,} depth images are missing; unpack the release again"
         )
     return places
 
@@ -146,21 +146,19 @@ def _unpack(source: Source, label: str, name: str) -> Array:
 
     content = source_content(source)
     if len(content) > _LIMIT:
-        raise DataError(f"{label} has {len(content):,} bytes, more than {_LIMIT:,}; it is another file")
+        raise DataError(f"{label} has {len(content):,} bytes; expected at most {_LIMIT:,}; it is not the expected file")
     key, shape, dtype = ("rgb", (3, *_SIZE), np.uint8) if name == "image" else ("depth", _SIZE, np.float32)
     with h5_errors(label), h5py.File(h5py.h5f.open_file_image(content)) as file:
         stored = h5_dataset(label, file, key)
         if stored.shape != shape or stored.dtype != dtype:
-            raise DataError(
-                f"{label}: {key!r} is {stored.dtype} {stored.shape}; {np.dtype(dtype)} {shape} was expected"
-            )
+            raise DataError(f"{label}: {key!r} is {stored.dtype} {stored.shape}; expected {np.dtype(dtype)} {shape}")
         read = np.empty(shape, dtype)
         stored.read_direct(read)
     if name == "depth" and not (np.isfinite(read).all() and read.min() >= 0):
         row, column = np.argwhere(~(np.isfinite(read) & (read >= 0)))[0]
         raise DamagedFile(
-            f"{label}: the depth of pixel ({row}, {column}) is {read[row, column]} m; finite numbers from 0 on were "
-            "expected, 0 where nothing was measured"
+            f"{label}: the depth of pixel ({row}, {column}) is {read[row, column]} m; expected finite numbers of 0 "
+            "or more, with 0 for unknown depth"
         )
     return np.moveaxis(read, 0, -1) if name == "image" else read
 
@@ -168,9 +166,7 @@ def _unpack(source: Source, label: str, name: str) -> Array:
 def _image(source: Source, label: str, name: str) -> Array:
     image = decode(source, label, 3)
     if image.shape[:2] != _SIZE:
-        raise DataError(
-            f"{label} is {image.shape[0]} × {image.shape[1]} pixels (height × width); 480 × 640 were expected"
-        )
+        raise DataError(f"{label} is {image.shape[0]} × {image.shape[1]} pixels (height × width); expected 480 × 640")
     return image
 
 

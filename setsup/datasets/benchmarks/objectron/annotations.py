@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.inconsistent import replaced
 from setsup.datasets.formats.protobuf import read_fields, read_floats, read_varint
 from setsup.errors import DamagedFile, DataError
 
@@ -65,9 +66,11 @@ def read_sequence(content: bytes, label: str) -> Sequence:
     """Read what stands before all of a sequence's frames, without the points."""
     wire = _Wire(content, label)
     top = wire.fields(0, len(content))
-    objects = [(wire.integer(found, 1), wire.object_pose(found)) for found in map(wire.inside, top[_OBJECTS])]
+    objects = [(wire.integer(fields, 1), wire.object_pose(fields)) for fields in map(wire.inside, top[_OBJECTS])]
     if not objects or not top[_FRAMES]:
-        raise DamagedFile(f"{label} has {len(objects)} objects and {len(top[_FRAMES])} frames: it is no annotation")
+        raise DamagedFile(
+            f"{label} has {len(objects)} objects and {len(top[_FRAMES])} frames; it is not an annotation of Objectron"
+        )
     first = min(objects, key=lambda each: each[0])[1]
     return Sequence(first, [wire.frame(*span) for span in top[_FRAMES]])
 
@@ -77,13 +80,13 @@ def frame_points(content: bytes, label: str, position: int, size: tuple[int, int
     wire = _Wire(content, label)
     spans = wire.fields(0, len(content))[_FRAMES]
     if position >= len(spans):
-        raise DataError(f"{label} was replaced since it was opened; open it again")
-    found = wire.inside(spans[position])
+        raise replaced(label)
+    frame = wire.inside(spans[position])
     points, pixels = [], []
-    for annotated in map(wire.inside, found[2]):
+    for annotated in map(wire.inside, frame[2]):
         keypoints = list(map(wire.inside, annotated[2]))
         if len(keypoints) != POINTS:
-            raise DamagedFile(f"{label}: an object has {len(keypoints)} points; {POINTS} were expected")
+            raise DamagedFile(f"{label}: an object has {len(keypoints)} points; expected {POINTS}")
         points.append([wire.triple(each, 2) for each in keypoints])
         pixels.append([wire.triple(each, 3)[:2] for each in keypoints])
     camera = np.array(points, np.float64).reshape(-1, POINTS, 3) @ _UPRIGHT[:3, :3].T
@@ -97,56 +100,56 @@ class _Wire:
         self.content, self.label = content, label
 
     def refuse(self, at: int, why: str) -> DataError:
-        return DamagedFile(f"{self.label} is no annotation of Objectron, or it is damaged: {why} (byte {at:,})")
+        return DamagedFile(f"{self.label} is not an annotation of Objectron, or it is damaged: {why} (byte {at:,})")
 
     def fields(self, at: int, end: int) -> Fields:
         """Places of the fields of a message, by number."""
-        found: Fields = defaultdict(list)
+        fields: Fields = defaultdict(list)
         for number, start, stop in read_fields(self.content, at, end, self.refuse):
-            found[number].append((start, stop))
-        return found
+            fields[number].append((start, stop))
+        return fields
 
     def inside(self, span: tuple[int, int]) -> Fields:
         return self.fields(*span)
 
-    def integer(self, found: Fields, number: int) -> int:
+    def integer(self, fields: Fields, number: int) -> int:
         """An integer, 0 where it is left out."""
-        return read_varint(self.content, *found[number][-1], self.refuse)[0] if found[number] else 0
+        return read_varint(self.content, *fields[number][-1], self.refuse)[0] if fields[number] else 0
 
-    def floats(self, found: Fields, number: int, count: int, what: str) -> Reals:
-        values = read_floats(self.content, found[number]).astype(np.float64)
+    def floats(self, fields: Fields, number: int, count: int, what: str) -> Reals:
+        values = read_floats(self.content, fields[number]).astype(np.float64)
         if len(values) != count or not np.isfinite(values).all():
-            raise DamagedFile(f"{self.label}: {what} has {len(values)} numbers; {count} finite ones were expected")
+            raise DamagedFile(f"{self.label}: {what} has {len(values)} numbers; expected {count} finite numbers")
         return values
 
-    def triple(self, found: Fields, number: int) -> list[float]:
+    def triple(self, fields: Fields, number: int) -> list[float]:
         """Floats 1, 2 and 3 of a message within another, each 0 where it is left out."""
         values = [0.0, 0.0, 0.0]
-        for span in found[number][-1:]:
-            for place, spans in self.inside(span).items():
-                if 1 <= place <= 3 and spans[-1][1] - spans[-1][0] == 4:
-                    values[place - 1] = struct.unpack_from("<f", self.content, spans[-1][0])[0]
+        for span in fields[number][-1:]:
+            for axis, spans in self.inside(span).items():
+                if 1 <= axis <= 3 and spans[-1][1] - spans[-1][0] == 4:
+                    values[axis - 1] = struct.unpack_from("<f", self.content, spans[-1][0])[0]
         return values
 
-    def object_pose(self, found: Fields) -> Reals:
+    def object_pose(self, fields: Fields) -> Reals:
         pose = np.eye(4)
-        pose[:3, :3] = self.floats(found, 4, 9, "the rotation of an object").reshape(3, 3)
-        pose[:3, 3] = self.floats(found, 5, 3, "the place of an object")
+        pose[:3, :3] = self.floats(fields, 4, 9, "the rotation of an object").reshape(3, 3)
+        pose[:3, 3] = self.floats(fields, 5, 3, "the position of an object")
         return pose
 
     def frame(self, at: int, end: int) -> Frame:
-        found = self.fields(at, end)
-        camera = self.inside(found[3][-1]) if found[3] else self.fields(0, 0)
+        fields = self.fields(at, end)
+        camera = self.inside(fields[3][-1]) if fields[3] else self.fields(0, 0)
         view = self.floats(camera, 9, 16, "the view matrix of a frame").reshape(4, 4)
         lens = self.floats(camera, 7, 9, "the intrinsics of a frame").reshape(3, 3)
         if abs(np.linalg.det(view[:3, :3]) - 1) > _WRONG_ROTATION:
-            raise DamagedFile(f"{self.label}: the view matrix of a frame is no rotation and shift")
-        span = found[4][-1] if found[4] else (0, 0)
+            raise DamagedFile(f"{self.label}: the view matrix of a frame is not a rotation and translation")
+        span = fields[4][-1] if fields[4] else (0, 0)
         time = struct.unpack_from("<d", self.content, span[0])[0] if span[1] - span[0] == 8 else np.nan
         return Frame(
-            number=self.integer(found, 1),
+            number=self.integer(fields, 1),
             time=time,
-            objects=len(found[2]),
+            objects=len(fields[2]),
             pose=np.asarray(np.linalg.inv(_UPRIGHT @ view), np.float64),
             lens=lens[[1, 0, 1, 0], [1, 0, 2, 2]],
             size=(self.integer(camera, 5), self.integer(camera, 6)),

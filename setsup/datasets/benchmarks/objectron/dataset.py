@@ -12,12 +12,13 @@ from PIL import Image, ImageDraw
 from setsup.arrays import Array, Rows
 from setsup.datasets.adapters.factor_columns import nominal
 from setsup.datasets.adapters.fetching import read_distinct
+from setsup.datasets.adapters.inconsistent import replaced
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.base import BaseDataset
 from setsup.datasets.benchmarks.objectron.annotations import POINTS, Sequence, frame_points, read_sequence
 from setsup.datasets.cached_arrays import cached_table, release_state
 from setsup.datasets.dataset import Modality
-from setsup.errors import DamagedFile, DataError
+from setsup.errors import DamagedFile
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import cache_folder
 from setsup.files.archives.members import MemberIndex
@@ -90,8 +91,8 @@ class Objectron(BaseDataset):
         }
 
     def _read_all(self, rows: Rows, out: Mapping[str, Any]) -> dict[str, Array]:
-        found = {name: self._camera(name, rows) for name in out if name in ("pose", "intrinsics")}
-        others = {name: array for name, array in out.items() if name not in found}
+        arrays = {name: self._camera(name, rows) for name in out if name in ("pose", "intrinsics")}
+        others = {name: array for name, array in out.items() if name not in arrays}
 
         def put(row: int, slot: int) -> None:
             points, pixels = self._points(row)
@@ -104,25 +105,25 @@ class Objectron(BaseDataset):
 
         if others:
             read_distinct(rows, list(others.values()), np.ndarray.tolist, put)
-        return {**found, **others}
+        return {**arrays, **others}
 
     def _camera(self, name: str, rows: Rows) -> Array:
         numbers = np.stack([self._index.codes(each, rows) for each in _NUMBERS], axis=-1)
         if name == "pose":
-            found = np.tile(np.eye(4, dtype=np.float32), (len(rows), 1, 1))
-            found[:, :3] = numbers[:, :12].reshape(-1, 3, 4)
+            matrices = np.tile(np.eye(4, dtype=np.float32), (len(rows), 1, 1))
+            matrices[:, :3] = numbers[:, :12].reshape(-1, 3, 4)
         else:
-            found = np.tile(np.eye(3, dtype=np.float32), (len(rows), 1, 1))
-            found[:, [0, 1, 0, 1], [0, 1, 2, 2]] = numbers[:, 12:]
-        return found
+            matrices = np.tile(np.eye(3, dtype=np.float32), (len(rows), 1, 1))
+            matrices[:, [0, 1, 0, 1], [0, 1, 2, 2]] = numbers[:, 12:]
+        return matrices
 
     def _points(self, row: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        place = int(self._places[self._video[row]])
-        content, label = self._members.read(place, _MOST), self._members.label(place)
+        member = int(self._places[self._video[row]])
+        content, label = self._members.read(member, _MOST), self._members.label(member)
         height, width = self._sizes[row].tolist()
         points, pixels = frame_points(content, label, int(self._index.values("position", row)), (height, width))
         if len(points) > self._most:
-            raise DataError(f"{label} was replaced since it was opened; open it again")
+            raise replaced(label)
         return points, pixels
 
     def _read_index(self) -> FactorTable:
@@ -130,9 +131,11 @@ class Objectron(BaseDataset):
         rows: list[tuple[float, ...]] = []
         integers: list[tuple[int, int, int, int]] = []
         with progress(len(self._places), f"indexing {self.name}", "sequences") as advance:
-            for video, place in enumerate(self._places.tolist()):
-                found = read_sequence(self._members.read(place, _MOST), self._members.label(place))
-                for position, (frame, angles) in enumerate(zip(found.frames, _angles(found).tolist(), strict=True)):
+            for video, member in enumerate(self._places.tolist()):
+                sequence = read_sequence(self._members.read(member, _MOST), self._members.label(member))
+                for position, (frame, angles) in enumerate(
+                    zip(sequence.frames, _angles(sequence).tolist(), strict=True)
+                ):
                     rows.append((frame.time, *angles, *frame.pose[:3].ravel(), *frame.lens, *frame.size))
                     integers.append((video, frame.number, position, frame.objects))
                 advance(1)
@@ -206,16 +209,16 @@ def _angles(sequence: Sequence) -> npt.NDArray[np.float64]:
 
 def _lists(members: MemberIndex) -> dict[str, int]:
     """Split of each listed sequence, ``bike/batch-1/20``."""
-    found: dict[str, int] = {}
+    parts: dict[str, int] = {}
     for code, part in enumerate(_SPLITS):
-        for there, place in _places_of_lists(members, part):
-            label = there.label(place)
-            lines = text_of(there.read(place, _MOST_LIST), label).split()
+        for there, member in _places_of_lists(members, part):
+            label = there.label(member)
+            lines = text_of(there.read(member, _MOST_LIST), label).split()
             wrong = next((line for line in lines if re.fullmatch(r"[^/]+/batch-[0-9]+/[0-9]+", line) is None), None)
             if wrong is not None:
-                raise DamagedFile(f"{label} has the line {wrong[:60]!r}; such as bike/batch-1/20 was expected")
-            found |= dict.fromkeys(lines, code)
-    return found
+                raise DamagedFile(f"{label} has the line {wrong[:60]!r}; expected a line such as bike/batch-1/20")
+            parts |= dict.fromkeys(lines, code)
+    return parts
 
 
 def _places_of_lists(members: MemberIndex, part: str) -> list[tuple[MemberIndex, int]]:
@@ -223,19 +226,19 @@ def _places_of_lists(members: MemberIndex, part: str) -> list[tuple[MemberIndex,
     name = rf"(?:v1/)?index/[^/]+_annotations_{part}"
     for there, pattern in ((members, name), (members, f"[^/]+/{name}"), (members.above(), f"(?:[^/]+/)?{name}")):
         if places := there.matching(pattern)[0].tolist():
-            return [(there, place) for place in places]
+            return [(there, member) for member in places]
     return []
 
 
 def _drawn(pixels: npt.NDArray[np.float64], height: int, width: int) -> Array:
-    """Draw boxes by their corners: the front of each in another colour."""
+    """Draw boxes by their corners: the front of each in another color."""
     image = Image.new("RGB", (_PREVIEW, _PREVIEW), (236, 236, 240))
     pen = ImageDraw.Draw(image)
     scale = _PREVIEW / max(height, width, 1)
     shift = (_PREVIEW - scale * np.array([width, height])) / 2
-    edges = [(one, one | bit) for one in range(8) for bit in (4, 2, 1) if not one & bit]
+    edges = [(corner, corner | bit) for corner in range(8) for bit in (4, 2, 1) if not corner & bit]
     for box in pixels:
-        flat = [tuple(corner) for corner in np.clip(box[1:] * scale + shift, -1e4, 1e4)]
-        for one, other in sorted(edges, key=lambda edge: edge[0] & edge[1] & 1):
-            pen.line((*flat[one], *flat[other]), (200, 60, 40) if one & other & 1 else (60, 80, 150), 2)
+        flat = [tuple(point) for point in np.clip(box[1:] * scale + shift, -1e4, 1e4)]
+        for corner, other in sorted(edges, key=lambda edge: edge[0] & edge[1] & 1):
+            pen.line((*flat[corner], *flat[other]), (200, 60, 40) if corner & other & 1 else (60, 80, 150), 2)
     return np.asarray(image)

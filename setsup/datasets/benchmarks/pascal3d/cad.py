@@ -35,35 +35,35 @@ def read_cad(members: MemberIndex, category: str, index: int) -> CadModel:
     if category not in CATEGORIES:
         raise DataError(f"pascal3d has no class {category!r}{did_you_mean(category, CATEGORIES)}")
     if index not in range(1, CATEGORIES[category] + 1):
-        raise DataError(f"pascal3d has the CAD models 1 to {CATEGORIES[category]} of {category!r}, not {index!r}")
+        raise DataError(f"index of a CAD model of {category!r} must be 1 to {CATEGORIES[category]}, not {index!r}")
     packed, single = f"CAD/{category}.mat", f"CAD/{category}/{index:02d}.off"
     if packed in members:
-        place = members.place(packed)
-        content = members.path(place) or members.read(place, _MOST)
-        models = read_mat(content, members.label(place), [category], _MOST)[category]
-        return _from_mat(models, index, members.label(place))
+        member = members.place(packed)
+        content = members.path(member) or members.read(member, _MOST)
+        models = read_mat(content, members.label(member), [category], _MOST)[category]
+        return _from_mat(models, index, members.label(member))
     if single in members:
-        place = members.place(single)
-        mesh = read_off(members.path(place) or members.read(place, _MOST), members.label(place))
+        member = members.place(single)
+        mesh = read_off(members.path(member) or members.read(member, _MOST), members.label(member))
         return CadModel(mesh.vertices, mesh.faces)
-    raise DamagedFile(f"{members.source} has neither {packed} nor {single}")
+    raise DamagedFile(f"{members.source} contains neither {packed} nor {single}")
 
 
 def _from_mat(models: Any, index: int, label: str) -> CadModel:
     names = models.dtype.names or ()
     if not {"vertices", "faces"} <= set(names):
-        raise DamagedFile(f"{label} holds no structs with 'vertices' and 'faces'")
+        raise DamagedFile(f"{label} contains no structs with 'vertices' and 'faces'")
     if models.size < index:
-        raise DamagedFile(f"{label} has {models.size} models, not the number {index}")
+        raise DamagedFile(f"{label} has {models.size} models, but no model {index}")
     model = models.reshape(-1)[index - 1]
     where = f"{label}: model {index}"
     vertices = _points(model["vertices"], "vertices", where)
     faces = _points(model["faces"], "faces", where)
     if len(faces) and (faces != np.floor(faces)).any():
-        raise DamagedFile(f"{where} has 'faces' that are not integers")
+        raise DamagedFile(f"{where} has values in 'faces' that are not integers")
     if len(faces) and not 1 <= faces.min() <= faces.max() <= len(vertices):
         raise DamagedFile(
-            f"{where} has faces of the vertices {faces.min():.0f} to {faces.max():.0f}, but there are 1 to "
+            f"{where} has faces that refer to the vertices {faces.min():.0f} to {faces.max():.0f}; expected 1 to "
             f"{len(vertices)}"
         )
     anchors = {
@@ -77,5 +77,5 @@ def _from_mat(models: Any, index: int, label: str) -> CadModel:
 
 def _points(value: Any, name: str, where: str) -> npt.NDArray[np.float64]:
     if value.dtype.kind not in "biuf" or value.ndim != 2 or value.shape[1] != 3 or not np.isfinite(value).all():
-        raise DamagedFile(f"{where} has {name!r} of {value.dtype.name} {value.shape}; finite (n, 3) expected")
+        raise DamagedFile(f"{where} has {name!r} of {value.dtype.name} {value.shape}; expected a finite (n, 3) array")
     return np.asarray(value, dtype=np.float64)

@@ -41,7 +41,7 @@ class Pascal3D(BoxedDataset):
     """Annotated objects of Pascal3D+ release 1.1; made by :func:`open`.
 
     A row is an object whose class is that of the folder its annotation lies in, so that none comes twice; objects of
-    whose box no pixel lies in the image are left out. The modalities are ``image``, the box cut out and resized
+    whose box no pixel lies in the image are left out. The modalities are ``image``, the box cropped and resized
     (proportions not kept, bilinear, antialiased), ``box`` and ``rotation``, the matrix of
     :func:`~setsup.datasets.benchmarks.pascal3d.pose.rotation`.
 
@@ -54,7 +54,7 @@ class Pascal3D(BoxedDataset):
     parts : sequence of (Factor, (rows,) int64)
         The factors ``split`` and ``abc``, with their codes.
     crops : Crops
-        How boxes are cut out, by the options of :func:`open`.
+        How boxes are cropped, from the options of :func:`open`.
 
     """
 
@@ -70,14 +70,14 @@ class Pascal3D(BoxedDataset):
         places = find_images(members, folders, photos)
         lost = np.flatnonzero(places < 0).tolist()
         warn_left_out(members.source, "images", [f"Images/{folders[row]}/{photos[row]}" for row in lost], len(photos))
-        kept = np.flatnonzero(places >= 0)
-        records, parts = records.select(kept), [(factor, codes[kept]) for factor, codes in parts]
+        present = np.flatnonzero(places >= 0)
+        records, parts = records.select(present), [(factor, codes[present]) for factor, codes in parts]
         public = ("category", *POSE, "distance", "cad", *FLAGS, "source", *COARSE, "photo", "object")
         columns = {name: records.column(name) for name in public}
         columns |= {factor.name: codes for factor, codes in parts}
         factors = FactorTable([*map(records.__getitem__, public), *(factor for factor, _ in parts)], columns)
         boxes = np.stack([records.column(name) for name in SIDES], axis=1)
-        boxed = BoxedImages(members, places[kept], boxes, crops, "pascal3d")
+        boxed = BoxedImages(members, places[present], boxes, crops, "pascal3d")
         super().__init__("pascal3d", factors, boxed)
         self.modalities["rotation"] = Modality((3, 3), "float32")
         self._members = members
@@ -104,8 +104,8 @@ class Pascal3D(BoxedDataset):
 
         """
         index = check_rows(rows, len(self))
-        found = {name: self.factors.codes(name, index).astype(np.float64) for name in POSE}
-        return found | {name: self._view[index, place].astype(np.float64) for place, name in enumerate(VIEW)}
+        cameras = {name: self.factors.codes(name, index).astype(np.float64) for name in POSE}
+        return cameras | {name: self._view[index, column].astype(np.float64) for column, name in enumerate(VIEW)}
 
     def cad_model(self, category: str, index: int) -> CadModel:
         """CAD model of a class, numbered from 1 as the factor ``cad`` is; see :class:`CadModel`.
@@ -139,15 +139,15 @@ def open(
     Parameters
     ----------
     root : Path, str or None
-        The unpacked release, the published zip, a tar, or a folder that has one of them; None for the usual places.
+        The unpacked release, the published zip, a tar, or a folder that has one of them; None for the default folders.
         ABC's lists ``car_test.txt`` and ``chair_test.txt`` are read where they lie there, or in a folder ``abc_lists``.
     size : (height, width)
         Of the images.
     margin : float
-        What is cut out beyond each side of a box, as a fraction of its width or height.
+        Margin added on each side of a box, as a fraction of its width or height.
     jitter : float
-        What each side is moved at most, at random, as such a fraction below 0.5. The same row always gives the same
-        image, with another seed another one.
+        Largest random shift of each side of a box, as a fraction below 0.5. The image of a row depends only on the row
+        and the seed.
     seed : int
         0 ≤ seed < 2⁶⁴.
 
@@ -163,10 +163,10 @@ def open(
 
     """
     crops = Crops(size, margin, jitter, seed)
-    place = None if root is None else expanded(root)
-    members = find_members("pascal3d", place, _HOLDS, _ARCHIVES)
+    path = None if root is None else expanded(root)
+    members = find_members("pascal3d", path, _HOLDS, _ARCHIVES)
     records = open_records(members)
-    folders = _beside(members, place)
+    folders = _beside(members, path)
     parts = [_split(members, folders, records), _abc(members, folders, records)]
     return Pascal3D(members, records, parts, crops)
 
@@ -176,7 +176,7 @@ def _beside(members: MemberIndex, root: Path | None) -> list[Path]:
     from setsup.files.roots import data_places
 
     source = members.source if os.path.isdir(members.source) else members.source.parent
-    return [place for place in dict.fromkeys([source, *data_places("pascal3d", root)]) if os.path.isdir(place)]
+    return [folder for folder in dict.fromkeys([source, *data_places("pascal3d", root)]) if os.path.isdir(folder)]
 
 
 def _split(members: MemberIndex, folders: list[Path], records: FactorTable) -> tuple[Factor, Rows]:

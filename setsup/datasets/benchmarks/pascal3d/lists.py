@@ -90,9 +90,9 @@ def validation(members: MemberIndex, folders: Sequence[Path]) -> set[str] | None
     """Image ids of the validation part of VOC2012."""
     classes = [f"{_VOC}/{category}_val.txt" for category in CATEGORIES]
     for names in ([f"{_VOC}/val.txt"], classes, *([name] for name in _OTHERS)):
-        found = [text for name in names if (text := _found(members, folders, name))]
-        if found:
-            return {image for text, label in found for image in _ids(text, label)}
+        lists = [text for name in names if (text := _found(members, folders, name))]
+        if lists:
+            return {image for text, label in lists for image in _ids(text, label)}
     return None
 
 
@@ -122,14 +122,14 @@ def _report(label: str, wanted: AbcList, rows: npt.NDArray[np.int64]) -> None:
     if len(lost):
         first = some([f"line {turn + 1} ({wanted.images[turn]})" for turn in lost.tolist()])
         _log.warning(
-            "%s: %d of its %d objects agree with no annotated object: %s; they are left out of the part",
+            "%s: %d of its %d objects match no annotated object: %s; they are left out of the part",
             *(label, len(lost), len(wanted), first),
         )
 
 
 def _match(wanted: AbcList, category: str, table: FactorTable) -> npt.NDArray[np.int64]:
     """Row of each object of a list, -1 where there is none."""
-    found = np.full(len(wanted), -1, dtype=np.int64)
+    matches = np.full(len(wanted), -1, dtype=np.int64)
     rows = table.rows(f"category == {category!r} and source == 'pascal'")
     here: dict[str, list[int]] = {}
     for row, image in zip(rows.tolist(), table.values("photo", rows).tolist(), strict=True):
@@ -144,8 +144,8 @@ def _match(wanted: AbcList, category: str, table: FactorTable) -> npt.NDArray[np
         apart = np.abs(boxes[near] - wanted.boxes[turn]).max(axis=1)
         fits = np.flatnonzero((apart <= _PIXELS) & (turned <= _DEGREES).all(axis=1))
         if len(fits):
-            found[turn] = near[fits[np.argmin(apart[fits])]]
-    return found
+            matches[turn] = near[fits[np.argmin(apart[fits])]]
+    return matches
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -153,24 +153,24 @@ def _match(wanted: AbcList, category: str, table: FactorTable) -> npt.NDArray[np
 
 def _found(members: MemberIndex, folders: Sequence[Path], name: str) -> tuple[str, str] | None:
     """Text and label of a list in the release, or beside it."""
-    place = find_beside(members, folders, [name])
-    return None if place is None else (text_of(content_of(place, _MOST, _WHAT), label_of(place)), label_of(place))
+    source = find_beside(members, folders, [name])
+    return None if source is None else (text_of(content_of(source, _MOST, _WHAT), label_of(source)), label_of(source))
 
 
 def _ids(text: str, label: str) -> set[str]:
     lines = [line.split() for line in text.splitlines()]
-    found = {words[0] for words in lines if words}
+    ids = {words[0] for words in lines if words}
     for line, words in enumerate(lines, 1):
         # of VOC: the id alone, or with -1, 0 or 1 for a class
         if words and (len(words) > 2 or not _VOC_ID.fullmatch(words[0])):
             shown = " ".join(words)[:60]
             raise DataError(
-                f"{label}: line {line} is {shown!r}, where an image id such as 2008_000203 was expected; fetch it "
-                "again, or take it away where it belongs to something else"
+                f"{label}: line {line} is {shown!r}; expected an image id such as 2008_000203; fetch it again, or "
+                "remove it if it belongs to something else"
             )
-    if not found:
-        raise DamagedFile(f"{label} names no image")
-    return found
+    if not ids:
+        raise DamagedFile(f"{label} lists no images")
+    return ids
 
 
 def _abc_list(text: str, label: str) -> AbcList:
@@ -185,17 +185,17 @@ def _abc_list(text: str, label: str) -> AbcList:
         image, _, extension = words[0].rpartition(".")
         if len(numbers) != 7 or not np.isfinite(numbers).all() or not _ID.fullmatch(image) or extension != "jpg":
             raise DamagedFile(
-                f"{label}: line {line} is {' '.join(words)[:80]!r}, where <image>.jpg, four sides of a box and three "
-                "angles were expected"
+                f"{label}: line {line} is {' '.join(words)[:80]!r}; expected <image>.jpg, four sides of a box and "
+                "three angles"
             )
         left, top, right, bottom, azimuth, elevation, theta = numbers
         if not (1 <= left <= right and 1 <= top <= bottom):
-            raise DamagedFile(f"{label}: line {line} has the box {words[1:5]}, which has no extent")
+            raise DamagedFile(f"{label}: line {line} has the empty box {words[1:5]}")
         if not (0 <= azimuth <= 360 and abs(elevation) <= 90 and abs(theta) <= 180):
             raise DamagedFile(f"{label}: line {line} has the angles {words[5:]}, which are out of range")
         images.append(image)
         rows.append(numbers)
     values = np.array(rows, dtype=np.float64).reshape(-1, 7)
     if not len(values):
-        raise DamagedFile(f"{label} has no lines")
+        raise DamagedFile(f"{label} is empty")
     return AbcList(tuple(images), values[:, :4], values[:, 4], values[:, 5], values[:, 6])

@@ -50,13 +50,13 @@ def read_objects(source: Path | bytes, label: str, category: str) -> list[Row]:
     if objects is None or (objects.size and objects.dtype.names is None):
         raise DataError(f"{label}: the variable 'record' has no struct array 'objects'; it is not an annotation")
     if objects.size > _MOST_OBJECTS:
-        raise DataError(f"{label} claims {objects.size:,} objects; it is damaged")
-    found = []
+        raise DataError(f"{label} declares {objects.size:,} objects, more than expected; it is damaged")
+    rows = []
     for number, element in enumerate(objects.reshape(-1) if objects.size else (), 1):
         where = f"{label}: object {number}"
         if _text(_field(element, "class"), where, "class") == category:
-            found.append(_row(element, number, category, where))
-    return found
+            rows.append(_row(element, number, category, where))
+    return rows
 
 
 def _row(element: Any, number: int, category: str, where: str) -> Row:
@@ -65,8 +65,8 @@ def _row(element: Any, number: int, category: str, where: str) -> Row:
     cad = _number(_field(element, "cad_index"), where, "cad_index")
     if not (np.isnan(cad) or cad in range(CATEGORIES[category] + 1)):
         raise DamagedFile(
-            f"{where}: its 'cad_index' is {cad:g}, and {category} has the models 1 to {CATEGORIES[category]}, 0 for "
-            "none"
+            f"{where}: its 'cad_index' is {cad:g}, but {category} has the models 1 to {CATEGORIES[category]} (0 for "
+            "none)"
         )
     row["cad"] = 0.0 if np.isnan(cad) else cad
     for name in FLAGS:
@@ -90,7 +90,7 @@ def _box(value: Any, where: str) -> list[float]:
     if value is None or value.size == 0:
         return [np.nan] * 4
     if value.dtype.kind not in "biuf" or value.size != 4:
-        raise DataError(f"{where}: its 'bbox' is {value.dtype} {value.shape}; four numbers were expected")
+        raise DataError(f"{where}: its 'bbox' is {value.dtype} {value.shape}; expected four numbers")
     sides: list[float] = value.reshape(-1).astype(np.float64).tolist()
     return sides
 
@@ -100,14 +100,14 @@ def _number(value: Any, where: str, name: str) -> float:
     if value is None or value.size == 0:
         return np.nan
     if value.dtype.kind not in "biuf" or value.size != 1:
-        raise DataError(f"{where}: its {name!r} is {value.dtype} {value.shape}; one number was expected")
+        raise DataError(f"{where}: its {name!r} is {value.dtype} {value.shape}; expected one number")
     number = float(value.reshape(-1)[0])
     return number if np.isfinite(number) else np.nan
 
 
 def _text(value: Any, where: str, name: str) -> str:
     if value is None or value.dtype.kind != "U" or value.size > 1:
-        raise DataError(f"{where} has no text in the field {name!r}; it is not an annotation, or damaged")
+        raise DataError(f"{where} has no string in the field {name!r}; it is not an annotation, or is damaged")
     return str(value.reshape(-1)[0]) if value.size else ""
 
 
@@ -116,7 +116,7 @@ def _struct(value: Any, where: str, name: str) -> Any:
     if value is None or value.size == 0:
         return None
     if value.dtype.names is None or value.size != 1:
-        raise DataError(f"{where}: its {name!r} is {value.dtype.name} {value.shape}; a struct was expected")
+        raise DataError(f"{where}: its {name!r} is {value.dtype.name} {value.shape}; expected a struct")
     return value.reshape(-1)[0]
 
 

@@ -44,18 +44,18 @@ def rotation(azimuth: npt.ArrayLike, elevation: npt.ArrayLike, theta: npt.ArrayL
 
     """
     a, e, t = np.broadcast_arrays(*(np.deg2rad(np.asarray(angle, np.float64)) for angle in (azimuth, elevation, theta)))
-    found: Reals = _turn(-t, 0, 1) @ _turn(e - np.pi / 2, 1, 2) @ _turn(-a, 0, 1)
-    return found
+    matrix: Reals = _turn(-t, 0, 1) @ _turn(e - np.pi / 2, 1, 2) @ _turn(-a, 0, 1)
+    return matrix
 
 
 def _turn(angle: Reals, first: int, second: int) -> Reals:
     """Matrices that turn the axis `first` towards the axis `second`."""
-    found = np.zeros((*angle.shape, 3, 3))
-    found[..., range(3), range(3)] = 1
-    found[..., first, first] = found[..., second, second] = np.cos(angle)
-    found[..., second, first] = np.sin(angle)
-    found[..., first, second] = -found[..., second, first]
-    return found
+    matrices = np.zeros((*angle.shape, 3, 3))
+    matrices[..., range(3), range(3)] = 1
+    matrices[..., first, first] = matrices[..., second, second] = np.cos(angle)
+    matrices[..., second, first] = np.sin(angle)
+    matrices[..., first, second] = -matrices[..., second, first]
+    return matrices
 
 
 def project(
@@ -104,18 +104,18 @@ def project(
     """
     model = np.asarray(points, dtype=np.float64)
     if model.ndim == 0 or model.shape[-1] != 3:
-        raise DataError(f"points to project must be (..., 3), not {model.shape}")
+        raise DataError(f"points to project must have the shape (..., 3), not {model.shape}")
     a, e, t = np.deg2rad([azimuth, elevation, theta])
     centre = distance * np.array([np.cos(e) * np.sin(a), -np.cos(e) * np.cos(a), np.sin(e)])
     camera = (model - centre) @ rotation(azimuth, elevation).T
     with np.errstate(divide="ignore", invalid="ignore"):
         flat = viewport * focal * camera[..., :2] / -camera[..., 2:]
     turned = flat @ np.array([[np.cos(t), np.sin(t)], [-np.sin(t), np.cos(t)]])
-    found: Reals = turned * np.array([1.0, -1.0]) + np.array([px, py], dtype=np.float64)
-    return found
+    projected: Reals = turned * np.array([1.0, -1.0]) + np.array([px, py], dtype=np.float64)
+    return projected
 
 
-def geodesic(one: npt.ArrayLike, other: npt.ArrayLike) -> Any:
+def geodesic(first: npt.ArrayLike, second: npt.ArrayLike) -> Any:
     """Angle between rotations, arccos((tr(R₁ᵀR₂) − 1) / 2), in degrees.
 
     Evaluated as the arctangent of its sine and cosine, which is exact to rounding also near 0 and 180 degrees, where
@@ -136,7 +136,7 @@ def geodesic(one: npt.ArrayLike, other: npt.ArrayLike) -> Any:
     15.0
 
     """
-    between = np.swapaxes(np.asarray(one, dtype=np.float64), -1, -2) @ np.asarray(other, dtype=np.float64)
+    between = np.swapaxes(np.asarray(first, dtype=np.float64), -1, -2) @ np.asarray(second, dtype=np.float64)
     skew = [between[..., i, j] - between[..., j, i] for i, j in ((2, 1), (0, 2), (1, 0))]
     # twice the sine and twice the cosine of the angle
     sine = np.sqrt(skew[0] ** 2 + skew[1] ** 2 + skew[2] ** 2)

@@ -58,7 +58,7 @@ def open_records(members: MemberIndex) -> FactorTable:
 
     places, groups = members.matching(ANNOTATIONS)
     if not len(places):
-        raise DataError(f"{members.source} has no annotations such as Annotations/car_pascal/2008_000203.mat")
+        raise DataError(f"{members.source} contains no annotations such as Annotations/car_pascal/2008_000203.mat")
     state = release_state(members, np.concatenate([places, members.matching(IMAGES)[0]]))
     path = cache_folder() / "indexes" / "pascal3d" / f"{_VERSION}-{state}.arrow"
     return cached_table(path, lambda: _read(members, places, groups))
@@ -82,8 +82,8 @@ def find_images(members: MemberIndex, folders: Sequence[str], images: Sequence[s
         *(pa.scalar(part, text) if isinstance(part, str) else part.cast(text) for part in parts)
     )
     wanted = pa.array([f"{folder}/{image}" for folder, image in zip(folders, images, strict=True)], text)
-    found = np.asarray(pc.fill_null(pc.index_in(wanted, value_set=there), -1), dtype=np.int64)
-    return np.where(found >= 0, np.append(places, -1)[found], -1)
+    index = np.asarray(pc.fill_null(pc.index_in(wanted, value_set=there), -1), dtype=np.int64)
+    return np.where(index >= 0, np.append(places, -1)[index], -1)
 
 
 def _read(members: MemberIndex, places: npt.NDArray[np.int64], groups: dict[str, Any]) -> FactorTable:
@@ -92,39 +92,41 @@ def _read(members: MemberIndex, places: npt.NDArray[np.int64], groups: dict[str,
     category, source, image = (groups[name].to_pylist() for name in ("category", "source", "image"))
     seen = find_images(members, [f"{a}_{b}" for a, b in zip(category, source, strict=True)], image)
     work = list(zip(places.tolist(), category, seen.tolist(), strict=True))
-    found: list[list[Row] | str] = []
+    results: list[list[Row] | str] = []
     with progress(len(work), "reading the annotations of pascal3d", "files") as advance:
         for start in range(0, len(work), _BLOCK):
             block = work[start : start + _BLOCK]
-            found += parallel(partial(_read_file, members), block)
+            results += parallel(partial(_read_file, members), block)
             advance(len(block))
-    _refuse_damaged(members, found)
+    _refuse_damaged(members, results)
     rows: list[Row] = []
     files: list[int] = []
-    for file, objects in enumerate(found):
+    for file, objects in enumerate(results):
         rows += [row for row in objects if isinstance(row, dict)]
         files += [file] * len(objects)
     boxless = [turn for turn, row in enumerate(rows) if np.isnan(row["left"])]
     if boxless:
         first = some([members.label(int(places[files[turn]])) for turn in boxless])
         _log.warning(
-            "%s: %d of %d objects are left out, since no pixel of their box lies in the image; the first: %s",
+            "%s: %d of %d objects are left out, since their boxes lie outside the image; the first: %s",
             *(members.source, len(boxless), len(rows), first),
         )
-    kept = np.setdiff1d(np.arange(len(rows)), boxless)
-    if not len(kept):
-        raise DataError(f"{members.source}: none of its {len(found):,} annotations has an object of its folder's class")
-    which = np.array(files)[kept]
+    boxed = np.setdiff1d(np.arange(len(rows)), boxless)
+    if not len(boxed):
+        raise DataError(
+            f"{members.source}: none of its {len(results):,} annotations contains an object of the class of its folder"
+        )
+    which = np.array(files)[boxed]
     names = {name: np.array(values)[which] for name, values in (("category", category), ("source", source))}
-    return _table([rows[turn] for turn in kept], {**names, "photo": np.array(image)[which]})
+    return _table([rows[turn] for turn in boxed], {**names, "photo": np.array(image)[which]})
 
 
 def _read_file(members: MemberIndex, item: tuple[int, str, int]) -> list[Row] | str:
     """Objects of a file, with their boxes clipped to the image; or what is wrong with the file."""
-    place, category, place_of_image = item
+    member, category, place_of_image = item
     try:
-        label = members.label(place)
-        rows = read_objects(members.path(place) or members.read(place, LARGEST), label, category)
+        label = members.label(member)
+        rows = read_objects(members.path(member) or members.read(member, LARGEST), label, category)
     except DataError as error:
         return str(error)
     if rows and place_of_image >= 0:
@@ -141,11 +143,11 @@ def _read_file(members: MemberIndex, item: tuple[int, str, int]) -> list[Row] | 
     return rows
 
 
-def _refuse_damaged(members: MemberIndex, found: Sequence[list[Row] | str]) -> None:
-    damaged = [sentence for sentence in found if isinstance(sentence, str)]
+def _refuse_damaged(members: MemberIndex, results: Sequence[list[Row] | str]) -> None:
+    damaged = [sentence for sentence in results if isinstance(sentence, str)]
     if damaged:
         raise DataError(
-            f"{members.source}: {len(damaged):,} of {len(found):,} annotation files cannot be read "
+            f"{members.source}: {len(damaged):,} of {len(results):,} annotation files could not be read "
             f"({some(damaged, '; ')}); unpack or fetch the release again"
         )
 

@@ -57,20 +57,20 @@ def recorded(members: MemberIndex, scenes: Sequence[str], codes: Rows, frames: R
 
 def _read_all(members: MemberIndex, logs: Rows, clocks: Rows, frames: Sequence[Rows]) -> Array:
     """Read the files of all scenes; `frames` has the numbers of each scene's frames."""
-    found = np.full(sum(map(len, frames)), np.nan, np.float32).repeat(_ENTRY.itemsize // 4).view(_ENTRY)
-    parts = np.split(found, np.cumsum([len(part) for part in frames])[:-1])
+    cameras = np.full(sum(map(len, frames)), np.nan, np.float32).repeat(_ENTRY.itemsize // 4).view(_ENTRY)
+    parts = np.split(cameras, np.cumsum([len(part) for part in frames])[:-1])
     from_one: list[int] = []
 
     def read(scene: int) -> None:
         part, wanted = parts[scene], frames[scene]
         if clocks[scene] >= 0:
-            place = int(clocks[scene])
-            numbers, micros = read_timestamps(members.read(place, _MOST_BYTES), members.label(place))
+            member = int(clocks[scene])
+            numbers, micros = read_timestamps(members.read(member, _MOST_BYTES), members.label(member))
             # what is not found is looked up in the last place, where nothing is known
             part["time"] = np.append(micros / 1e6, np.nan)[_spots(numbers, wanted)]
         if logs[scene] >= 0:
-            place = int(logs[scene])
-            numbers, poses = read_trajectory(members.read(place, _MOST_BYTES), members.label(place))
+            member = int(logs[scene])
+            numbers, poses = read_trajectory(members.read(member, _MOST_BYTES), members.label(member))
             known = np.append(_rigid(poses), np.full((1, 4, 4), np.nan, np.float32), axis=0)
             if _counts_from_one(numbers, wanted):
                 from_one.append(scene)
@@ -81,11 +81,11 @@ def _read_all(members: MemberIndex, logs: Rows, clocks: Rows, frames: Sequence[R
     parallel(read, range(len(frames)))
     if from_one:
         _log.warning(
-            "%d of %d trajectories, such as %s, number their frames from 1 to the last image: they are taken to "
-            "count as the images do, and not from 0 as others",
+            "%d of %d trajectories, such as %s, number their frames from 1 to the last image; they are read as "
+            "numbered like the images, not from 0 as in other trajectories",
             *(len(from_one), int((logs >= 0).sum()), members.label(int(logs[min(from_one)]))),
         )
-    return found
+    return cameras
 
 
 def _spots(numbers: Rows, wanted: Rows) -> Rows:
@@ -119,12 +119,14 @@ def lens(members: MemberIndex, sensor: str) -> npt.NDArray[np.float32]:
     if name not in members:
         if sensor == "asus":
             return ASUS
-        raise DataError(f"{members.source} has no {name}, which the scenes of kinect2 need; put it there")
-    place = members.place(name)
-    label = members.label(place)
-    keys = read_keys(members.read(place, _MOST_BYTES), label, ("fx", "fy", "cx", "cy"))
+        raise DataError(f"{members.source} has no {name}, which the scenes in kinect2= require; add it")
+    member = members.place(name)
+    label = members.label(member)
+    keys = read_keys(members.read(member, _MOST_BYTES), label, ("fx", "fy", "cx", "cy"))
     if not (0 < keys["fx"] < 1e6 and 0 < keys["fy"] < 1e6 and abs(keys["cx"]) < 1e6 and abs(keys["cy"]) < 1e6):
-        raise DamagedFile(f"{label} has the lens {keys}, which no camera has")
+        raise DamagedFile(
+            f"{label} has the invalid intrinsics {keys}; expected fx and fy above 0, and all below 1,000,000"
+        )
     return np.array([[keys["fx"], 0, keys["cx"]], [0, keys["fy"], keys["cy"]], [0, 0, 1]], np.float32)
 
 

@@ -75,22 +75,24 @@ class SceneNN(BaseDataset):
     def __init__(self, members: MemberIndex) -> None:
         places, groups = members.matching(r"(?P<scene>[0-9]{3})/(?P<file>[0-9]{3})\.xml")
         named = zip(groups["scene"].to_pylist(), groups["file"].to_pylist(), places.tolist(), strict=True)
-        annotations = [(scene, place) for scene, file, place in named if scene == file]
+        annotations = [(scene, member) for scene, file, member in named if scene == file]
         contents = parallel(lambda item: (members.read(item[1], _MOST_BYTES), members.label(item[1])), annotations)
         objects = [read_objects(*content) for content in contents]
         if not any(objects):
-            raise DataError(f"{members.source} has {len(objects)} annotated scenes, but no object with a label")
+            raise DataError(
+                f"{members.source} has {len(objects)} annotated scenes, but none contains an object with a label"
+            )
         self._members, self._source = members, members.source
-        self._scenes = [scene for (scene, _), found in zip(annotations, objects, strict=True) if found]
-        kept = [found for found in objects if found]
-        rows = [found for scene in kept for found in scene]
-        self._bounds = np.cumsum([0, *map(len, kept)])
-        self._ids = np.array([found.id for found in rows], np.int64)
+        self._scenes = [scene for (scene, _), scene_objects in zip(annotations, objects, strict=True) if scene_objects]
+        by_scene = [scene_objects for scene_objects in objects if scene_objects]
+        rows = [scene_object for objects in by_scene for scene_object in objects]
+        self._bounds = np.cumsum([0, *map(len, by_scene)])
+        self._ids = np.array([scene_object.id for scene_object in rows], np.int64)
         self._boxes = {
-            "aabb": np.array([found.aabb for found in rows], np.float32).reshape(-1, 2, 3),
-            "obb": np.array([found.obb for found in rows], np.float32),
+            "aabb": np.array([scene_object.aabb for scene_object in rows], np.float32).reshape(-1, 2, 3),
+            "obb": np.array([scene_object.obb for scene_object in rows], np.float32),
         }
-        self.factors = _table(self._scenes, np.repeat(np.arange(len(kept)), np.diff(self._bounds)), rows)
+        self.factors = _table(self._scenes, np.repeat(np.arange(len(by_scene)), np.diff(self._bounds)), rows)
         self.modalities = {
             "aabb": Modality((2, 3), "float32", unit="m"),
             "obb": Modality((10,), "float32"),
@@ -111,7 +113,7 @@ class SceneNN(BaseDataset):
         Returns
         -------
         trimesh.Trimesh
-            Vertices in metres, in the order of the file, with their colours where it has any;
+            Vertices in metres, in the order of the file, with their colors where it has any;
             ``vertex_attributes["label"]`` is the id of the object of each, 0 or another number for none.
 
         Raises
@@ -149,24 +151,24 @@ class SceneNN(BaseDataset):
 
         """
         index, _ = fetch_request(self, row, ())
-        found = self._mesh(int(self.factors.codes("scene", index)))
-        own = np.flatnonzero(found.vertices["label"] == self._ids[index])
-        renumbered = np.full(len(found.vertices), -1, np.int32)
+        mesh = self._mesh(int(self.factors.codes("scene", index)))
+        own = np.flatnonzero(mesh.vertices["label"] == self._ids[index])
+        renumbered = np.full(len(mesh.vertices), -1, np.int32)
         renumbered[own] = np.arange(len(own), dtype=np.int32)
-        faces = renumbered[found.faces]
-        return _trimesh(Ply(found.vertices[own], faces[(faces >= 0).all(axis=1)]))
+        faces = renumbered[mesh.faces]
+        return _trimesh(Ply(mesh.vertices[own], faces[(faces >= 0).all(axis=1)]))
 
     def prepare(self) -> list[Path]:
         """Draw the previews of all scenes into the cache; see :func:`prepare`."""
         from setsup.progress import progress
 
         make_folder(cache_folder() / "prepared")  # where that cannot be, nothing is drawn in vain
-        found = []
+        files = []
         with progress(len(self._scenes), f"preparing {self.name}", "scenes") as advance:
             for scene in range(len(self._scenes)):
-                found.append(_mapped_file(self._scene(scene)))
+                files.append(_mapped_file(self._scene(scene)))
                 advance(1)
-        return found
+        return files
 
     def _previews(self, rows: Rows, out: Array) -> Array:
         scenes = self.factors.codes("scene", rows)
@@ -178,9 +180,10 @@ class SceneNN(BaseDataset):
             if empty.any():
                 row = int(rows[chosen][np.argmax(empty)])
                 raise DataError(
-                    f"{self._members.source}: the mesh of scene {self._scenes[scene]} has no vertex of object "
-                    f"{self._ids[row]} ({self.factors.values('label', row)}, row {row}), so it has no preview; leave "
-                    f"it out with where=\"scene != '{self._scenes[scene]}' or instance != {self._ids[row]}\""
+                    f"{self._members.source}: the mesh of scene {self._scenes[scene]} has no vertices of object "
+                    f"{self._ids[row]} ({self.factors.values('label', row)}, row {row}), so the object has no "
+                    f"preview; leave it out with where=\"scene != '{self._scenes[scene]}' or instance != "
+                    f'{self._ids[row]}"'
                 )
             out[chosen] = drawn["picture"][own]
         return out
@@ -211,7 +214,7 @@ class SceneNN(BaseDataset):
         if mesh not in self._members:
             folder = self._members.label(self._members.place(annotation)).removesuffix(f"{name}.xml")
             raise DataError(
-                f"{folder[:-1]} has {name}.xml but no {name}.ply; fetch it again, or take the scene out "
+                f"{folder[:-1]} has {name}.xml but no {name}.ply; fetch it again, or leave out the scene "
                 f"(where=\"scene != '{name}'\")"
             )
         return self._members.place(mesh)
@@ -224,7 +227,7 @@ def open(root: Path | str | None = None) -> SceneNN:
     ----------
     root : Path, str or None
         Folder with ``005/005.xml``, ``005/005.ply`` and so on, or a folder ``scenenn`` that has them, or a zip or tar;
-        None for the usual places. Any number of scenes will do. Meshes are needed for previews and meshes only.
+        None for the default folders. Any number of scenes will do. Meshes are needed for previews and meshes only.
 
     Raises
     ------
@@ -264,16 +267,16 @@ def _mapped_file(drawn: Array) -> Path:
     """File that an array of the cache is mapped from."""
     if not isinstance(drawn.base, np.memmap) or drawn.base.filename is None:
         raise DataError(
-            f"scenenn: the previews were drawn but not kept, since {cache_folder()} cannot be written; set "
-            "SETSUP_CACHE to a folder that can be, and open the dataset again"
+            f"scenenn: the previews were rendered but not saved, since {cache_folder()} is not writable; set "
+            "SETSUP_CACHE to a writable folder, and open the dataset again"
         )
     return Path(drawn.base.filename)
 
 
 def _table(scenes: Sequence[str], codes: Array, objects: Sequence[SceneObject]) -> FactorTable:
-    ids, id_codes = np.unique([found.id for found in objects], return_inverse=True)
-    labels, label_codes = np.unique([found.label for found in objects], return_inverse=True)
-    classes = sorted({found.nyu_class for found in objects} - {"", _NONE}) or [_NONE]
+    ids, id_codes = np.unique([scene_object.id for scene_object in objects], return_inverse=True)
+    labels, label_codes = np.unique([scene_object.label for scene_object in objects], return_inverse=True)
+    classes = sorted({scene_object.nyu_class for scene_object in objects} - {"", _NONE}) or [_NONE]
     class_codes = {name: code for code, name in enumerate(classes) if name != _NONE}
     split, parts = online3d(scenes, codes)
     return FactorTable(
@@ -288,7 +291,7 @@ def _table(scenes: Sequence[str], codes: Array, objects: Sequence[SceneObject]) 
             "scene": codes,
             "instance": id_codes,
             "label": label_codes,
-            "nyu_class": np.array([class_codes.get(found.nyu_class, -1) for found in objects], np.int64),
+            "nyu_class": np.array([class_codes.get(scene_object.nyu_class, -1) for scene_object in objects], np.int64),
             split.name: parts,
         },
     )

@@ -1,4 +1,4 @@
-"""SceneNN frames: colour and depth images extracted from the recordings, with the camera's path.
+"""SceneNN frames: color and depth images extracted from the recordings, with the camera's path.
 
 Convention
 ----------
@@ -42,7 +42,7 @@ _MOST_XML = 1 << 24  # bytes of an annotation
 
 
 class SceneNNFrames(BaseDataset):
-    """Colour and depth images of recorded rooms; one row per frame that has both, by scene and frame number.
+    """Color and depth images of recorded rooms; one row per frame that has both, by scene and frame number.
 
     Factors are ``scene``, ``frame`` (number in the scene, from 1; a key), ``time`` (s, as the recording counts it),
     ``tracked`` (whether the trajectory has a pose for the frame that is a rotation and a translation: its last row is
@@ -51,7 +51,7 @@ class SceneNNFrames(BaseDataset):
     Modalities are ``image``, (480, 640, 3) uint8; ``depth``, (480, 640) float32, m, 0 for none; ``pose``, (4, 4)
     float32, camera to world, NaN where a frame is not tracked; ``intrinsics``, (3, 3) float32, pixels; and, where there
     are any, ``instances``, (480, 640) int32: the id of each pixel's object as in the scene's XML file, -1 throughout
-    for a frame without one. Masks hold ids as colours. Of four channels blue is the most significant, then green, red
+    for a frame without one. Masks hold ids as colors. Of four channels blue is the most significant, then green, red
     and alpha: so the authors' program mask_from_label reads them. No program tells whether red or blue is the most
     significant of three channels, as their README describes masks: it is the one by which more pixels have an id of
     the scene's XML file, which has to lie in the scene's folder. Neither was checked against a published mask.
@@ -74,15 +74,15 @@ class SceneNNFrames(BaseDataset):
     cpu_bound = True
 
     def __init__(self, members: MemberIndex, kinect2: Sequence[str] = ()) -> None:
-        found = _found(members)
+        files = _found(members)
         wanted = sorted(set(kinect2))
-        scenes = [f"{scene:03d}" for scene in np.unique(found.scenes).tolist()]
+        scenes = [f"{scene:03d}" for scene in np.unique(files.scenes).tolist()]
         if unknown := [scene for scene in wanted if scene not in scenes]:
-            raise DataError(f"{members.source} has no frames of the scene {unknown[0]!r}, which kinect2 names")
-        codes = np.unique(found.scenes, return_inverse=True)[1]
+            raise DataError(f"{members.source} has no frames of the scene {unknown[0]!r} in kinect2=")
+        codes = np.unique(files.scenes, return_inverse=True)[1]
         sensors = np.isin(np.arange(len(scenes)), [scenes.index(scene) for scene in wanted]).astype(np.uint8)
-        self._cameras = recorded(members, scenes, codes, found.frames)
-        numbers, frames = np.unique(found.frames, return_inverse=True)
+        self._cameras = recorded(members, scenes, codes, files.frames)
+        numbers, frames = np.unique(files.frames, return_inverse=True)
         split, parts = online3d(scenes, codes)
         tracked = ~np.isnan(self._cameras["pose"][:, 0, 0])
         self.factors = FactorTable(
@@ -105,10 +105,10 @@ class SceneNNFrames(BaseDataset):
         )
         self._source, self._members = members.source, members
         self._annotated: dict[str, Rows] = {}
-        self._files = {kind: MemberImages(members, found.places[kind]) for kind in ("image", "depth")}
-        self._masked = found.places["mask"] >= 0
+        self._files = {kind: MemberImages(members, files.places[kind]) for kind in ("image", "depth")}
+        self._masked = files.places["mask"] >= 0
         if self._masked.any():
-            self._files["instances"] = MemberImages(members, np.maximum(found.places["mask"], 0))
+            self._files["instances"] = MemberImages(members, np.maximum(files.places["mask"], 0))
         # the lens of a sensor that took no scene is never asked for
         self._lenses = np.stack(
             [lens(members, sensor) if code in sensors else ASUS for code, sensor in enumerate(_SENSORS)]
@@ -143,7 +143,7 @@ class SceneNNFrames(BaseDataset):
             name = f"{scene}/{scene}.xml"
             content = self._members.read(self._members.place(name), _MOST_XML) if name in self._members else None
             objects = [] if content is None else read_objects(content, f"{self._source}: {name}")
-            self._annotated[scene] = np.array([one.id for one in objects], np.int64)
+            self._annotated[scene] = np.array([scene_object.id for scene_object in objects], np.int64)
         return self._annotated[scene]
 
 
@@ -154,7 +154,7 @@ def open(root: Path | str | None = None, *, kinect2: Sequence[str] = ()) -> Scen
     ----------
     root : Path, str or None
         Folder with ``005/image/image00001.png``, ``005/depth/depth00001.png``, ``005/trajectory.log`` and so on, or a
-        folder ``scenenn-frames`` or ``scenenn`` that has them, or a zip or tar; None for the usual places of either
+        folder ``scenenn-frames`` or ``scenenn`` that has them, or a zip or tar; None for the default folders of either
         name. Trajectories may also lie in ``trajectory/005_trajectory.log``.
     kinect2 : sequence of str
         Scenes that were recorded with a Kinect 2, whose intrinsics are read from ``intrinsic/kinect2.ini``. All others
@@ -198,10 +198,10 @@ def _found(members: MemberIndex) -> _Found:
     rows = np.intersect1d(by_kind[0][0], by_kind[1][0], assume_unique=True)
     if not len(rows):
         raise DataError(
-            f"{members.source} has {len(by_kind[0][0]):,} colour and {len(by_kind[1][0]):,} depth images, but no "
+            f"{members.source} has {len(by_kind[0][0]):,} color and {len(by_kind[1][0]):,} depth images, but no "
             "frame has both; extract the recordings with the published playback tool, which writes both"
         )
-    places = {kind: looked_up(*found, rows) for kind, found in zip(_IMAGES, by_kind, strict=True)}
+    places = {kind: looked_up(*columns, rows) for kind, columns in zip(_IMAGES, by_kind, strict=True)}
     return _Found(rows // _MOST_FRAMES, rows % _MOST_FRAMES, places)
 
 
@@ -210,17 +210,17 @@ def _metres(source: Source, label: str) -> Array:
 
 
 def _color(source: Source, label: str) -> Array:
-    found = decode(source, label, 3)
-    if found.shape[:2] != _SIZE:
+    pixels = decode(source, label, 3)
+    if pixels.shape[:2] != _SIZE:
         raise DataError(
-            f"{label} is {found.shape[0]} × {found.shape[1]} pixels; 480 × 640 were expected; "
-            "replace it, or take the frame out"
+            f"{label} is {pixels.shape[0]} × {pixels.shape[1]} pixels (height × width); expected 480 × 640; replace "
+            "it, or remove the frame"
         )
-    return found
+    return pixels
 
 
 def _ids(channels: Array, known: Callable[[], Rows], label: str) -> Array:
-    """Ids of objects: the colours of a mask as numbers.
+    """Ids of objects: the colors of a mask as numbers.
 
     `channels` (height, width, 3 or 4) uint8.
     """
@@ -233,8 +233,8 @@ def _ids(channels: Array, known: Callable[[], Rows], label: str) -> Array:
     by_red, by_blue = (int(np.isin(ids, known()).sum()) for ids in (red, blue))
     if by_red == by_blue:
         raise DataError(
-            f"{label} has three channels, and no id of the scene's XML file tells whether red or blue is the most "
-            "significant; put that file into the scene's folder, or take the mask out"
+            f"{label} has three channels, and without ids from the scene's XML file it is unknown whether red or "
+            "blue is most significant; add that file to the scene's folder, or remove the mask"
         )
     return red if by_red > by_blue else blue
 

@@ -40,14 +40,14 @@ class SceneObject(NamedTuple):
 
 def read_objects(content: bytes, label: str) -> list[SceneObject]:
     r"""Read the labelled objects of an annotation."""
-    found, seen = [], set()
+    objects, seen = [], set()
     for line, attributes in read_children(content, label, "label"):
         where = f"{label}: the label in line {line}"
         number = attributes.get("id", "").strip()
         if not _ID.fullmatch(number):
-            raise DamagedFile(f"{where} has the id {number[:40]!r}; an integer was expected")
+            raise DamagedFile(f"{where} has the id {number[:40]!r}; expected an integer")
         if int(number) in seen:
-            raise DamagedFile(f"{where} has the id {number}, which another label has too")
+            raise DamagedFile(f"{where} has the id {number}, which another label already has")
         seen.add(int(number))
         text = " ".join(attributes.get("text", "").split())
         if text:
@@ -56,8 +56,8 @@ def read_objects(content: bytes, label: str) -> list[SceneObject]:
                 aabb = [np.nan] * 6  # the box around nothing
             obb = _box(attributes.get("obbox", ""), 10, f"{where} has the obbox")
             nyu_class = " ".join(attributes.get("nyu_class", "").split())
-            found.append(SceneObject(int(number), text, nyu_class, aabb, obb))
-    return found
+            objects.append(SceneObject(int(number), text, nyu_class, aabb, obb))
+    return objects
 
 
 def _box(text: str, count: int, what: str) -> list[float]:
@@ -70,5 +70,5 @@ def _box(text: str, count: int, what: str) -> list[float]:
     except ValueError:
         values = []
     if len(values) != count or "_" in text or not (np.abs(values) < np.finfo(np.float32).max).all():
-        raise DamagedFile(f"{what} {text[:80]!r}; {count} finite numbers were expected")
+        raise DamagedFile(f"{what} {text[:80]!r}; expected {count} finite numbers")
     return values

@@ -29,15 +29,15 @@ _MOST_BYTES = 1 << 32
 _GREY = 150
 
 
-def read_mesh(members: MemberIndex, place: int) -> Ply:
+def read_mesh(members: MemberIndex, member: int) -> Ply:
     """Read the mesh of a scene."""
-    label, path = members.label(place), members.path(place)
-    mesh = read_ply(path if path is not None else members.read(place, _MOST_BYTES), label)
+    label, path = members.label(member), members.path(member)
+    mesh = read_ply(path if path is not None else members.read(member, _MOST_BYTES), label)
     names = mesh.vertices.dtype.names or ()
     if "label" not in names or mesh.vertices.dtype["label"].kind not in "iu":
         raise DataError(
-            f"{label} has no integer 'label' for each vertex, which tells its object; its properties are "
-            f"{', '.join(names)}; fetch the annotated mesh"
+            f"{label} has no integer property 'label' of its vertices, only {', '.join(names)}; fetch the annotated "
+            "mesh"
         )
     return mesh
 
@@ -59,22 +59,22 @@ def object_rows(labels: Array, ids: Sequence[int]) -> list[npt.NDArray[np.int64]
     return [order[start:stop] for start, stop in zip(starts, stops, strict=True)]
 
 
-def scene_previews(members: MemberIndex, place: int, ids: Sequence[int]) -> Array:
+def scene_previews(members: MemberIndex, member: int, ids: Sequence[int]) -> Array:
     """Images of the objects of a scene, out of the cache or drawn and put there.
 
     Returns (objects,) structured array.
     """
-    made_of = [_VERSION, *file_states(members, [place]), *ids]
-    return cached_array("previews", made_of, _ENTRY, len(ids), lambda: _drawn(members, place, ids))
+    made_of = [_VERSION, *file_states(members, [member]), *ids]
+    return cached_array("previews", made_of, _ENTRY, len(ids), lambda: _drawn(members, member, ids))
 
 
-def _drawn(members: MemberIndex, place: int, ids: Sequence[int]) -> Array:
-    mesh = read_mesh(members, place)
-    found = np.zeros(len(ids), _ENTRY)
-    for entry, rows in zip(found, object_rows(mesh.vertices["label"], ids), strict=True):
+def _drawn(members: MemberIndex, member: int, ids: Sequence[int]) -> Array:
+    mesh = read_mesh(members, member)
+    previews = np.zeros(len(ids), _ENTRY)
+    for entry, rows in zip(previews, object_rows(mesh.vertices["label"], ids), strict=True):
         entry["vertices"] = len(rows)
         few = rows[:: -(-len(rows) // _MOST_POINTS) or 1]
         part = Ply(mesh.vertices[few], mesh.faces[:0])
         colors = part.colors
         entry["picture"] = splat(part.points, np.full((len(few), 3), _GREY, np.uint8) if colors is None else colors)
-    return found
+    return previews

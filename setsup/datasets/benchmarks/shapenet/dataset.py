@@ -29,7 +29,7 @@ class ShapeNet(BaseDataset):
     (key), ``model`` (key, within the category), and ``split`` where ``all.csv`` lies beside the categories (unknown for
     a model that it does not list). Modalities:
 
-    - ``preview`` (128, 128, 3) uint8, an image of the mesh in the colours of its materials; see
+    - ``preview`` (128, 128, 3) uint8, an image of the mesh in the colors of its materials; see
       :mod:`setsup.datasets.adapters.preview`.
     - ``voxels_solid`` and ``voxels_surface`` (D, D, D) bool, indexed [x, y, z], where any model has such a file.
 
@@ -95,9 +95,9 @@ class ShapeNet(BaseDataset):
             When trimesh is missing, or the OBJ file is damaged.
 
         """
-        members, place = self._file(self._row(row), "obj")
-        folder = posixpath.dirname(str(members.names[place]))
-        return meshes.load_obj(members, place, posixpath.dirname(folder) if self.version == "v2" else folder)
+        members, member = self._file(self._row(row), "obj")
+        folder = posixpath.dirname(str(members.names[member]))
+        return meshes.load_obj(members, member, posixpath.dirname(folder) if self.version == "v2" else folder)
 
     @of_row
     def voxels(self, row: int, kind: Literal["solid", "surface"] = "solid") -> Binvox:
@@ -117,9 +117,9 @@ class ShapeNet(BaseDataset):
 
         """
         if kind not in _VOXELS.values():
-            raise DataError(f"voxels are 'solid' or 'surface', not {kind!r}")
-        members, place = self._file(self._row(row), kind)
-        return read_binvox(members.read(place, _LARGEST_VOXELS), members.label(place))
+            raise DataError(f"kind of voxels must be 'solid' or 'surface', not {kind!r}")
+        members, member = self._file(self._row(row), kind)
+        return read_binvox(members.read(member, _LARGEST_VOXELS), members.label(member))
 
     def __repr__(self) -> str:
         """Show where the files are and the number of rows."""
@@ -129,23 +129,25 @@ class ShapeNet(BaseDataset):
         return int(fetch_request(self, row, ())[0])
 
     def _file(self, row: int, kind: str) -> tuple[Any, int]:
-        place = int(getattr(self.models, kind)[row])
-        if place < 0:
+        member = int(getattr(self.models, kind)[row])
+        if member < 0:
             model = f"{self.models.synsets[row]}/{self.models.ids[row]}"
             raise DataError(
-                f"{self.models.release.source}: {model} (row {row}) has no {kind} voxels; choose rows that have them, "
-                "or fetch other modalities"
+                f"{self.models.release.source}: {model} (row {row}) has no {kind} voxels; select rows that have "
+                "them, or fetch other modalities"
             )
-        return self.models.release, place
+        return self.models.release, member
 
     def _array(self, name: str, row: int) -> Array:
         if name == "preview":
             return meshes.preview_scene(self.mesh(row))
-        found, expected = self.voxels(row, _VOXELS[name]).voxels, self.modalities[name].shape
-        if found.shape != expected:
-            members, place = self._file(row, _VOXELS[name])
-            raise DamagedFile(f"{members.label(place)} holds {found.shape} voxels, where others hold {expected}")
-        return found
+        voxels, expected = self.voxels(row, _VOXELS[name]).voxels, self.modalities[name].shape
+        if voxels.shape != expected:
+            members, member = self._file(row, _VOXELS[name])
+            raise DamagedFile(
+                f"{members.label(member)} contains {voxels.shape} voxels; expected {expected}, as in the other files"
+            )
+        return voxels
 
 
 def open(root: Path | str | None = None) -> ShapeNet:
@@ -155,7 +157,7 @@ def open(root: Path | str | None = None) -> ShapeNet:
     ----------
     root : Path, str or None
         Folder with the categories (``03001627/…``), unpacked or one zip each (``03001627.zip``), or with a folder
-        ``shapenet`` that has them; or one zip of all. None for the usual places.
+        ``shapenet`` that has them; or one zip of all. None for the default folders.
 
     Raises
     ------

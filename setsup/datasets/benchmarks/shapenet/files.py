@@ -61,19 +61,19 @@ def published_splits(models: Models) -> npt.NDArray[np.int64] | None:
 
     if "all.csv" not in models.release:
         return None
-    place = models.release.place("all.csv")
-    label = models.release.label(place)
+    member = models.release.place("all.csv")
+    label = models.release.label(member)
     columns = ["synsetId", "modelId", "split"]
     kinds = csv.ConvertOptions(include_columns=columns, column_types=dict.fromkeys(columns, pa.string()))
     try:
-        content = comma_separated(models.release.read(place, _LARGEST_LIST))
+        content = comma_separated(models.release.read(member, _LARGEST_LIST))
         table = csv.read_csv(io.BytesIO(content), convert_options=kinds)
     except (pa.ArrowException, ValueError, KeyError) as error:
-        raise DamagedFile(f"{label} is not a table with {', '.join(columns)}") from error
+        raise DamagedFile(f"{label} is not a table with the columns {', '.join(columns)}") from error
     codes = pc.index_in(table["split"], value_set=pa.array(_SPLITS))
     if codes.null_count:
         wrong = table["split"].filter(pc.is_null(codes))[0]
-        raise DamagedFile(f"{label} has the split {str(wrong)[:40]!r}, where {', '.join(_SPLITS)} were expected")
+        raise DamagedFile(f"{label} has the split {str(wrong)[:40]!r}; expected one of {', '.join(_SPLITS)}")
     where = pc.index_in(_keys(models.synsets, models.ids), value_set=_keys(table["synsetId"], table["modelId"]))
     return np.asarray(pc.fill_null(codes.combine_chunks().take(where), -1), np.int64)
 
@@ -87,7 +87,7 @@ def _models(release: MemberIndex) -> Models:
     meshes = pc.equal(kinds, "obj")
     versions = [version for version, stem in _STEMS.items() if pc.any(pc.and_(meshes, pc.equal(stems, stem))).as_py()]
     if len(versions) > 1:
-        raise DataError(f"{release.source} holds models of both versions, v1 and v2; keep them in folders of their own")
+        raise DataError(f"{release.source} contains models of both versions, v1 and v2; move them to separate folders")
     keys = _keys(groups["synset"], groups["model"])
     own = np.asarray(meshes)
     voxels = []

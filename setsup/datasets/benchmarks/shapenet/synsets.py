@@ -52,4 +52,4 @@ def _name_nodes(nodes: Any, label: str) -> dict[str, str]:
     try:
         return {node["synsetId"]: node["name"].split(",")[0].strip() for node in nodes}
     except (TypeError, KeyError, AttributeError) as error:
-        raise DamagedFile(f"{label} is not a list of synsets with synsetId and name") from error
+        raise DamagedFile(f"{label} is not a list of synsets with 'synsetId' and 'name'") from error

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from setsup.datasets import images
+from setsup.datasets.adapters.inconsistent import replaced
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.shapenet_renderings.parts import CATEGORIES, NAME, check_apart, open_part, part_table
 from setsup.datasets.benchmarks.shapenet_renderings.poses import to_pascal3d
@@ -116,7 +117,7 @@ class ShapenetRenderings(BaseDataset):
             slot, label, source = item
             image = images.decode(source, label, 4)
             if image.shape != _SHAPES["image"]:
-                raise DataError(f"{label} was replaced since it was opened; open the dataset again")
+                raise replaced(label)
             out[slot] = image
 
         images.parallel(decode, wanted)
@@ -134,7 +135,7 @@ def open(root: Path | str | None = None) -> ShapenetRenderings:
     ----------
     root : Path, str or None
         Folder with ``cars_with_keypoints``, ``planes_with_keypoints`` or ``chairs_with_keypoints``, each a ``.zip``, a
-        ``.tar`` or a folder (also named ``cars`` …); or one of them itself. None for the usual places.
+        ``.tar`` or a folder (also named ``cars`` …); or one of them itself. None for the default folders.
 
     Raises
     ------
@@ -143,15 +144,15 @@ def open(root: Path | str | None = None) -> ShapenetRenderings:
 
     """
     places = data_places(NAME, root)
-    for place in places:
-        sources = {category: _source(place, plural) for category, plural in CATEGORIES.items()}
+    for folder in places:
+        sources = {category: _source(folder, plural) for category, plural in CATEGORIES.items()}
         there = {category: source for category, source in sources.items() if source is not None}
         if there:
             return ShapenetRenderings(there)
     raise DataError(
-        f"{NAME}: none of {', '.join(f'{plural}_with_keypoints' for plural in CATEGORIES.values())} found, as .zip, "
-        f".tar or folder with .tfrecord files; looked in {', '.join(map(place_seen, places))}; run "
-        f"`setsup fetch {NAME}{root_option(root)}`, or name the folder that holds them (--root or root=)"
+        f"{NAME}: found none of {', '.join(f'{plural}_with_keypoints' for plural in CATEGORIES.values())} as .zip, "
+        f".tar or folder with .tfrecord files (looked in {', '.join(map(place_seen, places))}); run `setsup fetch "
+        f"{NAME}{root_option(root)}`, or pass the folder that contains them (--root or root=)"
     )
 
 
@@ -175,17 +176,17 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Raises
     ------
     DataError
-        As for :func:`open`, and where the disk is full or may not be written.
+        As for :func:`open`, and when the disk is full or not writable.
 
     """
     return open(root).prepare()
 
 
-def _source(place: Path, plural: str) -> Path | None:
+def _source(folder: Path, plural: str) -> Path | None:
     """Where a category lies, at or below a place; None also where a folder may not be entered."""
     stems = (f"{plural}_with_keypoints", plural)
-    own = [place] if place.stem in stems else []
-    for path in [*own, *(place / f"{stem}{end}" for stem in stems for end in _ENDS)]:
+    own = [folder] if folder.stem in stems else []
+    for path in [*own, *(folder / f"{stem}{end}" for stem in stems for end in _ENDS)]:
         # os.path, since Path.is_file raises where a folder may not be entered
         if os.path.isfile(path) or (os.path.isdir(path) and next(path.rglob("*.tfrecord"), None) is not None):
             return path.absolute()

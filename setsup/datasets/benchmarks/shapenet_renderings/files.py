@@ -82,10 +82,10 @@ class RecordFiles:
 
     def label(self, file: int) -> str:
         """What messages call a file."""
-        found = self._labels.get(file)
-        if found is None:
-            found = self._labels[file] = self._members.label(int(self._places[file]))
-        return found
+        label = self._labels.get(file)
+        if label is None:
+            label = self._labels[file] = self._members.label(int(self._places[file]))
+        return label
 
     def content(self, file: int) -> bytes:
         """Read a whole file."""
@@ -97,19 +97,19 @@ class RecordFiles:
         path = self._path(file)
         if path is None:
             stretch = self._members.stretch(int(self._places[file]), offset, length)
-            found = self._unpacked(file, offset, length) if stretch is None else stretch
+            content = self._unpacked(file, offset, length) if stretch is None else stretch
         else:
-            found = _of_file(path, offset, length)
-        if len(found) != length:
-            raise DataError(f"{self.label(file)} is shorter than it was when it was opened; open the dataset again")
-        return found
+            content = _of_file(path, offset, length)
+        if len(content) != length:
+            raise DataError(f"{self.label(file)} has become shorter since it was opened; open the dataset again")
+        return content
 
     def prepare(self) -> Path | None:
         """Unpack deflated files of an archive once into an array beside it; nothing is done where there are none."""
         from setsup.files.prepare import prepare_array
         from setsup.progress import progress
 
-        if all(self._members.stretch(place, 0, 0) is not None for place in self._places.tolist()):
+        if all(self._members.stretch(member, 0, 0) is not None for member in self._places.tolist()):
             return None
         last: tuple[int, bytes] = (-1, b"")
 
@@ -123,7 +123,7 @@ class RecordFiles:
                 begin = at - int(self._starts[file])
                 piece = last[1][begin : begin + stop - at]
                 if not piece:
-                    raise DamagedFile(f"{self.label(file)} has fewer bytes than the archive says")
+                    raise DamagedFile(f"{self.label(file)} has fewer bytes than its archive declares")
                 out[at - start : at - start + len(piece)] = np.frombuffer(piece, np.uint8)
                 at += len(piece)
 
@@ -170,9 +170,9 @@ class RecordFiles:
                 held.misses += 1
                 if held.misses == len(self) + 1:
                     _log.warning(
-                        "%s is deflated, and unpacked again and again, a whole file of records for each view; "
-                        "`setsup prepare shapenet-renderings` unpacks it once; a folder, or an archive that stores its "
-                        "files as they are, needs no preparation",
+                        "%s is compressed, so each view decompresses a whole file of records; run `setsup prepare "
+                        "shapenet-renderings` once to unpack it (a folder or an uncompressed archive needs no "
+                        "preparation)",
                         self.source,
                     )
             held.unpacked[file] = content
@@ -184,8 +184,8 @@ class RecordFiles:
 def _state(path: Path | str) -> tuple[int, int]:
     """Size in bytes, and time of the last change in ns."""
     with read_errors(path):
-        found = os.stat(path)
-    return found.st_size, found.st_mtime_ns
+        stat = os.stat(path)
+    return stat.st_size, stat.st_mtime_ns
 
 
 def _of_file(path: str, offset: int, length: int) -> bytes:

@@ -72,13 +72,13 @@ def open_part(category: str, source: Path) -> Part:
 def check_apart(parts: Sequence[Part]) -> None:
     """Refuse the same release under the names of two categories."""
     named = [(part, set(part.objects)) for part in parts if part.objects != part.records]
-    for (one, ours), (other, theirs) in combinations(named, 2):
+    for (first, ours), (second, theirs) in combinations(named, 2):
         both = ours & theirs
         if 2 * len(both) > min(len(ours), len(theirs)):
             raise DamagedFile(
-                f"{one.files.source} and {other.files.source} hold the same objects ({min(both)} and "
-                f"{len(both) - 1:,} more), as {one.category} and as {other.category}; one of them is a copy of the "
-                "other"
+                f"{first.files.source} and {second.files.source} contain the same objects ({min(both)} and "
+                f"{len(both) - 1:,} more), as {first.category} and as {second.category}; one of them is a copy of "
+                "the other: replace it"
             )
 
 
@@ -136,11 +136,11 @@ def _splits(members: MemberIndex, records: Sequence[str]) -> list[str]:
     named: dict[str, str] = {}
     lost: dict[str, None] = {}
     for split in ("dev", "test"):
-        place = members.place(f"{split}.txt")
-        for line in _lines(members, place):
+        member = members.place(f"{split}.txt")
+        for line in _lines(members, member):
             record = line.removesuffix(".tfrecord")
             if re.fullmatch(_STEM, record) is None:
-                raise DamagedFile(f"{members.label(place)} names {line[:80]!r}, where a record was expected")
+                raise DamagedFile(f"{members.label(member)} lists {line[:80]!r}; expected the name of a record")
             if record not in there:
                 lost[record] = None
             named[record] = split
@@ -152,10 +152,10 @@ def _objects(members: MemberIndex, category: str, records: Sequence[str]) -> lis
     """Object of each record by ``job.txt``; the names of the records where that is missing or says something else."""
     if "job.txt" not in members:
         return list(records)
-    place = members.place("job.txt")
-    objects, why = _jobs([line.split() for line in _lines(members, place)], records)
+    member = members.place("job.txt")
+    objects, why = _jobs([line.split() for line in _lines(members, member)], records)
     if why:
-        _log.warning("%s %s: each %s goes by the name of its record", members.label(place), why, category)
+        _log.warning("%s %s: each %s is named after its record", members.label(member), why, category)
     return objects
 
 
@@ -168,34 +168,34 @@ def _jobs(jobs: Sequence[Sequence[str]], records: Sequence[str]) -> tuple[list[s
     if widths == {2}:
         named = {job[0].removesuffix(".tfrecord"): job[1] for job in jobs}
         missing = [record for record in records if record not in named]
-        why = f"does not name the record {missing[0]}" if missing else ""
+        why = f"has no entry for the record {missing[0]}" if missing else ""
     elif widths == {1}:
         named = {record: jobs[int(record)][0] for record in records if record.isdecimal() and int(record) < len(jobs)}
         missing = [record for record in records if record not in named]
-        why = f"has {len(jobs):,} lines, and none for the record {missing[0]}" if missing else ""
+        why = f"has {len(jobs):,} lines, but no entry for the record {missing[0]}" if missing else ""
     else:
-        return list(records), "has lines that are neither an id nor a record and an id"
+        return list(records), "has lines other than 'id' or 'record id'"
     objects = [named.get(record, record) for record in records]
     if not why and len(set(objects)) < len(objects):
-        why = "names an object twice"
+        why = "lists an object twice"
     return (list(records), why) if why else (objects, "")
 
 
 def _projection(members: MemberIndex) -> npt.NDArray[np.float32] | None:
     if "projection.txt" not in members:
         return None
-    place = members.place("projection.txt")
-    rows = [line.split() for line in _lines(members, place)]
+    member = members.place("projection.txt")
+    rows = [line.split() for line in _lines(members, member)]
     try:
-        found = np.array(rows, np.float64) if [len(row) for row in rows] == [4] * 4 else None
+        matrix = np.array(rows, np.float64) if [len(row) for row in rows] == [4] * 4 else None
     except ValueError:
-        found = None
-    if found is None or not np.isfinite(found).all():
-        raise DamagedFile(f"{members.label(place)} holds no 4 × 4 matrix of numbers, a row a line")
-    return found.astype(np.float32)
+        matrix = None
+    if matrix is None or not np.isfinite(matrix).all():
+        raise DamagedFile(f"{members.label(member)} is not a 4 × 4 matrix of finite numbers, one row per line")
+    return matrix.astype(np.float32)
 
 
-def _lines(members: MemberIndex, place: int) -> list[str]:
+def _lines(members: MemberIndex, member: int) -> list[str]:
     """Lines of a list that are not empty."""
-    text = text_of(members.read(place, _LIST_BYTES), members.label(place))
+    text = text_of(members.read(member, _LIST_BYTES), members.label(member))
     return [line.strip() for line in text.splitlines() if line.strip()]

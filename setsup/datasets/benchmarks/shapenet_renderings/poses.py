@@ -97,7 +97,7 @@ def crop_to_alpha(image: Array, size: tuple[int, int] = (128, 128)) -> Array:
 
     Row i of the result is taken, by linear interpolation, at ``(H − 1)/H·(top + i·(bottom − top)/(height − 1))``, with
     the first and the last row of the box; columns likewise. (The factor is a trait of the published protocol: box
-    divided by the image's size, then multiplied by that less 1.) Colours under transparent pixels count as they are.
+    divided by the image's size, then multiplied by that less 1.) Colors under transparent pixels count as they are.
 
     Parameters
     ----------
@@ -125,13 +125,13 @@ def crop_to_alpha(image: Array, size: tuple[int, int] = (128, 128)) -> Array:
 
     """
     if image.ndim != 3 or image.shape[2] != 4:
-        raise DataError(f"an image of the shape (H, W, 4), with alpha, was expected, not {image.shape}")
+        raise DataError(f"image must have the shape (H, W, 4), with alpha, not {image.shape}")
     if len(size) != 2 or min(size) < 2:
         raise DataError(f"size must be (height, width), each 2 pixels or more, not {size!r}")
     whole = image.dtype.kind in "ui"
     solid = image[..., 3] > (0 if whole else 1e-6)
     if not solid.any():
-        raise DataError("the image is transparent throughout, so there is no box around an object; leave it out")
+        raise DataError("the image is completely transparent, so it has no object to crop; leave it out")
     rows, columns = np.flatnonzero(solid.any(axis=1)), np.flatnonzero(solid.any(axis=0))
     pixels = image.astype(np.float32)
     for axis, there in enumerate((rows, columns)):
@@ -151,5 +151,5 @@ def interpolate(pixels: Array, places: Reals, axis: int) -> Array:
 def _rotations(rotation: npt.ArrayLike) -> Array:
     matrices = np.asarray(rotation)
     if matrices.shape[-2:] != (3, 3):
-        raise DataError(f"rotations of the shape (…, 3, 3) were expected, not {matrices.shape}")
+        raise DataError(f"rotations must have the shape (…, 3, 3), not {matrices.shape}")
     return matrices if matrices.dtype.kind == "f" else matrices.astype(np.float64)

@@ -72,11 +72,11 @@ def read_views(
     """
     records = record_spans(content, label)
     if not len(records):
-        raise DamagedFile(f"{label} holds no records")
+        raise DamagedFile(f"{label} contains no records")
     short = records[:, 1] < _LEAST
     if short.any():
         number = int(np.argmax(short))
-        raise DamagedFile(f"{label}, record {number} has {records[number, 1]} bytes, too few for two views")
+        raise DamagedFile(f"{label}, record {number} has {records[number, 1]} bytes, fewer than two views need")
     spans = np.empty((len(records), 2, 2), np.int64)
     matrices = np.empty((len(records), 2, 16), np.float32)
     for number, (start, length) in enumerate(records.tolist()):
@@ -93,11 +93,11 @@ def read_views(
 
 def _feature(features: Mapping[str, Feature], key: str, kind: str, count: int, where: str) -> npt.NDArray[Any]:
     if key not in features:
-        raise DamagedFile(f"{where} has no {key!r}; it is not a pair of rendered views, or damaged")
+        raise DamagedFile(f"{where} has no {key!r}; it is not a pair of rendered views, or it is damaged")
     feature = features[key]
     if feature.kind != kind or len(feature.values) != count:
         raise DamagedFile(
-            f"{where}: {key!r} holds {len(feature.values)} × {feature.kind}; {count} × {kind} was expected"
+            f"{where}: {key!r} contains {len(feature.values)} × {feature.kind}; expected {count} × {kind}"
         )
     return feature.values
 
@@ -108,12 +108,12 @@ def _image(content: bytes, features: Mapping[str, Feature], key: str, where: str
     start, length = span.tolist()
     head = content[start : start + min(length, 24)]
     if len(head) < 24 or not head.startswith(_PNG):
-        raise DamagedFile(f"{where}: {key!r} is no PNG (it begins with {head[:8]!r})")
+        raise DamagedFile(f"{where}: {key!r} is not a PNG (it begins with {head[:8]!r})")
     if length >= 1 << 31:
         raise DamagedFile(f"{where}: {key!r} has {length:,} bytes")
     width, height = int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
     if (width, height) != (SIDE, SIDE):
-        raise DamagedFile(f"{where}: {key!r} has {width} × {height} pixels; {SIDE} × {SIDE} were expected")
+        raise DamagedFile(f"{where}: {key!r} has {width} × {height} pixels; expected {SIDE} × {SIDE}")
     return span
 
 
@@ -132,7 +132,7 @@ def _check_rigid(matrices: npt.NDArray[np.float32], label: str) -> None:
     if not rigid.all():
         number, view = divmod(int(np.argmin(rigid)), 2)
         raise DamagedFile(
-            f"{label}, record {number}: 'mv{view}' is not a rotation and shift (4 × 4, its last row 0 0 0 1)"
+            f"{label}, record {number}: 'mv{view}' is not a rotation and translation (4 × 4, with last row 0 0 0 1)"
         )
 
 
@@ -143,13 +143,13 @@ def _store(files: RecordFiles, path: Path) -> None:
     import pyarrow as pa
 
     _log.info("indexing the views of %s into %s", files.source, path)
-    found = []
+    views = []
     with progress(int(files.sizes.sum()), f"indexing {files.source.name}", "B") as advance:
         for file in range(len(files)):
-            found.append(read_views(files.content(file), files.label(file)))
+            views.append(read_views(files.content(file), files.label(file)))
             advance(int(files.sizes[file]))
-    offsets, lengths, matrices = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-    about = {"version": _VERSION, "counts": [len(each[0]) for each in found]}
+    offsets, lengths, matrices = (np.concatenate(arrays) for arrays in zip(*views, strict=True))
+    about = {"version": _VERSION, "counts": [len(each[0]) for each in views]}
     arrays = [pa.array(offsets), pa.array(lengths), pa.FixedSizeListArray.from_arrays(pa.array(matrices.ravel()), 16)]
     schema = pa.schema(
         [pa.field(name, array.type) for name, array in zip(("offset", "length", "model_view"), arrays, strict=True)],
@@ -176,16 +176,16 @@ def _stored(path: Path) -> ViewIndex | None:
         whole = about["version"] == _VERSION and len(offsets) == len(matrices) == counts.sum() and counts.min() > 0
         whole = whole and (offsets.dtype, lengths.dtype, matrices.dtype) == (np.int64, np.int32, np.float32)
     except Exception as error:  # whatever is wrong with a cached file, it is made again
-        _log.warning("the index %s is damaged and made again: %s", path, " ".join(str(error).split()))
+        _log.warning("the index %s is damaged; it is created again: %s", path, " ".join(str(error).split()))
         return None
     if not whole:
-        _log.warning("the index %s does not fit and is made again", path)
+        _log.warning("the index %s is outdated; it is created again", path)
         return None
     return ViewIndex(counts, offsets, lengths, matrices, path)
 
 
 def _reopened(path: str) -> ViewIndex:
-    found = _stored(Path(path))
-    if found is None:
-        raise DataError(f"the index {path} is gone; open the dataset again where it came from")
-    return found
+    records = _stored(Path(path))
+    if records is None:
+        raise DataError(f"the index {path} no longer exists; open the dataset again in the process that created it")
+    return records

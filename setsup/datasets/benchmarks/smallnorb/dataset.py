@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.inconsistent import count_mismatch
 from setsup.datasets.adapters.prepared_images import convert, prepare_command
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.smallnorb.tree import FILE, SmallNorbTree
@@ -49,7 +50,7 @@ class SmallNorb(BaseDataset):
     folder : Path or str
         Folder with the six files, as published (``.mat.gz``) or unpacked (``.mat``).
     root : Path or str, optional
-        What the user gave as root, for the command that messages name.
+        Root passed by the user, for the command in messages.
 
     Raises
     ------
@@ -88,9 +89,9 @@ class SmallNorb(BaseDataset):
                     begin = max(start, first)
                     of_test((begin - first) // 2, (stop - first) // 2, pairs[(begin - start) // 2 :])
 
-            found = convert(self._prepared, self.name, 2 * _BLOCK_PAIRS, fill)
+            path = convert(self._prepared, self.name, 2 * _BLOCK_PAIRS, fill)
         del self._whole  # from now on the array is read
-        return [found]
+        return [path]
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         pair = rows if name == "image" else rows | 1 if name == "right" else rows & ~1
@@ -120,9 +121,9 @@ class SmallNorb(BaseDataset):
         prepared = self._prepared.open()
         if prepared is None:
             outdated = self._prepared.outdated()
-            why = f" ({outdated} was made of other files)" if outdated else ""
+            why = f" ({outdated} was made from other files)" if outdated else ""
             _log.warning(
-                "every process unpacks the images of %s in memory, up to %d MB%s; %s unpacks them once",
+                "each process unpacks the images of %s into memory, up to %d MB%s; run %s once to unpack them",
                 *(self.folder, -(-len(self) * _SIDE * _SIDE // 1_000_000), why, self._command),
             )
         return prepared
@@ -144,7 +145,7 @@ def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
     Raises
     ------
     DataError
-        When the files are not there (with the command that fetches them), or are damaged.
+        When the files are missing (the message gives the command that fetches them), or are damaged.
 
     """
     from setsup.files import find_root
@@ -180,7 +181,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Raises
     ------
     DataError
-        As for :func:`open`, and where the disk is full or may not be written.
+        As for :func:`open`, and when the disk is full or not writable.
 
     """
     return open(root).prepare()
@@ -193,13 +194,13 @@ def _names(stem: str) -> list[str]:
 def _open_file(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> BinaryMatrix:
     there = [folder / name for name in _names(stem) if os.path.exists(folder / name)]
     if not there:
-        raise DataError(f"{folder} has no {stem}.mat.gz, nor is it there as {stem}.mat")
+        raise DataError(f"{folder} contains neither {stem}.mat.gz nor {stem}.mat")
     # the unpacked file first: it is mapped into memory, which costs nothing
     file = BinaryMatrix(there[-1])
     if file.dtype != np.dtype(dtype) or file.shape[1:] != shape:
         expected = ", ".join(["N", *map(str, shape)])
         raise DamagedFile(
-            f"{file.path} holds {file.dtype} of the shape {file.shape}; {np.dtype(dtype)} ({expected}) was expected"
+            f"{file.path} contains {file.dtype} of shape {file.shape}; expected {np.dtype(dtype)} ({expected})"
         )
     return file
 
@@ -210,18 +211,15 @@ def _labels(folder: Path, number: int, images: BinaryMatrix) -> dict[str, Array]
     category, info = _open_file(folder, f"{stem}-cat", "<i4", ()), _open_file(folder, f"{stem}-info", "<i4", (4,))
     for file in (category, info):
         if len(file) != len(images):
-            raise DataError(
-                f"{images.path} has {len(images):,} pairs of images, but {file.path} has {len(file):,} rows; "
-                "they do not belong together: fetch both again"
-            )
+            raise count_mismatch(images.path, len(images), file.path, len(file), "pairs of images")
     columns = {"category": _codes(category, "category", category.array(), len(_CATEGORIES), 1)}
-    for place, (name, (count, step)) in enumerate(_STORED.items()):
-        columns[name] = _codes(info, name, info.array()[:, place], count, step)
+    for column, (name, (count, step)) in enumerate(_STORED.items()):
+        columns[name] = _codes(info, name, info.array()[:, column], count, step)
     other = np.setdiff1d(columns["instance"], INSTANCES[number])
     if other.size:
         raise DataError(
-            f"{info.path} holds instance {other[0]}, where {', '.join(map(str, INSTANCES[number]))} were expected; "
-            "the training and testing files are swapped, or not the published ones: fetch them again"
+            f"{info.path} contains instance {other[0]}; expected {', '.join(map(str, INSTANCES[number]))}; the "
+            "training and testing files are swapped, or not the published ones: fetch them again"
         )
     _check_once(columns, category, info)
     return columns
@@ -236,9 +234,9 @@ def _check_once(columns: dict[str, Array], category: BinaryMatrix, info: BinaryM
         row = int(first[np.argmax(counts > 1)])
         other = int(np.flatnonzero(which == which[row])[1])
         raise DataError(
-            f"{category.path} and {info.path} say the same of the pairs {row} and {other}, but every toy is "
-            "photographed once in each position: these are the categories of other images (training and testing "
-            "swapped?); fetch both again"
+            f"{category.path} and {info.path} describe the pairs {row} and {other} identically, but each toy is "
+            "photographed once in each position; the files belong to different images (training and testing "
+            "swapped?): fetch both again"
         )
 
 
@@ -247,7 +245,7 @@ def _codes(file: BinaryMatrix, name: str, stored: Array, count: int, step: int) 
     if wrong.any():
         row = int(np.argmax(wrong))
         allowed = f"{', '.join(map(str, range(0, 3 * step, step)))}, …, {(count - 1) * step}"
-        raise DamagedFile(f"{file.path}: the {name} of row {row} is {stored[row]}; one of {allowed} was expected")
+        raise DamagedFile(f"{file.path}: the {name} of row {row} is {stored[row]}; expected one of {allowed}")
     return (stored // step).astype(np.uint8)
 
 
@@ -265,7 +263,7 @@ def _factors() -> tuple[Factor, ...]:
 
 def _table(columns: list[dict[str, Array]]) -> FactorTable:
     pairs = [len(part["category"]) for part in columns]
-    found = {name: np.repeat(np.concatenate([part[name] for part in columns]), 2) for name in columns[0]}
-    found["camera"] = np.tile(np.arange(2, dtype=np.uint8), sum(pairs))
-    found["split"] = np.repeat(np.arange(2, dtype=np.uint8), [2 * count for count in pairs])
-    return FactorTable(list(_factors()), found)
+    table = {name: np.repeat(np.concatenate([part[name] for part in columns]), 2) for name in columns[0]}
+    table["camera"] = np.tile(np.arange(2, dtype=np.uint8), sum(pairs))
+    table["split"] = np.repeat(np.arange(2, dtype=np.uint8), [2 * count for count in pairs])
+    return FactorTable(list(_factors()), table)

@@ -81,17 +81,17 @@ class SmallNorbTree(ReleaseDataset):
 
 
 def _columns(members: MemberIndex, groups: Mapping[str, Any]) -> dict[str, npt.NDArray[np.uint8]]:
-    texts = {name: np.array(found.to_pylist()) for name, found in groups.items()}
+    texts = {name: np.array(column.to_pylist()) for name, column in groups.items()}
     unknown = sorted(set(texts["category"].tolist()) - set(_CATEGORIES))
     if unknown:
         raise DataError(
-            f"{members.source}: the folder {unknown[0]!r} is not a category of SmallNORB; animal, human, airplane, "
-            "truck, car or 0 to 4 were expected"
+            f"{members.source}: the folder {unknown[0]!r} is not a category of SmallNORB; expected animal, human, "
+            "airplane, truck, car or 0 to 4"
         )
     numbers = {name: texts[name].astype(np.int64) for name in ("instance", "azimuth", "elevation", "lighting")}
     if numbers["instance"].max() > 9:
-        raise DataError(f"{members.source}: the instance {numbers['instance'].max()} is none of 0 to 9")
-    found = {
+        raise DataError(f"{members.source}: the instance {numbers['instance'].max()} is not one of 0 to 9")
+    codes_by_name = {
         "category": np.array([_CATEGORIES[text] for text in texts["category"]]),
         "instance": numbers["instance"],
         "elevation": _places(members, "elevation", numbers["elevation"], _ELEVATIONS),
@@ -100,7 +100,7 @@ def _columns(members: MemberIndex, groups: Mapping[str, Any]) -> dict[str, npt.N
         "camera": texts["camera"] == "rt",
         "split": np.isin(numbers["instance"], _TEST),
     }
-    return {name: codes.astype(np.uint8) for name, codes in found.items()}
+    return {name: codes.astype(np.uint8) for name, codes in codes_by_name.items()}
 
 
 def _places(members: MemberIndex, name: str, values: Rows, ways: tuple[tuple[int, ...], ...]) -> Rows:
@@ -109,12 +109,12 @@ def _places(members: MemberIndex, name: str, values: Rows, ways: tuple[tuple[int
     fits = [way for way in ways if there <= set(way)]
     if not fits:
         raise DataError(
-            f"{members.source}: the {name}s {', '.join(map(str, sorted(there)[:5]))} … are written in no known way; "
-            f"{' or '.join(f'{way[0]}, {way[1]} … {way[-1]}' for way in ways)} were expected"
+            f"{members.source}: the {name}s {', '.join(map(str, sorted(there)[:5]))} … are not in a known format; "
+            f"expected {' or '.join(f'{way[0]}, {way[1]} … {way[-1]}' for way in ways)}"
         )
     if len(fits) > 1 and there != {0}:
         _log.warning(
-            "%s: the %ss of this part of the tree may be written in several ways; they are taken as %d, %d … %d",
+            "%s: the %ss of this part of the tree are ambiguous; they are read as %d, %d … %d",
             *(members.source, name, fits[0][0], fits[0][1], fits[0][-1]),
         )
     return np.searchsorted(fits[0], values)

@@ -93,16 +93,16 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None, sq
     ----------
     root : Path, str or None
         Folder with ``ut-zap50k-data`` and ``ut-zap50k-images`` (or ``ut-zap50k-images-square``), or with their zips as
-        published; None for the usual places.
+        published; None for the default folders.
     size : (height, width), optional
-        Resize every image, antialiased, until it just covers this size, and cut out the centre.
+        Resize every image, antialiased, until it just covers this size, and crop the centre.
     square : bool
         Take the square images, which are padded with white, where the others are there as well.
 
     Raises
     ------
     DataError
-        When the files are not there (with how to get them), or are damaged.
+        When the files are missing (the message tells how to get them), or are damaged.
 
     """
     size = check_size(size)
@@ -118,8 +118,8 @@ def _say_several(shoes: Shoes) -> None:
     told = ", ".join(f"{name} in {count:,} rows" for name, count in counts.items() if count)
     if told:
         _log.warning(
-            "%s: the catalogue has several values joined by ';' for %s; the first is the level, and listed(rows, "
-            "factor) gives all",
+            "%s: the catalogue has several values joined by ';' for %s; the level is the first, and listed(rows, "
+            "factor) returns all",
             *(shoes.images.source, told),
         )
 

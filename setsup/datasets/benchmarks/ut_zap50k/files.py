@@ -65,8 +65,8 @@ class Shoes:
 def find_shoes(root: Path | str | None, square: bool = False) -> tuple[MemberIndex, MemberIndex]:
     """Find the images and the catalogue, which were published in archives of their own."""
     variants = _VARIANTS[1:] if square else _VARIANTS
-    found = _find_images(root, variants)
-    images = next(below for variant in variants if len(below := found.under(variant)))
+    release = _find_images(root, variants)
+    images = next(below for variant in variants if len(below := release.under(variant)))
     wanted, packed = {r"meta-data\.csv": f"ut-zap50k-data/{_CATALOGUE}"}, ["ut-zap50k-data.zip"]
     if root is not None and os.path.isfile(expanded(root)):
         try:
@@ -88,14 +88,14 @@ def _find_images(root: Path | str | None, variants: Sequence[str]) -> MemberInde
 
 def read_shoes(images: MemberIndex, data: MemberIndex) -> Shoes:
     """Read the catalogue, and find the image of each of its lines."""
-    place = data.place(_CATALOGUE)
-    cids, cells = _catalogue(data.read(place, _MOST), data.label(place))
+    member = data.place(_CATALOGUE)
+    cids, cells = _catalogue(data.read(member, _MOST), data.label(member))
     listed = data.place(_LIST) if _LIST in data else None
     paths = None if listed is None else _read_list(data.read(listed, _MOST), data.label(listed), len(cids))
     places, folders = _found(images, cids, paths)
     rows = np.flatnonzero(places >= 0)
     if not len(rows):
-        raise DamagedFile(f"{images.source} has none of the {len(cids):,} images of {data.label(place)}")
+        raise DamagedFile(f"{images.source} contains none of the {len(cids):,} images of {data.label(member)}")
     # the list has the names as the publisher wrote them
     named = folders if paths is None else [path.split("/")[2] for path in paths]
     return Shoes(
@@ -140,24 +140,24 @@ def _catalogue(content: bytes, label: str) -> tuple[list[str], dict[str, npt.NDA
     try:
         lines = list(csv.reader(io.StringIO(comma_separated(content).decode("utf-8-sig"), newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise DamagedFile(f"{label} cannot be read as a table: {error}") from error
+        raise DamagedFile(f"{label} could not be parsed as CSV: {error}") from error
     header = [name.strip() for name in lines[0]] if lines else []
     wanted = ["CID", *COLUMNS.values()]
     for name in wanted:
         if header.count(name) != 1:
             raise DataError(
-                f"{label} has no column {name}, or two{did_you_mean(name, header)}; it is not the expected table"
+                f"{label} must have exactly one column {name}{did_you_mean(name, header)}; it is not the expected table"
             )
     rows = [line for line in lines[1:] if line]
     if not rows:
-        raise DamagedFile(f"{label} has no lines")
+        raise DamagedFile(f"{label} is empty")
     wrong = next((row for row, line in enumerate(rows) if len(line) != len(header)), None)
     if wrong is not None:
-        raise DamagedFile(f"{label}: row {wrong} has {len(rows[wrong])} cells, not {len(header)}")
+        raise DamagedFile(f"{label}: row {wrong} has {len(rows[wrong])} cells; expected {len(header)}")
     columns = {name: [line[header.index(name)].strip() for line in rows] for name in wanted}
     cids = columns["CID"]
     if not all(cids) or len(set(cids)) != len(cids):
-        raise DamagedFile(f"{label} has empty or repeated values in its column CID")
+        raise DamagedFile(f"{label} has empty or duplicate values in the column CID")
     return cids, {name: np.array(columns[column]) for name, column in COLUMNS.items()}
 
 
@@ -169,10 +169,12 @@ def _read_list(content: bytes, label: str, rows: int) -> list[str]:
         for cell in cells
     ]
     if len(texts) != rows:
-        raise DamagedFile(f"{label} lists {len(texts):,} images, but {_CATALOGUE} has {rows:,} lines")
+        raise DamagedFile(
+            f"{label} lists {len(texts):,} images, but {_CATALOGUE} has {rows:,} rows; expected the same number of both"
+        )
     wrong = next((row for row, text in enumerate(texts) if text.count("/") != 3), None)
     if wrong is not None:
-        raise DataError(f"{label}: path {wrong + 1} is {texts[wrong][:80]!r}, not category/subcategory/brand/file")
+        raise DataError(f"{label}: path {wrong + 1} is {texts[wrong][:80]!r}; expected category/subcategory/brand/file")
     return texts
 
 
@@ -182,7 +184,7 @@ def _found(
     """Place of each line's image, -1 where it is not there, and the folder of its brand."""
     there, groups = images.matching(_BELOW)
     if not len(there):
-        raise DamagedFile(f"{images.source} has no image such as Shoes/Oxfords/Bostonian/100627.72.jpg")
+        raise DamagedFile(f"{images.source} contains no image such as Shoes/Oxfords/Bostonian/100627.72.jpg")
     files, brands = groups["file"].to_pylist(), groups["brand"].to_pylist()
     # a name that occurs twice tells nothing
     at: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The binvox format: a cube of voxels, run-length coded, with its place in the frame of the mesh.
+"""The binvox format: a run-length encoded cube of voxels, with its position in the frame of the mesh.
 
 Convention
 ----------
@@ -45,15 +45,15 @@ def read_binvox(source: Path | bytes, label: str) -> Binvox:
     data = content(source, label)
     sides, translate, scale, start = _header(data, label)
     if (len(data) - start) % 2:
-        refuse(label, "ends within a run of voxels")
+        refuse(label, "is truncated: it ends within a run of voxels")
     values, counts = np.frombuffer(data, np.uint8, offset=start).reshape(-1, 2).T
     if (values > 1).any() or (counts == 0).any():
-        refuse(label, "has a run of neither empty nor full voxels, or of none")
+        refuse(label, "has a run of length 0, or with a value other than 0 and 1")
     filled, wanted = int(counts.sum(dtype=np.int64)), sides[0] * sides[1] * sides[2]
     if filled != wanted:
-        refuse(label, f"holds {filled:,} voxels, where its header announces {' x '.join(map(str, sides))}")
+        refuse(label, f"contains {filled:,} voxels, but its header declares {' x '.join(map(str, sides))}")
     if wanted > _MOST_VOXELS:
-        refuse(label, f"holds {wanted:,} voxels, and more than {_MOST_VOXELS:,} are not read")
+        refuse(label, f"contains {wanted:,} voxels, more than the limit of {_MOST_VOXELS:,}")
     # x is slowest and y fastest: the axes stand as x, z, y
     voxels = np.repeat(values.astype(bool), counts).reshape(sides).transpose(0, 2, 1)
     return Binvox(np.ascontiguousarray(voxels), np.array(translate), scale)
@@ -63,7 +63,7 @@ def _header(data: bytes, label: str) -> tuple[tuple[int, int, int], list[float],
     """Sides in the order of the file, lower corner, scale, and where the runs begin."""
     start = re.match(rb"#binvox[ \t]+1[ \t]*\r?\n", data)
     if start is None:
-        refuse(label, f"is not a binvox file: it begins with {data[:9]!r}, where '#binvox 1' was expected")
+        refuse(label, f"is not a binvox file: it begins with {data[:9]!r}; expected '#binvox 1'")
     end = re.compile(rb"^data[ \t]*\r?\n", re.MULTILINE).search(data, start.end(), _LONGEST_HEADER)
     if end is None:
         refuse(label, f"has no line 'data' in its first {_LONGEST_HEADER:,} bytes")
@@ -73,10 +73,10 @@ def _header(data: bytes, label: str) -> tuple[tuple[int, int, int], list[float],
         if words and words[0] in ("dim", "translate", "scale"):
             fields[words[0]] = words[1:]
         elif words:
-            refuse(label, f"has the header line {line[:80]!r}, which no binvox file should have")
+            refuse(label, f"has the header line {line[:80]!r}, which is not valid in a binvox file")
     sides = [int(word) for word in fields.get("dim", []) if re.fullmatch("[0-9]{1,6}", word)]
     if len(sides) != 3 or len(fields["dim"]) != 3 or not all(1 <= side <= _LONGEST_SIDE for side in sides):
-        refuse(label, f"has the sides {' '.join(fields.get('dim', []))[:60]!r}, where three integers were expected")
+        refuse(label, f"has the sides {' '.join(fields.get('dim', []))[:60]!r}; expected three integers")
     translate = _floats(fields.get("translate", ["0", "0", "0"]), 3, label)
     scale = _floats(fields.get("scale", ["1"]), 1, label)[0]
     return (sides[0], sides[1], sides[2]), translate, scale, end.end()
@@ -88,5 +88,5 @@ def _floats(words: list[str], count: int, label: str) -> list[float]:
     except ValueError:
         values = []
     if len(values) != count or not np.isfinite(values).all():
-        refuse(label, f"has {' '.join(words)[:60]!r} in its header, where {count} finite numbers were expected")
+        refuse(label, f"has {' '.join(words)[:60]!r} in its header; expected {count} finite numbers")
     return values

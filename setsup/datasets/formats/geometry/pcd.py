@@ -2,7 +2,7 @@
 
 Convention
 ----------
-Frame and unit are the file's own. Colour is one 32-bit word, (red << 16) | (green << 8) | blue, which the file holds as
+Frame and unit are the file's own. Color is one 32-bit word, (red << 16) | (green << 8) | blue, which the file holds as
 an unsigned integer or, from older tools, as the float of the same bits.
 """
 
@@ -47,7 +47,7 @@ class Pcd:
 
     @property
     def colors(self) -> npt.NDArray[np.uint8] | None:
-        """Colours, (n, 3) uint8 sRGB; None where the file has no field ``rgb`` or ``rgba`` of 32 bits."""
+        """Colors, (n, 3) uint8 sRGB; None where the file has no field ``rgb`` or ``rgba`` of 32 bits."""
         for name in ("rgb", "rgba"):
             if name in (self.records.dtype.names or ()) and self.records.dtype[name].str[1:] in ("f4", "u4", "i4"):
                 words = np.ascontiguousarray(self.records[name]).view(np.uint32)
@@ -65,20 +65,20 @@ def read_pcd(source: Path | bytes, label: str) -> Pcd:
         values = numbers(data[start:], label)
         width = sum(int(np.prod(dtype[name].shape)) for name in dtype.names or ())
         if len(values) != count * width:
-            refuse(label, f"holds {len(values):,} numbers, where its header announces {count:,} points of {width}")
+            refuse(label, f"contains {len(values):,} numbers, but its header declares {count:,} points of {width}")
         doubled = np.dtype([(name, "f8", dtype[name].shape) for name in dtype.names or ()])
         records = cast(values.view(doubled), dtype, label)
     elif header["DATA"] == ["binary"]:
         if len(data) - start != count * dtype.itemsize:
-            what = f"{len(data) - start:,} bytes of points, where its header announces {count * dtype.itemsize:,}"
-            refuse(label, f"holds {what}")
+            what = f"{len(data) - start:,} bytes of points, but its header declares {count * dtype.itemsize:,}"
+            refuse(label, f"contains {what}")
         records = np.frombuffer(data, dtype.newbyteorder("<"), count, start).astype(dtype)
     else:
-        raise DataError(f"{label} is {' '.join(header['DATA'])[:40]!r}; convert it to ascii or binary, which are read")
+        raise DataError(f"{label} is {' '.join(header['DATA'])[:40]!r}; expected ascii or binary: convert it")
     for name in "xyz":
         finite = np.isfinite(records[name])
         if not finite.all():
-            refuse(label, f"has {name} of point {int(np.argmin(finite))} not finite")
+            refuse(label, f"has a non-finite {name} at point {int(np.argmin(finite))}")
     return Pcd(records)
 
 
@@ -86,16 +86,16 @@ def _header(data: bytes, label: str) -> tuple[dict[str, list[str]], int]:
     """Words of each line of the header, and where the points begin."""
     end = re.compile(rb"^DATA[ \t]+\S+[ \t]*(\r\n|\n|\Z)", re.MULTILINE).search(data, 0, _LONGEST_HEADER)
     if end is None:
-        refuse(label, f"is no PCD file: it has no line DATA in its first {_LONGEST_HEADER:,} bytes")
+        refuse(label, f"is not a PCD file: it has no line DATA in its first {_LONGEST_HEADER:,} bytes")
     header: dict[str, list[str]] = {}
     for line in data[: end.end()].decode("utf-8", "replace").splitlines():
         words = line.split("#")[0].split()
         if words and (words[0] not in _KEYS or words[0] in header):
-            refuse(label, f"has the header line {line[:80]!r}, which no PCD file should have")
+            refuse(label, f"has the header line {line[:80]!r}, which is not valid in a PCD file")
         if words:
             header[words[0]] = words[1:]
     if header.get("VERSION", [".7"]) not in (["0.7"], [".7"]):
-        refuse(label, f"is of the version {' '.join(header['VERSION'])[:20]!r}, where .7 was expected")
+        refuse(label, f"has the version {' '.join(header['VERSION'])[:20]!r}; expected .7")
     return header, end.end()
 
 
@@ -105,23 +105,23 @@ def _layout(header: dict[str, list[str]], label: str) -> tuple[np.dtype[Any], in
     sizes, counts = (_whole(header.get(key, ["1"] * len(names)), key, label) for key in ("SIZE", "COUNT"))
     kinds = header.get("TYPE", [])
     if not len(names) == len(sizes) == len(counts) == len(kinds) <= _MOST_FIELDS or len(set(names)) < len(names):
-        refuse(label, "has FIELDS, SIZE, TYPE and COUNT that do not fit together")
+        refuse(label, "declares FIELDS, SIZE, TYPE and COUNT that contradict each other")
     if not {"x", "y", "z"} <= set(names):
-        refuse(label, f"has the fields {names[:8]}, where x, y and z were expected among them")
+        refuse(label, f"has the fields {names[:8]}; expected x, y and z among them")
     fields: list[Any] = []
     for name, kind, size, count in zip(names, kinds, sizes, counts, strict=True):
         if (kind, size) not in _TYPES or not 1 <= count <= 1 << 16 or (name in ("x", "y", "z") and count != 1):
-            refuse(label, f"has a field {name} of type {kind}, size {size} and count {count}, which is not read")
+            refuse(label, f"has a field {name} of type {kind}, size {size} and count {count}, which is not supported")
         fields.append((name, _TYPES[kind, size]) if count == 1 else (name, _TYPES[kind, size], (count,)))
     width, height = (_whole(header.get(key, ["1"]), key, label) for key in ("WIDTH", "HEIGHT"))
     points = _whole(header.get("POINTS", []), "POINTS", label) or [width[0] * height[0]]
     if points[0] != width[0] * height[0]:
-        refuse(label, f"announces {points[0]:,} points, but a width and height of {width[0]:,} and {height[0]:,}")
+        refuse(label, f"declares {points[0]:,} points, but a width and height of {width[0]:,} and {height[0]:,}")
     return np.dtype(fields), points[0]
 
 
 def _whole(words: list[str], key: str, label: str) -> list[int]:
     """Whole numbers of a line of the header."""
     if not all(re.fullmatch("[0-9]{1,10}", word) for word in words) or (not words and key in ("WIDTH", "HEIGHT")):
-        refuse(label, f"has the header line {f'{key} ' + ' '.join(words)[:60]!r}, where integers were expected")
+        refuse(label, f"has the header line {f'{key} ' + ' '.join(words)[:60]!r}; expected integers")
     return [int(word) for word in words]

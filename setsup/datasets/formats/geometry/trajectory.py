@@ -1,4 +1,4 @@
-"""Text files beside a recording: where the camera was, when each frame was taken, and what lens it had.
+"""Text files next to a recording: camera poses, timestamps of frames, and intrinsics.
 
 Convention
 ----------
@@ -26,7 +26,7 @@ _MOST_FRAMES = 10**8
 
 
 def read_trajectory(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    r"""Read a trajectory log: blocks of a line with the frame number and four lines of a matrix.
+    r"""Read a trajectory log: blocks with one line of the frame number and four lines of a matrix.
 
     Returns `frames` (n,) int64; returns `poses` (n, 4, 4) float64.
     """
@@ -34,15 +34,15 @@ def read_trajectory(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], 
     if len(counts) % _BLOCK:
         start = lines[len(counts) - len(counts) % _BLOCK]
         raise DamagedFile(
-            f"{label} ends inside the block that begins in line {start}; each has the frame number and four lines "
-            f"of a matrix"
+            f"{label} ends inside the block that begins in line {start}; expected the frame number and four lines of "
+            "a matrix"
         )
     inside = np.arange(len(counts)) % _BLOCK
     wrong = np.where(inside == 0, counts > 3, counts != 4)
     if wrong.any():
         first = int(np.argmax(wrong))
-        expected = "the frame number, one to three integers," if inside[first] == 0 else "4 numbers of a matrix"
-        raise DamagedFile(f"{label}: line {lines[first]} has {counts[first]} words; {expected} were expected")
+        expected = "the frame number, as one to three integers" if inside[first] == 0 else "4 numbers of a matrix"
+        raise DamagedFile(f"{label}: line {lines[first]} has {counts[first]} words; expected {expected}")
     heads = np.repeat(inside == 0, counts)
     starts = np.cumsum(counts) - counts
     frames = _cast(words.take(starts[::_BLOCK]), "int64", label, lines[::_BLOCK])
@@ -52,7 +52,7 @@ def read_trajectory(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], 
 
 
 def read_timestamps(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    r"""Read the times of frames: a frame number and microseconds a line.
+    r"""Read the times of frames: one line per frame with its number and the time in microseconds.
 
     Returns `frames` (n,) int64; returns `times` (n,) int64, microseconds.
     """
@@ -61,8 +61,7 @@ def read_timestamps(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], 
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DamagedFile(
-            f"{label}: line {lines[row]} has {counts[row]} words; a frame number and its time in microseconds were "
-            f"expected"
+            f"{label}: line {lines[row]} has {counts[row]} words; expected a frame number and its time in microseconds"
         )
     starts = np.cumsum(counts) - counts
     frames, times = (_cast(words.take(starts + column), "int64", label, lines) for column in (0, 1))
@@ -71,22 +70,22 @@ def read_timestamps(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], 
 
 
 def read_keys(content: bytes, label: str, wanted: Sequence[str]) -> dict[str, float]:
-    r"""Read some numbers out of a file that has a name and a number a line, such as the lens of a camera."""
+    r"""Read some numbers from a file with one name and number per line, such as camera intrinsics."""
     values: dict[str, float] = {}
     for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
         words = line.split(None, 2)
         if not words or words[0] not in wanted:
             continue
         if words[0] in values:
-            raise DamagedFile(f"{label}: the name {words[0]!r} stands there twice")
+            raise DamagedFile(f"{label}: line {number} repeats the name {words[0]!r}")
         value = float(words[1]) if len(words) > 1 and _NUMBER.fullmatch(words[1]) else np.nan
         if not np.isfinite(value):
             raise DamagedFile(
-                f"{label}: line {number} has {' '.join(words[1:2])[:40]!r} where the number {words[0]} was expected"
+                f"{label}: line {number} has {' '.join(words[1:2])[:40]!r}; expected the number {words[0]}"
             )
         values[words[0]] = value
     if missing := [name for name in wanted if name not in values]:
-        raise DamagedFile(f"{label} has no {missing[0]}")
+        raise DamagedFile(f"{label} has no line that begins with {missing[0]!r}")
     return {name: values[name] for name in wanted}
 
 
@@ -98,7 +97,7 @@ def _words(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], npt.NDArr
     try:
         text = content.decode("ascii")
     except UnicodeDecodeError as error:
-        raise DamagedFile(f"{label} is not a text: byte {error.start} is {content[error.start]:#04x}") from error
+        raise DamagedFile(f"{label} is not ASCII text: byte {error.start} is {content[error.start]:#04x}") from error
     split = pc.split_pattern(pa.array([text], pa.large_string()), "\n").flatten()
     trimmed = pc.ascii_trim_whitespace(split)
     full = np.asarray(pc.not_equal(trimmed, ""))
@@ -125,16 +124,18 @@ def _refuse_word(words: Any, pattern: re.Pattern[str], label: str, lines: npt.ND
     wrong = (index for index, word in enumerate(words.to_pylist()) if not pattern.fullmatch(word))
     index = next(wrong, 0)
     what = "an integer" if pattern is _WHOLE else "a number"
-    raise DamagedFile(f"{label}: line {lines[index]} has {str(words[index])[:40]!r} where {what} was expected")
+    raise DamagedFile(f"{label}: line {lines[index]} has {str(words[index])[:40]!r}; expected {what}")
 
 
 def _refuse_frames(frames: npt.NDArray[np.int64], label: str, lines: npt.NDArray[np.int64]) -> None:
     wrong = (frames < 0) | (frames > _MOST_FRAMES)
     if wrong.any():
         first = int(np.argmax(wrong))
-        raise DamagedFile(f"{label}: line {lines[first]} has the frame number {frames[first]}")
+        raise DamagedFile(
+            f"{label}: line {lines[first]} has the frame number {frames[first]}; expected 0 to {_MOST_FRAMES:,}"
+        )
     order = np.argsort(frames, kind="stable")
     again = np.flatnonzero(np.diff(frames[order]) == 0)
     if len(again):
         first = int(order[again + 1].min())
-        raise DamagedFile(f"{label}: line {lines[first]} has frame {frames[first]} for the second time")
+        raise DamagedFile(f"{label}: line {lines[first]} repeats frame {frames[first]}")

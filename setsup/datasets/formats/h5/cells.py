@@ -1,4 +1,4 @@
-"""Cell arrays of text in MATLAB's files of version 7.3, which are HDF5.
+"""Cell arrays of strings in MATLAB files of version 7.3, which are HDF5.
 
 Convention
 ----------
@@ -22,17 +22,17 @@ _LONGEST = 256  # characters; a small file could claim texts of any length that 
 
 
 def read_cells(path: Path, file: Any, name: str) -> list[str]:
-    """Read a cell array of texts."""
+    """Read a cell array of strings."""
     import h5py
 
     cells = h5_dataset(path, file, name)
     with h5_errors(path):
         if h5py.check_ref_dtype(cells.dtype) is not h5py.Reference:
-            raise DataError(f"{path}: {name!r} is {cells.dtype} {cells.shape}; a cell array of texts was expected")
+            raise DataError(f"{path}: {name!r} is {cells.dtype} {cells.shape}; expected a cell array of strings")
         size = path.stat().st_size
         if (cells.size or 0) * cells.dtype.itemsize > size:
             raise DataError(
-                f"{path}: {name!r} claims {cells.size:,} cells, more than a file of {size:,} bytes can have"
+                f"{path}: {name!r} declares {cells.size:,} cells, more than fit in a file of {size:,} bytes"
             )
         known: dict[str, str] = {}
         texts = []
@@ -40,7 +40,7 @@ def read_cells(path: Path, file: Any, name: str) -> list[str]:
             text = _text(path, file, reference, f"cell {cell} of {name!r}")
             size -= 2 * len(text)
             if size < 0:
-                raise DamagedFile(f"{path}: the texts of {name!r} are longer than the file")
+                raise DamagedFile(f"{path}: the strings of {name!r} are longer than the file")
             texts.append(known.setdefault(text, text))
     return texts
 
@@ -54,12 +54,12 @@ def _text(path: Path, file: Any, reference: Any, what: str) -> str:
     except (ValueError, KeyError, RuntimeError, OSError):
         stored = None
     if not isinstance(stored, h5py.h5d.DatasetID):
-        raise DamagedFile(f"{path}: {what} refers to nothing that is in the file")
+        raise DamagedFile(f"{path}: {what} refers to an object that is not in the file")
     shape, dtype = stored.shape, stored.dtype
     if dtype == np.uint64 and h5py.h5a.exists(stored, b"MATLAB_empty"):
         return ""
     if dtype != np.uint16 or math.prod(shape) > _LONGEST:
-        raise DataError(f"{path}: {what} is {dtype} {shape}; a text of at most {_LONGEST} characters was expected")
+        raise DataError(f"{path}: {what} is {dtype} {shape}; expected a string of at most {_LONGEST} characters")
     described = stored.get_create_plist()
     if described.get_layout() not in (h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS) or described.get_external_count():
         check_storage(path, h5py.Dataset(stored), what)
@@ -68,4 +68,4 @@ def _text(path: Path, file: Any, reference: Any, what: str) -> str:
     try:
         return codes.tobytes().decode("utf-16-le")
     except UnicodeDecodeError:
-        raise DamagedFile(f"{path}: {what} holds numbers that are not text") from None
+        raise DamagedFile(f"{path}: {what} is not valid UTF-16 text") from None

@@ -1,4 +1,4 @@
-"""Images of an HDF5 file, whatever their layout: opened strictly, read row by row, in blocks, or mapped."""
+"""Images of an HDF5 file in any layout: checked when opened; read row by row, in blocks, or mapped."""
 
 import math
 import os
@@ -29,14 +29,14 @@ _COMPARED = 512  # images of such a chunk
 
 @contextmanager
 def h5_errors(path: Path | str) -> Iterator[None]:
-    """Turn whatever the HDF5 library raises about a file into one sentence."""
+    """Convert errors of the HDF5 library to a DataError."""
     try:
         yield
     except (SetsupError, ImportError):
         raise
     except Exception as error:  # h5py raises nearly every built-in exception on damaged files
         why = str(error).strip().splitlines()[:1] or [type(error).__name__]
-        raise DamagedFile(f"{path} is damaged or no HDF5 file ({why[0][:200]})") from error
+        raise DamagedFile(f"{path} could not be read as HDF5: {why[0][:200]}") from error
 
 
 def h5_open(path: Path) -> Any:
@@ -49,34 +49,34 @@ def h5_open(path: Path) -> Any:
 
 
 def h5_dataset(path: Path | str, file: Any, name: str) -> Any:
-    """Get a dataset that lies in the file itself and that can be read without foreign code."""
+    """Get a dataset that is in the file itself and can be read without plug-ins."""
     import h5py
 
     with h5_errors(path):
         link = file.get(name, getlink=True)
         if link is None:
             there = ", ".join(list(file)[:8]) or "nothing"
-            raise DataError(f"{path} has no dataset {name!r} (it has {there}): it is not the published file")
+            raise DataError(f"{path} has no dataset {name!r} (it has {there}); it is not the published file")
         if not isinstance(link, h5py.HardLink) or not isinstance(file[name], h5py.Dataset):
-            raise DataError(f"{path}: {name!r} is a link or a group; a dataset in the file itself was expected")
+            raise DataError(f"{path}: {name!r} is a link or a group; expected a dataset in the file itself")
         check_storage(path, file[name], repr(name))
         return file[name]
 
 
 def check_storage(path: Path | str, stored: Any, what: str) -> None:
-    """Refuse a dataset whose data lie in other files, or that takes foreign code or too much memory to be read."""
+    """Refuse a dataset with data in other files, or that requires plug-ins or too much memory to read."""
     if stored.is_virtual or stored.external:
-        raise DataError(f"{path}: the dataset {what} keeps its data in other files, which setsup does not follow")
+        raise DataError(f"{path}: the dataset {what} stores its data in other files, which setsup does not open")
     unusual = [number for number in filters(stored) if number not in _FILTERS]
     if unusual:
         raise DataError(
-            f"{path}: the dataset {what} is packed with the HDF5 filter {unusual[0]}; re-pack it with gzip: "
-            f"`h5repack -f GZIP=4 {Path(path).name} repacked.h5`"
+            f"{path}: the dataset {what} is compressed with the HDF5 filter {unusual[0]}, which setsup does not "
+            f"support; compress it with gzip: `h5repack -f GZIP=4 {Path(path).name} repacked.h5`"
         )
     if math.prod(stored.chunks or ()) * stored.dtype.itemsize > _LARGEST_CHUNK:
         raise DataError(
-            f"{path}: the chunks of the dataset {what}, {stored.chunks}, are too large to be read within 1 GB of "
-            "memory; re-chunk it with h5repack"
+            f"{path}: the chunks of the dataset {what}, {stored.chunks}, have more than {_LARGEST_CHUNK:,} bytes, "
+            "too large to be read within 1 GB of memory; choose smaller chunks with h5repack"
         )
 
 
@@ -86,7 +86,7 @@ class H5Images:
     Attributes
     ----------
     block_rows : int
-        Rows that :meth:`fill` best reads at once: whole chunks, within the memory that conversion may use.
+        Best number of rows for :meth:`fill`: whole chunks, within the memory limit of a conversion.
 
     """
 
@@ -104,7 +104,7 @@ class H5Images:
 
     @property
     def mapped(self) -> bool:
-        """Whether the file itself is mapped into memory, so that rows cost no more than copying them."""
+        """Whether the file itself is mapped into memory, so that reading rows only copies them."""
         return self._mapped is not None
 
     def take(self, rows: npt.NDArray[np.int64], out: Bytes | None = None) -> Bytes:
@@ -127,7 +127,7 @@ class H5Images:
 
     @contextmanager
     def rows(self) -> Iterator[Callable[[int, int, Bytes], None]]:
-        """Give :meth:`fill`, and close the file in the end."""
+        """Return :meth:`fill`, and close the file at the end."""
         try:
             yield self.fill
         finally:
@@ -142,7 +142,7 @@ class H5Images:
             self._images.read_direct(out, np.s_[start:stop])
 
     def check(self, start: int, stop: int, written: Bytes) -> None:
-        """Compare converted images with what the HDF5 library itself reads, for a keyed sample of chunks or rows.
+        """Compare converted images with those that the HDF5 library reads, for a keyed sample of chunks or rows.
 
         `written` (stop - start, height, width, channels) uint8.
         """
@@ -157,8 +157,8 @@ class H5Images:
             rows = slice(0, high - low, -(-(high - low) // _COMPARED))
             if not np.array_equal(written[low - start : high - start][(rows, *box)], expected[rows]):
                 raise DataError(
-                    f"rows {low:,} to {high - 1:,} of {self._path} were not converted faithfully: the disk or the "
-                    "memory of this machine may be at fault; run it again"
+                    f"rows {low:,} to {high - 1:,} of {self._path} differ after the conversion: the disk or the "
+                    "memory of this machine may be faulty; run the conversion again"
                 )
 
 
@@ -177,6 +177,6 @@ def _mapped(path: Path, images: Any) -> Bytes | None:
     size = math.prod(images.shape)
     if offset + size > os.path.getsize(path):
         raise DataError(
-            f"{path} is truncated: its images need {offset + size:,} bytes, it has {os.path.getsize(path):,}"
+            f"{path} is truncated: its images need {offset + size:,} bytes, but it has {os.path.getsize(path):,}"
         )
     return np.asarray(np.memmap(path, np.uint8, "r", offset, images.shape))

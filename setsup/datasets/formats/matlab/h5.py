@@ -1,4 +1,4 @@
-"""Stacks of images in MATLAB's files of version 7.3: HDF5 datasets whose axes stand in the reverse order.
+"""Stacks of images in MATLAB files of version 7.3: HDF5 datasets with reversed axes.
 
 Convention
 ----------
@@ -33,7 +33,7 @@ class MatlabStack:
     shape : tuple of int
         (N, height, width) or (N, height, width, channels).
     block_rows : int
-        Rows that :meth:`fill` best reads at once.
+        Best number of rows for :meth:`fill`.
 
     """
 
@@ -47,7 +47,7 @@ class MatlabStack:
             if stored[1:] != shape[::-1] or self._stored.dtype.newbyteorder("=") != self.dtype:
                 sizes = ", ".join(map(str, shape[::-1]))
                 raise DamagedFile(
-                    f"{path}: {name!r} is {self._stored.dtype} {stored}; {dtype} (N, {sizes}) was expected, as MATLAB "
+                    f"{path}: {name!r} is {self._stored.dtype} {stored}; expected {dtype} (N, {sizes}), as MATLAB "
                     "writes it"
                 )
             self._deep = self._stored.chunks[0] if self._stored.chunks else 1
@@ -94,8 +94,8 @@ class MatlabStack:
             # as bytes, since NaN is not equal to itself
             if written[row - start].tobytes() != self.take(np.array(row)).tobytes():
                 raise DataError(
-                    f"row {row:,} of {self._name!r} in {self._path} was not converted faithfully: the disk or the "
-                    "memory of this machine may be at fault; run it again"
+                    f"row {row:,} of {self._name!r} in {self._path} differs after the conversion: the disk or the "
+                    "memory of this machine may be faulty; run the conversion again"
                 )
 
     def _read(self, start: int, stop: int) -> Array:

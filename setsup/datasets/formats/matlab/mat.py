@@ -1,4 +1,4 @@
-"""MATLAB's files of version 5 (and 6, 7), whose every claim is checked before scipy reads them.
+"""MATLAB files of version 5 (and 6, 7), checked completely before scipy reads them.
 
 Convention
 ----------
@@ -53,14 +53,14 @@ def read_mat(source: Path | bytes, label: str, names: Sequence[str] | None, limi
     missing = [name for name in names or () if name not in present]
     if missing:
         known = ", ".join(present[:12]) or "nothing"
-        raise DataError(f"{label} has no variable {', '.join(missing)} (it has {known}): it is not the expected file")
+        raise DataError(f"{label} has no variable {', '.join(missing)} (it has {known}); it is not the expected file")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             variables = read(plain, variable_names=names, uint16_codec="utf-16-le" if order == "<" else "utf-16-be")
     except Exception as error:  # scipy raises whatever it stumbles over
         why = (str(error) or type(error).__name__).splitlines()[0]
-        raise DamagedFile(f"{label} cannot be read as a MAT file ({why[:200]})") from error
+        raise DamagedFile(f"{label} could not be read as a MAT file: {why[:200]}") from error
     return {name: variables[name] for name in (present if names is None else names)}
 
 
@@ -69,7 +69,7 @@ def _content(source: Path | bytes, label: str, limit: int) -> bytes:
         need_readable(source, "a MAT file")
     size = len(source) if isinstance(source, bytes) else source.stat().st_size
     if size > limit:
-        raise DataError(f"{label} has {size:,} bytes, more than the {limit:,} that are expected; it is another file")
+        raise DataError(f"{label} has {size:,} bytes; expected at most {limit:,}; it is not the expected file")
     if isinstance(source, bytes):
         return source
     with read_errors(label):
@@ -77,34 +77,32 @@ def _content(source: Path | bytes, label: str, limit: int) -> bytes:
 
 
 def _byte_order(content: bytes, label: str) -> str:
-    """Give the mark with which struct reads the file's numbers; other versions are told apart here."""
+    """Byte order of the file's numbers for struct; refuses other versions."""
     head = content[:_HEADER]
     if content[:8] == _HDF5 or content[512:520] == _HDF5 or head[:10] == b"MATLAB 7.3":
         raise DataError(
-            f"{label} is a MAT v7.3 file (HDF5), but a MAT v5 file was expected; fetch it again, or save it in MATLAB "
-            "with -v7"
+            f"{label} is a MAT v7.3 file (HDF5); expected a MAT v5 file; fetch it again, or save it in MATLAB with -v7"
         )
     mark = head[126:128]
     # numbers of version 4 begin with their format code, of which a byte at least is zero
     if len(head) >= 20 and mark not in (b"IM", b"MI") and 0 in head[:4] and max(head[:4]) <= 52:
         raise DataError(
-            f"{label} is a MAT v4 file or no MAT file, but a MAT v5 file was expected; fetch it again, or save it in "
+            f"{label} is a MAT v4 file, or not a MAT file; expected a MAT v5 file; fetch it again, or save it in "
             "MATLAB with -v7"
         )
     if len(head) < _HEADER or mark not in (b"IM", b"MI"):
         raise DamagedFile(
-            f"{label} is no MAT v5 file: it begins with {head[:16]!r}, where 128 bytes that end in IM or MI were "
-            f"expected"
+            f"{label} is not a MAT v5 file: it begins with {head[:16]!r}; expected 128 bytes that end in IM or MI"
         )
     order = "<" if mark == b"IM" else ">"
     version = struct.unpack(f"{order}H", head[124:126])[0]
     if version != 0x0100:
-        raise DamagedFile(f"{label} has the MAT version {version:#06x} in its header; 0x0100 was expected")
+        raise DamagedFile(f"{label} has the MAT version {version:#06x} in its header; expected 0x0100")
     return order
 
 
 def _plain(content: bytes, order: str, label: str, wanted: set[str] | None, limit: int) -> tuple[io.BytesIO, list[str]]:
-    """Put the wanted variables, inflated and checked, into a file that scipy can read; and name all that are there."""
+    """Write the requested variables, inflated and checked, to a file that scipy can read; and list all variables."""
     plain = io.BytesIO()
     plain.write(_TEXT.ljust(124) + struct.pack(f"{order}H", 0x0100) + (b"IM" if order == "<" else b"MI"))
     there: list[str] = []
@@ -139,19 +137,19 @@ def _elements(content: memoryview, order: str, label: str) -> Iterator[_Element]
             raise DamagedFile(f"{label} ends inside the header of an element, at byte {len(content):,}")
         kind, size = struct.unpack_from(f"{order}II", content, position)
         if kind not in (MATRIX, COMPRESSED):
-            raise DataError(f"{label} has an element of the type {kind} at byte {position:,}; 14 or 15 was expected")
+            raise DataError(f"{label} has an element of type {kind} at byte {position:,}; expected 14 or 15")
         position += 8
         if size > len(content) - position:
             raise DamagedFile(
-                f"{label} is cut off or damaged: an element at byte {position - 8:,} claims {size:,} bytes, of which "
-                f"{len(content) - position:,} are there"
+                f"{label} is truncated or damaged: an element at byte {position - 8:,} declares {size:,} bytes, but "
+                f"only {len(content) - position:,} follow"
             )
         yield _Element(kind, content[position : position + size])
         position += size
 
 
 def _copy(element: _Element, plain: io.BytesIO, order: str, label: str, wanted: set[str] | None, limit: int) -> str:
-    """Append the content of a matrix where it is wanted; give its name."""
+    """Append the content of a matrix if it is requested; return its name."""
     if element.kind == MATRIX:
         name = matrix_name(element.content, order, label)
         if wanted is None or name in wanted:
@@ -167,15 +165,15 @@ def _copy(element: _Element, plain: io.BytesIO, order: str, label: str, wanted: 
         raise DamagedFile(f"{label}: a compressed variable ends after {len(start)} bytes")
     kind, size = struct.unpack_from(f"{order}II", start)
     if kind != MATRIX:
-        raise DamagedFile(f"{label}: a compressed element is of the type {kind}; {MATRIX} was expected")
+        raise DamagedFile(f"{label}: a compressed element is of type {kind}; expected {MATRIX}")
     room = limit + _HEADER - plain.tell()
     name = matrix_name(memoryview(start)[8 : 8 + size], order, label)
     if wanted is not None and name not in wanted:
         return name
     if size > min(room, _MOST_RATIO * len(element.content)):
         raise DamagedFile(
-            f"{label}: the variable {name!r} claims {size:,} bytes, more than "
-            f"{'are expected' if size > room else 'its compressed bytes can hold'}"
+            f"{label}: the variable {name!r} declares {size:,} bytes, more than "
+            f"{'expected' if size > room else 'its compressed bytes can contain'}"
         )
     begun = plain.tell()
     plain.write(memoryview(start)[8:])
@@ -185,12 +183,12 @@ def _copy(element: _Element, plain: io.BytesIO, order: str, label: str, wanted: 
             break
     if plain.tell() - begun != size:
         more = "more" if plain.tell() - begun > size else f"{plain.tell() - begun:,}"
-        raise DamagedFile(f"{label}: the variable {name!r} claims {size:,} bytes, but {more} are there")
+        raise DamagedFile(f"{label}: the variable {name!r} declares {size:,} bytes, but has {more}")
     return name
 
 
 def _inflate(packed: memoryview, label: str) -> Iterator[bytes]:
-    """Inflate piece by piece; what is given at once is at most 64 KiB."""
+    """Inflate in pieces of at most 64 KiB."""
     stream = zlib.decompressobj()
     try:
         for start in range(0, len(packed), _PIECE):
@@ -206,4 +204,4 @@ def _inflate(packed: memoryview, label: str) -> Iterator[bytes]:
     except zlib.error as error:
         raise DamagedFile(f"{label} is damaged: a compressed variable cannot be inflated ({error})") from error
     if not stream.eof:
-        raise DamagedFile(f"{label} is cut off: a compressed variable ends before its last byte")
+        raise DamagedFile(f"{label} is truncated: a compressed variable ends before its last byte")

@@ -1,4 +1,4 @@
-"""The matrices of a MAT file of version 5: whether their parts are what they claim, told without reading a value.
+"""Check the matrices of a MAT file of version 5: whether their parts match their headers, without reading values.
 
 Convention
 ----------
@@ -39,7 +39,7 @@ def matrix_name(content: memoryview, order: str, label: str) -> str:
 
 
 def check_matrix(content: memoryview, order: str, label: str) -> None:
-    """Check that a matrix, with all that lies in it, is what it claims."""
+    """Check that a matrix, with all nested ones, matches its headers."""
     walk = _Walk(content, order, label)
     try:
         walk.matrix(len(content), 0)
@@ -48,7 +48,7 @@ def check_matrix(content: memoryview, order: str, label: str) -> None:
 
 
 class _Walk:
-    """A position in the content of one variable, moved on element by element."""
+    """A position in the content of one variable, advanced element by element."""
 
     def __init__(self, content: memoryview, order: str, label: str) -> None:
         self.view = content[:]
@@ -64,16 +64,18 @@ class _Walk:
         """Type, first byte and length of the next element, which is passed."""
         start = self.position + 8
         if start > len(self.view):
-            raise self.wrong(f"its {what} is missing")
+            raise self.wrong(f"the element {what!r} is missing")
         kind, size = self.words.unpack_from(self.view, self.position)
         if kind >> 16:  # four bytes at most stand in the header itself
             kind, size, start = kind & 0xFFFF, kind >> 16, start - 4
             if size > 4:
-                raise self.wrong(f"its {what} claims {size} bytes in a place for 4")
+                raise self.wrong(f"the element {what!r} declares {size} bytes, but its header has room for 4")
             self.position += 8
             return kind, start, size
         if size > len(self.view) - start:
-            raise self.wrong(f"its {what} claims {size:,} bytes, of which {len(self.view) - start:,} are there")
+            raise self.wrong(
+                f"the element {what!r} declares {size:,} bytes, but only {len(self.view) - start:,} follow"
+            )
         # the last element of a file may lack the bytes that fill it up
         self.position = min(start + size + -size % 8, len(self.view))
         return kind, start, size
@@ -82,14 +84,14 @@ class _Walk:
         """Class and flags."""
         kind, start, size = self.element("flags")
         if (kind, size, start) != (_UINT32, 8, self.position - 8):
-            raise self.wrong(f"its flags are {size} bytes of the type {kind}; 8 of the type {_UINT32} were expected")
+            raise self.wrong(f"its flags are {size} bytes of type {kind}; expected 8 of type {_UINT32}")
         flags, _ = self.words.unpack_from(self.view, start)
         return flags & 0xFF, flags >> 8 & 0xFF
 
     def dimensions(self) -> tuple[int, ...]:
         kind, start, size = self.element("dimensions")
         if kind not in (_INT32, _UINT32) or size % 4 or not 2 <= size // 4 <= _MOST_AXES:
-            raise self.wrong(f"its dimensions are {size} bytes of the type {kind}")
+            raise self.wrong(f"its dimensions are {size} bytes of type {kind}")
         lengths = struct.unpack_from(f"{self.order}{size // 4}i", self.view, start)
         if min(lengths) < 0:
             raise self.wrong(f"its dimensions are {lengths}")
@@ -99,7 +101,7 @@ class _Walk:
         kind, start, size = self.element(what)
         content = bytes(self.view[start : start + size])
         if kind not in (_INT8, _UTF8) or not content.isascii() or b"\n" in content:
-            raise self.wrong(f"its {what} is not plain text")
+            raise self.wrong(f"the element {what!r} is not plain ASCII text")
         return content.decode("ascii")
 
     def numbers(self, what: str, count: int) -> None:
@@ -107,17 +109,19 @@ class _Walk:
         kind, _, size = self.element(what)
         width = _NUMBERS.get(kind)
         if width is None:
-            raise self.wrong(f"its {what} is of the type {kind}, which is none of numbers")
+            raise self.wrong(f"the element {what!r} is of type {kind}, which is not a numeric type")
         if size != count * width:
-            raise self.wrong(f"its {what} have {size:,} bytes, where {count:,} numbers of {width} bytes were expected")
+            raise self.wrong(f"the element {what!r} has {size:,} bytes; expected {count:,} numbers of {width} bytes")
 
     def matrix(self, end: int, depth: int) -> None:
-        """Pass a matrix that ends at byte ``end``, looking at all its parts."""
+        """Pass a matrix that ends at byte ``end``, and check all its parts."""
         if depth > _DEEPEST:
             raise self.wrong(f"it is nested more than {_DEEPEST} deep")
         kind, flags = self.flags()
         if kind in _REFUSED:
-            raise DataError(f"{self.label} holds {_REFUSED[kind]}, which is not read; save it as a struct or an array")
+            raise DataError(
+                f"{self.label} contains {_REFUSED[kind]}, which setsup does not read; save it as a struct or an array"
+            )
         shape = self.dimensions()
         self.text("name")
         count = math.prod(shape)
@@ -133,44 +137,44 @@ class _Walk:
             for part in ("numbers", "imaginary parts")[: 2 if flags & _COMPLEX else 1]:
                 self.numbers(part, count)
         else:
-            raise self.wrong(f"it is of the unknown class {kind}")
+            raise self.wrong(f"it has the unknown class {kind}")
         if self.position != end:
-            raise self.wrong(f"its parts end there, but it claims to end at byte {end:,}")
+            raise self.wrong(f"its parts end here, but its header declares an end at byte {end:,}")
 
     def nested(self, count: int, end: int, depth: int) -> None:
         if count > (end - self.position) // 8:
-            raise self.wrong(f"it claims {count:,} parts, more than its {end - self.position:,} bytes can hold")
+            raise self.wrong(f"it declares {count:,} parts, more than fit in its {end - self.position:,} bytes")
         for _ in range(count):
             begin = self.position
             kind, start, size = self.element("part")
             if kind != MATRIX or start != begin + 8:
-                raise self.wrong(f"a part of it is of the type {kind}; {MATRIX} was expected")
+                raise self.wrong(f"a part of it is of type {kind}; expected {MATRIX}")
             if size:
                 passed, self.position = self.position, start
                 if passed != start + size:
-                    raise self.wrong(f"a part of it has {size:,} bytes, no multiple of 8")
+                    raise self.wrong(f"a part of it has {size:,} bytes, which is not a multiple of 8")
                 self.matrix(start + size, depth + 1)
 
     def fields(self, count: int) -> int:
-        """Pass the field names of a struct; give how many there are."""
+        """Pass the field names of a struct; return their number."""
         kind, start, size = self.element("length of field names")
         length = struct.unpack_from(f"{self.order}i", self.view, start)[0] if size == 4 else 0
         if kind != _INT32 or length < 1:
-            raise self.wrong("the length of its field names is not what it should be")
+            raise self.wrong("the length of its field names is invalid")
         text = self.text("field names")
         names = [text[i : i + length] for i in range(0, len(text), length)]
         plain = [name.partition("\0")[0] for name in names]
         if len(text) % length or not all("\0" in name for name in names) or not all(plain):
-            raise self.wrong("its field names are not what they should be")
+            raise self.wrong("its field names are malformed")
         if len(set(plain)) != len(plain) or len(plain) > _MOST_FIELDS:
-            raise self.wrong(f"its {len(plain):,} field names are not distinct, or too many")
+            raise self.wrong(f"its {len(plain):,} field names repeat, or exceed the limit of {_MOST_FIELDS:,}")
         if not plain and count > _LONGEST:
-            raise self.wrong(f"it claims {count:,} structs without fields")
+            raise self.wrong(f"it declares {count:,} structs without fields")
         return len(plain)
 
     def characters(self, count: int) -> None:
         kind, _, size = self.element("text")
         if kind not in _TEXTS or size % _TEXTS[kind]:
-            raise self.wrong(f"its text has {size:,} bytes of the type {kind}")
+            raise self.wrong(f"its text has {size:,} bytes of type {kind}")
         if count > (size or _LONGEST):
-            raise self.wrong(f"it claims {count:,} characters, but has {size:,} bytes of them")
+            raise self.wrong(f"it declares {count:,} characters, but has {size:,} bytes of text")

@@ -65,7 +65,7 @@ def read_example(
             if name is None:
                 continue
             if name in features:
-                raise _refuse(label, entry, f"the feature {name!r} stands there twice")
+                raise _refuse(label, entry, f"the feature {name!r} appears twice")
             features[name] = _feature(content, *value, label)
     return features
 
@@ -129,7 +129,7 @@ def _floats(content: bytes | memoryview, at: int, end: int, label: str) -> npt.N
     for number, start, stop in _fields(content, at, end, label, _FLOATS):
         if number == 1:
             if (stop - start) % 4:
-                raise _refuse(label, start, f"{stop - start} bytes are not a number of floats")
+                raise _refuse(label, start, f"{stop - start} bytes of floats are not a multiple of 4")
             packed += content[start:stop]
     return np.frombuffer(packed, "<f4").astype(np.float32, copy=False)
 

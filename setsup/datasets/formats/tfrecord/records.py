@@ -1,4 +1,4 @@
-"""The TFRecord framing: where the records of a file lie, with every checksum compared.
+"""The TFRecord framing: positions of the records of a file, with every checksum verified.
 
 Convention
 ----------
@@ -72,31 +72,32 @@ def _mask(checksum: int) -> int:
 
 @cache
 def _crc32c() -> Callable[[Any], int]:
-    """Give the checksum of the compiled library; where that part of it is missing, say so, since it is slow then."""
+    """Return the checksum function of the compiled library; warn if the slow fallback is used."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # what it says of a missing compiled part is said below
         import google_crc32c
     value = google_crc32c.value
     if google_crc32c.implementation == "c":
-        found: Callable[[Any], int] = value
-        return found
+        function: Callable[[Any], int] = value
+        return function
     _log.warning(
-        "google-crc32c lacks its compiled part here, so that checksums of TFRecord files take a thousand times as "
-        "long; install a wheel of it: `pip install --force-reinstall google-crc32c`"
+        "google-crc32c lacks its compiled extension, so computing checksums of TFRecord files takes a thousand "
+        "times as long; install its wheel: `pip install --force-reinstall google-crc32c`"
     )
     return lambda data: int(value(bytes(data)))
 
 
 def _cut_off(label: str, spans: "array[int]", at: int, size: int) -> DataError:
     return DamagedFile(
-        f"{label} ends after {size:,} bytes, inside record {len(spans) // 2:,}, which begins at byte {at:,}"
+        f"{label} is truncated: it ends after {size:,} bytes, inside record {len(spans) // 2:,}, which begins at "
+        f"byte {at:,}"
     )
 
 
 def _wrong(what: str, label: str, spans: "array[int]", at: int, actual: int, expected: int) -> DataError:
     number = len(spans) // 2
-    no_record = "" if number or what == "data" else "it is damaged, or no TFRecord file: "
+    no_record = "" if number or what == "data" else "it is damaged, or not a TFRecord file: "
     return DamagedFile(
-        f"{label}: {no_record}the checksum of the {what} of record {number:,}, which begins at byte {at:,}, should be "
-        f"{expected:#010x}, but is {actual:#010x}"
+        f"{label}: {no_record}the checksum of the {what} of record {number:,}, which begins at byte {at:,}, is "
+        f"{actual:#010x}; expected {expected:#010x}"
     )

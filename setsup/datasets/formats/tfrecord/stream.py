@@ -30,16 +30,16 @@ def stream_records(path: Path) -> Iterator[bytes]:
                 raise _cut_off(path, number)
             length, checksum = _HEAD.unpack(head)
             if masked_crc32c(head[:8]) != checksum or length > _MOST:
-                raise DamagedFile(f"{path}: the length of record {number:,} does not have its checksum")
+                raise DamagedFile(f"{path}: the checksum of the length of record {number:,} does not match")
             data = file.read(length + 4)
             if len(data) < length + 4:
                 raise _cut_off(path, number)
             record = data[:-4]
             if masked_crc32c(record) != int.from_bytes(data[-4:], "little"):
-                raise DamagedFile(f"{path}: record {number:,} does not have its checksum")
+                raise DamagedFile(f"{path}: the checksum of record {number:,} does not match")
             yield record
             number += 1
 
 
 def _cut_off(path: Path, number: int) -> DamagedFile:
-    return DamagedFile(f"{path} ends inside record {number:,}")
+    return DamagedFile(f"{path} is truncated: it ends inside record {number:,}")

@@ -1,4 +1,4 @@
-"""An open video: frames as the decoder gives them, and where decoding can begin."""
+"""An open video: decoded frames, and the frames where decoding can start."""
 
 import io
 from collections.abc import Iterator
@@ -27,13 +27,13 @@ Frame = npt.NDArray[np.uint8]
 _FORMATS = "avi,mov,mp4,matroska,webm,mpeg,mpegts,mpegvideo,ogg,flv,asf,h264,m4v,ivf,wtv,mxf,dv,rm"
 _MOST_PIXELS = 80_000_000
 _COVER = 0x0400
-_FIX = "fetch it again, or take it out"
+_FIX = "fetch it again, or remove it"
 _HEAD = 64  # bytes that tell what a file is
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FrameIndex:
-    """What one pass over a video found: its frames, and where decoding can begin.
+    """Index of a video from one pass: its frames, and where decoding can start.
 
     Parameters
     ----------
@@ -95,7 +95,8 @@ class Decoder:
         frame = self.ahead(number)
         if frame is None:
             raise DataError(
-                f"{self._label} ends before its frame {number}, though {len(index):,} were counted; it has changed"
+                f"{self._label} ends before frame {number}, although {len(index):,} frames were counted; the file "
+                "has changed: open the dataset again"
             )
         return frame
 
@@ -161,7 +162,7 @@ def decoder_version() -> str:
 
 
 def find_index(source: Source, label: str) -> FrameIndex:
-    """Decode a video once, without its colours, and tell its frames and key frames."""
+    """Decode a video once, without its colors, and return its frames and key frames."""
     opened = _open(source, label)
     with opened.container:
         return _index(opened, label)
@@ -185,7 +186,7 @@ def _index(opened: "_Opened", label: str) -> FrameIndex:
 
 @contextmanager
 def told(label: str) -> Iterator[None]:
-    """Tell what PyAV raises as a DataError."""
+    """Convert errors of PyAV to a DataError."""
     imported("av", "video")
     try:
         yield
@@ -194,7 +195,7 @@ def told(label: str) -> Iterator[None]:
     except Exception as error:
         # errors of FFmpeg, and whatever PyAV stumbles over in what a damaged file says of itself
         why = " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__
-        raise DamagedFile(f"{label} cannot be read, it may be damaged ({why})", _FIX) from error
+        raise DamagedFile(f"{label} could not be decoded as a video: {why}", _FIX) from error
 
 
 class _Turn(NamedTuple):
@@ -253,19 +254,19 @@ def _open(source: Source, label: str) -> _Opened:
     streams = [stream for stream in container.streams.video if not int(stream.disposition) & _COVER]
     if not streams:
         container.close()
-        raise DataError(f"{label} has no video in it; take it out")
+        raise DataError(f"{label} contains no video stream; remove it")
     stream = streams[0]
     codec = stream.codec_context
     if codec is None:
         container.close()
-        raise DataError(f"{label} is of a kind that PyAV has no decoder for; convert it, to H.264 for one")
+        raise DataError(f"{label} uses a codec that PyAV cannot decode; convert it, for example to H.264")
     codec.thread_count, codec.thread_type = 1, "NONE"
     codec.copy_opaque = True
     codec.options = {"max_pixels": str(_MOST_PIXELS)}
     entries = stream.index_entries
     if "mp4" in container.format.name and len(entries) and entries[-1].pos + entries[-1].size > container.size:
         container.close()
-        raise DamagedFile(f"{label} is cut off: its last frame would lie behind its end", _FIX)
+        raise DamagedFile(f"{label} is truncated: its last frame lies beyond the end of the file", _FIX)
     # an AVI's own index is at its end, and missing where that is
     short = head.startswith(b"RIFF") and 8 + int.from_bytes(head[4:8], "little") > container.size
     return _Opened(container, stream, stream.frames if short else 0)
@@ -286,13 +287,13 @@ def _decode(opened: _Opened, label: str, mark: int | None = None) -> "Iterator[V
                 continue
             mark = None
         if packet.is_corrupt:
-            raise DamagedFile(f"{label} is cut off or damaged: a packet of it is not whole", _FIX)
+            raise DamagedFile(f"{label} is truncated or damaged: it contains an incomplete packet", _FIX)
         if packet.is_keyframe and packet.pos is not None:
             stamps = [stamp for stamp in (packet.pts, packet.dts) if stamp is not None]
             packet.opaque = (packet.pos, min(stamps)) if stamps else None
         yield from packet.decode()
     if count < opened.packets and not sought:
-        raise DamagedFile(f"{label} is cut off: {count:,} of its {opened.packets:,} packets are there", _FIX)
+        raise DamagedFile(f"{label} is truncated: it contains {count:,} of its {opened.packets:,} packets", _FIX)
     yield from opened.stream.codec_context.decode(None)
 
 
@@ -319,13 +320,13 @@ def _rate(stream: "VideoStream") -> float | None:
 
 def _check(frame: "VideoFrame", size: tuple[int, int], number: int, label: str) -> None:
     if frame.is_corrupt:
-        raise DamagedFile(f"{label} is damaged in its frame {number}", _FIX)
+        raise DamagedFile(f"{label} is damaged in frame {number}", _FIX)
     if (frame.height, frame.width) != size:
         raise DataError(
-            f"{label} changes from {size[1]} × {size[0]} to {frame.width} × {frame.height} pixels in its frame "
-            f"{number}; convert it to one size"
+            f"{label} changes from {size[1]} × {size[0]} to {frame.width} × {frame.height} pixels in frame {number}; "
+            "convert it to one size"
         )
 
 
 def _empty(label: str) -> DataError:
-    return DamagedFile(f"{label} has no frame that can be decoded", _FIX)
+    return DamagedFile(f"{label} contains no frame that can be decoded", _FIX)

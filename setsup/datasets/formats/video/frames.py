@@ -13,7 +13,7 @@ A frame is what the decoder gives: containers state numbers and times of frames 
 before t, and frames are counted from there; frames that are shown before that key frame and stored behind it, which
 cannot be decoded right from there, are not given. Where a file has no table to seek by, decoding begins at its start.
 
-Colour is converted from Y′CbCr to R′G′B′ by the matrix and range that the stream names: BT.601 with 16 … 235 where it
+Color is converted from Y′CbCr to R′G′B′ by the matrix and range that the stream names: BT.601 with 16 … 235 where it
 names none, as FFmpeg assumes whatever the size. Neither primaries nor transfer are converted, and pixels that are not
 square stay so. FFmpeg rounds to within about two levels of the formula.
 
@@ -102,7 +102,7 @@ class VideoFile:
 
     @cached_property
     def index(self) -> FrameIndex:
-        """Frames and key frames; found by one pass that decodes all frames, without their colours, unless given."""
+        """Frames and key frames; found by one pass that decodes all frames, without their colors, unless given."""
         if self._given is not None:
             return self._given
         with told(self.label):
@@ -170,7 +170,7 @@ class VideoFile:
         if out is None:
             out = np.empty(shape, np.uint8)
         elif out.shape != shape or out.dtype != np.uint8:
-            raise DataError(f"frames of {self.label} need an array {shape} of uint8, not {out.shape} of {out.dtype}")
+            raise DataError(f"out for frames of {self.label} must be uint8 {shape}, not {out.dtype} {out.shape}")
         slots: dict[int, list[tuple[int, ...]]] = {}
         for slot in np.ndindex(rows.shape):
             slots.setdefault(int(rows[slot]), []).append(slot)
@@ -208,7 +208,10 @@ class VideoFile:
 
         """
         if start < 0 or step < 1 or (stop is not None and stop < 0):
-            raise RowError(f"frames {start} to {stop} by {step} of {self.label} were asked for; start from 0 or more")
+            raise RowError(
+                f"frames {start} to {stop} by {step} of {self.label}: expected start and stop of 0 or more, and a "
+                "step of 1 or more"
+            )
         return self._streamed(start, stop, step)
 
     def _streamed(self, start: int, stop: int | None, step: int) -> Iterator[tuple[int, Frame]]:

@@ -24,7 +24,7 @@ class ArrayDataset(BaseDataset):
     Attributes
     ----------
     skipped : dict of str to str
-        Arrays of an ``.npz`` that are neither, and what they are.
+        Arrays of an ``.npz`` that were left out, with their types.
 
     """
 
@@ -63,10 +63,10 @@ def describe(arrays: Mapping[str, StoredArray | NpzArray]) -> str:
 
 
 def _modality(label: str, array: StoredArray, channels_first: bool | None) -> tuple[Modality, bool]:
-    """What an array is, and whether its channels have to be moved to the end."""
+    """Modality of an array, and whether its channels have to be moved to the end."""
     shape = array.shape[1:]
     if 0 in shape:
-        raise DataError(f"{label} is {array.dtype} {array.shape}, which has no values")
+        raise DataError(f"{label} is {array.dtype} {array.shape}, an array without values; leave it out")
     pixels = array.dtype == np.uint8 and len(shape) == 3
     if array.dtype == np.uint8 and len(shape) == 2:
         return Modality((*shape, 1), "uint8", color="grey"), False
@@ -78,8 +78,8 @@ def _modality(label: str, array: StoredArray, channels_first: bool | None) -> tu
         raise DataError(
             f"{label} is uint8 {array.shape}, which looks like (n, channels, height, width); open it with "
             + advice(
-                "channels_first=True, or with channels_first=False where it is no image",
-                "--option channels_first=true, or with --option channels_first=false where it is no image",
+                "channels_first=True, or with channels_first=False if it is not an image",
+                "--option channels_first=true, or with --option channels_first=false if it is not an image",
             )
         )
     return Modality(shape, array.dtype.name), False

@@ -1,4 +1,4 @@
-"""Datasets of a ``.npy`` or ``.npz`` file; nothing in them is ever unpickled."""
+"""Datasets in a ``.npy`` or ``.npz`` file; pickled content is never loaded."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -33,21 +33,22 @@ def open_arrays(
 ) -> ArrayDataset:
     """Open an ``.npz`` or ``.npy`` file, as :func:`setsup.open` does.
 
-    Of an ``.npz``, arrays of numbers with three axes or more are modalities, which tell the number of rows n; those of
-    shape (n, d) are modalities, too, and those of (n,) factors. Arrays of other lengths are left out, with a warning.
-    Where none is of (n,), but one besides the images says what they show, such as rotations, the only factor is
-    ``row``, the number of each row. What ``numpy.savez`` wrote is mapped into memory; what ``numpy.savez_compressed``
-    wrote is read whole, once per process. A ``.npy`` holds images alone, and needs `factors`.
+    In an ``.npz``, arrays of numbers with three axes or more are modalities, and define the number of rows n. Arrays of
+    shape (n, d) are modalities, too; arrays of shape (n,) are factors. Arrays of other lengths are left out, with a
+    warning. If no array has the shape (n,), but one besides the images describes them, such as rotations, the only
+    factor is ``row``, the row number. Arrays written by ``numpy.savez`` are mapped into memory; arrays written by
+    ``numpy.savez_compressed`` are read completely, once per process. A ``.npy`` contains only images, and requires
+    `factors`.
 
     Parameters
     ----------
     path : Path or str
         The file.
     factors : Path or str, optional
-        CSV or Parquet file with a row per image and a column per factor, to use instead of what the file itself has;
-        or anything else that :func:`setsup.from_arrays` takes.
+        CSV or Parquet file with a row per image and a column per factor, used instead of the factors in the file
+        itself; or anything else that :func:`setsup.from_arrays` accepts.
     kinds : mapping of str to Kind, optional
-        Kinds of factors that are not those inferred from the values.
+        Kinds of factors, in place of those inferred from the values.
     arrays : str or list of str, optional
         Names of the arrays of an ``.npz`` to use; all by default.
     channels_first : bool, optional
@@ -60,8 +61,8 @@ def open_arrays(
     Raises
     ------
     DataError
-        When the file is missing or damaged, has no images, or several numbers of rows; when an array that is needed
-        holds objects.
+        When the file is missing or damaged, contains no images, or arrays with different numbers of rows; when a
+        required array contains objects.
     FactorError
         When the values of a factor mix types.
 
@@ -96,13 +97,16 @@ def _open_npy(
     path: Path, factors: Any, kinds: Kinds, names: Sequence[str] | None, channels_first: bool | None
 ) -> ArrayDataset:
     if names is not None:
-        raise DataError(f"{path} is a .npy, which has one array without a name; leave out arrays=")
+        raise DataError(f"{path} is a .npy file, which contains a single unnamed array; leave out arrays=")
     array = ArrayFile(path, read_npy_head)
     if len(array.shape) < 3 or array.dtype.kind not in NUMBERS or not all(array.shape):
-        raise DataError(f"{path} has no images: it is {array.dtype} {array.shape}")
+        raise DataError(
+            f"{path} has no images: it contains {array.dtype} {array.shape}; expected numbers with three axes or "
+            "more, (n, height, width, …)"
+        )
     if factors is None:
         raise DataError(
-            f"{path} has images, {array.dtype} {array.shape}, but no factors; give a table with a row per image: "
+            f"{path} has images, {array.dtype} {array.shape}, but no factors; pass a table with one row per image: "
             + advice(
                 "factors='labels.csv', or setsup.from_arrays(images, {'name': values})", "--option factors=labels.csv"
             )
@@ -124,8 +128,8 @@ def _open_npz(
     for name, array in same.items():
         if array.dtype.kind == "O":
             raise DataError(
-                f"{path}: {name} holds Python objects {array.shape}, which are pickled, and setsup never reads them; "
-                f"save strings as numpy.asarray({name}, dtype=str), or name other arrays with arrays="
+                f"{path}: {name} contains pickled Python objects {array.shape}, which setsup never reads; save "
+                f"strings as numpy.asarray({name}, dtype=str), or name other arrays with arrays="
             )
     values = {
         name: array
@@ -137,7 +141,8 @@ def _open_npz(
     if factors is None:
         if not columns and len(values) < 2:
             raise DataError(
-                f"{path} has no factors, which are arrays of {rows:,} values: it has {describe(arrays)}; give them as "
+                f"{path} has no factors: expected arrays of shape ({rows},), but it contains {describe(arrays)}; "
+                "pass them as "
                 + advice("factors='labels.csv', or with setsup.from_arrays", "--option factors=labels.csv")
             )
         table = _table({name: _column(array) for name, array in columns.items()}, rows, kinds)
@@ -155,19 +160,20 @@ def _table(columns: Mapping[str, Any], rows: int, kinds: Kinds) -> FactorTable:
 
 
 def _count_rows(path: Path, arrays: Mapping[str, NpzArray]) -> int:
-    """Rows of the images, which must be as many in all arrays of three axes or more."""
+    """Number of rows, which must be the same for all arrays with three axes or more."""
     images = {name: array for name, array in arrays.items() if len(array.shape) > 2 and all(array.shape)}
     images = {name: array for name, array in images.items() if array.dtype.kind in NUMBERS}
     lengths = {len(array) for array in images.values()}
     if not images:
         raise DataError(
-            f"{path} has no images, which are arrays of three axes or more, (n, height, width, …): it has "
+            f"{path} has no images: expected arrays with three axes or more, (n, height, width, …), but it contains "
             f"{describe(arrays) or 'nothing'}"
         )
     if len(lengths) > 1:
         raise DataError(
-            f"{path} has arrays of {' and '.join(f'{rows:,}' for rows in sorted(lengths))} rows: {describe(arrays)}; "
-            f"choose those that belong together with arrays= (--option arrays={next(iter(images))},…)"
+            f"{path} has arrays with {' and '.join(f'{rows:,}' for rows in sorted(lengths))} rows: "
+            f"{describe(arrays)}; choose arrays of the same length with arrays= (--option "
+            f"arrays={next(iter(images))},…)"
         )
     return lengths.pop()
 

@@ -1,4 +1,4 @@
-"""Datasets of arrays that are in memory, or that the user has mapped from files."""
+"""Datasets of arrays in memory, or mapped from files by the user."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +25,7 @@ def from_arrays(
     channels_first: bool | None = None,
     name: str = "arrays",
 ) -> ArrayDataset:
-    """Make a dataset of numpy arrays, in memory or mapped from files; they are not copied.
+    """Make a dataset of numpy arrays, in memory or mapped from files, without copying them.
 
     Rows are the first axis. Arrays of uint8 with the shape (n, height, width) or (n, height, width, 1, 3 or 4) are
     images; all other arrays of numbers are modalities that are not images, such as depth in float32.
@@ -33,17 +33,18 @@ def from_arrays(
     Parameters
     ----------
     images : array, mapping of str to array, Path or str
-        Images, which are the modality ``image``; arrays by the names of modalities; or a ``.npy`` or ``.npz`` file,
-        which :func:`setsup.open` opens too. Give ``numpy.load(path, mmap_mode="r")`` for an array that does not fit
-        into memory. CPU tensors are taken without a copy, too.
+        Images, which become the modality ``image``; a mapping of names of modalities to arrays; or a ``.npy`` or
+        ``.npz`` file, which :func:`setsup.open` opens too. Pass ``numpy.load(path, mmap_mode="r")`` for an array that
+        does not fit into memory. CPU tensors are not copied, either.
     factors : FactorTable, mapping of str to (n,) values, pandas.DataFrame, Path or str
-        The value of every factor for every row; a path is that of a CSV or Parquet file. Of an ``.npz`` the arrays of
-        (n,) are the factors, unless others are given.
+        The value of every factor for every row, or the path of a CSV or Parquet file. For an ``.npz``, the default is
+        its arrays of shape (n,).
     kinds : mapping of str to Kind, optional
-        Kinds of factors that are not those inferred from the values: ``{"age": "continuous"}``.
+        Kinds of factors, in place of those inferred from the values: ``{"age": "continuous"}``.
     channels_first : bool, optional
-        True: arrays of uint8 (n, 1, 3 or 4, height, width) are images, which are fetched as (height, width,
-        channels). False: they are no images. By default those whose last axis is none of channels are refused.
+        If True, arrays of uint8 (n, 1, 3 or 4, height, width) are images, and are fetched as (height, width,
+        channels). If False, they are not images. By default, such arrays raise an error unless their last axis could
+        be channels.
     name : str
         Name in messages and reports; the name of a file without its suffix.
 
@@ -54,17 +55,17 @@ def from_arrays(
     Raises
     ------
     DataError
-        When there are no images or arrays, they have different numbers of rows, hold objects, or could be
+        When there are no images or arrays, or they have different numbers of rows, contain objects, or could be
         channels-first; when a file is missing or damaged.
     FactorError
         When there are no factors, or their values mix types.
 
     Notes
     -----
-    Rows are copied out of the arrays, so that changes of a batch never reach them. Changes of the arrays themselves
-    are seen by later fetches, but not by worker processes that have received the dataset already. What is mapped
-    from a file is mapped again by a worker process; what is in memory is sent to it whole where it is not forked. A
-    loader therefore reads such datasets in threads, unless it is told otherwise.
+    Rows are copied out of the arrays, so changes to a batch never modify them. Later fetches see changes to the arrays
+    themselves, but worker processes that already received the dataset do not. A worker process maps a mapped array
+    again; an array in memory is sent to it completely unless the process is forked. By default, a loader therefore
+    reads such datasets in threads.
 
     Examples
     --------
@@ -78,37 +79,43 @@ def from_arrays(
     check_arguments(from_arrays, locals(), DataError)
     if isinstance(images, str | Path):
         return open_arrays(images, factors, kinds, channels_first=channels_first)
-    given = images if isinstance(images, Mapping) else {"image": images}
-    arrays = {label: _held(label, array) for label, array in check_mapping(given, "images", DataError).items()}
+    named = images if isinstance(images, Mapping) else {"image": images}
+    arrays = {label: _held(label, array) for label, array in check_mapping(named, "images", DataError).items()}
     lengths = {label: array.shape[0] for label, array in arrays.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise DataError(
-            f"{name} needs arrays with one row or more, all with the same number, not {describe(arrays) or 'none'}"
+            f"{name}: expected arrays that all have the same number of rows, at least one, but got "
+            f"{describe(arrays) or 'no arrays'}"
         )
     if not isinstance(images, Mapping):
         _refuse_numbers(arrays["image"])
     if factors is None:
-        raise DataError(f"{name} has no factors; give them as from_arrays(images, {{'name': values}})")
+        raise DataError(f"{name} has no factors; pass them as from_arrays(images, {{'name': values}})")
     table = read_factors(factors, max(lengths.values()), name, kinds)
     return ArrayDataset(name, table, arrays, channels_first)
 
 
-def _held(label: str, given: Any) -> StoredArray:
-    if hasattr(given, "detach"):
-        given = given.detach()
-    array = check_array(given, label, DataError)
+def _held(label: str, values: Any) -> StoredArray:
+    if hasattr(values, "detach"):
+        values = values.detach()
+    array = check_array(values, label, DataError)
     if array.dtype.kind not in NUMBERS:
-        raise DataError(f"{label} holds {array.dtype} {array.shape}; arrays hold numbers, and factors= takes strings")
+        raise DataError(
+            f"{label} is {array.dtype} {array.shape}; expected an array of numbers (pass strings as factors=)"
+        )
     if not array.ndim:
-        raise DataError(f"{label} is a single number; arrays have a row per image, and (n, …) as their shape")
+        raise DataError(f"{label} is a single number; expected an array of shape (n, …), with one row per image")
     return hold(array)
 
 
 def _refuse_numbers(array: StoredArray) -> None:
-    """Refuse what was given as images, but cannot be."""
+    """Refuse arrays that cannot be images."""
     if array.dtype == np.uint8 and len(array.shape) in (3, 4):
         return
-    what = f"images are uint8 (n, height, width) or (n, height, width, channels), not {array.dtype} {array.shape}"
+    what = (
+        f"expected images as uint8 (n, height, width) or (n, height, width, channels), but got {array.dtype} "
+        f"{array.shape}"
+    )
     if array.dtype.kind == "f" and len(array.shape) in (3, 4):
-        what += "; convert those in 0 … 1 with (255 * images).round().astype('uint8')"
-    raise DataError(f"{what}; arrays that are no images are given by name, as from_arrays({{'numbers': array}}, …)")
+        what += "; convert values in 0 … 1 with (255 * images).round().astype('uint8')"
+    raise DataError(f"{what}; pass arrays that are not images by name, as from_arrays({{'numbers': array}}, …)")

@@ -1,6 +1,6 @@
-"""Where the arrays of a dataset lie: in memory, mapped from a file, or packed in an ``.npz``.
+"""Storage of the arrays of a dataset: in memory, mapped from a file, or compressed in an ``.npz``.
 
-Each of these pickles without the content of a file, so that worker processes map or read it themselves.
+Each of them pickles without the content of a file, so worker processes map or read the file themselves.
 """
 
 import mmap
@@ -22,7 +22,7 @@ __all__ = ["HeldArray", "MappedArray", "NpzColumn", "StoredArray", "hold", "take
 
 
 class StoredArray(Protocol):
-    """An array of a dataset: its shape and type, and a way to get it."""
+    """An array of a dataset: its shape and dtype, and a method to get it."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -45,7 +45,7 @@ class HeldArray:
 
 
 class MappedArray:
-    """An array mapped from a file: pickling carries its place in the file only."""
+    """An array mapped from a file; pickling stores only its offset in the file."""
 
     def __init__(self, array: Array, path: Path, offset: int) -> None:
         self.shape, self.dtype = array.shape, array.dtype
@@ -53,7 +53,7 @@ class MappedArray:
         self._array: Array | None = array
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the array, which is mapped again."""
+        """Leave out the array; it is mapped again."""
         return {**self.__dict__, "_array": None}
 
     def array(self) -> Array:
@@ -63,9 +63,11 @@ class MappedArray:
                 whole = np.memmap(self._path, np.uint8, "r")
                 self._array = np.ndarray(self.shape, self.dtype, whole, self._offset, self._strides)
             except OSError as error:
-                raise DamagedFile.unreadable(self._path, error, "put it back, and open it again") from error
+                raise DamagedFile.unreadable(self._path, error, "restore it, and open it again") from error
             except (TypeError, ValueError) as error:
-                raise DataError(f"{self._path} was cut off since it was mapped; put the whole file back") from error
+                raise DataError(
+                    f"{self._path} has been truncated since it was mapped; restore the whole file"
+                ) from error
         return self._array
 
 
@@ -76,7 +78,7 @@ def hold(array: Array) -> HeldArray | MappedArray:
 
 
 class NpzColumn:
-    """An array of an ``.npz``: mapped where it is stored as it is, else read on first use of a process."""
+    """An array of an ``.npz``: mapped if it is uncompressed, otherwise read on first use in a process."""
 
     def __init__(self, stored: NpzArray) -> None:
         self.shape, self.dtype = stored.shape, stored.dtype

@@ -22,7 +22,7 @@ _UNSTATED = Licence("not stated")
 
 
 def dataset_info(dataset: Dataset) -> dict[str, str]:
-    """What ``datasets.DatasetInfo`` has a place for."""
+    """Fields of ``datasets.DatasetInfo``."""
     manifests = [manifest for manifest in find_manifests(dataset) if manifest]
     return {
         "dataset_name": dataset.name,
@@ -47,7 +47,7 @@ def card(
     metadata: Mapping[str, Any] | None = None,
     manifests: Sequence[Manifest | None] | None = None,
 ) -> str:
-    """Text of a README.md: what is in the dataset, its licence, and whom to cite."""
+    """Text of a README.md: content of the dataset, licence and citation."""
     manifests = find_manifests(dataset) if manifests is None else manifests
     title = " + ".join(manifest.title if manifest else dataset.name for manifest in manifests)
     parts = [
@@ -73,7 +73,7 @@ def card(
 
 
 def find_manifests(dataset: Dataset) -> list[Manifest | None]:
-    """Manifest of each dataset that this one was made of, None where one has none."""
+    """Manifest of each dataset that this one was made from; None for a dataset without one."""
     manifests = [_manifest(source) for source in _sources(dataset)]
     return [manifest for index, manifest in enumerate(manifests) if manifest not in manifests[:index]]
 

@@ -2,8 +2,8 @@
 
 Convention
 ----------
-Rows are those that the dataset shows, after its ``select``, ``shuffle`` and ``filter``. Nothing but the rows asked
-for is decoded; of encoded images the headers of at most 256 are looked at to begin with.
+Rows are those of the dataset after its ``select``, ``shuffle`` and ``filter``. Only requested rows are decoded; when
+the dataset is opened, the headers of at most 256 encoded images are read.
 """
 
 import os
@@ -32,7 +32,7 @@ _CHANNELS = {"L": 1, "RGB": 3, "RGBA": 4}
 
 
 class Column(Protocol):
-    """A modality, and how its rows are had."""
+    """A modality, and how its rows are fetched."""
 
     modality: Modality
 
@@ -85,14 +85,14 @@ class Encoded:
         empty = [row for row, name in zip(rows.tolist(), names, strict=True) if not name]
         if empty:
             raise DataError(
-                f"{self.label}: {len(empty):,} of {len(self):,} rows have no image, the first is row {empty[0]}; "
-                "leave them out with dataset.select, or the column with image="
+                f"{self.label}: {len(empty):,} of {len(self):,} rows have no image, first row {empty[0]}; remove "
+                "these rows with dataset.select, or leave out the column with image="
             )
         missing = [name for name in dict.fromkeys(names) if not os.path.isfile(self._folder / name)]
         if missing:
             files = "1 image file is" if len(missing) == 1 else f"{len(missing):,} image files are"
             raise DataError(
-                f"{self.label}: {files} missing: {some(missing)}; put them there, or leave the column out with image="
+                f"{self.label}: {files} missing: {some(missing)}; add the files, or leave out the column with image="
             )
 
 
@@ -107,8 +107,8 @@ class EncodedImages:
         channels = common_channels(headers)
         if mode is not None and (mode not in _CHANNELS or (mode == "L" and channels != 1)):
             raise DataError(
-                f"{images.label} is to be shown in mode {mode}, into which setsup does not turn its images; "
-                "convert them with dataset.map, or leave the column out with image="
+                f"{images.label} declares mode {mode}, and setsup does not convert its images to that mode; convert "
+                "them with dataset.map, or leave out the column with image="
             )
         channels = channels if mode is None else _CHANNELS[mode]
         shape = size or ((None, None) if varied else common_size(headers))
@@ -148,7 +148,7 @@ def image_column(leaf: Leaf, mode: str | None, size: Size, varied: bool = False)
 
 
 def _parts(column: Any) -> tuple[Any, Any]:
-    """Content and names of encoded images, either null where the other serves."""
+    """Content and names of encoded images; one of the two is null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -182,12 +182,15 @@ def _numbers(array: Any, label: str) -> Array:
     shape = [len(array)]
     while pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_fixed_size_list(array.type):
         if array.null_count:
-            raise DataError(f"{label} has rows without a value; leave them out with dataset.select")
+            raise DataError(f"{label} has rows without a value; remove them with dataset.select")
         lengths = pc.unique(pc.list_value_length(array)).to_pylist() or [0]
         if len(lengths) > 1:
-            raise DataError(f"{label} has a row with lists of the lengths {', '.join(map(str, lengths))}")
+            raise DataError(
+                f"{label}: a row contains lists of the lengths {', '.join(map(str, lengths))}; expected lists of one "
+                "length"
+            )
         shape.append(lengths[0])
         array = array.flatten()
     if array.null_count and not pa.types.is_floating(array.type):
-        raise DataError(f"{label} has values that are missing; fill them in, or leave these rows out")
+        raise DataError(f"{label} has missing values; fill them in, or remove these rows")
     return np.asarray(array.to_numpy(zero_copy_only=False)).reshape(shape)

@@ -1,7 +1,7 @@
-"""Datasets of Hugging Face ``datasets``, wrapped: class labels and values are factors, the rest is fetched.
+"""Wrapped datasets of Hugging Face ``datasets``: class labels and values are factors, other columns are modalities.
 
-Nothing is downloaded and nothing converted: the table of factors is read from the Arrow columns, and images are
-decoded from Arrow when their rows are asked for.
+Nothing is downloaded or converted: the factor table is read from the Arrow columns, and images are decoded from Arrow
+when their rows are fetched.
 """
 
 import logging
@@ -38,7 +38,7 @@ class HuggingFaceDataset(BaseDataset):
     Attributes
     ----------
     skipped : dict of str to str
-        Columns that are neither, and why.
+        Columns that were left out, and why.
 
     """
 
@@ -65,32 +65,31 @@ def from_huggingface(
     """Wrap a Hugging Face dataset.
 
     - ``ClassLabel``: a nominal factor with its names.
-    - ``Value`` of text, numbers, truth values or dates: a factor, inferred as :func:`setsup.open_table` does.
-    - A struct: its fields, as ``label_wall_hue``.
+    - ``Value`` of strings, numbers, booleans or dates: a factor, inferred as in :func:`setsup.open_table`.
+    - A struct: its fields, with names such as ``label_wall_hue``.
     - ``Image``, or a struct of ``bytes`` and ``path``: a modality of uint8 images, or (height, width) where an image
       has one channel of more than 8 bits.
     - ``Array2D`` to ``Array5D``, and lists of numbers of fixed length: a modality; an image where it is uint8 of
       (height, width, 1, 3 or 4).
-    - Anything else is left out; ``skipped`` and a warning say what and why.
+    - Anything else is left out; ``skipped`` and a warning list these columns and the reasons.
 
-    What :func:`to_huggingface` wrote comes back with equal factors and modalities.
+    Datasets that :func:`to_huggingface` wrote come back with equal factors and modalities.
 
     Parameters
     ----------
     dataset : datasets.Dataset, datasets.DatasetDict, Path or str
-        In memory or mapped, or the folder that ``save_to_disk`` wrote. The splits of a dictionary are taken one after
-        the other, and the factor ``split`` names them. A dataset of the Hub is first loaded by
-        ``datasets.load_dataset``.
+        In memory or mapped, or a folder that ``save_to_disk`` wrote. The splits of a dictionary are concatenated, and
+        become the levels of the factor ``split``. Load a dataset of the Hub with ``datasets.load_dataset`` first.
     image : str or list of str, optional
-        Columns that hold images, fields of structs as in ``views_left``; all others that do are left out. Here
-        columns may be named that do not say so: texts are paths, binary values encoded images, and ``Array2D`` of
-        uint8 grey images.
+        Columns with images, or fields of structs as in ``views_left``; other columns with images are left out. Columns
+        may be named whose feature does not declare images: strings are then paths, binary values encoded images, and
+        ``Array2D`` of uint8 grayscale images.
     factors : sequence of Factor
         Factors that are known, with their levels.
     kinds : mapping of str to Kind, optional
         Kinds that are known while levels are not: ``{"age": "continuous"}``.
     size : (height, width), optional
-        Resize encoded images, antialiased, until they just cover this size, and cut out the centre.
+        Resize encoded images, antialiased, until they just cover this size, and crop the centre.
 
     Returns
     -------
@@ -99,10 +98,10 @@ def from_huggingface(
     Raises
     ------
     DataError
-        When this is no such dataset, a stream, damaged, or has neither images nor arrays; when a row has no image
-        or its file is missing; when ``datasets`` is not installed.
+        When the dataset is not of these types, is a stream, is damaged, or has neither images nor arrays; when a row
+        has no image or its file is missing; when ``datasets`` is not installed.
     FactorError
-        When nothing could be a factor, or a column mixes types.
+        When no column could be a factor, or a column mixes types.
 
     Examples
     --------
@@ -141,8 +140,8 @@ def from_huggingface(
             skipped[label] = _why(label, feature)
     if not columns:
         raise DataError(
-            f"{name} has neither images nor arrays in {', '.join(features)}; name columns of paths with image=, or "
-            "take its factors alone with FactorTable.from_huggingface"
+            f"{name} has neither images nor arrays in {', '.join(features)}; name the columns of paths with image=, "
+            "or read only its factors with FactorTable.from_huggingface"
         )
     if skipped:
         _log.warning("%s is opened without %s", name, ", ".join(f"{key} ({why})" for key, why in skipped.items()))
@@ -153,8 +152,7 @@ def from_huggingface(
 def _open_folder(datasets: Any, path: Path) -> Any:
     if not path.is_dir():
         raise DataError(
-            f"there is no folder {path}; load a dataset of the Hub by datasets.load_dataset first, and give what that "
-            "returns"
+            f"the folder {path} does not exist; to open a dataset of the Hub, pass the result of datasets.load_dataset"
         )
     try:
         return datasets.load_from_disk(str(path))
@@ -162,35 +160,37 @@ def _open_folder(datasets: Any, path: Path) -> Any:
         # its readers raise whatever they stumble over: KeyError, TypeError, ArrowInvalid, JSONDecodeError
         why = " ".join(str(error).split())[:200] or type(error).__name__
         raise DataError(
-            f"{path} is not a dataset that save_to_disk wrote, or it is damaged ({why}); open files of other kinds "
-            "with datasets.load_dataset, and give what that returns"
+            f"{path} was not written by save_to_disk, or is damaged ({why}); open other files with "
+            "datasets.load_dataset, and pass the result"
         ) from error
 
 
 def _join_splits(datasets: Any, dataset: Any) -> tuple[Any, tuple[list[str], list[int]] | None]:
-    """One dataset, and of a dictionary the splits with their rows."""
+    """One dataset; for a dictionary, also the splits with their numbers of rows."""
     if isinstance(dataset, datasets.Dataset):
         return dataset, None
     if not isinstance(dataset, dict) or not all(isinstance(part, datasets.Dataset) for part in dataset.values()):
         raise DataError(
-            "from_huggingface takes a datasets.Dataset, a DatasetDict, or the folder of one, not "
+            "from_huggingface expects a datasets.Dataset, a DatasetDict or a folder that save_to_disk wrote, not "
             f"{type(dataset).__name__}; load it without streaming=True"
         )
     parts = {str(name): part for name, part in dataset.items()}
     if any(_SPLIT in part.column_names for part in parts.values()):
-        raise DataError(f"the dataset has splits and a column {_SPLIT!r} as well; choose one, as in dataset['train']")
+        raise DataError(
+            f"the dataset has both splits and a column {_SPLIT!r}; choose one split, as in dataset['train']"
+        )
     try:
         whole = datasets.concatenate_datasets(list(parts.values()))
     except ValueError as error:
         why = " ".join(str(error).split())[:200]
         raise DataError(
-            f"the splits {', '.join(parts)} do not fit together ({why}); choose one, as in dataset['train']"
+            f"the splits {', '.join(parts)} cannot be concatenated ({why}); choose one, as in dataset['train']"
         ) from error
     return whole, (list(parts), [len(part) for part in parts.values()])
 
 
 def _check(dataset: Any, name: str) -> None:
-    """Refuse what damaged files hold, before anything relies on it."""
+    """Refuse the content of damaged files before it is used."""
     import pyarrow as pa
 
     try:
@@ -205,9 +205,9 @@ def _check_wanted(image: Names, features: Mapping[str, Any]) -> set[str] | None:
     names = {image} if isinstance(image, str) else set(check_strings(image, "image", DataError))
     for name in names:
         if name not in features:
-            raise DataError(f"there is no column {name!r}{did_you_mean(name, features)}")
+            raise DataError(f"the dataset has no column {name!r}{did_you_mean(name, features)}")
         if not _may_be_images(name, features[name][1]):
-            raise DataError(f"the column {name!r} holds {features[name][1]}, neither images nor paths of images")
+            raise DataError(f"the column {name!r} contains {features[name][1]}; expected images or paths of images")
     return names
 
 
@@ -219,7 +219,9 @@ def _factors(
     kinds: Mapping[str, Kind | str] | None,
 ) -> FactorTable:
     if all(name in fetched for name, (_, feature) in features.items() if is_factor(name, feature)):
-        raise DataError(f"there is nothing that could be a factor beside {', '.join(fetched)}; add a column of values")
+        raise DataError(
+            f"the dataset has no column that could be a factor besides {', '.join(fetched)}; add a column of values"
+        )
     table = FactorTable.from_huggingface(dataset, factors, kinds=kinds)
     return table.without([name for name in table.names if name in fetched])
 
@@ -235,7 +237,7 @@ def _with_split(table: FactorTable, names: Sequence[str], rows: Sequence[int]) -
 def _column(
     label: str, leaf: Leaf, feature: Any, wanted: set[str] | None, size: tuple[int, int] | None
 ) -> Column | None:
-    """What a feature is fetched by, None where it is not."""
+    """Column that fetches a feature; None if it is not fetched."""
     modality = _modality(label, feature)
     if modality is not None:
         chosen = wanted is None or label in wanted or not modality.color
@@ -248,7 +250,7 @@ def _column(
 
 
 def _is_encoded(feature: Any) -> bool:
-    """Whether a feature says that it holds encoded images; a struct that is one feature is an encoded file."""
+    """Whether a feature declares encoded images; a struct that is one feature is an encoded file."""
     return isinstance(feature, imported("datasets", "hf").Image | dict)
 
 
@@ -260,14 +262,14 @@ def _may_be_images(label: str, feature: Any) -> bool:
 
 
 def _as_image(modality: Modality) -> Modality:
-    """An array of uint8 without channels as the grey image that it is said to be."""
+    """Modality of an array of uint8 without channels that the user declares to be a grayscale image."""
     if len(modality.shape) != 2 or modality.dtype != "uint8":
         return modality
     return Modality((*modality.shape, 1), "uint8", modality.unit, "grey")
 
 
 def _modality(label: str, feature: Any) -> Modality | None:
-    """What a feature of arrays, lists of numbers, or numbers that setsup fetches, is; None of any other."""
+    """Modality of a feature of arrays, lists of numbers, or numbers written by setsup; None for other features."""
     import pyarrow as pa
 
     datasets = imported("datasets", "hf")
@@ -283,20 +285,20 @@ def _modality(label: str, feature: Any) -> Modality | None:
         try:
             return Modality(shape, dtype, **about)
         except (TypeError, DataError) as error:
-            raise DataError(f"the note of the feature {label!r} describes no modality: {error}") from None
+            raise DataError(f"the id of the feature {label!r} does not describe a modality: {error}") from None
     shown = len(shape) == 3 and dtype == "uint8" and shape[2] in _COLORS
     return Modality(shape, dtype, color=_COLORS[shape[2] or 0] if shown else "")
 
 
 def _about(label: str, feature: Any) -> dict[str, Any] | None:
-    """What setsup noted of a modality that it wrote: in the feature, for lists in that of the values."""
+    """Note that setsup wrote about a modality: in the feature, or for lists in the feature of their values."""
     _, inner = _shape_and_values(feature)
     about = read_note(label, feature) or read_note(label, inner) or {}
     return about.get("modality")
 
 
 def _shape_and_values(feature: Any) -> tuple[tuple[int | None, ...], Any]:
-    """Shape of an array or of lists, as far as the feature says it, and the feature of what is in them."""
+    """Shape of an array or of lists, as far as the feature declares it, and the feature of their values."""
     datasets = imported("datasets", "hf")
     if isinstance(feature, datasets.Array2D | datasets.Array3D | datasets.Array4D | datasets.Array5D):
         return tuple(feature.shape), datasets.Value(feature.dtype)
@@ -312,5 +314,5 @@ def _why(label: str, feature: Any) -> str:
     if modality is not None:
         return f"arrays of shape {modality.shape}, which differs between rows"
     if getattr(feature, "dtype", "") in _FILES:
-        return "binary values; name it with image= where they are images"
+        return "binary values; name it with image= if they are images"
     return f"{type(feature).__name__}, neither a factor nor an array of one shape"

@@ -1,4 +1,4 @@
-"""Datasets of the Hugging Face Hub, by the address ``hf:owner/name``: the one source that is downloaded when opened.
+"""Datasets of the Hugging Face Hub, by the address ``hf:owner/name``: the only source that opening downloads.
 
 Convention
 ----------
@@ -7,9 +7,9 @@ Convention
 
 Notes
 -----
-Before it gives up, ``datasets`` asks a Hub that cannot be reached six times, which takes from 23 seconds to minutes.
-So the Hub is asked once here, with a timeout; where it does not answer, ``datasets`` is told to work offline, and opens
-the copy in its cache. Scripts of repositories are never run.
+If the Hub cannot be reached, ``datasets`` retries six times, which takes from 23 seconds to minutes. This module
+therefore queries the Hub once, with a timeout; without an answer, it sets ``datasets`` offline, which opens the copy in
+its cache. Scripts of repositories are never run.
 """
 
 import logging
@@ -31,7 +31,7 @@ from setsup.factors import Factor, Kind
 __all__ = ["HUB_ADDRESS", "may_be_on_hub", "open_hub"]
 
 HUB_ADDRESS = re.compile(r"(?i)hf:(?!/|:)")
-"""How a string begins that is meant as a dataset of the Hub: with ``hf:``, and no slash after it."""
+"""Prefix of an address of a dataset of the Hub: ``hf:`` without a slash after it."""
 
 _PART = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}"
 _ADDRESS = re.compile(rf"hf:(?P<name>(?:{_PART}/)?{_PART})(?:@(?P<revision>[^/@\s]+))?(?:/(?P<config>[^/@\s]+))?")
@@ -56,8 +56,9 @@ class HubAddress:
         match = _ADDRESS.fullmatch(text)
         if match is None:
             raise DataError(
-                f"{text} is not the address of a dataset of the Hugging Face Hub, which is hf:owner/name, "
-                "hf:owner/name@revision or hf:owner/name/config; shards in a repository are hf://datasets/owner/name/…"
+                f"{text} is not the address of a dataset on the Hugging Face Hub; expected hf:owner/name, "
+                "hf:owner/name@revision or hf:owner/name/config (or hf://datasets/owner/name/… for shards in a "
+                "repository)"
             )
         revision = match["revision"]
         return cls(match["name"], revision and unquote(revision), match["config"])
@@ -77,9 +78,9 @@ def open_hub(
 ) -> HuggingFaceDataset:
     """Open a dataset of the Hugging Face Hub, as :func:`setsup.open` does.
 
-    ``datasets.load_dataset`` downloads it into its own cache (``$HF_HOME``), unless it is there already; without a
-    network the copy in the cache is opened. Scripts of a repository are never run. Splits come one after the other,
-    and the factor ``split`` names them.
+    ``datasets.load_dataset`` downloads it into its own cache (``$HF_HOME``) unless it is cached already; without a
+    network, the copy in the cache is opened. Scripts of a repository are never run. Splits are concatenated, and become
+    the levels of the factor ``split``.
 
     Parameters
     ----------
@@ -96,8 +97,8 @@ def open_hub(
     Raises
     ------
     DataError
-        When there is no such dataset, revision or configuration, it needs permission, or has a script; when the Hub
-        cannot be reached and there is no copy in the cache; when ``datasets`` is not installed.
+        When the dataset, revision or configuration does not exist, requires permission, or is loaded by a script; when
+        the Hub cannot be reached and the cache has no copy; when ``datasets`` is not installed.
 
     Examples
     --------
@@ -111,8 +112,8 @@ def open_hub(
     datasets = imported("datasets", "hf")
     if os.path.exists(wanted.name):
         raise DataError(
-            f"{address} is a dataset of the Hugging Face Hub, but {Path(wanted.name).absolute()} is here, which "
-            "datasets would open in its place; work in another folder"
+            f"{address} is a dataset on the Hugging Face Hub, but datasets would open the local "
+            f"{Path(wanted.name).absolute()} instead; change to another directory"
         )
     unreachable = _ask(address, wanted)
     try:
@@ -128,7 +129,7 @@ def open_hub(
 
 
 def _ask(address: str, wanted: HubAddress) -> str | None:
-    """Ask the Hub for a repository; None if it is there, and why the Hub could not be asked."""
+    """Query the Hub for a repository; None if it exists, otherwise why the Hub could not be reached."""
     hub = imported("huggingface_hub", "hf")
     errors = imported("huggingface_hub.errors", "hf")
     if hub.constants.HF_HUB_OFFLINE or imported("datasets", "hf").config.HF_HUB_OFFLINE:
@@ -143,8 +144,8 @@ def _ask(address: str, wanted: HubAddress) -> str | None:
         raise _gated(address, wanted) from error
     except errors.RepositoryNotFoundError as error:
         raise DataError(
-            f"{address}: there is no dataset {wanted.name} on the Hugging Face Hub, or you may not see it; check the "
-            "name, or sign in with `hf auth login`"
+            f"{address}: the Hugging Face Hub has no dataset {wanted.name}, or you do not have access to it; check "
+            "the name, or sign in with `hf auth login`"
         ) from error
     except errors.HFValidationError as error:
         raise DataError(f"{address}: {_one_line(error)}") from error
@@ -172,15 +173,15 @@ def _offline(datasets: Any, wanted: bool) -> Iterator[None]:
 
 
 def _check_revision(address: str, wanted: HubAddress, splits: Any) -> None:
-    """Refuse a cached copy of another revision, which ``datasets`` would take; a commit names its folder."""
+    """Refuse a cached copy of another revision, which ``datasets`` would open; its folder is named by the commit."""
     if wanted.revision is None:
         return
     files = [file for part in splits.values() for file in part.cache_files]
     commits = {Path(file["filename"]).parent.name for file in files}
     if commits != {wanted.revision}:
         raise DataError(
-            f"{address}: the Hugging Face Hub cannot be reached, and the cache has the commit "
-            f"{', '.join(sorted(commits)) or 'of another one'}; leave out @{wanted.revision} to open that"
+            f"{address}: the Hugging Face Hub cannot be reached, and the cache contains the commit "
+            f"{', '.join(sorted(commits)) or '(unknown)'}; leave out @{wanted.revision} to open it"
         )
 
 
@@ -190,23 +191,25 @@ def _why_not(address: str, wanted: HubAddress, unreachable: str | None, error: E
         return _gated(address, wanted)
     if "cripts are no longer supported" in why or "trust_remote_code" in why:
         return DataError(
-            f"{address} is loaded by a script of its repository, which setsup never runs; look for a copy in Parquet, "
-            f"such as hf:{wanted.name}@refs%2Fconvert%2Fparquet"
+            f"{address}: the repository loads its data with a script, which setsup never runs; open a Parquet copy "
+            f"instead, such as hf:{wanted.name}@refs%2Fconvert%2Fparquet"
         )
     if unreachable is None:
         return DataError(f"{address} cannot be loaded by datasets.load_dataset: {why}")
     if "configurations in the cache" in why or "Couldn't find cache" in why:
-        return DataError(f"{address}: the Hugging Face Hub cannot be reached, and of the cached copy: {why}")
+        return DataError(
+            f"{address}: the Hugging Face Hub cannot be reached, and the cached copy cannot be opened: {why}"
+        )
     return DataError(
-        f"{address} cannot be loaded: the Hugging Face Hub cannot be reached ({unreachable}), and there is no copy in "
-        "the cache of datasets; check the network, or give the folder that save_to_disk wrote"
+        f"{address} cannot be loaded: the Hugging Face Hub cannot be reached ({unreachable}), and the cache of "
+        "datasets has no copy; check the network, or pass a folder that save_to_disk wrote"
     )
 
 
 def _gated(address: str, wanted: HubAddress) -> DataError:
     return DataError(
-        f"{address} needs permission: ask for it at https://huggingface.co/datasets/{wanted.name}, and sign in with "
-        "`hf auth login`"
+        f"{address} is gated: request access at https://huggingface.co/datasets/{wanted.name}, and sign in with `hf "
+        "auth login`"
     )
 
 

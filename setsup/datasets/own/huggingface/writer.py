@@ -1,9 +1,9 @@
-"""Any dataset as one of Hugging Face ``datasets``: images as PNG, factors as class labels and values, and a card.
+"""Convert any dataset to Hugging Face ``datasets``: images as PNG, factors as class labels and values, and a card.
 
 Convention
 ----------
-A column a factor and a column a modality, under their names. Images are uint8 with a colour space; all other
-modalities are arrays, lists or numbers. A folder has the layout of ``save_to_disk``.
+Each factor and each modality is a column of the same name. Images are uint8 with a color space; all other modalities
+are arrays, lists or numbers. A folder has the layout of ``save_to_disk``.
 """
 
 import io
@@ -40,21 +40,21 @@ _NUMBERS = (
 def to_huggingface(
     dataset: Dataset, folder: Path | str | None = None, *, modalities: Iterable[str] | None = None
 ) -> Any:
-    """Give a ``datasets.Dataset`` with a column for every factor and every modality.
+    """Convert a dataset to a ``datasets.Dataset`` with one column per factor and per modality.
 
-    :func:`setsup.from_huggingface` gives equal factors and arrays back, bit for bit: text levels are class labels,
-    numbers and truth values are values, and what a feature has no place for stands in its ``id``. Images are PNG.
-    Licence, citation and description of a benchmark are kept in ``info``.
+    :func:`setsup.from_huggingface` returns equal factors and arrays, bit for bit: string levels are class labels,
+    numbers and booleans are values, and other properties are stored in the ``id`` of a feature. Images are PNG.
+    ``info`` contains the licence, citation and description of a benchmark.
 
     Parameters
     ----------
     dataset : Dataset
-        Any; choose rows with ``dataset.where`` or ``dataset.select``.
+        Any dataset; choose rows with ``dataset.where`` or ``dataset.select``.
     folder : Path or str, optional
-        Write it there, in the layout of ``save_to_disk`` and with a card, README.md; a block of rows is held at once,
-        and nothing is left elsewhere. Without it all is held in memory.
+        New folder to write, in the layout of ``save_to_disk`` and with a card, README.md; only a block of rows is in
+        memory at a time. Without it, the whole dataset is in memory.
     modalities : iterable of str, optional
-        What to keep; all by default.
+        Names of the modalities to include; all by default.
 
     Returns
     -------
@@ -64,17 +64,17 @@ def to_huggingface(
     Raises
     ------
     DataError
-        When the folder is there already, there is no such modality, one holds no numbers, or has the name of a factor;
-        when ``datasets`` is not installed.
+        When the folder already exists; when a modality does not exist, does not contain numbers, or has the name of a
+        factor; when ``datasets`` is not installed.
 
     Examples
     --------
     >>> import setsup
     >>> cubes = setsup.load("shapes3d-procedural").where("shape == 'cube'").select([0, 700])
-    >>> found = to_huggingface(cubes)
-    >>> found.features["shape"], found.features["image"], found[1]["scale"]
+    >>> written = to_huggingface(cubes)
+    >>> written.features["shape"], written.features["image"], written[1]["scale"]
     (ClassLabel(names=['cube', 'cylinder', 'sphere', 'capsule']), Image(mode=None, decode=True), 1.1786)
-    >>> found.info.license
+    >>> written.info.license
     'Apache-2.0'
 
     """
@@ -92,7 +92,7 @@ def to_huggingface(
         return datasets.Dataset.from_buffer(stream.getvalue(), info=info)
     folder = expanded(folder)
     if folder.exists():
-        raise DataError(f"{folder} is there already; remove it, or name another folder")
+        raise DataError(f"{folder} already exists; remove it, or choose another folder")
     with written_folder(folder) as part:
         file = part / "data-00000-of-00001.arrow"
         _write(dataset, chosen, columns, info.features, path=str(file))
@@ -104,14 +104,14 @@ def to_huggingface(
 
 def _chosen(dataset: Dataset, modalities: Iterable[str] | None) -> dict[str, Modality]:
     if not len(dataset):
-        raise DataError(f"{dataset.name} has no rows to write")
+        raise DataError(f"{dataset.name} has no rows; expected at least one row to write")
     names = check_modalities(dataset, modalities)
     for name in names:
         if name in dataset.factors:
             others = [other for other in names if other not in dataset.factors]
             raise DataError(
-                f"{dataset.name} has a factor and a modality {name!r}, but columns need different names; leave the "
-                f"modality out with modalities={others}"
+                f"{dataset.name} has both a factor and a modality {name!r}, but each column needs its own name; "
+                f"leave out the modality with modalities={others}"
             )
     return {name: dataset.modalities[name] for name in names}
 
@@ -120,13 +120,15 @@ def _feature(datasets: Any, name: str, kind: Modality) -> Any:
     if kind.is_eight_bit_image:
         return datasets.Image(id=write_note({"modality": {}}) if None in kind.shape else None)
     if kind.dtype not in _NUMBERS:
-        raise DataError(f"the modality {name!r} holds {kind.dtype}, not numbers; leave it out with modalities=")
+        raise DataError(
+            f"the modality {name!r} has the dtype {kind.dtype}; expected numbers; leave it out with modalities="
+        )
     about = {key: value for key in ("unit", "color") if (value := getattr(kind, key))}
-    kept = write_note({"modality": about})
+    note = write_note({"modality": about})
     if 2 <= len(kind.shape) <= 5 and None not in kind.shape[1:]:
         array = (datasets.Array2D, datasets.Array3D, datasets.Array4D, datasets.Array5D)[len(kind.shape) - 2]
-        return array(kind.shape, kind.dtype, id=kept)
-    feature = datasets.Value(kind.dtype, id=kept)  # the id of a list is not kept
+        return array(kind.shape, kind.dtype, id=note)
+    feature = datasets.Value(kind.dtype, id=note)  # the id of a list is not kept
     for length in reversed(kind.shape):
         feature = datasets.Sequence(feature, length=-1 if length is None else length)
     return feature
@@ -182,7 +184,7 @@ def _list(array: Any, kind: Modality) -> Any:
 
 
 def _state(file: Path) -> dict[str, Any]:
-    """What ``save_to_disk`` writes of the state of a dataset; what is cached of it goes by the fingerprint."""
+    """State of a dataset as ``save_to_disk`` writes it; ``datasets`` names its caches by the fingerprint."""
     return {
         "_data_files": [{"filename": file.name}],
         "_fingerprint": content_digest(file)[:16],

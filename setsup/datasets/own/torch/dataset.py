@@ -1,4 +1,4 @@
-"""Datasets whose rows are items of a user's own object, read one by one."""
+"""Datasets with items of a user's own object as rows, read one at a time."""
 
 import threading
 from collections.abc import Mapping
@@ -26,12 +26,12 @@ Size = tuple[int, int] | None
 class ItemDataset(BaseDataset):
     """Items of a torch dataset as modalities, and factors; made by :func:`setsup.from_torch`.
 
-    Items are read by one thread of a process at a time, since few such datasets can be read by several.
+    Only one thread of a process reads items at a time, since few such datasets are thread-safe.
 
     Attributes
     ----------
     skipped : dict of str to str
-        Fields of the items that are neither, and what they are.
+        Fields of the items that were left out, with their types.
 
     """
 
@@ -74,12 +74,12 @@ class ItemDataset(BaseDataset):
         pixels = as_pixels(pick(item, self._keys[name], self.name, row), label)
         modality = self.modalities[name]
         if pixels is None:
-            raise DataError(f"{label} is no array, as others are")
+            raise DataError(f"{label} is not an array; expected one, as in the other items")
         array, is_image = pixels
         if not modality.color:
             return array
         if not is_image:
-            raise DataError(f"{label} is {array.dtype} {array.shape}, no image, as others are")
+            raise DataError(f"{label} is {array.dtype} {array.shape}; expected an image, as in the other items")
         return resize(fit_channels(array, modality.shape[-1] or 3, label), self._size)
 
     def _together(self, name: str, arrays: list[Array], rows: Rows) -> Array:
@@ -89,22 +89,25 @@ class ItemDataset(BaseDataset):
             expected = tuple(old or new for old, new in zip(modality.shape, expected, strict=True))
         for array, row in zip(arrays, rows.tolist(), strict=True):
             if array.shape != expected:
-                what = f"{name} of item {row} of {self.name} has the shape {array.shape}, where others have {expected}"
+                what = (
+                    f"{name} of item {row} of {self.name} has the shape {array.shape}; expected {expected}, as in "
+                    "the other items"
+                )
                 if modality.color:
                     raise several_sizes(what)
-                raise DataError(f"{what}; fetch those of one shape together")
+                raise DataError(f"{what}; fetch items of one shape at a time")
         if not arrays:
             return np.empty((0, *expected), modality.dtype)
         return np.stack(arrays).astype(modality.dtype, copy=False)
 
 
 def fit_channels(pixels: Array, channels: int, label: str) -> Array:
-    """An image with other channels: grey becomes colour, and alpha is added or taken off."""
+    """Convert the channels of an image: grayscale to color, and alpha added or removed."""
     had = pixels.shape[-1]
     if had == channels:
         return pixels
     if channels == 1:
-        raise DataError(f"{label} has colour, but the items looked at first are grey; convert all to one mode")
+        raise DataError(f"{label} is a color image, but the items sampled first are grayscale; convert all to one mode")
     color = np.repeat(pixels, 3, axis=-1) if had == 1 else pixels[..., :3]
     alpha = np.full((*pixels.shape[:-1], 1), 255, np.uint8)
     return color if channels == 3 else np.concatenate([color, alpha], axis=-1)
@@ -119,7 +122,7 @@ def sample_items(items: Items, name: str) -> dict[int, Any]:
 def find_modalities(
     keys: Mapping[str, Any], samples: Mapping[int, Any], name: str, size: Size
 ) -> tuple[dict[str, Modality], dict[str, str]]:
-    """What the fields of some items are; and those that are no arrays, with their types."""
+    """Modalities of the fields of some items; and the fields that are not arrays, with their types."""
     modalities: dict[str, Modality] = {}
     skipped: dict[str, str] = {}
     for label, key in keys.items():
@@ -144,7 +147,9 @@ def _modality(label: str, arrays: list[tuple[Array, bool]], name: str, size: Siz
     axes = {len(shape) for shape in shapes}
     if len(kinds) > 1 or len(axes) > 1:
         first, second = (f"{array.dtype} {array.shape}" for array, _ in (arrays[0], _other(arrays)))
-        raise DataError(f"{label} of {name} is {first} in some items and {second} in others; make them alike")
+        raise DataError(
+            f"{label} of {name} is {first} in some items and {second} in others; use one dtype and number of axes"
+        )
     lengths = [{shape[axis] for shape in shapes} for axis in range(axes.pop())]
     if any(0 in on_axis for on_axis in lengths):
         lengths = [on_axis if 0 not in on_axis else {0, 1} for on_axis in lengths]

@@ -38,7 +38,7 @@ class Items(Protocol):
 
 
 def read_item(items: Items, row: int, name: str) -> Any:
-    """Give an item; whatever the user's own code raises becomes one sentence."""
+    """Return an item; any error of the user's own code becomes a DataError."""
     try:
         return items[row]
     except Exception as error:
@@ -47,7 +47,7 @@ def read_item(items: Items, row: int, name: str) -> Any:
 
 
 def field_keys(item: Any) -> dict[str, Any]:
-    """Names of the fields of an item, and what each is got by; None for an item that is one field."""
+    """Names of the fields of an item with their keys; the key is None if the item is a single field."""
     if isinstance(item, Mapping):
         return {str(key): key for key in item}
     if isinstance(item, tuple) and hasattr(item, "_fields"):
@@ -59,7 +59,7 @@ def field_keys(item: Any) -> dict[str, Any]:
 
 
 def pick(item: Any, key: Any, name: str, row: int) -> Any:
-    """Give a field of an item."""
+    """Return a field of an item."""
     if key is None:
         return item
     try:
@@ -67,12 +67,12 @@ def pick(item: Any, key: Any, name: str, row: int) -> Any:
     except (KeyError, IndexError, TypeError):
         known = field_keys(item)
         raise DataError(
-            f"item {row} of {name} has no field {key!r}{did_you_mean(key, known)}; others have one"
+            f"item {row} of {name} has no field {key!r}, unlike other items{did_you_mean(key, known)}"
         ) from None
 
 
 def is_value(value: Any) -> bool:
-    """Whether a field is a single value, or none, which could be a level of a factor."""
+    """Whether a field is a single value or None, which could be a level of a factor."""
     if value is None or isinstance(value, str | bool | int | float | np.generic):
         return True
     return getattr(value, "shape", None) == () and not hasattr(value, "getbands")
@@ -84,7 +84,7 @@ def plain_value(value: Any) -> Any:
 
 
 def as_pixels(value: Any, label: str) -> tuple[Array, bool] | None:
-    """Array of a field, and whether it is an image, (height, width, channels) uint8; None where it is neither."""
+    """Array of a field, and whether it is an image, (height, width, channels) uint8; None for other fields."""
     if hasattr(value, "getbands"):
         return _of_pillow(value, label)
     torch_order = hasattr(value, "detach")
@@ -92,7 +92,9 @@ def as_pixels(value: Any, label: str) -> tuple[Array, bool] | None:
         try:
             value = value.detach().cpu().numpy()
         except TypeError as error:
-            raise DataError(f"{label} cannot become a numpy array: {error}; convert it in the dataset") from error
+            raise DataError(
+                f"{label} cannot be converted to a numpy array: {error}; convert it in the dataset"
+            ) from error
     if not isinstance(value, np.ndarray) or value.dtype.kind not in NUMBERS or not value.ndim:
         return None
     if value.dtype != np.uint8 or value.ndim not in (2, 3):
@@ -107,7 +109,7 @@ def _of_pillow(image: Any, label: str) -> tuple[Array, bool]:
         return pixels.reshape(*pixels.shape[:2], -1), True
     if image.mode in _DEEP:
         return np.asarray(image).astype(_DEEP[image.mode], copy=False), False
-    raise DataError(f"{label} is an image of the mode {image.mode}; convert it to L, RGB or RGBA in the dataset")
+    raise DataError(f"{label} is an image of mode {image.mode}; expected L, RGB or RGBA; convert it in the dataset")
 
 
 def _of_bytes(array: Array, label: str, torch_order: bool) -> tuple[Array, bool]:
@@ -120,7 +122,7 @@ def _of_bytes(array: Array, label: str, torch_order: bool) -> tuple[Array, bool]
         return array, True
     if first:
         raise DataError(
-            f"{label} is a numpy array of uint8 {array.shape}, which looks like (channels, height, width); return it "
-            "as (height, width, channels), or as a tensor"
+            f"{label} is a uint8 numpy array {array.shape}, which looks like (channels, height, width); return it as "
+            "(height, width, channels), or as a tensor"
         )
     return array, False

@@ -1,4 +1,4 @@
-"""Factors of a torch dataset: what it keeps in attributes, as torchvision's do, else what its items have."""
+"""Factors of a torch dataset: from its attributes, as in torchvision, otherwise from its items."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _TARGETS = ("targets", "labels")  # torchvision's STL10 and SVHN have the second
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Values of a factor, and the names of classes that they number, if any."""
+    """Values of a factor, and the names of the classes if the values number them."""
 
     values: Array
     classes: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Column:
         return Column(self.values[np.asarray(rows, np.int64)], self.classes)
 
     def named(self) -> list[Any]:
-        """Names of the classes; None for −1, which torchvision gives to what has no label."""
+        """Names of the classes; None for −1, torchvision's value for unlabelled items."""
         return [self.classes[code] if code >= 0 else None for code in self.values.tolist()]
 
 
@@ -38,21 +38,23 @@ Columns = dict[str, Column]
 
 
 def innermost(dataset: Any) -> Any:
-    """The dataset of which this is a subset."""
+    """The dataset that this is a subset of."""
     while _is_subset(dataset):
         dataset = dataset.dataset
     return dataset
 
 
-def find_factors(dataset: Items, given: Any, name: str, first: Any, kinds: Kinds) -> tuple[FactorTable, frozenset[str]]:
-    """Table of the factors, and the fields of items that it was read from.
+def find_factors(
+    dataset: Items, factors: Any, name: str, first: Any, kinds: Kinds
+) -> tuple[FactorTable, frozenset[str]]:
+    """Factor table, and the fields of items that it was read from.
 
     `first` is the first item.
     """
     keys = field_keys(first)
-    fields = _named_fields(given, keys, name)
-    if given is not None and fields is None:
-        return read_factors(given, len(dataset), name, kinds), frozenset()
+    fields = _named_fields(factors, keys, name)
+    if factors is not None and fields is None:
+        return read_factors(factors, len(dataset), name, kinds), frozenset()
     if fields is None:
         columns = _stored(dataset)
         if columns:
@@ -60,7 +62,7 @@ def find_factors(dataset: Items, given: Any, name: str, first: Any, kinds: Kinds
         fields = {field: field for field, key in keys.items() if is_value(pick(first, key, name, 0))}
     if not fields:
         raise DataError(
-            f"{name} has no targets, and its items no values that could be factors; give them as "
+            f"{name} has no targets, and its items contain no values that could be factors; pass them as "
             "factors={'name': values}"
         )
     values = _read_items(dataset, {label: keys[field] for label, field in fields.items()}, name)
@@ -70,23 +72,23 @@ def find_factors(dataset: Items, given: Any, name: str, first: Any, kinds: Kinds
 # -- of items ----------------------------------------------------------------------------------------------------------
 
 
-def _named_fields(given: Any, keys: Mapping[str, Any], name: str) -> dict[str, str] | None:
-    """Fields by the names of factors; None where values are given, or nothing."""
-    if isinstance(given, str | int) and not isinstance(given, bool):
-        given = [given]
-    if isinstance(given, Mapping) and given and all(isinstance(field, str | int) for field in given.values()):
-        return {str(label): _field(field, keys, name) for label, field in given.items()}
-    if isinstance(given, Sequence) and given and all(isinstance(field, str | int) for field in given):
-        fields = [_field(field, keys, name) for field in given]
+def _named_fields(factors: Any, keys: Mapping[str, Any], name: str) -> dict[str, str] | None:
+    """Fields by the names of factors; None if `factors` contains values, or is None."""
+    if isinstance(factors, str | int) and not isinstance(factors, bool):
+        factors = [factors]
+    if isinstance(factors, Mapping) and factors and all(isinstance(field, str | int) for field in factors.values()):
+        return {str(label): _field(field, keys, name) for label, field in factors.items()}
+    if isinstance(factors, Sequence) and factors and all(isinstance(field, str | int) for field in factors):
+        fields = [_field(field, keys, name) for field in factors]
         return dict(zip(fields, fields, strict=True))
     return None
 
 
-def _field(given: str | int, keys: Mapping[str, Any], name: str) -> str:
+def _field(wanted: str | int, keys: Mapping[str, Any], name: str) -> str:
     for field, key in keys.items():
-        if given == field or (isinstance(given, int) and given == key):
+        if wanted == field or (isinstance(wanted, int) and wanted == key):
             return field
-    raise DataError(f"items of {name} have no field {given!r}{did_you_mean(given, keys)}")
+    raise DataError(f"items of {name} have no field {wanted!r}{did_you_mean(wanted, keys)}")
 
 
 def _read_items(dataset: Items, keys: Mapping[str, Any], name: str) -> dict[str, list[Any]]:
@@ -99,8 +101,8 @@ def _read_items(dataset: Items, keys: Mapping[str, Any], name: str) -> dict[str,
                 value = pick(item, key, name, row)
                 if not is_value(value):
                     raise DataError(
-                        f"{label} of item {row} of {name} is a {type(value).__name__}, no single value; leave it out "
-                        "of factors="
+                        f"{label} of item {row} of {name} is a {type(value).__name__}; expected a single value; "
+                        "leave it out of factors="
                     )
                 values[label].append(plain_value(value))
             advance()
@@ -123,7 +125,7 @@ def _table(columns: Columns, kinds: Kinds) -> FactorTable:
 
 
 def _stored(dataset: Any) -> Columns | None:
-    """Columns that a dataset keeps beside its items; None where there are none."""
+    """Columns that a dataset stores in addition to its items; None if there are none."""
     finders: tuple[Callable[[Any], Columns | None], ...] = (_of_subset, _of_parts, _of_tensors, _of_targets)
     return next((columns for find in finders if (columns := find(dataset))), None)
 
@@ -174,22 +176,27 @@ def _of_tensors(dataset: Any) -> Columns | None:
 def _of_targets(dataset: Any) -> Columns | None:
     """The column ``target`` of torchvision's ``targets`` and ``classes``."""
     for attribute in _TARGETS:
-        given = getattr(dataset, attribute, None)
-        if given is None or isinstance(given, str | Mapping) or not hasattr(given, "__len__"):
+        stored = getattr(dataset, attribute, None)
+        if stored is None or isinstance(stored, str | Mapping) or not hasattr(stored, "__len__"):
             continue
-        if len(given) != len(dataset):
+        if len(stored) != len(dataset):
             continue
-        values = np.asarray(plain_column(given))
+        values = np.asarray(plain_column(stored))
         if values.ndim == 1 and values.dtype.kind in "biufU":
             return {"target": Column(values, _classes(dataset, values))}
     return None
 
 
 def _classes(dataset: Any, values: Array) -> tuple[str, ...]:
-    """Names of the classes that the values number; nothing where they do not."""
-    given = getattr(dataset, "classes", None)
-    if not isinstance(given, Sequence) or isinstance(given, str) or values.dtype.kind not in "iu" or not len(values):
+    """Names of the classes that the values number; empty if they do not number classes."""
+    classes = getattr(dataset, "classes", None)
+    if (
+        not isinstance(classes, Sequence)
+        or isinstance(classes, str)
+        or values.dtype.kind not in "iu"
+        or not len(values)
+    ):
         return ()
-    names = tuple(given)
+    names = tuple(classes)
     plain = all(isinstance(name, str) and name for name in names) and len(set(names)) == len(names)
     return names if plain and -1 <= values.min() and values.max() < len(names) else ()

@@ -28,7 +28,7 @@ def from_torch(
 ) -> ItemDataset:
     """Wrap a map-style torch dataset, or any other object with items by number and a length.
 
-    Items are an image, a tuple that begins with one, or a mapping. Images are of Pillow, numpy arrays of uint8
+    Items are an image, a tuple that begins with one, or a mapping. Images are Pillow images, numpy arrays of uint8
     (height, width) or (height, width, channels), or tensors of uint8 (height, width) or (channels, height, width);
     other arrays of numbers are modalities that are not images. The fields of a tuple are called ``image`` and
     ``target``, or ``image``, ``item1``, ``item2`` … where there are more than two.
@@ -36,18 +36,18 @@ def from_torch(
     Parameters
     ----------
     dataset : torch.utils.data.Dataset
-        Such as those of torchvision, and ``Subset``, ``ConcatDataset`` and ``TensorDataset`` of torch.
+        Such as the datasets of torchvision, or torch's ``Subset``, ``ConcatDataset`` and ``TensorDataset``.
     factors : FactorTable, mapping, pandas.DataFrame, str, int, or list of str or int, optional
         Values by name, one per item; or the fields of items that are factors: their names or positions, or a mapping
         of the names of factors to these. By default the factor ``target`` of the attribute ``targets`` (or
         ``labels``), whose levels are ``classes`` where it has them, as in torchvision; of a ``TensorDataset`` its
         further tensors of one axis; else all single values of the items, which takes one pass over all of them.
     kinds : mapping of str to Kind, optional
-        Kinds of factors that are not those inferred from the values.
+        Kinds of factors, in place of those inferred from the values.
     size : (height, width), optional
-        Resize every image, antialiased, until it just covers this size, and cut out the centre.
+        Resize every image, antialiased, until it just covers this size, and crop the centre.
     name : str, optional
-        Name in messages and reports; by default that of the dataset's class.
+        Name in messages and reports; by default the name of the dataset's class.
 
     Returns
     -------
@@ -56,25 +56,25 @@ def from_torch(
     Raises
     ------
     DataError
-        When this is no such dataset, it is empty, its items have no images or other arrays, or images are floats
-        as ``ToTensor`` makes them; when an item raises an error.
+        When the object is not a map-style dataset or is empty; when its items contain no images or other arrays, or
+        floating-point images as ``ToTensor`` makes them; when an item raises an error.
     FactorError
-        When there is nothing that could be a factor, or the values mix types.
+        When no field could be a factor, or the values mix types.
 
     Notes
     -----
-    What the dataset itself transforms is fetched transformed. A random transform in it therefore makes batches that
-    are not reproducible, and sets whose images differ between two fetches: leave it to :mod:`setsup.loading`. A
-    ``target_transform`` does not apply to ``targets``. Shapes are found from at most 8 items.
+    Transforms of the dataset itself apply to fetched images. A random transform therefore makes batches that are not
+    reproducible, and images that differ between two fetches: use the transforms of :mod:`setsup.loading` instead. A
+    ``target_transform`` does not apply to ``targets``. Shapes are inferred from at most 8 items.
 
-    Items are read in one thread per process; a loader uses worker processes, to which the dataset is pickled.
+    Each process reads items in one thread; a loader uses worker processes, which receive the dataset by pickling.
 
     Examples
     --------
     >>> import numpy as np
     >>> digits = [(np.full((8, 8), 9 * k, np.uint8), k % 2) for k in range(6)]
-    >>> found = from_torch(digits)
-    >>> found.factors, found.fetch([5, 0])["image"][:, 0, 0, 0].tolist()
+    >>> wrapped = from_torch(digits)
+    >>> wrapped.factors, wrapped.fetch([5, 0])["image"][:, 0, 0, 0].tolist()
     (FactorTable(6 rows: target 2), [45, 0])
 
     """
@@ -83,7 +83,7 @@ def from_torch(
     size = check_size(size)
     label = type(innermost(dataset)).__name__ if name is None else name
     if not _count(dataset):
-        raise DataError(f"{label} has no items")
+        raise DataError(f"{label} has no items; expected at least one")
     samples = sample_items(dataset, label)
     first = samples[0]
     table, used = find_factors(dataset, factors, label, first, kinds)
@@ -91,8 +91,8 @@ def from_torch(
     modalities, skipped = find_modalities(keys, samples, label, size)
     if not modalities:
         raise DataError(
-            f"items of {label} have neither images nor other arrays: {', '.join(_describe(first))}; images are of "
-            "Pillow, or uint8"
+            f"items of {label} contain neither images nor other arrays: {', '.join(_describe(first))}; expected "
+            "Pillow images or uint8 arrays"
         )
     _refuse_floats(modalities, label)
     if skipped:
@@ -101,19 +101,19 @@ def from_torch(
 
 
 def _check(dataset: Any) -> None:
-    """Refuse what is no map-style dataset, and name what opens it."""
+    """Refuse objects that are not map-style datasets, and name the function that opens them."""
     kind = type(dataset)
     where = f"{kind.__module__}.{kind.__name__}"
     openers = {"datasets.": "from_huggingface", "pandas.": "from_pandas", "numpy.": "from_arrays"}
     for module, opener in openers.items():
         if where.startswith(module):
-            raise DataError(f"from_torch takes a map-style torch dataset, not {where}; use setsup.{opener}")
+            raise DataError(f"from_torch expects a map-style torch dataset, not {where}; use setsup.{opener}")
     if hasattr(dataset, "detach"):
-        raise DataError("from_torch takes a map-style torch dataset, not a tensor; use setsup.from_arrays")
+        raise DataError("from_torch expects a map-style torch dataset, not a tensor; use setsup.from_arrays")
     if isinstance(dataset, str | bytes | Mapping) or not (hasattr(kind, "__getitem__") and hasattr(kind, "__len__")):
         raise DataError(
-            f"from_torch takes a map-style torch dataset, with __getitem__ and __len__, not {kind.__name__}; a stream "
-            "has to be stored first"
+            f"from_torch expects a map-style torch dataset, with __getitem__ and __len__, not {kind.__name__}; store "
+            "the items of a stream first"
         )
 
 
@@ -129,13 +129,13 @@ def _describe(item: Any) -> list[str]:
 
 
 def _refuse_floats(modalities: Mapping[str, Modality], name: str) -> None:
-    """Refuse items whose only images are those of ``ToTensor``, which no sheet or augmentation takes for images."""
+    """Refuse items whose only images are floats of ``ToTensor``, since sheets and augmentations need uint8."""
     if any(modality.color for modality in modalities.values()):
         return
     for label, modality in modalities.items():
         shape = modality.shape
         if modality.dtype.startswith("float") and len(shape) == 3 and {shape[0], shape[-1]} & set(CHANNELS):
             raise DataError(
-                f"{label} of {name} is {modality.dtype} {shape}, and images are uint8; leave ToTensor(), ToDtype() and "
-                "Normalize() out of the dataset's transform, and apply them to batches"
+                f"{label} of {name} is {modality.dtype} {shape}; expected uint8 images; leave ToTensor(), ToDtype() "
+                "and Normalize() out of the dataset's transform, and apply them to batches"
             )

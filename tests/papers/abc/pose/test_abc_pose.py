@@ -280,7 +280,7 @@ def test_killed_renderings_resume_to_the_same_files(substitute, tmp_path, monkey
     monkeypatch.setattr(writing, "_write_block", killed)
     with pytest.raises(KeyboardInterrupt):
         abc_pose_procedural.prepare(tmp_path, **COUNTS)
-    with pytest.raises(DataError, match="not rendered yet"):
+    with pytest.raises(DataError, match="not been rendered yet"):
         setsup.load("abc-pose-procedural", tmp_path)
     monkeypatch.setattr(writing, "_write_block", lambda *given: (rendered.append(given[-1][1]), write(*given)))
     abc_pose_procedural.prepare(tmp_path, **COUNTS)

@@ -16,7 +16,6 @@ from setsup.experiments import (  # noqa: E402
     find_preset,
     find_report,
     presets,
-    report_on,
     smoke,
     train,
 )
@@ -222,11 +221,3 @@ def test_genuine_files_lead_to_the_tables(name: str, releases: Path, tmp_path: P
     assert 0 <= found["median error"] <= 180
     assert 0 <= found["Acc@15"] <= found["Acc@30"] <= 1
     assert found["images"] > 0
-
-
-@pytest.mark.long("trainings")
-def test_a_report_shows_what_was_run_and_not_run_elsewhere(releases: Path, tmp_path: Path) -> None:
-    trained("abc/table1-cars-no-real-small", tmp_path / "seed-0", releases)
-    filled = report_on(find_report("abc/table1-cars-small"), [tmp_path])
-    assert [line.row.label for line in filled.lines if line.run] == ["ABC without real images"]
-    assert {line.row.label for line in filled.lines if not line.run} >= {"CC-VAE", "ML-VAE", "ABC"}

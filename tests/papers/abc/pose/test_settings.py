@@ -1,4 +1,4 @@
-"""The pose methods and baselines as experiments: they build, train, resume bit for bit, and embed."""
+"""The pose methods and baselines as experiments: they build, train, and embed."""
 
 import json
 from dataclasses import replace
@@ -13,38 +13,19 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments import Data, Preset, Run, RunConfig, load_trained, open_run, train  # noqa: E402
+from setsup.experiments import Preset, Run, RunConfig, load_trained, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.sets import Sets  # noqa: E402
 from setsup_papers.abc import pose_encoder  # noqa: E402
-from setsup_papers.abc.pose.baseline_settings import (  # noqa: E402
-    CCVAESettings,
-    ExclusiveInformationSettings,
-    SharedInformationSettings,
-)
 from setsup_papers.abc.pose.settings import (  # noqa: E402
     PoseABCSettings,
     PoseFeaturesSettings,
     SphericalRegressionSettings,
 )
+from tests.experiments.resumable import CC_VAE, EXCLUSIVE, SHARED  # noqa: E402
 from tests.methods.networks import keras_weights  # noqa: E402
 
 HERE = RunConfig(workers=0)
-FEW = "orientation == 0 and scale == 0.75 and floor_hue == 0"
-PAIRS = Sets(inactive=("shape",), sets=4, size=2)
-NARROW: dict[str, Any] = {"shared": 6, "filters": 2, "convolutions": 4, "width": 8}
-
-
-def _preset(name: str, method: Any, sampler: Any = PAIRS, **others: Any) -> Preset:
-    data = Data("shapes3d-procedural", where=FEW)
-    parts: dict[str, Any] = {"shows": "nothing", "steps": 4, "checkpoint_every": 2} | others
-    return Preset(name=name, data=data, sampler=sampler, method=method, **parts)
-
-
-CC_VAE = _preset("small/cc-vae", CCVAESettings(channels=(4, 4, 8, 8), decay_every=3))
-SHARED = _preset("small/shared", SharedInformationSettings(**NARROW))
-EXCLUSIVE = _preset("small/exclusive", ExclusiveInformationSettings(exclusive=5, **NARROW), initial_run="small/shared")
-SINGLE = _preset("small/tcc", PoseABCSettings(encoder="small", objective="correspondence", halve_every=3))
 
 
 def trained(preset: Preset, folder: Path) -> Run:
@@ -56,35 +37,6 @@ def trained(preset: Preset, folder: Path) -> Run:
 
 def losses(run: Run, name: str = "loss") -> list[float]:
     return [json.loads(line)[name] for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
-
-
-@pytest.mark.long("trainings")
-@pytest.mark.parametrize("preset", [CC_VAE, SHARED, EXCLUSIVE, SINGLE], ids=lambda preset: preset.name)
-def test_a_run_that_fails_resumes_bit_for_bit(preset: Preset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = trained(preset, tmp_path / "whole")
-    method = type(build_method(preset.method, whole.factors(), 0))
-    own = method.training_step
-
-    def training_step(self: Any, batch: Any, batch_idx: int) -> Any:
-        if batch_idx == 3:
-            raise ConnectionError("the machine goes down")
-        return own(self, batch, batch_idx)
-
-    if preset is EXCLUSIVE:
-        trained(SHARED, tmp_path / "stopped")
-    monkeypatch.setattr(method, "training_step", training_step)
-    folder = tmp_path / "stopped" / preset.name / "seed-0"
-    with pytest.raises(ConnectionError):
-        train(preset, folder, config=HERE)
-    monkeypatch.setattr(method, "training_step", own)
-    assert open_run(folder, preset).progress().steps == 2
-    run = train(preset, folder, config=HERE)
-    assert run.finished
-    assert (run.folder / "metrics.jsonl").read_bytes() == (whole.folder / "metrics.jsonl").read_bytes()
-    found, expected = run.state(), whole.state()
-    for part in ("state_dict", "optimizer_states", "lr_schedulers"):
-        assert repr(found[part]) == repr(expected[part])
-        torch.testing.assert_close(found[part], expected[part], rtol=0, atol=0)
 
 
 @pytest.mark.long("trainings")
@@ -100,7 +52,8 @@ def test_features_start_from_a_published_file_and_stay(tmp_path: Path) -> None:
     weights = keras_weights.random_weights()
     path = keras_weights.write(tmp_path / "notop.h5", weights)
     method = PoseFeaturesSettings(image=(64, 64))
-    preset = _preset("small/features", method, Sets(inactive=(), sets=1, size=2), steps=1, initial_run=str(path))
+    sampler = Sets(inactive=(), sets=1, size=2)
+    preset = replace(CC_VAE, name="small/features", method=method, sampler=sampler, steps=1, initial_run=str(path))
     run = train(preset, tmp_path / "run", config=HERE)
     assert run.finished
     assert run.description["initial_weights_sha256"]
