@@ -240,7 +240,7 @@ def test_other_batches_are_refused():
         view({"images": images, "step": 0})
     with pytest.raises(DataError, match=r"must be a tensor, not ndarray"):
         view({"image": images.numpy(), "step": 0})
-    with pytest.raises(DataError, match=r"'image' must be \(sets, size, channels, height, width\)"):
+    with pytest.raises(DataError, match=r"'image' must have shape \(sets, size, channels, height, width\)"):
         view({"image": images[0], "step": 0})
 
 
