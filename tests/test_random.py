@@ -151,7 +151,7 @@ def test_seeds_are_even_and_do_not_depend_on_the_number_of_sets_and_positions():
         ((0, "x", -1, (1,)), "step must be an integer from 0"),
         ((0, "x", 1.5, (1,)), "step must be an integer"),
         ((0, "x", None, (1,)), "step must be an integer"),
-        ((0, "x", 0, (1, -1)), "length must be an integer from 0"),
+        ((0, "x", 0, (1, -1)), "length must be an integer of at least 0"),
         ((0, "x", 0, 4), r"sequence of lengths, such as \(sets, size\), not 4"),
         ((0, "x", 0, "44"), "sequence of lengths"),
     ],

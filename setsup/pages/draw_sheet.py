@@ -21,7 +21,7 @@ from setsup.samplers import (
     TripletSampler,
     Zip,
 )
-from setsup.samplers.arguments import weight_names, weight_words
+from setsup.samplers.row_arguments import weight_names, weight_words
 
 __all__ = ["describe_draw"]
 

@@ -24,7 +24,7 @@ from setsup.checks import check_choice
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import fold, permute, randint_below
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
+from setsup.samplers.arguments import check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import Reach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
@@ -33,6 +33,7 @@ from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
 from setsup.samplers.spelling import spell
@@ -129,15 +130,15 @@ class DomainSampler(Sampler):
 
     def draws(self, steps: Steps) -> Draw:
         """Return the draws of any steps as one block."""
-        rows, mask, chosen = self._independently(steps) if self._independent else self._in_rounds(steps)
+        rows, mask, chosen = self._draw_independently(steps) if self._independent else self._draw_in_rounds(steps)
         if mask is not None and mask.all():
             mask = None
         draw = Draw(rows, self._domains.codes(chosen), mask)
         return shorten(draw, [self._sizes], steps) if self._sizes.changes else draw
 
-    def _in_rounds(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
+    def _draw_in_rounds(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
         if len(self._sizes.starts) == 1:
-            return self._rounds(steps, 0)
+            return self._draw_rounds(steps, 0)
         stretch = self._sizes.stretch(steps)
         rows, chosen = (
             np.empty((len(steps), self.sets, self.size), np.int64),
@@ -146,14 +147,16 @@ class DomainSampler(Sampler):
         mask = np.ones(rows.shape, dtype=bool)
         for number in np.unique(stretch).tolist():
             selected = np.flatnonzero(stretch == number)
-            of_stretch, counts, chosen[selected] = self._rounds(steps[selected] - self._sizes.starts[number], number)
+            of_stretch, counts, chosen[selected] = self._draw_rounds(
+                steps[selected] - self._sizes.starts[number], number
+            )
             size = of_stretch.shape[-1]
             rows[selected, :, :size], rows[selected, :, size:] = of_stretch, of_stretch[:, :, :1]
             if counts is not None:
                 mask[selected, :, :size] = counts
         return rows, mask, chosen
 
-    def _rounds(self, steps: Steps, stretch: int) -> tuple[Rows, Array | None, Rows]:
+    def _draw_rounds(self, steps: Steps, stretch: int) -> tuple[Rows, Array | None, Rows]:
         """Draws of steps, counted from where the size of a stretch of steps holds."""
         size = int(self._sizes.values[stretch])
         round_key, visit_key = (int(fold(self._key, 3 * stretch + tag)) for tag in (_ROUND, _VISIT))
@@ -162,11 +165,11 @@ class DomainSampler(Sampler):
         walk = step[:, None] * self.sets + np.arange(self.sets)
         chosen = permute(fold(round_key, lap), self._count, walk % self._count)
         visit = lap[:, None] * (self.sets // shared) + walk // self._count
-        rows, mask = self._visited(chosen.reshape(-1), visit.reshape(-1), size, visit_key)
+        rows, mask = self._draw_visits(chosen.reshape(-1), visit.reshape(-1), size, visit_key)
         shape = (*chosen.shape, size)
         return rows.reshape(shape), None if mask is None else mask.reshape(shape), chosen
 
-    def _visited(self, chosen: Rows, visit: Rows, size: int, visit_key: int) -> tuple[Rows, Array | None]:
+    def _draw_visits(self, chosen: Rows, visit: Rows, size: int, visit_key: int) -> tuple[Rows, Array | None]:
         """Rows that the given visits of drawable domains take."""
         groups = self._domains.number(chosen)
         if self._weighted:
@@ -190,7 +193,7 @@ class DomainSampler(Sampler):
             row_positions[few] = randint_below(words, sizes[few, None])
         return self._domains.groups.take(groups[:, None], row_positions), mask
 
-    def _independently(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
+    def _draw_independently(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
         key = fold(int(fold(self._key, _STEP)), steps)
         indices = np.broadcast_to(np.arange(self.sets), (len(steps), self.sets))
         chosen = permute(fold(key, _ROUND), self._count, indices)

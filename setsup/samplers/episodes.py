@@ -23,7 +23,7 @@ from setsup.factors.counting import with_outer
 from setsup.factors.table import FactorTable
 from setsup.html import counted
 from setsup.random import fold
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets, check_size
+from setsup.samplers.arguments import check_draw_memory, check_names, check_sets, check_size
 from setsup.samplers.coverage import Reach, Reason, SetReach
 from setsup.samplers.draw import Draw, by_factor
 from setsup.samplers.groups.across import DomainPairs
@@ -34,6 +34,7 @@ from setsup.samplers.groups.members import REFUSALS, check_refusal
 from setsup.samplers.groups.statistics import counts_entry, group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report, span
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_keyword, spell_name
 
@@ -143,11 +144,11 @@ class EpisodeSampler(Sampler):
         )
         self._pairs: DomainPairs | None = None
         if across is None:
-            self._tree = self._in_one_domain(labels)
+            self._tree = self._group_in_one_domain(labels)
         else:
-            self._pairs = self._in_two_domains(labels)
+            self._pairs = self._pair_domains(labels)
 
-    def _in_one_domain(self, labels: list[str]) -> Hierarchy:
+    def _group_in_one_domain(self, labels: list[str]) -> Hierarchy:
         """Classes by their domains; restricts the groups to those that can be drawn."""
         groups, has_domains = self._classes.groups, bool(self._domain)
         values = [values_of(self.table, groups, [*labels, *self._domain])]
@@ -164,7 +165,7 @@ class EpisodeSampler(Sampler):
         self._classes.restrict(tree.leaves)
         return tree
 
-    def _in_two_domains(self, labels: list[str]) -> DomainPairs:
+    def _pair_domains(self, labels: list[str]) -> DomainPairs:
         """Pairs of domains; restricts the groups to those that can be drawn."""
         groups = self._classes.groups
         of_domain, of_class = (values_of(self.table, groups, names) for names in (self._domain, labels))

@@ -22,7 +22,7 @@ from setsup.errors import SamplerError
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import fold, permute
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_size, where_words
+from setsup.samplers.arguments import check_draw_memory, check_size
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import inclusion
@@ -30,6 +30,7 @@ from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.iteration import length_of
 from setsup.samplers.report import Entry, Report
+from setsup.samplers.row_arguments import Weights, Where, where_words
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_keyword, spell_name
 from setsup.samplers.steps import LAST
@@ -153,7 +154,7 @@ class EpochSampler(Sampler):
         mask = position < self._count
         rows = position % self._count
         if self._members is not None:
-            rows, mask = self._by_weight(steps, mask, self._members)
+            rows, mask = self._draw_by_weight(steps, mask, self._members)
         elif self._shuffle:
             rows = permute(fold(self._key, epoch), self._count, rows)
         if self._rows is not None and self._members is None:
@@ -162,7 +163,7 @@ class EpochSampler(Sampler):
             rows, mask = np.repeat(rows, self._repeats, axis=1), np.repeat(mask, self._repeats, axis=1)
         return Draw(rows[:, None], mask=None if mask.all() else mask[:, None])
 
-    def _by_weight(self, steps: Steps, mask: Bools, members: WeightedMembers) -> tuple[Rows, Bools]:
+    def _draw_by_weight(self, steps: Steps, mask: Bools, members: WeightedMembers) -> tuple[Rows, Bools]:
         keys = Keys(fold(self._key, steps), np.zeros(1, dtype=np.uint64))
         rows, few = members.draw(keys, np.zeros(len(steps), dtype=np.int64), self._distinct, "short")
         mask = mask if few is None else mask & few

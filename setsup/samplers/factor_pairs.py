@@ -21,13 +21,14 @@ from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.html import counted
 from setsup.random import fold, mix
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets, weight_names
+from setsup.samplers.arguments import check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import Reach, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.within import spread_words
 from setsup.samplers.partners.differing import DifferingPairs
 from setsup.samplers.partners.ranked import RankedPairs
 from setsup.samplers.report import Report
+from setsup.samplers.row_arguments import Weights, Where, weight_names
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell_name
 

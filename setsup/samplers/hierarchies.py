@@ -18,7 +18,7 @@ from setsup.arrays import Rows, Steps
 from setsup.errors import SamplerError, abbreviate
 from setsup.factors.table import FactorTable
 from setsup.random import fold
-from setsup.samplers.arguments import MOST_SETS, Weights, Where, check_draw_memory, check_names, check_sets, check_size
+from setsup.samplers.arguments import MOST_SETS, check_draw_memory, check_names, check_sets, check_size
 from setsup.samplers.coverage import Reach, Reason
 from setsup.samplers.draw import Draw, by_factor
 from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
@@ -28,6 +28,7 @@ from setsup.samplers.groups.members import REFUSALS, check_refusal
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report, span
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_name
 

@@ -120,10 +120,10 @@ def log_pass(sampler: Drawing) -> None:
 def tell_pass(items: Iterator[_Item], sampler: Drawing, start: int = 0, world: int = 1) -> Iterator[_Item]:
     """The same items, one for each step, and a sentence in the log where the first pass of an endless sampler ends."""
     left = steps_to_pass(sampler, start, world)
-    return items if left is None else _telling(items, sampler, left)
+    return items if left is None else _log_after(items, sampler, left)
 
 
-def _telling(items: Iterator[_Item], sampler: Drawing, left: int) -> Iterator[_Item]:
+def _log_after(items: Iterator[_Item], sampler: Drawing, left: int) -> Iterator[_Item]:
     yield from islice(items, left)
     log_pass(sampler)
     yield from items

@@ -23,16 +23,7 @@ from setsup.errors import SamplerError, abbreviate
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
-from setsup.samplers.arguments import (
-    Weights,
-    Where,
-    check_nesting,
-    copy_arguments,
-    row_mask,
-    row_weights,
-    weight_words,
-    where_words,
-)
+from setsup.samplers.arguments import check_nesting, copy_arguments
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.description import from_dict
 from setsup.samplers.draw import Draw
@@ -41,6 +32,7 @@ from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.within import MIX, Keys, distinct
 from setsup.samplers.iteration import length_of
 from setsup.samplers.report import AnchorEntry, Entry, Report
+from setsup.samplers.row_arguments import Weights, Where, row_mask, row_weights, weight_words, where_words
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Stepwise, read_probability
 from setsup.samplers.zips import Zip

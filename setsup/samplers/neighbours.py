@@ -25,13 +25,14 @@ from setsup.factors.constraint import Constraint, read_constraint
 from setsup.factors.table import FactorTable
 from setsup.html import counted
 from setsup.random import fold, mix
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_sets
+from setsup.samplers.arguments import check_draw_memory, check_sets
 from setsup.samplers.coverage import NOT_COUNTED, Reach, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.within import spread_words
 from setsup.samplers.partners.anchored_neighbours import AnchoredNeighbours
 from setsup.samplers.partners.neighbour_tables import read_tables
 from setsup.samplers.report import Report, span
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 
 __all__ = ["NeighbourSampler"]

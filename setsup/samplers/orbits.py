@@ -26,7 +26,7 @@ from setsup.factors.factor import Level
 from setsup.factors.table import FactorTable
 from setsup.html import counted
 from setsup.random import fold, mix
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_names, check_sets
+from setsup.samplers.arguments import check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import NOT_COUNTED, Reach, Reason
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchored import AnchoredMembers
@@ -37,6 +37,7 @@ from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys, spread_words
 from setsup.samplers.report import Report
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Scheduled, read_size, shorten
 from setsup.samplers.spelling import spell, spell_name
@@ -131,7 +132,7 @@ class OrbitSampler(Sampler):
             table, names, need, rows, row_weight, choose=choose, on_small_group=policy, members=constraint
         )
         self._left_out = np.zeros(0, dtype=np.int64)
-        self._canonical = None if canonical is None else self._with_canonical(canonical)
+        self._canonical = None if canonical is None else self._find_canonical(canonical)
         drawable, chooser = self._orbits.drawable, self._orbits.chooser
         self._whole = size is None
         self.size = int(self._orbits.groups.sizes[drawable].max()) if size is None else need
@@ -159,7 +160,7 @@ class OrbitSampler(Sampler):
             )
         return constraint
 
-    def _with_canonical(self, canonical: str | Mapping[str, Level]) -> Rows:
+    def _find_canonical(self, canonical: str | Mapping[str, Level]) -> Rows:
         """Canonical row of each orbit; orbits without one are left out, where that is allowed."""
         groups, drawable = self._orbits.groups, self._orbits.drawable
         rows = canonical_rows(self.table, groups, canonical)
@@ -188,14 +189,14 @@ class OrbitSampler(Sampler):
         chosen = self._orbits.chooser.pick(bits[:, :, 0]) if self._different is None else self._different.pick(bits)
         groups = self._orbits.number(chosen)
         if self._whole:
-            rows, mask = self._whole_orbits(groups)
+            rows, mask = self._take_whole_orbits(groups)
         else:
             rows, mask = self._orbits.draw(Keys(key, self._numbers), chosen, self.size)
         canonical = None if self._canonical is None else self._canonical[groups]
         draw = Draw(rows, self._orbits.codes(chosen), None if mask is None or mask.all() else mask, canonical)
         return draw if self._sizes is None or not self._sizes.changes else shorten(draw, [self._sizes], steps)
 
-    def _whole_orbits(self, groups: Rows) -> tuple[Rows, Array | None]:
+    def _take_whole_orbits(self, groups: Rows) -> tuple[Rows, Array | None]:
         position = np.arange(self.size)
         mask = position < self._orbits.groups.sizes[groups][..., None]
         return self._orbits.groups.take(groups[..., None], np.where(mask, position, 0)), mask

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from setsup.html import lines, never_raises
-from setsup.samplers.arguments import weight_names, weight_words
+from setsup.samplers.row_arguments import weight_names, weight_words
 
 __all__ = [
     "AnchorEntry",
@@ -16,7 +16,7 @@ __all__ = [
     "Report",
     "anchors_lost",
     "by_weight",
-    "listed_counts",
+    "list_counts",
     "span",
 ]
 
@@ -26,7 +26,7 @@ def span(least: int, most: int) -> str:
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
-def listed_counts(counts: Mapping[str, int]) -> str:
+def list_counts(counts: Mapping[str, int]) -> str:
     """Write how many there are of each kind, such as ``3 with an unknown value``; ``none`` without any."""
     return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "none"
 
@@ -100,7 +100,7 @@ class Entry:
             "with an unknown value": self.unknown,
             "left out by where or weights": self.excluded,
         }
-        lines.append(f"  rows never drawn: {listed_counts(lost)}")
+        lines.append(f"  rows never drawn: {list_counts(lost)}")
         if not math.isnan(self.log10_sets):
             shared = "" if math.isnan(self.shared_rows) else f"; two sets share {self.shared_rows:.3g} rows on average"
             lines.append(f"  distinct sets: {_number(self.log10_sets)}{shared}")
@@ -186,7 +186,7 @@ def anchors_lost(lacking: Mapping[str, int], unknown: int, excluded: int) -> str
     """Say how many rows are no anchors, and why."""
     lost = {f"without {'enough' if role == 'members' else 'a'} {role}": count for role, count in lacking.items()}
     lost |= {"with an unknown value": unknown, "left out by where, weights or terms of the anchor": excluded}
-    return listed_counts(lost)
+    return list_counts(lost)
 
 
 @dataclass(frozen=True)

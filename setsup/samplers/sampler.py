@@ -14,7 +14,7 @@ from setsup.errors import RowError, SamplerError, UsageError
 from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
 from setsup.random import stream_key
-from setsup.samplers.arguments import check_table, copy_arguments, drawable_rows, is_per_set, plain_data, row_mask
+from setsup.samplers.arguments import check_table, copy_arguments, plain_data
 from setsup.samplers.coverage import Reach, ReachedGroups, SetReach
 from setsup.samplers.docstrings import complete
 from setsup.samplers.draw import Draw
@@ -29,6 +29,7 @@ from setsup.samplers.iteration import (
 )
 from setsup.samplers.report import AnchorEntry, Entry, PairEntry, Report, by_weight
 from setsup.samplers.resharding import accelerated_processes
+from setsup.samplers.row_arguments import drawable_rows, is_per_set, row_mask
 from setsup.samplers.spelling import OPTION_NAMES, PYTHON_NAMES
 from setsup.samplers.steps import LAST, check_block, check_one, check_start
 

@@ -23,20 +23,7 @@ from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.html import counted
 from setsup.random import fold, fold_integers
-from setsup.samplers.arguments import (
-    Weights,
-    Where,
-    check_draw_memory,
-    check_sets,
-    check_tolerance,
-    is_listed,
-    is_per_set,
-    per_set,
-    row_mask,
-    row_weights,
-    weight_names,
-    with_weight,
-)
+from setsup.samplers.arguments import check_draw_memory, check_sets, check_tolerance
 from setsup.samplers.coverage import Reach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import reached_groups
@@ -48,6 +35,17 @@ from setsup.samplers.groups.plan_reach import plan_reach
 from setsup.samplers.groups.single import SingleStep
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.report import Entry, Report
+from setsup.samplers.row_arguments import (
+    Weights,
+    Where,
+    is_listed,
+    is_per_set,
+    per_set,
+    row_mask,
+    row_weights,
+    weight_names,
+    with_weight,
+)
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Schedule, Scheduled, read_size, shorten
 from setsup.samplers.spelling import spell, spell_name

@@ -17,13 +17,14 @@ from setsup.arrays import Steps
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import fold, mix
-from setsup.samplers.arguments import Weights, Where, check_draw_memory, check_sets
+from setsup.samplers.arguments import check_draw_memory, check_sets
 from setsup.samplers.coverage import Reach, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.triplets_by_constraint import ConstraintTriplets
 from setsup.samplers.groups.triplets_by_orbit import OrbitTriplets
 from setsup.samplers.groups.within import Keys, spread_words
 from setsup.samplers.report import Report
+from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_keyword, spell_name
 

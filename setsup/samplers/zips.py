@@ -129,7 +129,7 @@ class Zip(Sampler):
 
     def draws(self, steps: Steps) -> Draw:
         """Return the draws of any steps as one block."""
-        return _side_by_side([sampler.draws(steps) for sampler in self.samplers], self._width, self.table)
+        return _join_draws([sampler.draws(steps) for sampler in self.samplers], self._width, self.table)
 
     def reach(self, step: int = 0) -> Reach:
         """Return the groups and rows that a step can draw, with their chances, and why others are never drawn."""
@@ -204,7 +204,7 @@ def _check_apart(samplers: Sequence[Sampler], on_own_streams: Sequence[Sampler])
                 )
 
 
-def _side_by_side(draws: Sequence[Draw], width: int, table: FactorTable) -> Draw:
+def _join_draws(draws: Sequence[Draw], width: int, table: FactorTable) -> Draw:
     """One draw with the sets of all draws of some steps, padded to a width."""
     masks = [_mask(draw, width) for draw in draws]
     mask = None

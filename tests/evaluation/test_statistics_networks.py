@@ -240,8 +240,8 @@ def test_a_sweep_over_more_networks_than_are_trained_at_once(monkeypatch: pytest
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"steps": 0}, "steps must be an integer from 1"),
-        ({"batch": 1}, "batch must be an integer from 2"),
+        ({"steps": 0}, "steps must be an integer of at least 1"),
+        ({"batch": 1}, "batch must be an integer of at least 2"),
         ({"last": 2.5}, "last must be an integer"),
         ({"steps": 10, "last": 11}, "last 11 of 10 steps"),
         ({"rate": 0.0}, "learning rate"),

@@ -228,7 +228,7 @@ def _replay(options: Any, path: Path) -> _Drawn:
 def _words(drawn: _Drawn) -> "list[Sequence[SetWords | PairWords]]":
     """What is fixed and what varies in each set of the first steps."""
     from setsup.reports import describe, describe_pairs, describe_triplets, orbit_names
-    from setsup.samplers.arguments import weight_names
+    from setsup.samplers.row_arguments import weight_names
 
     table, without = drawn.dataset.factors, weight_names(drawn.sampler.arguments)
     kind = _find_unit(drawn)

@@ -18,9 +18,9 @@ from setsup.reports.sheet import contact_page
 from setsup.reports.text_layout import legible
 from setsup.reports.thumbnails import thumbnail
 from setsup.reports.triplets import triplet_page
-from setsup.samplers.arguments import weight_names, weight_words, where_words
 from setsup.samplers.draw import Draw
 from setsup.samplers.neighbours import NeighbourSampler
+from setsup.samplers.row_arguments import weight_names, weight_words, where_words
 from setsup.samplers.sampler import Sampler
 from setsup.samplers.triplets import TripletSampler
 

@@ -69,7 +69,7 @@ class AnchoredMembers:
     def draw(self, keys: Keys, groups: Rows, slots: int, on_small_group: str) -> tuple[Rows, Bools | None]:
         """Rows (draws, slots) with an anchor of the given groups, and which slots count."""
         cells, anchors = self._anchors.draw(self._number[groups], keys.bits(ANCHOR, 1)[:, 0])
-        draw_others = self._evenly if self._weights is None else self._by_weight
+        draw_others = self._draw_evenly if self._weights is None else self._draw_by_weight
         others, counts = draw_others(keys, cells, anchors, slots - 1, on_small_group)
         rows = np.concatenate([anchors[:, None], others], axis=1)
         if counts is None:
@@ -78,14 +78,14 @@ class AnchoredMembers:
         mask[:, 1:] = counts
         return np.where(mask, rows, rows[:, :1]), mask  # padding repeats the set's first member
 
-    def _evenly(
+    def _draw_evenly(
         self, keys: Keys, cells: Rows, anchors: Rows, slots: int, on_small_group: str
     ) -> tuple[Rows, Bools | None]:
         sizes = self._anchors.others(_ROLE, cells, anchors)
         ranks, counts = fill_evenly(sizes, slots, on_small_group, keys)
         return self._anchors.take(_ROLE, cells[:, None], anchors[:, None], ranks), counts
 
-    def _by_weight(
+    def _draw_by_weight(
         self, keys: Keys, cells: Rows, anchors: Rows, slots: int, on_small_group: str
     ) -> tuple[Rows, Bools | None]:
         others = _Others(self._anchors, cells, anchors)

@@ -11,10 +11,10 @@ from setsup.factors.grouping import group_by
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import randint_below
-from setsup.samplers.arguments import both
 from setsup.samplers.groups.candidates import Candidates, Ranks, check_cells
 from setsup.samplers.groups.within import pick_by_weight, share_ends
 from setsup.samplers.report import AnchorEntry, Partners, anchors_lost
+from setsup.samplers.row_arguments import both
 
 __all__ = ["Anchors"]
 

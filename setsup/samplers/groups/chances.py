@@ -181,7 +181,11 @@ def _at_slots(sampler: GroupSampler, keep_probs: Reals) -> Inside:
                 if group not in cache:
                     shares = members.shares(group)
                     repeats = replaces and len(shares) < full
-                    cache[group] = _repeated(shares, keep_probs) if repeats else _in_order(shares, keep_probs)
+                    cache[group] = (
+                        _inclusion_with_repeats(shares, keep_probs)
+                        if repeats
+                        else _inclusion_in_order(shares, keep_probs)
+                    )
                 in_group = groups == group
                 chances[in_group] = cache[group][positions[in_group]]
             return chances
@@ -196,13 +200,13 @@ def _at_slots(sampler: GroupSampler, keep_probs: Reals) -> Inside:
         few = sizes < full
         if not replaces or not few.any():
             return even
-        even[few] = _repeated(1 / sizes[few], keep_probs)
+        even[few] = _inclusion_with_repeats(1 / sizes[few], keep_probs)
         return even
 
     return evenly
 
 
-def _repeated(shares: Reals, keep_probs: Reals) -> Reals:
+def _inclusion_with_repeats(shares: Reals, keep_probs: Reals) -> Reals:
     """Chance of rows at any slot, each filled by weight independently of the others."""
     missed = np.zeros(len(shares))
     with np.errstate(divide="ignore"):
@@ -211,7 +215,7 @@ def _repeated(shares: Reals, keep_probs: Reals) -> Reals:
     return np.asarray(-np.expm1(missed))
 
 
-def _in_order(shares: Reals, keep_probs: Reals) -> Reals:
+def _inclusion_in_order(shares: Reals, keep_probs: Reals) -> Reals:
     """Chance of rows at any slot, filled one after the other by weight without repeats."""
     # a row is at slot j by the difference of its chances to be among the first j + 1 and the first j
     steps = keep_probs - np.append(keep_probs[1:], 0.0)

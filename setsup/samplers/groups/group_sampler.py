@@ -54,7 +54,7 @@ class GroupSampler:
             )
         if near and weights is not None:
             raise SamplerError(f"weights and the tolerance of {near[0]!r} cannot be combined; bin {near[0]!r} instead")
-        rows, unknown = _with_known(table, near, rows)
+        rows, unknown = _keep_known(table, near, rows)
         self.groups = group_by(table, [name for name in names if name not in near], rows)
         self.need, self.on_small_group, self.shared = need, on_small_group, shared
         self.groups.unknown += unknown
@@ -115,7 +115,7 @@ class GroupSampler:
         return chosen if self._all else self.drawable[chosen]
 
 
-def _with_known(table: FactorTable, near: Sequence[str], rows: Bools | None) -> tuple[Bools | None, int]:
+def _keep_known(table: FactorTable, near: Sequence[str], rows: Bools | None) -> tuple[Bools | None, int]:
     """Rows whose value within tolerance is known, None for all; and how many of the given ones are left out."""
     mask = rows
     for name in near:

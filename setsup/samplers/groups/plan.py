@@ -25,7 +25,7 @@ class Part:
         self._dealt: Rows | None = None
         self._slots = self.size
         if values == "equal":
-            self._dealt, self._slots = _deals(sizes)
+            self._dealt, self._slots = _deal(sizes)
         self._numbers = np.array(set_numbers, dtype=np.uint64)
         self._different = sampler.chooser.different() if values == "different" else None
         if values == "different" and len(set_numbers) > len(sampler.drawable):
@@ -81,7 +81,7 @@ class Part:
         return np.repeat(chosen, len(self.set_numbers), axis=1), dealt, counts
 
 
-def _deals(sizes: Sequence[int]) -> tuple[Rows, int]:
+def _deal(sizes: Sequence[int]) -> tuple[Rows, int]:
     """Which of one group's rows each set has, (sets, most), and how many rows these are.
 
     They are dealt to the sets in turn, so that a short group shortens all sets alike; a set that has its rows is passed

@@ -43,7 +43,7 @@ def group_entry(
         (shares, True) if shares is not None else sampler.chooser.shares(sets if values == "different" else 1)
     )
     budget = max(_ROWS // lists, _LEAST)
-    distinct, is_complete = _distinct(table, sampler, sets_of, chance, budget)
+    distinct, is_complete = _count_distinct(table, sampler, sets_of, chance, budget)
     return replace(
         entry,
         log10_sets=sets_of.log_number() / math.log(10),
@@ -126,7 +126,7 @@ class _Sets:
         return np.asarray(np.where(self.repeating[which], repeated, longer * more + (1 - longer) * fewer))
 
 
-def _distinct(
+def _count_distinct(
     table: FactorTable, sampler: GroupSampler, sets_of: _Sets, chance: Reals, budget: int
 ) -> tuple[dict[str, float], bool]:
     """Expected distinct values of each factor that varies within groups, and whether all rows were looked at."""
@@ -143,7 +143,7 @@ def _distinct(
             for factor in factors
             if len(factor) > 1
         }, True
-    looked, weights, rows_of, scale, whole = _looked_at(sampler, chance, budget)
+    looked, weights, rows_of, scale, whole = _sample_groups(sampler, chance, budget)
     which = np.repeat(np.arange(len(looked)), [len(rows) for rows in rows_of])
     rows = np.concatenate(rows_of)
     distinct = {}
@@ -157,7 +157,7 @@ def _distinct(
     return distinct, whole
 
 
-def _looked_at(sampler: GroupSampler, chance: Reals, budget: int) -> tuple[Rows, Reals, list[Rows], Reals, bool]:
+def _sample_groups(sampler: GroupSampler, chance: Reals, budget: int) -> tuple[Rows, Reals, list[Rows], Reals, bool]:
     """Groups by their numbers among the drawable ones, weights, rows, how many rows each stands for; whether all."""
     groups, drawable = sampler.groups, sampler.drawable
     sizes = groups.sizes[drawable]

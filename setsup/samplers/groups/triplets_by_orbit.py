@@ -53,16 +53,20 @@ class OrbitTriplets:
     def draw(self, bits: Words, keys: Keys) -> Rows:
         """Rows (steps, triplets, 3), from four words each."""
         members = self._orbits.members
-        return self._by_weight(bits, keys, members) if isinstance(members, WeightedMembers) else self._evenly(bits)
+        return (
+            self._draw_by_weight(bits, keys, members)
+            if isinstance(members, WeightedMembers)
+            else self._draw_evenly(bits)
+        )
 
-    def _by_weight(self, bits: Words, keys: Keys, members: WeightedMembers) -> Rows:
+    def _draw_by_weight(self, bits: Words, keys: Keys, members: WeightedMembers) -> Rows:
         chosen = self._orbits.chooser.pick(bits[..., 0])
         pairs, _ = self._orbits.draw(keys, chosen, 2)
         stranger = members.other_group(bits[..., 1], self._orbits.number(chosen))
         negative = members.pick(bits[..., 2], stranger)
         return np.concatenate([pairs, negative[..., None]], axis=-1)
 
-    def _evenly(self, bits: Words) -> Rows:
+    def _draw_evenly(self, bits: Words) -> Rows:
         groups = self._orbits.groups
         orbit = self._orbits.number(self._orbits.chooser.pick(bits[..., 0]))
         size = groups.sizes[orbit]

@@ -13,12 +13,12 @@ from setsup.factors.counting import with_outer
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import below_few
-from setsup.samplers.arguments import both
 from setsup.samplers.coverage import ReachedGroups, Reason
 from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import pick_by_weight
 from setsup.samplers.partners.constrained_neighbours import AllRows, Nearest, chance_of_rows
 from setsup.samplers.report import AnchorEntry, Partners, anchors_lost
+from setsup.samplers.row_arguments import both
 from setsup.samplers.spelling import spell_name
 
 __all__ = ["AnchoredNeighbours", "TableAnchors"]

@@ -9,9 +9,9 @@ from setsup.factors.constraint import Constraint
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import below_few
-from setsup.samplers.arguments import both
 from setsup.samplers.groups.candidates import Candidates
 from setsup.samplers.groups.within import pick_by_weight, share_ends
+from setsup.samplers.row_arguments import both
 
 __all__ = ["AllRows", "Nearest", "chance_of_rows"]
 

@@ -18,7 +18,7 @@ from setsup.samplers.partners.cells import Cells, cells_of
 from setsup.samplers.partners.index import IndexPartners
 from setsup.samplers.partners.product import ProductPartners
 from setsup.samplers.partners.subsets import Subsets, read_sizes
-from setsup.samplers.report import PairEntry, listed_counts, span
+from setsup.samplers.report import PairEntry, list_counts, span
 from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["DifferingPairs"]
@@ -52,7 +52,7 @@ class DifferingPairs:
     ) -> None:
         option, factors = next(iter(listed.items()), ("among", None))
         option_names = None if factors is None else [table[name].name for name in factors]
-        compared = _compared(table, option_names or [])
+        compared = _find_compared(table, option_names or [])
         cells = cells_of(table, compared, _read_radii(table, compared, radius), rows, weights)
         self._table, self._groups, self._must_differ = table, cells.groups, must_differ
         names = [axis.name for axis in cells.axes]
@@ -60,7 +60,7 @@ class DifferingPairs:
         if option == "among":
             may_differ = list(range(len(names))) if indices is None else indices
         else:
-            may_differ = _differing(option, indices or [], cells)
+            may_differ = _find_differing(option, indices or [], cells)
             k = len(may_differ)
         # of factors that vary, each pair shares at least one
         sizes = read_sizes(k, len(may_differ), max(len(cells.varying) - 1, 1))
@@ -139,10 +139,10 @@ class DifferingPairs:
             "left out by where or weights": self._groups.excluded,
             "without a partner": self.partners.lonely,
         }
-        return [f"rows never drawn: {listed_counts(lost)}", *self.subsets.by_step()]
+        return [f"rows never drawn: {list_counts(lost)}", *self.subsets.by_step()]
 
 
-def _compared(table: FactorTable, option_names: Sequence[str]) -> list[str]:
+def _find_compared(table: FactorTable, option_names: Sequence[str]) -> list[str]:
     """Factors that a pair has equal or different: all that sets can fix, and those that are named."""
     names = list(dict.fromkeys([*inactive_factors(table, None, [], {}), *option_names]))
     if not names:
@@ -151,7 +151,7 @@ def _compared(table: FactorTable, option_names: Sequence[str]) -> list[str]:
     return names
 
 
-def _differing(option: str, indices: Sequence[int], cells: Cells) -> list[int]:
+def _find_differing(option: str, indices: Sequence[int], cells: Cells) -> list[int]:
     """Places of the factors that differ in every pair, from those that ``change`` or ``share`` names."""
     if option == "change":
         return list(indices)

@@ -14,7 +14,7 @@ from setsup.samplers.coverage import ReachedGroups
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.chances import at_least_one
 from setsup.samplers.groups.within import pick_by_weight
-from setsup.samplers.report import PairEntry, listed_counts
+from setsup.samplers.report import PairEntry, list_counts
 
 __all__ = ["RankedPairs"]
 
@@ -96,7 +96,7 @@ class RankedPairs:
         """Rows that are never drawn, and how often two rows have the same level."""
         groups = self._groups
         lost = {"with an unknown value": groups.unknown, "left out by where or weights": groups.excluded}
-        return [f"rows never drawn: {listed_counts(lost)}", *map(self._ties, self._names)]
+        return [f"rows never drawn: {list_counts(lost)}", *map(self._ties, self._names)]
 
     def _ties(self, name: str) -> str:
         """How often two rows have the same level of a factor."""
