@@ -74,6 +74,8 @@ WANTED = {
     "MultiPie": ("api/benchmarks/photographs",),
     "logistic_probe": ("api/evaluation/probes",),
     "ABCSettings": ("api/papers/abc",),
+    "DCoDR": ("api/papers/dcodr", "experiments/domains"),
+    "triplet_loss": ("api/papers/orbits",),
     "LORDSettings": ("api/papers/dcodr-baselines",),
     "PixelUNet": ("api/papers/pixels",),
 }

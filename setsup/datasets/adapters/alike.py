@@ -47,7 +47,7 @@ def check_alike(name: str, folder: Path, alike: Sequence[str]) -> None:
     whose = _named(called, [load_manifest(own), *others])
     if whose is None:
         _log.warning(
-            "%s: neither the published digests nor the name of the folder identify the files in %s: those of %s "
+            "%s: neither the published digests nor the name of the folder identifies the files in %s: those of %s "
             "have the same names and sizes",
             *(name, folder, " and ".join(other.title for other in others)),
         )

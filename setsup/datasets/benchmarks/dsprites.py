@@ -125,7 +125,7 @@ def open(root: Path | str | None = None) -> Dsprites:
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
-    """Convert the images once into an array of 3 GB beside the file, which ``fetch`` then maps into memory.
+    """Convert the images once into an array of 3 GB next to the file, which ``fetch`` then maps into memory.
 
     Works block by block within 1 GB of memory; an interrupted run resumes. If the folder is read-only, arrays are
     written to the cache folder. Shows a progress bar.

@@ -6,7 +6,7 @@ The release has two copies, ``0`` and ``1``, that were generated alike, with 3,1
 Rows are ordered by copy, place, breed and the number in the file's name, ``<location>_<breed>_<number>.png``. The
 published code takes some first images of a folder in the order in which the system lists it; here the lowest numbers.
 A folder that lacks images would shift them from one environment to another, so that it is refused; so are folders
-beside them that Spawrious does not have, and names of files that are those of another folder.
+next to them that Spawrious does not have, and names of files that are those of another folder.
 
 References
 ----------
@@ -75,7 +75,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 
     Factors: ``breed`` and ``location``, whose 24 combinations are the groups; the key ``copy``; and for each of the six
     challenges its parts: the two environments of training, ``train-1`` and ``train-2``, and ``test``. Images that a
-    challenge does not use are in none. Challenges of which a folder is not there have no factor.
+    challenge does not use are in none. Challenges of which a folder is missing have no factor.
 
     - One to one (``o2o``): in training each breed has its place, but for 3 % of the images in the first environment, of
       copy 0, and 13 % in the second, of copy 1, which show all breeds in one further place; in the test each breed is
@@ -89,7 +89,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     ------
     DataError
         There is no release, it has folders that are not Spawrious', or one of its folders lacks images or has others
-        beside them.
+        next to them.
 
     """
     size = check_size(size)

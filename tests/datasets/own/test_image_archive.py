@@ -64,7 +64,7 @@ def test_the_tars_of_webdataset_are_one_of_many(tmp_path: Path) -> None:
         (
             "a.zip",
             {"a.txt": b"1"},
-            r"a\.zip is a zip that contains no images; to open the files of a benchmark, pass its name, and",
+            r"a\.zip is a zip that contains no images; to open the files of a benchmark, pass its name, with",
         ),
         ("a.zip", {}, r"a\.zip is a zip that contains no images"),
         (

@@ -173,7 +173,7 @@ def parse_list(content: bytes, label: str) -> tuple[str, ...]:
 
 
 def _there(stems: Sequence[str], present: Sequence[str], label: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Listed files that are there, and their places in the list, by which objects keep their numbers."""
+    """Listed files that are present, and their places in the list, by which objects keep their numbers."""
     there = set(present)
     warn_left_out(label, "cars", [f"{stem}.mat" for stem in stems if stem not in there], len(stems))
     listed = {stem: number for number, stem in enumerate(stems) if stem in there}

@@ -65,7 +65,7 @@ class Annotation:
 
 
 def find_annotation(members: MemberIndex, folders: Sequence[Path], stem: str) -> Place | None:
-    """Find a file of annotations: in the release, else beside it; the published text before a csv."""
+    """Find a file of annotations: in the release, else next to it; the published text before a csv."""
     for end in _ENDS:
         annotation = find_beside(members, folders, [f"{folder}{stem}{end}" for folder in _FOLDERS])
         if annotation is not None:

@@ -38,7 +38,7 @@ class Models:
 
 
 def read_models(members: MemberIndex) -> Models:
-    """Read the files of ``misc`` that are there."""
+    """Read the files of ``misc`` that are present."""
     models = Models()
     if "misc/make_model_name.mat" in members:
         member = members.place("misc/make_model_name.mat")
@@ -71,7 +71,7 @@ def named(ids: Iterable[int], names: dict[int, str]) -> tuple[str, ...]:
 
 
 def listed(members: MemberIndex, lists: Sequence[str], images: Any, columns: int = 1) -> npt.NDArray[np.bool_]:
-    """Tell which images are in lists; what they list and is not there is counted in the log.
+    """Tell which images are in lists; what they list and is missing is counted in the log.
 
     Returns (n,) bool.
     """

@@ -25,7 +25,7 @@ from setsup.files.texts import comma_separated, content_of, find_beside, label_o
 __all__ = ["Labels", "find_labels", "synset_names", "unique_names"]
 
 Read = Callable[[str], tuple[bytes, str] | None]
-"""Gives the content of a file and what messages call it, or None where it is not there."""
+"""Gives the content of a file and what messages call it, or None where it is missing."""
 
 _KIT = "ILSVRC2012_devkit_t12"
 _FOLDERS = (f"{_KIT}/data/", "devkit/data/", "data/", "")
@@ -82,7 +82,7 @@ class Labels:
 
 
 def find_labels(release: MemberIndex) -> Labels:
-    """Find the files that tell labels: in the folders around the images, and beside an archive of them."""
+    """Find the files that tell labels: in the folders around the images, and next to an archive of them."""
     whole = open_members(release.source, nested=True) if release.prefix else release
     steps = release.prefix.split("/")[:-1]
     around = ["".join(f"{step}/" for step in steps[:count]) for count in range(len(steps), -1, -1)]
