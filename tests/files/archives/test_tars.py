@@ -241,7 +241,7 @@ class TestBad:
         found.read(0)
         with path.open("r+b") as file:
             file.write(tar_of({"b": b"2" * 50, "a": b"1" * 50}, tmp_path / "y.tar").read_bytes())
-        with pytest.raises(DataError, match=r"x\.tar: a has moved within the archive; .*x\.tar has changed, open"):
+        with pytest.raises(DataError, match=r"x\.tar: a is not where it was listed: the archive has changed; open"):
             found.read(0)
 
     def test_an_archive_that_was_cut_off_since(self, tmp_path):

@@ -228,7 +228,7 @@ class TestBad:
         found.read(0)
         with path.open("r+b") as file:  # in place, so that the open one sees it
             file.write(zip_of({"b": b"2" * 50, "a": b"1" * 50}, tmp_path / "y.zip", zipfile.ZIP_STORED).read_bytes())
-        with pytest.raises(DataError, match=r"x\.zip: a has moved within the archive; .*x\.zip has changed, open"):
+        with pytest.raises(DataError, match=r"x\.zip: a is not where it was listed: the archive has changed; open"):
             found.read(0)
         os.utime(path)
         with pytest.raises(DataError, match="has changed since it was listed; open it again"):
