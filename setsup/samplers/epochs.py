@@ -186,7 +186,7 @@ class EpochSampler(Sampler):
             shares = np.full(self._count, each)
             if not self._shuffle and last < self._count:
                 shares[last:] = 0.0
-                left.append(Reason("the last rows fill no batch", "pass partial='pad' or shuffle=True"))
+                left.append(Reason("the last rows do not fill a batch", "pass partial='pad' or shuffle=True"))
 
         def of_rows(rows: Rows) -> Reals:
             position = groups.find(self.table, rows)[1]

@@ -147,7 +147,7 @@ class HierarchicalSampler(Sampler):
         chance = self._tree.shares() * len(numbers)
         sets = set_reach(self.table, self._groups, numbers, self.size, chance, together=True)
         outer = " or ".join(", ".join(names) for names, _ in self._levels[:-1])
-        reason = Reason(f"a group of {outer} that it is in has fewer groups than are drawn of it", "lower sets")
+        reason = Reason(f"its outer group of {outer} has fewer groups than a step draws from it", "lower sets")
         few = np.setdiff1d(np.flatnonzero(self._groups.groups.sizes >= self.size), self._groups.drawable)
         groups = reached_groups(self.table, self._groups, (), chance, others=[(reason, few)], option="lower size")
         return self._reach(groups, sets, estimated=is_estimated(self._groups, self.size))

@@ -214,7 +214,7 @@ class OrbitSampler(Sampler):
             shares, exact = orbits.chooser.shares(self.sets)
             of_step = shares * self.sets
             sets = set_reach(self.table, orbits, numbers, size, of_step, together=True, full=self.size)
-        lost = Reason("no row of it is canonical", "name another canonical=")
+        lost = Reason("it has no canonical row", "name another canonical=")
         groups = reached_groups(self.table, orbits, (), of_step, estimated=not exact, others=[(lost, self._left_out)])
         estimated = not exact or is_estimated(orbits, size)
         notes = ["canonical rows come with their orbits; chances are those of members"] * (self._canonical is not None)

@@ -168,7 +168,7 @@ class AnchorEntry:
         groups = f", in {self.groups:,} groups of equal {self.inactive}" if self.groups > 1 else ""
         lines = [
             f"anchors{_of_sets(self.sets)}: {self.anchors:,} rows{groups}",
-            f"  rows that are no anchors: {anchors_lost(self.lacking, self.unknown, self.excluded)}",
+            f"  rows that are not anchors: {anchors_lost(self.lacking, self.unknown, self.excluded)}",
         ]
         for role, partners in self.partners.items():
             mean = "" if partners.least == partners.most else f", {partners.mean:.4g} on average"

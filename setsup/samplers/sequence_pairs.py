@@ -183,7 +183,7 @@ class SequencePairSampler(Sampler):
         first = self._sequence
         is_drawn = np.bincount(first[of_cells > 0], minlength=len(self._groups)) > 0
         in_pair = np.bincount(first, of_cells / 2, minlength=len(self._groups))
-        reason = Reason("no row of it has a later one within the window", "widen window=")
+        reason = Reason("none of its rows has a later one within the window", "widen window=")
         lost = int(self._sizes[of_cells == 0].sum()) - int(self._groups.sizes[~is_drawn].sum())
         of_groups = np.where(is_drawn, at_least_one(np.asarray(in_pair, dtype=np.float64), self.pairs), 0.0)
         groups = ReachedGroups.drawn_or_never(self._groups, of_groups, is_drawn, reason, lost)

@@ -423,7 +423,7 @@ def test_the_report_counts_infeasible_anchors():
     assert entry.partners["negative"].most == 3
     assert entry.unreachable == 3  # unknown camera, unknown identity, another kind
     text = str(sampler.report())
-    assert "rows that are no anchors: 4 without a positive, 1 without a negative, 2 with an unknown value" in text
+    assert "rows that are not anchors: 4 without a positive, 1 without a negative, 2 with an unknown value" in text
     assert POSITIVE in text
     assert sampler.report().to_dict()["entries"][0]["partners"]["positive"]["constraint"] == POSITIVE
 

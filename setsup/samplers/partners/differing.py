@@ -100,7 +100,7 @@ class DifferingPairs:
             group, position = groups.find(self._table, rows)
             return np.where((position >= 0) & paired[np.maximum(group, 0)], chance, 0.0)
 
-        reason = Reason("no other row differs from it as asked", "name more factors in among=, or raise k=")
+        reason = Reason("no other row differs from it as requested", "name more factors in among=, or raise k=")
         reached = ReachedGroups.drawn_or_never(groups, np.where(paired, np.nan, 0.0), paired, reason)
         return reached, of_rows, [NOT_COUNTED] * math.isnan(chance)
 
