@@ -17,7 +17,7 @@ import numpy as np
 
 from setsup.arrays import Reals, Rows, Steps, Words
 from setsup.checks import check_number, check_string
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, advice
 from setsup.factors.factor import Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
@@ -231,6 +231,6 @@ def _times(table: FactorTable, name: str) -> Reals:
     if any(isinstance(level, str) for level in factor.levels):
         raise SamplerError(
             f"{spell(time=name)} names a factor of strings, and times must be numbers; open the table with numbers "
-            "there (kinds= or --kinds)"
+            f"there ({advice('kinds=', '--kinds')})"
         )
     return np.append(np.array(factor.levels, dtype=np.float64), np.nan)[table.codes(name)]
