@@ -457,7 +457,7 @@ def test_a_prepared_array_of_another_file_is_not_used(tmp_path: Path, log: pytes
     assert f"{prepared} was made from another version of it" in log.text
     log.clear()
     assert dataset.prepare() == [prepared]
-    assert "is made again" in log.text
+    assert "converting it again" in log.text
     assert (Shapes3D(path).fetch([7])["image"] == 5).all()
 
 
