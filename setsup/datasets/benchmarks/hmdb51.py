@@ -83,7 +83,7 @@ def open(
     size : (height, width), optional
         Resize every frame, antialiased, until it just covers this size, and crop the centre.
     flow : bool
-        Whether there is ``flow`` as well, optical flow from each frame to the next; see
+        Whether to add ``flow``, the optical flow from each frame to the next; see
         :class:`~setsup.datasets.adapters.clips.Clips`.
 
     Returns

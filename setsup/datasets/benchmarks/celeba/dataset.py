@@ -98,12 +98,12 @@ class CelebA(ReleaseDataset):
     annotations : mapping of str to Place
         Files of ``identity``, ``attributes``, ``split``, ``landmarks`` and ``landmarks68``, those that are present.
     frame : Frame
-        What of the images is shown.
+        Crop and size of the images.
 
     Raises
     ------
     DataError
-        An annotation is damaged, or tells nothing of an image that is present; images are damaged, or not the aligned
+        An annotation is damaged, or has no entry for an image; images are damaged, or not the aligned
         ones.
 
     Notes
@@ -199,7 +199,7 @@ def open(
         release: in ``Img``, ``Anno`` and ``Eval``, or all next to each other), or Kaggle's archive, unpacked or not; or
         a folder ``celeba`` with these. None for the default folders. One annotation has to be there, the others may.
     crop : (height, width), optional
-        Cut this out of the middle of every image.
+        Crop this size from the centre of every image.
     size : (height, width), optional
         Bring every image, or its crop, to this size; see :class:`~setsup.datasets.benchmarks.celeba.frame.Frame`. LORD
         and DCoDR

@@ -83,7 +83,7 @@ def open(
 ) -> CompCars:
     """Open the images from the web of CompCars.
 
-    The first call reads all labels, and keeps them in the user's cache folder.
+    The first call reads all labels, and stores them in the user's cache folder.
 
     Parameters
     ----------

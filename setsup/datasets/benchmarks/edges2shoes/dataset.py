@@ -160,9 +160,9 @@ def open(
 
 
 def prepare(root: Path | str | None = None, zappos: Path | str | None = None) -> Path:
-    """Match the photographs with the images of UT Zappos50K, whose labels they have from then on.
+    """Match the photographs with the images of UT Zappos50K, to use their labels.
 
-    All photographs are compared with all images, which takes some minutes. The matches are kept in the cache folder.
+    All photographs are compared with all images, which takes some minutes. The matches are stored in the cache folder.
 
     Parameters
     ----------
