@@ -130,7 +130,7 @@ def test_what_is_left_out_is_said(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "setsup"):
         setsup.load("chairs3d", root)
     assert "more.zip contains 1 of its files that" in caplog.text
-    assert "they are left out: unpack them" in caplog.text
+    assert "they are left out; unpack them" in caplog.text
 
 
 def test_a_copy_beside_is_no_part(tmp_path, caplog):
