@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments import find_preset, open_run, registry, train  # noqa: E402
+from setsup.experiments import find_preset, open_run, preset_registry, train  # noqa: E402
 from tests.cli.refusals import refused  # noqa: E402
 
 Run = Callable[..., Any]
@@ -40,8 +40,8 @@ def mine(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is run once in a process, which is all that a command lasts."""
-    found = registry._run.__wrapped__
-    monkeypatch.setattr(registry, "_run", found)
+    found = preset_registry._run.__wrapped__
+    monkeypatch.setattr(preset_registry, "_run", found)
 
 
 @pytest.fixture

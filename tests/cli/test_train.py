@@ -19,7 +19,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup as library
-from setsup.experiments import registry
+from setsup.experiments import preset_registry
 from setsup.factors import FactorTable
 from tests.cli.refusals import refused
 
@@ -132,7 +132,7 @@ class TestItsFile:
     def edit(self, mine: Path) -> None:
         """Another process runs the file anew."""
         mine.write_text(mine.read_text().replace("dropout(", "alpha_dropout("))
-        registry._run.cache_clear()
+        preset_registry._run.cache_clear()
 
     @pytest.mark.long("trainings")
     def test_a_change_is_said_wherever_the_run_is_read(self, setsup: Run, digits: Path, mine: Path) -> None:
