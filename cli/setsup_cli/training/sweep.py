@@ -45,7 +45,7 @@ def read_points(asked: Asked, options: Any) -> list[Point]:
         if not (name and equals and texts):
             raise SetsupError(f"--sweep takes SETTING=VALUE,VALUE,… such as steps=500,1000, not {word!r}")
         if name not in known:
-            raise SetsupError(f"--sweep {word}: there is no setting {name!r}{did_you_mean(name, known)}")
+            raise SetsupError(f"--sweep {word}: unknown setting {name!r}{did_you_mean(name, known)}")
         for setting in short.get(name, [name]):
             if setting in sets:
                 raise SetsupError(f"--sweep names {setting} twice: give all its values at once, separated by commas")

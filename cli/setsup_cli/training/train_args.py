@@ -194,8 +194,8 @@ def _check_place(options: Any, preset: "Preset") -> None:
         return
     if data.name not in preset.missing and is_lost(data.name):
         raise DataError(
-            f"{data.name}, the data.name of {options.config}, is not here: its path is relative to the folder where "
-            "the run was started; go there, or name the data by --data.name FILE"
+            f"{data.name}, the data.name of {options.config}, was not found here: its path is relative to the folder "
+            "in which the run was started; change to that folder, or pass the data by --data.name FILE"
         )
 
 
