@@ -117,7 +117,7 @@ def test_renderings_are_cut_as_published() -> None:
     opaque = CutRenderings(renderings, np.array([2]), (20, 30)).fetch(0)["image"]
     assert (opaque == images[2, ..., :3]).all()
     images[0, ..., 3] = 0
-    with pytest.raises(DataError, match="arrays, row 0: the image is fully transparent"):
+    with pytest.raises(DataError, match="arrays, row 0: the image is completely transparent"):
         CutRenderings(renderings, np.array([1, 0]), (16, 16)).fetch(1)
 
 
