@@ -132,9 +132,8 @@ class TrainedRun:
                 if not is_lost(trained_on.name) or self.substitute:
                     raise
                 raise DataError(
-                    f"{trained_on.name} was not found here: its path is relative to the folder in which the run was "
-                    "started; change to that folder, or pass the data after the run, as in `setsup embed "
-                    f"{self.folder} FILE`"
+                    f"{trained_on.name} does not exist: the path is relative to the folder where the run was started; "
+                    f"run the command there, or give the data after the run, as in `setsup embed {self.folder} FILE`"
                 ) from error
         if name not in self.datasets:
             hint = (
