@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from setsup.experiments.data import Data
     from setsup.experiments.embedding import embed, embed_batches
     from setsup.experiments.evaluating import evaluate
+    from setsup.experiments.evaluation import Evaluation, Measured
     from setsup.experiments.exporting import export
-    from setsup.experiments.preset import Evaluation, Measured, Preset, smoke
-    from setsup.experiments.registry import find_preset, presets
+    from setsup.experiments.preset import Preset, smoke
+    from setsup.experiments.preset_registry import find_preset, presets
     from setsup.experiments.report import Claim, Column, Report, Row
     from setsup.experiments.report.filled import FilledReport
     from setsup.experiments.report.picture import draw_report

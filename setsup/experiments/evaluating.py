@@ -8,8 +8,9 @@ from typing import Any
 
 from setsup.checks import check_arguments
 from setsup.errors import FactorError, SetsupError, did_you_mean, require_modules
+from setsup.experiments.evaluation import Evaluation, Measured
 from setsup.experiments.former_names import former_module
-from setsup.experiments.preset import Evaluation, Measured, Preset
+from setsup.experiments.preset import Preset
 from setsup.experiments.result_cache import PartStore, digest, digest_weights
 from setsup.experiments.runs.results import drop_keys
 from setsup.experiments.runs.run import Run

@@ -5,26 +5,24 @@ settings of the user's own kind: any frozen dataclass with the one method requir
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from keyword import iskeyword
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from setsup.checks import check_arguments
 from setsup.errors import SetsupError
 from setsup.experiments.configs import Augmentation, MethodConfig, SamplerConfig
 from setsup.experiments.data import Data, explain_missing
-from setsup.experiments.trained_run import TrainedRun
+from setsup.experiments.evaluation import Evaluation
 from setsup.experiments.training_data import TrainingData
 from setsup.experiments.validation import Validation
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
-
     from setsup.datasets import Dataset
 
-__all__ = ["Evaluation", "Measured", "Preset", "smoke"]
+__all__ = ["Preset", "smoke"]
 
 _OPTIONS = (
     "runs",
@@ -44,33 +42,6 @@ _OPTIONS = (
 
 _NO_SETTING: Mapping[str, Any] = {"setting": False}
 """Marks fields that do not change what is trained."""
-
-
-class Evaluation(Protocol):
-    """What a preset lists under `evaluations`; :mod:`setsup.experiments.evaluations` has those of any method."""
-
-    def measure(self, trained: TrainedRun) -> "Measured":
-        """Evaluate a trained method."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Results of one evaluation.
-
-    Attributes
-    ----------
-    values : mapping of str to float
-        Numbers by name; reports take their mean and spread over seeds.
-    curves : mapping of str to (x, y)
-        Curves by name.
-    pictures : mapping of str to PIL image
-        Images, by the name of the file they are saved in.
-
-    """
-
-    values: Mapping[str, float] = field(default_factory=dict)
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=dict)
-    pictures: Mapping[str, "Image"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup.random import fold, randint_below, stream_key
 from setsup_papers.cmc.frozen import (

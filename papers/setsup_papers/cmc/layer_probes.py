@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from setsup.errors import DataError, SetsupError
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.rows import SMOKE_ROWS
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup.progress import progress
 from setsup_papers.cmc.frozen import (

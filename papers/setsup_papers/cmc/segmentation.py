@@ -16,7 +16,7 @@ import numpy as np
 
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.segmentation import confusion_matrix, segmentation_scores
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.cmc.frozen import (
     augmented_batches,

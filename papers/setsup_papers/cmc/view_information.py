@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.cmc.frozen import augmented_batches, needed_modalities
 

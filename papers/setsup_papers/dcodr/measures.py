@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.errors import SetsupError
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.classes import FitRows, rows_of, split_attribute
 from setsup.experiments.evaluations.rows import SMOKE_ROWS, Sample, shared_rows
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup.factors import Kind
 from setsup_papers.dcodr.retrieval_sheet import retrieval_sheet

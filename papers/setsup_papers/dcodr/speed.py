@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.runs.checkpoint import callback_state, has_checkpoint, open_checkpoint, trained_steps
 from setsup.experiments.trained_run import TrainedRun
 

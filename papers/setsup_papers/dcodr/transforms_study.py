@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from setsup.errors import SetsupError
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.rows import SMOKE_ROWS
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.dcodr.network_choice import image_distance
 from setsup_papers.dcodr.tables import AUTOENCODERS

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from setsup.evaluation.maps import tsne_map
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup.factors import Factor, Kind
 from setsup_papers.orbits.orbit_rows import at_most_few, check_limits, draw_rows, embedders

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.orbits.orbit_rows import at_most_few, check_limits, draw_rows, embedders
 

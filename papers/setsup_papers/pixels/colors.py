@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.benchmarks.colored_mnist import LABEL_NOISE, NOISE
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 
 if TYPE_CHECKING:

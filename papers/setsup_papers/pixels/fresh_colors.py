@@ -10,7 +10,7 @@ from setsup.datasets.benchmarks.colored_mnist import LABEL_NOISE, NOISE, zeroed
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.modalities import get_images, keyed_slots
-from setsup.loading.transforms.operations.arguments import check_probability
+from setsup.loading.transforms.operations.base import check_probability
 from setsup.random import stream_key
 
 __all__ = ["FreshColors"]

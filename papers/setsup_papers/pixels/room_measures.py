@@ -19,7 +19,7 @@ from setsup.correspondence import Status
 from setsup.correspondence.pair_sampler import PixelPairSampler
 from setsup.errors import SetsupError, imported
 from setsup.evaluation.pixels import edge_pixels, nearest_pixels, separation
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup.random import fold, permute, stream_key
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import FactorError, SetsupError, did_you_mean
+from setsup.experiments.evaluation import Evaluation
 from setsup.experiments.evaluations import Components, FactorInformation, Probes, Retrieval
-from setsup.experiments.preset import Evaluation
 from setsup.factors import FactorTable
 
 __all__ = ["standard_evaluations", "suitable_factors"]

@@ -9,9 +9,9 @@ import numpy.typing as npt
 from setsup import evaluation
 from setsup.errors import SetsupError
 from setsup.experiments.encoders.factors import suitable_factors
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations import FactorInformation
 from setsup.experiments.evaluations.rows import SMOKE_ROWS
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["MEASURES", "NOISE", "FactorKnowledge", "measure_spread"]

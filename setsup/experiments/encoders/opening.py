@@ -12,7 +12,7 @@ from setsup.checks import check_arguments
 from setsup.errors import SetsupError
 from setsup.experiments.encoders.encoder import Encoder, Pixels
 from setsup.experiments.encoders.preprocessing import Preprocessing
-from setsup.experiments.registry import split_file_name
+from setsup.experiments.preset_registry import split_file_name
 from setsup.files import content_digest
 from setsup.files.expand_user import expanded
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from setsup.errors import SetsupError, did_you_mean
 from setsup.experiments.encoders.preprocessing import unit_rgb
-from setsup.experiments.registry import import_file
+from setsup.experiments.preset_registry import import_file
 
 __all__ = ["own_encoder"]
 

@@ -12,7 +12,7 @@ from setsup.experiments.data import Data, image_modality
 from setsup.experiments.encoders.encoder import Encoder
 from setsup.experiments.encoders.knowledge import NOISE, measure_spread
 from setsup.experiments.evaluating import PARTS, identify
-from setsup.experiments.preset import Evaluation, Measured
+from setsup.experiments.evaluation import Evaluation, Measured
 from setsup.experiments.result_cache import PartStore, digest_weights
 from setsup.experiments.runs.json_files import read_json, write_json
 from setsup.experiments.runs.results import EVALUATION, save_result

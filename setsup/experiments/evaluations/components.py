@@ -10,8 +10,8 @@ from PIL.Image import Image
 
 from setsup import evaluation
 from setsup.evaluation.maps import tsne_map, umap_map
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.rows import SMOKE_ROWS
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["Components", "component_labels"]

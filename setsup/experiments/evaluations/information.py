@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.errors import SetsupError
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.rows import SMOKE_ROWS, Sample, draw_sample
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["Accuracy", "FactorInformation", "NoiseSweep", "noise_of"]

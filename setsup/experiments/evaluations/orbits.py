@@ -13,8 +13,8 @@ from setsup.datasets import Dataset
 from setsup.errors import SetsupError
 from setsup.evaluation.orbits import QUANTILES
 from setsup.experiments.data import image_modality
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.drawn_orbits import DrawnOrbits, draw_orbits
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["OrbitStructure", "StudiedOrbits", "draw_orbit_sheet", "study_orbits"]

@@ -12,8 +12,8 @@ from setsup import evaluation
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.held_out import held_out
 from setsup.experiments.configs import Augmentation, build_transform
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.rows import SMOKE_ROWS, Sample, draw_sample
-from setsup.experiments.preset import Measured
 from setsup.experiments.settings import flatten
 from setsup.experiments.trained_run import TrainedRun
 from setsup.random import fold, stream_key

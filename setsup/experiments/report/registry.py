@@ -11,7 +11,7 @@ from pathlib import Path
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.experiments.preset import Preset
-from setsup.experiments.registry import (
+from setsup.experiments.preset_registry import (
     experiment_modules,
     find_preset,
     import_file,

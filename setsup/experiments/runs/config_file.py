@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.preset import Preset, smoke
-from setsup.experiments.registry import find_preset
+from setsup.experiments.preset_registry import find_preset
 from setsup.experiments.settings import fit, nest, put, unnest
 from setsup.files.expand_user import expanded
 from setsup.files.manifests.strict_yaml import read_yaml

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.runs.json_files import finite, read_json, write_json
 from setsup.files.atomic import written
 from setsup.files.locks import locked

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Measured, Preset
+from setsup.experiments.evaluation import Measured
+from setsup.experiments.preset import Preset
 from setsup.experiments.runs.checkpoint import (
     CHECKPOINT,
     callback_state,

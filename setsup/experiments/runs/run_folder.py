@@ -10,7 +10,7 @@ from typing import Any
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.preset import Preset, smoke
-from setsup.experiments.registry import find_named, find_preset
+from setsup.experiments.preset_registry import find_named, find_preset
 from setsup.experiments.runs.checkpoint import kept_name
 from setsup.experiments.runs.config_file import CONFIG, config_content, format_config
 from setsup.experiments.runs.extension import need_continuable

@@ -12,7 +12,7 @@ from lightning.pytorch import Callback
 from setsup.checks import check_arguments
 from setsup.errors import SetsupError
 from setsup.experiments.preset import Preset
-from setsup.experiments.registry import need_own_name
+from setsup.experiments.preset_registry import need_own_name
 from setsup.experiments.runs.checkpoint import has_checkpoint
 from setsup.experiments.runs.run import Run
 from setsup.experiments.runs.run_folder import begin

@@ -12,7 +12,7 @@ from setsup.factors.table import FactorTable
 from setsup.random import randint_below
 from setsup.samplers.coverage import ReachedGroups
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.chances import at_least_one
+from setsup.samplers.groups.reach_chances import at_least_one
 from setsup.samplers.groups.within import pick_by_weight
 from setsup.samplers.report import PairEntry, list_counts
 

@@ -636,15 +636,14 @@ def test_damaged_examples_with_right_checksums_are_refused_or_read():
 
 
 @pytest.mark.long("fuzzing")
-@pytest.mark.parametrize("name", ["dev.txt", "job.txt", "projection.txt"])
-def test_damaged_lists(tmp_path, cars, name):
+def test_a_damaged_list_of_poses(tmp_path, cars):
     writer.pack(cars, tmp_path / "cars")
 
     def opened(data):
-        (tmp_path / "cars" / name).write_bytes(data)
+        (tmp_path / "cars" / "job.txt").write_bytes(data)
         shapenet_renderings.open(tmp_path).fetch(0, ["rotation"])
 
-    survives(cars[name], opened, 40)
+    survives(cars["job.txt"], opened, 40)
 
 
 @pytest.mark.long("fuzzing")

@@ -219,13 +219,12 @@ def test_files_that_change(copy):
 
 
 @pytest.mark.long("fuzzing")
-@pytest.mark.parametrize("name", ["train_y.bin", "fold_indices.txt", "class_names.txt"])
-def test_damage(copy, name):
+def test_damaged_labels(copy):
     def read(content):
-        (copy / name).write_bytes(content)
+        (copy / "train_y.bin").write_bytes(content)
         stl10.open(copy).fetch([0, 100])
 
-    assert survives((copy / name).read_bytes(), read, 120) > 10
+    assert survives((copy / "train_y.bin").read_bytes(), read, 120) > 10
 
 
 def test_the_manifest(pictures):

@@ -15,7 +15,7 @@ import numpy as np
 
 from setsup.arrays import Array, Reals, Rows
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.result_cache import digest_rows
 from setsup.experiments.trained_run import TrainedRun
 from setsup.random import permute, stream_key

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.abc.digit_images import open_digit_images
 from setsup_papers.abc.digits import DigitMeasures
