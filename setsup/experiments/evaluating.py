@@ -167,10 +167,12 @@ def check_evaluations(run: Run, preset: Preset, only: Collection[str] = (), root
     """Raise SetsupError unless a preset trains the same as a run, and has the named evaluations and factors."""
     if differing := run.difference(preset):
         listed = ", ".join(f"{name} {old!r} instead of {new!r}" for name, (old, new) in differing.items())
-        raise SetsupError(f"{preset.name} trains something else than {run.folder}: {listed}{_advice(differing)}")
+        raise SetsupError(
+            f"{preset.name} differs from the preset of the run {run.folder}: {listed}{_advice(differing)}"
+        )
     for name in only:
         if name not in preset.evaluations:
-            raise SetsupError(f"{preset.name} has no evaluation {name!r}{did_you_mean(name, preset.evaluations)}")
+            raise SetsupError(f"{preset.name} has no evaluation named {name!r}{did_you_mean(name, preset.evaluations)}")
     chosen = {name: evaluation for name, evaluation in preset.evaluations.items() if not only or name in only}
     for name, evaluation in chosen.items():
         require_modules(f"the evaluation {name!r} of {preset.name} needs", *_names(evaluation, "needs"))
@@ -184,8 +186,8 @@ def check_evaluations(run: Run, preset: Preset, only: Collection[str] = (), root
         for factor in factors:
             if factor not in table:
                 raise FactorError(
-                    f"the evaluation {name!r} of {preset.name} names the factor {factor!r}, which "
-                    f"{run.folder} was not trained on{did_you_mean(factor, table.names)}"
+                    f"evaluation {name!r} of {preset.name} uses the factor {factor!r}, which the training data of "
+                    f"{run.folder} do not have{did_you_mean(factor, table.names)}"
                 )
 
 

@@ -69,7 +69,7 @@ class OrbitMap:
         return ("sklearn", "matplotlib")
 
     def shrunk(self) -> "OrbitMap":
-        """The same on few orbits."""
+        """Return the evaluation shrunk to few orbits."""
         return replace(self, orbits=at_most_few(self.orbits), members=at_most_few(self.members))
 
     def measure(self, trained: TrainedRun) -> Measured:

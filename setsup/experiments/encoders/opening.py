@@ -111,7 +111,7 @@ def _opened(name: str, seed: int) -> tuple[nn.Module, Callable[[Tensor], Any], s
 
         path = expanded(Path(name))
         return residual.published_resnet(path), residual.IMAGENET, _digest(path)
-    raise SetsupError(f"{name!r} names no encoder: give one of {FORMS}")
+    raise SetsupError(f"unknown encoder {name!r}; pass one of {FORMS}")
 
 
 def _digest(path: Path) -> str:

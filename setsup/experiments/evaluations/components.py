@@ -50,7 +50,7 @@ class Components:
     embedding: str | None = None
 
     def shrunk(self) -> "Components":
-        """The same on few rows."""
+        """Return the evaluation shrunk to few rows."""
         return replace(self, samples=SMOKE_ROWS, shown=SMOKE_ROWS)
 
     @property
