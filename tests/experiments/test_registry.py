@@ -87,15 +87,15 @@ def test_another_package_does_not_take_the_place_of_own_presets(site: Path) -> N
 @pytest.mark.parametrize(
     ("entries", "content", "sentence"),
     [
-        ("a = theirs_absent", None, r"the experiments 'a' \(theirs_absent\) cannot be loaded: .*theirs_absent"),
-        ("a = theirs_bad:nothing", "", r"the experiments 'a' \(theirs_bad:nothing\) cannot be loaded"),
+        ("a = theirs_absent", None, r"the experiments 'a' \(theirs_absent\) cannot be imported: .*theirs_absent"),
+        ("a = theirs_bad:nothing", "", r"the experiments 'a' \(theirs_bad:nothing\) cannot be imported"),
         ("a = theirs_bad", "PRESETS = []", "theirs_bad has no presets; add PRESETS"),
         ("a = theirs_bad", "PRESETS = 3", "theirs_bad has no presets"),
         ("a = theirs_bad", "PRESETS = 'abc'", "theirs_bad has no presets"),
         ("a = theirs_bad", "", "theirs_bad has no presets"),
-        ("a = theirs_bad", "import no_such_module", "cannot be loaded: No module named 'no_such_module'"),
+        ("a = theirs_bad", "import no_such_module", "cannot be imported: No module named 'no_such_module'"),
         ("a = theirs_bad", "1 / 0", "cannot be imported: division by zero; repair or uninstall the package theirs"),
-        ("a = theirs_bad", "def", r"cannot be loaded: .*theirs_bad.py, line 1"),
+        ("a = theirs_bad", "def", r"cannot be imported: .*theirs_bad.py, line 1"),
     ],
 )
 def test_a_package_that_is_broken_is_named(site: Path, entries: str, content: str | None, sentence: str) -> None:
@@ -225,5 +225,5 @@ def test_recipes_of_a_broken_package_hide_no_own_ones(site: Path) -> None:
     install(site, "a = theirs_recipes", {"theirs_recipes": "1 / 0"})
     assert evaluation_transform("dcodr") is None
     assert evaluation_transform("cmc-resnet") is not None
-    with pytest.raises(SetsupError, match=r"the experiments 'a' \(theirs_recipes\) cannot be loaded: division by zero"):
+    with pytest.raises(SetsupError, match=r"the experiments 'a' \(theirs_recipes\) cannot be imported: division by zero"):
         recipe("theirs")
