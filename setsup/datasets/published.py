@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Selection
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.factors import Factor, FactorTable
 from setsup.files import Manifest, ManifestFactor, ManifestPartial
 from setsup.files.roots import some
@@ -141,9 +141,9 @@ def _refuse_unknown(dataset: Dataset, manifest: Manifest) -> None:
         if unknown:
             raise DataError(
                 f"{manifest.name}: the files contain levels of {told.name} that {manifest.title} does not have: "
-                f"{some([str(level)[:60] for level in unknown])}; it has "
-                f"{some([str(each) for each in told.levels])}; the files belong to another dataset: pass the folder "
-                f"of {manifest.name} (--root or root=), or open them by their own name or as a folder of images"
+                f"{some([str(level)[:60] for level in unknown])}; it has {some([str(each) for each in told.levels])}; "
+                f"the files belong to another dataset: pass the folder of {manifest.name} "
+                f"({advice('root=', '--root')}), or open them by their own name or as a folder of images"
             )
 
 

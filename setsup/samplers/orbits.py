@@ -70,13 +70,13 @@ class OrbitSampler(Sampler):
         for `where`: ``"camera == '051' and session == 1"``, the first row that satisfies it. Rows that `where` leaves
         out are never canonical. None gives no canonical rows.
     values : str
-        ``different``: no two sets of a step are the same orbit; ``independent``: they may be.
+        How the orbits of a step relate. ``different``: no orbit comes twice; ``independent``: they may coincide.
     choose : str
-        ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`; with `members`, the rows that
-        count, or their weights, are those of anchors.
+        How orbits are chosen: ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`; with
+        `members`, only anchors count as rows.
     on_small_group : str
         What to do with orbits of fewer than ``size`` members; ``drop`` also leaves out orbits without a canonical row.
-        With `members`, ``short`` and ``replace`` apply to anchors with fewer other members, but at least one.
+        With `members`, ``short`` and ``replace`` apply to anchors that fewer rows match, but at least one.
     weights : str or (rows,) float, optional
         Relative probability of each row within its orbit, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn, for no anchor. Whole orbits have all rows of positive weight. For

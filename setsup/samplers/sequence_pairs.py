@@ -17,7 +17,7 @@ import numpy as np
 
 from setsup.arrays import Reals, Rows, Steps, Words
 from setsup.checks import check_number, check_string
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, advice
 from setsup.factors.factor import Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
@@ -49,10 +49,10 @@ class SequencePairSampler(Sampler):
     sequence : str or list of str
         Factors whose combinations are the sequences.
     time : str
-        Factor of numbers that says when a row was recorded, with levels or continuous, not cyclic.
+        Numeric factor with the time of each row: with levels or continuous, not cyclic.
     window : float
-        Largest offset, in the unit of ``time``: for numbered frames, ``1`` is the next one. Continuous times may exceed
-        it by their rounding to float32, at most a sixteenth of the window.
+        Maximum offset, in the unit of ``time``: for numbered frames, ``1`` is the next one. Continuous times may
+        differ by more by what they lose as float32, a sixteenth of the window at most.
     pairs : int
         Pairs per step.
     weights : str or (rows,) float, optional
@@ -231,6 +231,6 @@ def _times(table: FactorTable, name: str) -> Reals:
     if any(isinstance(level, str) for level in factor.levels):
         raise SamplerError(
             f"{spell(time=name)} names a factor of strings, and times must be numbers; open the table with numbers "
-            "there (kinds= or --kinds)"
+            f"there ({advice('kinds=', '--kinds')})"
         )
     return np.append(np.array(factor.levels, dtype=np.float64), np.nan)[table.codes(name)]

@@ -124,8 +124,8 @@ def test_the_report_on_factors_has_runs_beside_encoders(setsup: Run, digits: Pat
         (["eval", "--encoder", "pixels", "mnist", "--factors", "digits"], "did you mean 'digit'"),
         (["eval", "--encoder", "pixels", "mnist", "--only", "prob"], "no evaluation 'prob' of encoders"),
         (["eval", "--encoder", "hf:a/b", "mnist"], "fetch it with `hf download a/b`"),
-        (["report", "factors", "mnist"], "name one with --encoder, or folders of runs"),
-        (["report", "factors", "mnist", "--encoder", "pixels", "--out", "a.jpg"], "must be an image with the suffix"),
+        (["report", "factors", "mnist"], "name folders of runs, or give --encoder ENCODER"),
+        (["report", "factors", "mnist", "--encoder", "pixels", "--out", "a.jpg"], "must be a file with the suffix"),
         (["report", "factors", "mnist", "nothing", "--encoder", "pixels:2"], "nothing"),
     ],
 )

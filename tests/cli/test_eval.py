@@ -119,7 +119,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
     monkeypatch.setattr("setsup.experiments.evaluating.load_trained", None)
     found = setsup("eval", trained, *MEAN)
     assert found.code == 2
-    assert found.err.startswith(f"setsup: cannot write {RUN}/evaluation.json: a folder is in its place; ")
+    assert found.err.startswith(f"setsup: cannot write {RUN}/evaluation.json: a folder of this name exists; ")
 
 
 @pytest.mark.long("trainings")
@@ -216,7 +216,7 @@ def test_a_preset_without_evaluations(setsup: Run, digits: Path) -> None:
     run = "runs/own/unmeasured/seed-0"
     assert found.err.splitlines()[-1] == f"next: setsup embed {run}"
     found = setsup("eval", run, "--preset", preset)
-    refused(found, f"own/unmeasured has no evaluations; `setsup embed {run}` computes its embeddings")
+    refused(found, f"own/unmeasured has no evaluations; compute embeddings with `setsup embed {run}`")
 
 
 def test_an_evaluation_without_settings(setsup: Run, digits: Path) -> None:

@@ -127,7 +127,7 @@ def test_a_report_of_ones_own_names_no_paper(setsup: Run, mine: Path) -> None:
 
 
 def test_the_preset_of_a_report_is_in_a_file(setsup: Run) -> None:
-    assert "takes a file of presets" in setsup("report", "own/mean", "--preset", "abc/fig3a").err
+    assert "must be a file of presets" in setsup("report", "own/mean", "--preset", "abc/fig3a").err
 
 
 class TestNamesOfPapers:

@@ -67,7 +67,7 @@ def test_a_run_is_measured_by_all_views_or_one(own: Run) -> None:
     assert views["pixels:4"] == one["pixels:4"]  # which has no views
     assert views[label] == own(*words, "--embedding", "all").json["encoders"][label]
     refused(own(*words[:-1], "--embedding", "dept"), "gives no embedding 'dept'; did you mean 'depth'?")
-    refused(own("eval", run), f"`setsup report factors DATASET {run}` measures them")
+    refused(own("eval", run), f"measure them with `setsup report factors DATASET {run}`")
 
 
 def test_validation_of_no_embedding_leaves_no_folder(own: Run) -> None:
@@ -87,9 +87,9 @@ def test_embedding_data_that_lack_a_view_says_so(own: Run) -> None:
 def test_data_that_are_not_here_are_named_again(own: Run) -> None:
     Path("elsewhere").mkdir()
     Path("mine.npz").rename("elsewhere/mine.npz")
-    told = "relative to the folder where the run was started; go there, or name the data"
+    told = "relative to the folder where the run was started; "
     refused(own("embed", "runs/seed-0"), told, "`setsup embed runs/seed-0 FILE`")
-    refused(own("train", "--config", "runs/seed-0/config.yaml", "--out", "again"), told, "by --data.name FILE")
+    refused(own("train", "--config", "runs/seed-0/config.yaml", "--out", "again"), told, "with --data.name FILE")
     assert own("embed", "runs/seed-0", "elsewhere/mine.npz").code == 0
 
 

@@ -127,13 +127,13 @@ def test_words_and_the_pixel_in_the_middle(setsup: Run, images: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["maps/seed-0", "left.png"], "two images are matched, not 1"),
-        (["maps/seed-0", "left.png", "right.png", "--height", "50"], "--height is a multiple of 32, not 50"),
+        (["maps/seed-0", "left.png"], "requires two images, not 1"),
+        (["maps/seed-0", "left.png", "right.png", "--height", "50"], "--height must be a multiple of 32, not 50"),
         (["maps/seed-0", "left.png", "colors.py"], "colors.py is not a readable image"),
         (["maps/seed-0", "left.png", "huge.png"], "huge.png has 60000 × 60000 pixels"),
         (["maps/seed-0", "deep.png", "right.png"], "deep.png has pixels of mode I;16"),
         (["maps/seed-0", "wide.png", "right.png"], "wide.png would be 192 × 1280000 pixels"),
-        (["maps/seed-0", "left.png", "right.png", "--height", "64", "--pixel", "128", "3"], "lies outside"),
+        (["maps/seed-0", "left.png", "right.png", "--height", "64", "--pixel", "128", "3"], "is outside"),
         (["means/seed-0", "left.png", "right.png", "--height", "64"], "does not give every pixel a feature"),
         (["nowhere", "left.png", "right.png"], "nowhere"),
     ],

@@ -172,7 +172,7 @@ def test_some_renderings_only(setsup: Run, work: Path) -> None:
         told = float(line["azimuth_deg"]), float(line["elevation_deg"])
         assert (book["azimuth"][row], book["elevation"][row]) == pytest.approx(told)
     other = setsup(*words[:5], "--nearest", 2, *OWN)
-    assert "setsup-pose holds another result: this one is setsup-pose-2" in other.out
+    assert "setsup-pose contains another result; wrote setsup-pose-2 instead" in other.out
     refused(setsup(*words[:5], "--where", "elevation > 90", *OWN), "leaves no rendering")
 
 

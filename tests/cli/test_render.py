@@ -224,7 +224,7 @@ def test_other_verbs_take_the_folder(setsup: Run, tmp_path: Path) -> None:
     assert contents(tmp_path / "again") == contents(tmp_path / "drawn")
     assert setsup("sample", "--replay", "drawn/draws.jsonl", "--out", "found").code == 0
     refused(setsup("sample", "shapes", "--inactive", "shap"), "did you mean 'shape'?", "`setsup info shapes`")
-    refused(setsup("sample", "shapes", "--root", "drawn", "--inactive", "shape"), "leave out the root")
+    refused(setsup("sample", "shapes", "--root", "drawn", "--inactive", "shape"), "leave out --root")
     card = setsup("info", "shapes")
     assert (card.code, card.err) == (0, "")
     assert "480 samples" in card.out
@@ -239,7 +239,7 @@ def test_draws_of_another_folder_are_refused(setsup: Run) -> None:
         words = ["--rows", 40, "--seed", seed, "--size", 8, 8, "--renderer", "embree", "--modalities", "image"]
         assert setsup("render", "shapes3d", "--out", name, *words).code == 0
     assert setsup("sample", "a", "--inactive", "shape", "--size", 3, "--out", "drawn").code == 0
-    refused(setsup("sample", "b", "--replay", "drawn/draws.jsonl"), "give the files that were drawn from")
+    refused(setsup("sample", "b", "--replay", "drawn/draws.jsonl"), "give the original files")
 
 
 # -- stopped -----------------------------------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> No
     with locked(tmp_path / "out"):
         child = command(*words)
         assert child.stderr is not None
-        assert "waits for" in child.stderr.readline()
+        assert "is waiting for" in child.stderr.readline()
         recipe = Shapes3D(size=(16, 24))
         render(RenderedDataset(recipe, renderer="embree").where(str(FEW[-1])), tmp_path / "drawn")
         (tmp_path / "drawn").rename(tmp_path / "out")
@@ -332,7 +332,7 @@ def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> No
         (["shapes3d", "--out", "x", "--rows", "5", "--ranges", "size=1:2"], ["no factor 'size'"]),
         (["shapes3d", "--out", "x", "--rows", "0"], ["number of rows"]),
         (["shapes3d", "--out", "x", "--where", "hue == 1"], ["hue"]),
-        (["shapes3d", "--out", "x", "--where", "scale > 9"], ["leaves no row"]),
+        (["shapes3d", "--out", "x", "--where", "scale > 9"], ["selects no rows"]),
         (["shapes3d", "--out", "x", "--renderer", "brush"], ["no renderer 'brush'"]),
         (["shapes3d", "--out", "x", "--rows", "5", "--modalities", "colour"], ["no modality 'colour'"]),
         (

@@ -110,7 +110,7 @@ class TestValidation:
     @pytest.mark.parametrize(
         ("words", "sentence"),
         [
-            (["--validation.knn", "digit"], "--validation.knn has no effect without --validation.every N"),
+            (["--validation.knn", "digit"], "--validation.knn requires --validation.every N"),
             (["--validation.every", 2], "Dense has no method loss(batch)"),
             (["--validation.every", 2, "--validation.draws", 0], "validation measures nothing"),
         ],
@@ -233,7 +233,7 @@ def test_a_preset_is_trained_on_a_table(setsup: Run, tmp_path: Path) -> None:
     again = setsup("train", "--config", "again.yaml")
     assert (again.code, "is finished" in again.out) == (0, True)
     found = setsup("train", "abc/fig3a", "--smoke", "--image", "which")
-    assert (found.code, "--image goes with a table" in found.err) == (2, True)
+    assert (found.code, "--image requires a table" in found.err) == (2, True)
 
 
 @pytest.mark.long("trainings")
@@ -281,7 +281,7 @@ def test_options_of_the_data_set_are_settings_of_the_run(setsup: Run, digits: Pa
     ):
         refused(setsup(*words, "--option", option), said)
     found = setsup("train", "abc/figS3", "--smoke", "--option", "a=1")
-    assert (found.code, "--option goes with the dataset of a preset; abc/figS3 has no options" in found.err) == (
+    assert (found.code, "--option sets options of a preset's dataset, but abc/figS3 has none" in found.err) == (
         2,
         True,
     )
@@ -413,7 +413,7 @@ class TestMissingData:
     def test_a_stand_in_is_named_and_not_taken(self, setsup: Run, tmp_path: Path) -> None:
         found = setsup("train", "abc/fig3a")
         refused(found, "`setsup fetch shapes3d`")
-        assert found.err.endswith("; or --substitute trains on shapes3d-procedural\n")
+        assert found.err.endswith("; or train on shapes3d-procedural with --substitute\n")
         assert list(tmp_path.iterdir()) == []
 
 

@@ -110,14 +110,14 @@ class TestFiles:
         for path, what in (("run", "the folder of a run"), ("run/config.yaml", "a file of settings")):
             found = setsup("train", path)
             assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
-            assert found.err.startswith(f"setsup: {path} is {what}, not a preset: `setsup train --config ")
+            assert found.err.startswith(f"setsup: {path} is {what}, not a preset; ")
             meant = found.err.split("`")[1].split()
             assert setsup(*meant[1:], "--print-config").out == printed
 
     @pytest.mark.parametrize(
         ("text", "sentence"),
         [
-            ("preset: [", "mine.yaml is not valid YAML"),
+            ("preset: [", "mine.yaml could not be parsed as YAML"),
             ("settings: {}", "mine.yaml, line 1: preset is missing"),
             ("preset: abc/fig3z", "mine.yaml: there is no preset 'abc/fig3z'"),
             ("preset: abc/fig3a\nsetings: {}", "mine.yaml, line 2: unknown key 'setings'; did you mean 'settings'"),
@@ -144,7 +144,7 @@ class TestFiles:
             in setsup("train", "abc/fig3b", "--config", "mine.yaml").err
         )
         assert (
-            "with --config, a preset is the first argument"
+            "with --config, a preset must be the first argument"
             in setsup("train", "--config", "mine.yaml", "--steps", 3, "abc/fig3a").err
         )
         assert (
@@ -267,9 +267,9 @@ class TestSweeps:
         ("sweep", "sentence"),
         [
             (["method.rate=0.1,x"], "--method.rate must be a number, not 'x'"),
-            (["method.rate"], "--sweep takes SETTING=VALUE,VALUE"),
-            (["method.rat=1,2"], "there is no setting 'method.rat'; did you mean 'method.rate'"),
-            (["steps=1,2", "steps=3"], "--sweep names steps twice"),
+            (["method.rate"], "--sweep must be SETTING=VALUE,VALUE"),
+            (["method.rat=1,2"], "unknown setting 'method.rat'; did you mean 'method.rate'"),
+            (["steps=1,2", "steps=3"], "--sweep steps=… is given twice"),
             (["sampler.inactive=digit,number"], "sampler.inactive=number: unknown factor 'number'"),
         ],
     )

@@ -78,7 +78,7 @@ def test_neighbours_that_cannot_be_are_refused() -> None:
 def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.manifold", None)
     monkeypatch.setitem(sys.modules, "umap", None)
-    with pytest.raises(SetsupError, match=r"this needs sklearn, which is not installed: pip install '\.\[train\]'"):
+    with pytest.raises(SetsupError, match=r"sklearn is required but not installed: pip install '\.\[train\]'"):
         tsne_map(ROWS)
-    with pytest.raises(SetsupError, match=r"this needs umap, which is not installed: pip install '\.\[umap\]'"):
+    with pytest.raises(SetsupError, match=r"umap is required but not installed: pip install '\.\[umap\]'"):
         umap_map(ROWS)

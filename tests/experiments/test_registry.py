@@ -94,7 +94,7 @@ def test_another_package_does_not_take_the_place_of_own_presets(site: Path) -> N
         ("a = theirs_bad", "PRESETS = 'abc'", "theirs_bad has no presets"),
         ("a = theirs_bad", "", "theirs_bad has no presets"),
         ("a = theirs_bad", "import no_such_module", "cannot be loaded: No module named 'no_such_module'"),
-        ("a = theirs_bad", "1 / 0", "cannot be loaded: division by zero; repair or remove the package theirs"),
+        ("a = theirs_bad", "1 / 0", "cannot be imported: division by zero; repair or uninstall the package theirs"),
         ("a = theirs_bad", "def", r"cannot be loaded: .*theirs_bad.py, line 1"),
     ],
 )

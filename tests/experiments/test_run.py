@@ -196,7 +196,7 @@ def test_a_measurement_opens_the_data_where_the_run_found_them(folder: Path) -> 
 
 def test_the_folder_of_nobody(tmp_path: Path) -> None:
     root = "~nobody-of-that-name/x"
-    refused(DataError, "no home folder of", lambda: begin(tmp_path / "a", SHORT, 0, root=root, config={}))
+    refused(DataError, "unknown home folder", lambda: begin(tmp_path / "a", SHORT, 0, root=root, config={}))
 
 
 def test_each_way_of_going_on_is_remembered(folder: Path) -> None:

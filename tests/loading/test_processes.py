@@ -127,7 +127,7 @@ def test_a_killed_worker_is_one_sentence_and_no_hang(at: int) -> None:
 @pytest.mark.long("worker processes")
 def test_a_worker_that_ended_by_a_bus_error_names_what_causes_it() -> None:
     batches = iter(setsup.loader(Mortal(0, signal.SIGBUS), sets(), workers=1, to="numpy"))
-    with pytest.raises(DataError, match=r"ended by SIGBUS .* a file that it had mapped into memory was cut off"):
+    with pytest.raises(DataError, match=r"ended by SIGBUS .* a memory-mapped file was truncated"):
         next(batches)
 
 

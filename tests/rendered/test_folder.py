@@ -515,7 +515,7 @@ def test_a_later_format_is_refused_in_words(copy: Path) -> None:
 def test_folders_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is not there"):
         open_rendered(tmp_path / "nowhere")
-    with pytest.raises(DataError, match=r"rendered.json is not there; a folder that `setsup render` wrote"):
+    with pytest.raises(DataError, match=r"rendered.json does not exist; expected a folder that `setsup render` wrote"):
         open_rendered(tmp_path)
     (tmp_path / "file").write_text("x")
     with pytest.raises(DataError, match="is not a folder"):
@@ -548,7 +548,7 @@ def test_damage_in_the_progress_is_said(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         render(dots(renderer=Stopping(10)), tmp_path / "out")
     (tmp_path / "out" / "depth.npy").unlink()
-    with pytest.raises(DataError, match=r"depth.npy is not there"):
+    with pytest.raises(DataError, match=r"depth.npy does not exist"):
         render(dots(), tmp_path / "out")
     (tmp_path / "out" / "rendered.progress").write_bytes(b"\x1f")
     with pytest.raises(DataError, match=r"rendered.progress is damaged: it has 1 bytes for 144 rows; remove"):

@@ -49,7 +49,7 @@ BAD = {
     "'v' without 3 finite numbers": SQUARE.replace(b"v 1 1 0", b"v 1 1"),
     "'v' without 3 finite": SQUARE.replace(b"v 1 1 0", b"v 1 nan 0"),
     "'vn' without 3": SQUARE.replace(b"vn 0 0 1", b"vn 0 0 inf"),
-    "than numbers": SQUARE.replace(b"v 1 1 0", b"v 1 x 0"),
+    "other characters": SQUARE.replace(b"v 1 1 0", b"v 1 x 0"),
     "4 of vertex, but a face names number 5": SQUARE.replace(b"4/1/1", b"5/1/1"),
     "names number 0": SQUARE.replace(b"4/1/1", b"0/1/1"),
     "names number -5": SQUARE.replace(b"4/1/1", b"-5/1/1"),

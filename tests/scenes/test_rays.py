@@ -369,7 +369,7 @@ def test_trimesh_stands_in_for_embreex(by_trimesh, monkeypatch, caplog):
 
 def test_without_any_engine_embreex_is_named(by_trimesh, monkeypatch):
     monkeypatch.setitem(sys.modules, "rtree", None)
-    with pytest.raises(DataError, match=r"this needs embreex, which is not installed: pip install '\.\[render\]'"):
+    with pytest.raises(DataError, match=r"embreex is required but not installed: pip install '\.\[render\]'"):
         Rays(soup(1, 5)).trace((0, 0, 0), [(1, 0, 0)])
 
 

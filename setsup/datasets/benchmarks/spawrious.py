@@ -28,7 +28,7 @@ from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.images import check_size
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
@@ -127,7 +127,7 @@ def _refuse_others(release: MemberIndex, groups: Mapping[str, Any]) -> None:
         raise DataError(
             f"spawrious: {release.source} contains folders that are not part of Spawrious: {some(others)}; expected "
             f"the places {', '.join(_PLACES)} and the breeds {', '.join(_BREEDS)}, in 0 and 1; pass the folder of "
-            "spawrious (--root or root=), or open this one as a folder of images"
+            f"spawrious ({advice('root=', '--root')}), or open this one as a folder of images"
         )
     names = {f"{location}_{breed}" for location in _PLACES for breed in _BREEDS}
     columns = (groups[name].to_pylist() for name in ("copy", "location", "breed", "named"))

@@ -77,7 +77,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 def _published(release: MemberIndex) -> tuple[FactorTable, Places]:
     """Factors of the images of the four locations by what the annotations say, and their places."""
     images: dict[str, dict[str, Any]] = {}
-    rows = set[tuple[int, str, str]]()
+    rows, files = set[tuple[int, str, str]](), dict[str, str]()
     for label, content in _annotations(release):
         try:
             names = {each["id"]: each["name"] for each in content["categories"]}
@@ -86,11 +86,11 @@ def _published(release: MemberIndex) -> tuple[FactorTable, Places]:
                 image, category = images.get(str(each["image_id"])), names[each["category_id"]]
                 if image is not None and str(image["location"]) in _LOCATIONS and category in _CATEGORIES:
                     rows.add((_LOCATIONS.index(str(image["location"])), category, str(image["id"])))
+                    files[str(image["id"])] = str(image["file_name"]).rpartition("/")[2]
         except (KeyError, TypeError) as error:
             raise DamagedFile(f"{label} lacks {error}, which annotations of camera traps have", _FIX) from None
     if not rows:
         raise DamagedFile(f"{release.source} has no annotation of the locations {', '.join(_LOCATIONS)}", _FIX)
-    files = {key: str(images[key]["file_name"]).rpartition("/")[2] for _, _, key in rows}
     order = sorted(rows, key=lambda row: (row[0], row[1], files[row[2]].encode("utf-8", "surrogatepass")))
     places = release.places([_FOLDER + files[key] for _, _, key in order])
     lacking = np.flatnonzero(places < 0)

@@ -10,7 +10,7 @@ from setsup.arrays import Places
 from setsup.datasets.described.columns import Columns
 from setsup.datasets.described.schema import Layout
 from setsup.datasets.described.values import named_groups
-from setsup.errors import DamagedFile, DataError
+from setsup.errors import DamagedFile, DataError, advice
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.members import MemberIndex
 from setsup.files.roots import some
@@ -67,7 +67,7 @@ def _refuse_others(
         raise DataError(
             f"{name}: {release.source} has images of a {further} that it does not have{same}: "
             f"{some(sorted(foreign.unique().to_pylist()))}; it has {', '.join(known)}; name the folder of {name} "
-            "(--root or root=), or take the others out of it"
+            f"({advice('root=', '--root')}), or take the others out of it"
         )
 
 

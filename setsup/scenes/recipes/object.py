@@ -64,10 +64,11 @@ class ObjectView:
     Parameters
     ----------
     models : mapping of str to Model
-        Meshes by name: the levels of the factor ``model``. Files are loaded by :func:`setsup.scenes.load_mesh` when
-        they are first drawn. A function, such as ``partial(load_mesh, path, top=folder)``, gives a
-        :class:`~setsup.scenes.Mesh`, or a scene or mesh of trimesh; it is called again from time to time, and must be
-        picklable if the recipe is to be. Where it has an attribute ``key``, that text stands for what it gives.
+        Meshes by name; the names are the levels of the factor ``model``. Files are loaded by
+        :func:`setsup.scenes.load_mesh` when they are first drawn. A function, such as
+        ``partial(load_mesh, path, top=folder)``, gives a :class:`~setsup.scenes.Mesh`, or a scene or mesh of trimesh;
+        it is called again from time to time, and must be picklable if the recipe is to be. Where it has an attribute
+        ``key``, that text stands for what it gives.
     azimuths, elevations : tuple of float, degrees
         Levels of the grid.
     size : (height, width)
@@ -84,7 +85,7 @@ class ObjectView:
     lights : tuple of Light
         :data:`HEMISPHERE` by default.
     background : 3 ints, optional
-        Background colour in sRGB bytes; transparent by default.
+        Background color in sRGB bytes; transparent by default.
     seed : int
         Seed of the jitter and of sampled views.
 

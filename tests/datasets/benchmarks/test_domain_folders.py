@@ -249,13 +249,23 @@ def _break(said, what):
     elif what == "other locations":
         for image in said["images"]:
             image["location"] = "7"
+    elif what == "an image without a name":
+        image = next(one for one in said["images"] if one["id"] == said["annotations"][0]["image_id"])
+        del image["file_name"]
     elif what == "annotations that are no list":
         said["annotations"] = 3
     return said
 
 
 @pytest.mark.parametrize(
-    "what", ["no categories", "a category that is not declared", "other locations", "annotations that are no list"]
+    "what",
+    [
+        "no categories",
+        "a category that is not declared",
+        "other locations",
+        "an image without a name",
+        "annotations that are no list",
+    ],
 )
 def test_damaged_annotations(tmp_path, what):
     terra_incognita.write(tmp_path)

@@ -99,7 +99,7 @@ def test_another_file_than_the_published_one_is_refused(own, server, monkeypatch
 def test_a_file_that_cannot_be_fetched_can_be_put_there(own, server, monkeypatch):
     body = b"by hand"
     publish(monkeypatch, f"{server.url}/gone.pth", "md5", hashlib.md5(body).hexdigest()[:8])
-    with pytest.raises(DataError, match=r"tiny: gone\.pth could not be fetched: .*HTTP 404.* put it at ") as caught:
+    with pytest.raises(DataError, match=r"tiny: gone\.pth could not be downloaded: .*HTTP 404.* put it at ") as caught:
         weights_file("tiny")
     assert str(own / "gone.pth") in str(caught.value)
     (own / "gone.pth").write_bytes(body)

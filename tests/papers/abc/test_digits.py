@@ -252,7 +252,7 @@ def test_unknown_digits_and_one_dimension() -> None:
 
 def test_without_scikit_image_the_error_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "skimage.morphology", None)
-    with pytest.raises(SetsupError, match=r"this needs skimage, which is not installed: pip install '\.\[train\]'"):
+    with pytest.raises(SetsupError, match=r"skimage is required but not installed: pip install '\.\[train\]'"):
         thickness(STROKES[:2])
     assert len(slant(STROKES[:2])) == 2
 

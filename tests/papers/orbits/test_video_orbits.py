@@ -587,5 +587,5 @@ def test_missing_libraries_are_named(several, tmp_path, monkeypatch):
     for name in ("cv2", "scenedetect"):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, name, None)
-            with pytest.raises(DataError, match=rf"this needs {name}, .*\[video\]"):
+            with pytest.raises(DataError, match=rf"{name} is required but not installed: .*\[video\]"):
                 extract(several, Path(tmp_path / "orbits"), detect=Cascades(), confirm=None)

@@ -1,4 +1,4 @@
-"""Find the pose of an object in photographs by the nearest of its renderings."""
+"""Estimate the pose of an object in photographs from the nearest of its renderings."""
 
 import csv
 import io
@@ -29,13 +29,13 @@ __all__ = ["HELP", "Options", "run"]
 HELP = """\
 Example: `setsup render object --models car.obj --views 1800 --out renders`, then
 `setsup pose runs/abc/table1-cars-small/seed-0 photos --codebook renders --boxes boxes.csv`. Each photograph, or each
-box in it, gets the pose of the rendering whose embedding has the largest cosine with its own. Writes poses.csv, a line
-for each with azimuth, elevation and theta in degrees and how far the nearest renderings disagree, and sheet.png, the
-photographs with their nearest renderings.
+box in it, is assigned the pose of the rendering whose embedding is nearest by cosine similarity. Writes poses.csv, one
+line each with azimuth, elevation and theta in degrees and the disagreement of the nearest renderings, and sheet.png,
+the photographs with their nearest renderings.
 
-Angles are those of Pascal3D+: azimuth 0 has the camera in front of the object and 90 on its left-hand side as a person
-in it would say, the +x side of a model that faces -y with z up; elevation is the camera's height above the ground
-plane; theta turns the image in its plane."""
+Angles follow Pascal3D+: at azimuth 0 the camera is in front of the object, at 90 on its own left-hand side (the +x side
+of a model that faces -y with z up); elevation is the angle of the camera above the ground plane; theta rotates the
+image in its plane."""
 
 _POSES, _SHEET = "poses.csv", "sheet.png"
 _HEADS = (
@@ -51,22 +51,22 @@ class Options(Common):
 
     run: Annotated[Path, declared("RUN", "Folder of a run of `setsup train`.")] = field(kw_only=False)
     photographs: Annotated[
-        tuple[Path, ...], declared("PHOTOS ...", "A folder, zip or tar of photographs, or image files.")
+        tuple[Path, ...], declared("PHOTOS ...", "Folder, zip or tar of photographs, or image files.")
     ] = field(kw_only=False)
     codebook: Annotated[
         str,
         declared(
             "DATASET",
-            "Renderings with poses: a folder of `setsup render`, an .npz, a CSV file, or a name of `setsup datasets`, "
-            "with a modality rotation or factors azimuth and elevation in degrees.",
+            "Renderings with poses: folder of `setsup render`, .npz file, CSV file, or name listed by `setsup "
+            "datasets`, with a modality rotation or factors azimuth and elevation in degrees.",
         ),
     ]
     boxes: Annotated[
         Path | None,
         declared(
             "FILE.csv",
-            "Boxes of objects: columns file, left, top, right, bottom, in pixels from the upper left corner; several "
-            "of one photograph are several objects.",
+            "Bounding boxes of objects: columns file, left, top, right, bottom, in pixels from the upper left corner; "
+            "a photograph may have several.",
             "whole photographs",
         ),
     ] = None

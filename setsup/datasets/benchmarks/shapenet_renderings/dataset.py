@@ -20,7 +20,7 @@ from setsup.datasets.benchmarks.shapenet_renderings.poses import to_pascal3d
 from setsup.datasets.benchmarks.shapenet_renderings.records import SIDE
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.source import Source
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.files.roots import data_places, place_seen, root_option
 
 __all__ = ["ShapenetRenderings", "open", "prepare"]
@@ -152,7 +152,7 @@ def open(root: Path | str | None = None) -> ShapenetRenderings:
     raise DataError(
         f"{NAME}: found none of {', '.join(f'{plural}_with_keypoints' for plural in CATEGORIES.values())} as .zip, "
         f".tar or folder with .tfrecord files (looked in {', '.join(map(place_seen, places))}); run `setsup fetch "
-        f"{NAME}{root_option(root)}`, or pass the folder that contains them (--root or root=)"
+        f"{NAME}{root_option(root)}`, or pass the folder that contains them ({advice('root=', '--root')})"
     )
 
 

@@ -23,7 +23,7 @@ _ORDER = 4  # parameter of the order, after those of the four operations
 
 @dataclass(frozen=True)
 class Jitter:
-    """Brightness, contrast, saturation and hue one after the other, in a random order per image.
+    """Brightness, contrast, saturation and hue in a random order per image.
 
     The distribution is that of torchvision's ``ColorJitter``: factors uniform in 1 ± amount, clipped at 0, turns of
     the hue uniform in ± amount, and all orders equally likely.

@@ -73,18 +73,18 @@ class Room:
     pairs : int
         Number of pairs of views of each room.
     meshes : mapping of str to Model, optional
-        Rooms in metres: room number n stands in mesh number n modulo their number, with other objects each time. By
-        name, as for :class:`~setsup.scenes.recipes.ObjectView`; by default rooms are made up.
+        Meshes of rooms, in metres: room n uses mesh n modulo their number, with other objects each time. By name, as
+        for :class:`~setsup.scenes.recipes.ObjectView`; by default rooms are generated.
     objects : mapping of str to Model, optional
-        Objects to put into rooms: meshes whose boxes have diagonals of about 1 around the origin, as in ShapeNet. By
-        name; by default solids of several shapes and patterns.
+        Meshes of objects to place in the rooms, centred at the origin with bounding boxes of diagonal 1, as in
+        ShapeNet. By name; by default solids of several shapes and patterns.
     count : (least, most)
         Number of objects in a room; fewer if there is no space left.
     size : (height, width)
         Image size, in pixels; the focal length is 500 pixels for a height of 480, and proportional to it.
     up : 3 float, optional
-        Direction that is up in the meshes of the rooms, within 30°: (0, 1, 0) for SceneNN. By default the axis along
-        which a room is shortest.
+        Up direction of the meshes of rooms, within 30°: (0, 1, 0) for SceneNN. By default the axis along which a room
+        is shortest.
     seed : int
         Random seed.
 
