@@ -28,7 +28,7 @@ def opened(folder: Path, preset: str | None = None, checkpoint: str = "last") ->
 def evaluated(run: "Run", name: str | None) -> "Preset":
     """The preset whose evaluations are run, by name; the run's own if its file has it."""
     from setsup.experiments import find_preset, smoke
-    from setsup.experiments.registry import split_file_name
+    from setsup.experiments.preset_registry import split_file_name
 
     preset, named = run.preset, split_file_name(name or "")
     if name is not None and not (named and not named[1] and _own(name, run.folder)):
@@ -49,7 +49,7 @@ def evaluated(run: "Run", name: str | None) -> "Preset":
 def _own(name: str, folder: Path) -> "Preset | None":
     """The preset of the run in a folder, if a file of presets has it."""
     from setsup.experiments import find_preset
-    from setsup.experiments.registry import import_file, split_file_name
+    from setsup.experiments.preset_registry import import_file, split_file_name
     from setsup.experiments.runs.json_files import read_preset_name
 
     if (named := split_file_name(name)) is None:

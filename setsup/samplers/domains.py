@@ -27,9 +27,9 @@ from setsup.random import fold, permute, randint_below
 from setsup.samplers.arguments import check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import Reach
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
+from setsup.samplers.groups.reach_chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report

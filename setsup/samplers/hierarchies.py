@@ -21,10 +21,10 @@ from setsup.random import fold
 from setsup.samplers.arguments import MOST_SETS, check_draw_memory, check_names, check_sets, check_size
 from setsup.samplers.coverage import Reach, Reason
 from setsup.samplers.draw import Draw, by_factor
-from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.hierarchy import Hierarchy, values_of
 from setsup.samplers.groups.members import REFUSALS, check_refusal
+from setsup.samplers.groups.reach_chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report, span

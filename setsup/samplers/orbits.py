@@ -31,9 +31,9 @@ from setsup.samplers.coverage import NOT_COUNTED, Reach, Reason
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchored import AnchoredMembers
 from setsup.samplers.groups.canonical import canonical_rows
-from setsup.samplers.groups.chances import at_least_one, is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
+from setsup.samplers.groups.reach_chances import at_least_one, is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys, spread_words
 from setsup.samplers.report import Report

@@ -25,7 +25,7 @@ from setsup.random import fold, mix, randint_below
 from setsup.samplers.arguments import check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw, by_factor
-from setsup.samplers.groups.chances import at_least_one
+from setsup.samplers.groups.reach_chances import at_least_one
 from setsup.samplers.groups.within import pick_by_weight, spread_words
 from setsup.samplers.report import Entry, Report, span
 from setsup.samplers.row_arguments import Weights, Where, both

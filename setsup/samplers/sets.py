@@ -26,12 +26,12 @@ from setsup.random import fold, fold_integers
 from setsup.samplers.arguments import check_draw_memory, check_sets, check_tolerance
 from setsup.samplers.coverage import Reach
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.chances import reached_groups
 from setsup.samplers.groups.fixed_factors import FixedFactors, Lists
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.plan import StepPlan, StepPlans
 from setsup.samplers.groups.plan_reach import plan_reach
+from setsup.samplers.groups.reach_chances import reached_groups
 from setsup.samplers.groups.single import SingleStep
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.report import Entry, Report

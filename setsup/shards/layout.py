@@ -25,7 +25,7 @@ Shards that others wrote have no ``shards.json``; :func:`setsup.shards.index_sha
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from setsup.datasets.dataset import Modality
@@ -188,7 +188,7 @@ class Catalogue:
             "about": dict(self.about),
             "factors": [factor.to_dict() for factor in self.factors],
             "members": {
-                name: {"extension": member.extension, **asdict(member.modality)}
+                name: {"extension": member.extension, **member.modality.to_dict()}
                 for name, member in self.members.items()
             },
             **({"pair_factors": list(self.pair_factors)} if self.pair_factors else {}),

@@ -134,7 +134,7 @@ def test_one_seed_where_one_makes_sense(setsup: Run, words: list[str]) -> None:
         (["info", "MNIST"], "unknown dataset 'MNIST'; did you mean 'mnist'? ("),
         (["shard", "--format", "jpg"], "not 'jpg'; did you mean 'jpeg'?"),
         (["shard", "--format", "PNG"], "not 'PNG'; did you mean 'png'?"),
-        (["render", "room", "-o", "x", "--renderer", "opengl"], "no renderer 'opengl'; did you mean 'gl'?"),
+        (["render", "room", "-o", "x", "--renderer", "opengl"], "unknown renderer 'opengl'; did you mean 'gl'?"),
         (["render", "room", "-o", "x", "--on", "Ray"], "--on must be ray, not 'Ray'; did you mean 'ray'?"),
         (["download", "mnist"], "unknown subcommand 'download'; did you mean 'fetch'? ("),
         (["sample", "--inactive", "shape", "--out="], "--out requires a value: `--out FOLDER`"),

@@ -170,7 +170,7 @@ def test_several_embeddings_have_a_file_each(setsup: Run, trained: Path, digits:
     assert data["files"]["embeddings-map"] == str(folder / "embeddings-map.npy")
     said = setsup("eval", run, "--preset", views)
     assert said.code == 2
-    assert "Views.embed gives several embeddings, vector, map: name one" in said.err
+    assert "Views.embed returns several embeddings, vector, map; choose one" in said.err
 
 
 @pytest.mark.parametrize("file", ["embeddings.npy", "factors.parquet", "rows.npy"])
@@ -243,7 +243,7 @@ def test_what_a_killed_embedding_left_goes_away(setsup: Run, trained: Path) -> N
     [
         ([], "`setsup embed` requires the argument RUN"),
         (["nowhere", *MEAN], "no run found in nowhere"),
-        (["runs", *MEAN], f"below it are {RUN}"),
+        (["runs", *MEAN], f"it contains the runs {RUN}"),
         ([RUN, "mnits", *MEAN], "unknown dataset 'mnits'; did you mean 'mnist'"),
         ([RUN, "mnist", "more", *MEAN], "unexpected argument 'more'"),
         ([RUN, "--split", "tset", *MEAN], "mnist has no split 'tset'; did you mean 'test'?"),

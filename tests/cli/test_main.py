@@ -143,7 +143,7 @@ def test_an_option_before_the_subcommand(setsup: Run) -> None:
         (["datasets", "--json=true"], "--json takes no value; leave out '=true'"),
         (["fetch", "mnist", "--check=false"], "--check takes no value; leave out '=false'"),
         (["--install-completion", "extra"], "unexpected argument 'extra'"),
-        (["train", "abcd"], "there is no preset 'abcd'; did you mean 'abc/fig3d'?"),
+        (["train", "abcd"], "unknown preset 'abcd'; did you mean 'abc/fig3d'?"),
         (["sample", "--seed", "1", "--seed", "2"], "--seed is given twice; give it once"),
         (["sample", "--active", "a", "--active", "b", "c"], "give it once, with all its values: `--active FACTOR ...`"),
         (["sample", "mnist", "--seed", "1", "shape"], "unexpected argument 'shape' (`setsup sample --help`"),

@@ -179,7 +179,7 @@ def test_textures_above_the_mesh(setsup: Run, tmp_path: Path, tent: Path) -> Non
     words = ["render", "object", "--models", tent, "--size", 12, 12, "--renderer", "embree", "--elevations", 10]
     closed = setsup(*words, "--out", "closed")
     assert closed.code == 0
-    assert "leads out of the model's folder" in closed.err
+    assert "leads out of the folder of the model" in closed.err
     found = setsup(*words, "--out", "open", "--top", tmp_path, "--processes", 2)
     assert (found.code, found.err) == (0, "")
     images = open_rendered("open").fetch(np.arange(24))["image"]
@@ -323,8 +323,8 @@ def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> No
         (["cube", "--out", "x"], ["unknown recipe 'cube'", "`setsup render` lists them"]),
         (["shapes3d"], ["`setsup render shapes3d --out FOLDER`"]),
         (["object", "--out", "x"], ["--models chair.obj table.glb"]),
-        (["object", "--out", "x", "--models", "no.obj"], ["there is no mesh file no.obj"]),
-        (["object", "--out", "x", "--models", "."], [". is a folder: name the mesh files in it, such as *.obj"]),
+        (["object", "--out", "x", "--models", "no.obj"], ["mesh file no.obj does not exist"]),
+        (["object", "--out", "x", "--models", "."], [". is a folder; pass the mesh files in it, for example *.obj"]),
         (["shapes3d", "--out", "x", "--size", "64"], ["--size requires 2 values", "`--size HEIGHT WIDTH`"]),
         (["shapes3d", "--out", "x", "--size", "0", "5"], ["size must be (height, width)"]),
         (["shapes3d", "--out", "x", "--ranges", "scale=1:2"], ["--ranges requires --rows"]),
@@ -333,7 +333,7 @@ def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> No
         (["shapes3d", "--out", "x", "--rows", "0"], ["number of rows"]),
         (["shapes3d", "--out", "x", "--where", "hue == 1"], ["hue"]),
         (["shapes3d", "--out", "x", "--where", "scale > 9"], ["selects no rows"]),
-        (["shapes3d", "--out", "x", "--renderer", "brush"], ["no renderer 'brush'"]),
+        (["shapes3d", "--out", "x", "--renderer", "brush"], ["unknown renderer 'brush'"]),
         (["shapes3d", "--out", "x", "--rows", "5", "--modalities", "colour"], ["no modality 'colour'"]),
         (
             ["shapes3d", "--out", "x", "--rows", "5", "--modalities", "image,dept"],
@@ -375,7 +375,7 @@ def test_another_rendering_is_not_mixed_in(setsup: Run, tmp_path: Path) -> None:
     before = contents(tmp_path / "out")
     for others, said in (
         (["--rows", 11, *words[2:]], "another number of rows (10 there, 11 here)"),
-        ([*words, "--seed", 1], "other rows (another seed, another choice)"),
+        ([*words, "--seed", 1], "other rows (another seed or selection)"),
         ([*words[:2], "--size", 8, 9, *words[5:]], "another image size"),
         (words[:-2], "started with the modalities image, not image, depth"),
     ):

@@ -244,10 +244,10 @@ class TestAll:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["abc/fig4"], "there is no report 'abc/fig4'; did you mean 'abc/fig"),
-        (["abc/fig4a", "nowhere"], "there is no folder nowhere"),
+        (["abc/fig4"], "unknown report 'abc/fig4'; did you mean 'abc/fig"),
+        (["abc/fig4a", "nowhere"], "nowhere does not exist"),
         (["abc/fig4a", "--out", "a.pdf"], "--out must be a file with the suffix .png, not a.pdf"),
-        (["nowhere.py"], "there is no file"),
+        (["nowhere.py"], "does not exist"),
     ],
 )
 def test_what_cannot_be_done(setsup: Run, words: list[str], sentence: str) -> None:

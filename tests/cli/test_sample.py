@@ -801,7 +801,7 @@ def test_the_python_of_a_sampler_of_ones_own_makes_it(monkeypatch: pytest.Monkey
     ("words", "sentence"),
     [
         (["--sampler", f"{OWN}:Follower"], "does not define a sampler 'Follower'; did you mean 'Followers'?"),
-        (["--sampler", "none.py:A"], "there is no file"),
+        (["--sampler", "none.py:A"], "does not exist"),
         (["--sampler", "no_such_module:A"], "No module named 'no_such_module'; give FILE.py:CLASS or MODULE:CLASS"),
         (["--sampler", f"{OWN}:Followers", "--size", 3], "Followers has no argument 'size'"),
         (["--sampler", f"{OWN}:Followers", "--argument", "sets"], "--argument must be NAME=VALUE"),

@@ -507,7 +507,7 @@ def test_samplers_are_made_again_from_plain_data():
         (
             {"positive": POSITIVE, "negative": NEGATIVE, "weights": [1, 0, 1, 1, 1, 1, 1, 1]},
             SamplerError,
-            "no row has both a positive and a negative: .*1 left out by where, weights",
+            "no row has both a positive and a negative: .*1 left out by where=, weights=",
         ),
         ({"positive": POSITIVE, "negative": NEGATIVE, "choose": "row"}, SamplerError, "did you mean 'rows'"),
         ({"positive": 3, "negative": NEGATIVE}, FactorError, "positive must be a string"),

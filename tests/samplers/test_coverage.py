@@ -25,7 +25,7 @@ from setsup.samplers import (
     TripletSampler,
     Zip,
 )
-from setsup.samplers.groups.chances import inclusion
+from setsup.samplers.groups.reach_chances import inclusion
 
 SEEDS = 1500
 

@@ -163,7 +163,7 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
 
 def _name(options: Options) -> str:
     """The report that options name, as :func:`find_report` takes it."""
-    from setsup.experiments.registry import split_file_name
+    from setsup.experiments.preset_registry import split_file_name
 
     if options.preset is None:
         return options.report or ""

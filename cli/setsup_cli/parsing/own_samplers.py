@@ -18,7 +18,7 @@ __all__ = ["build_own", "find_class"]
 
 def find_class(word: str) -> "type[Sampler]":
     """The class of a sampler in a Python file, or in a module that can be imported."""
-    from setsup.experiments.registry import import_file, split_file_name
+    from setsup.experiments.preset_registry import import_file, split_file_name
     from setsup.samplers import Sampler
 
     if (file := split_file_name(word)) is not None:

@@ -109,7 +109,7 @@ def read_file(path: Path, name: str | None, shrink: bool) -> tuple["TrainingFile
 def read_asked(options: Any) -> Asked:
     """What options ask for, with those of their file."""
     from setsup.experiments import RunConfig
-    from setsup.experiments.registry import need_own_name
+    from setsup.experiments.preset_registry import need_own_name
     from setsup.experiments.settings import difference, flatten, put
 
     file: TrainingFile | None = options.file

@@ -14,7 +14,7 @@ import numpy as np
 from setsup.arrays import Array, Bools, Matrices, Size
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.arguments import check_probability
+from setsup.loading.transforms.operations.base import check_probability
 from setsup.loading.transforms.operations.geometry import Geometric, where
 from setsup.loading.transforms.slots import Slots
 

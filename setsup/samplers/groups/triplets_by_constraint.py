@@ -13,7 +13,7 @@ from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.samplers.coverage import NOT_COUNTED, ReachedGroups, Reason
 from setsup.samplers.groups.anchors import Anchors
-from setsup.samplers.groups.choose import Chooser
+from setsup.samplers.groups.group_distribution import Chooser
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import AnchorEntry
 from setsup.samplers.spelling import spell_name

@@ -14,7 +14,7 @@ from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import below_few
 from setsup.samplers.coverage import ReachedGroups, Reason
-from setsup.samplers.groups.chances import at_least_one
+from setsup.samplers.groups.reach_chances import at_least_one
 from setsup.samplers.groups.within import pick_by_weight
 from setsup.samplers.partners.constrained_neighbours import AllRows, Nearest, chance_of_rows
 from setsup.samplers.report import AnchorEntry, Partners, anchors_lost

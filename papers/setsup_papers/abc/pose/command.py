@@ -104,7 +104,7 @@ def run(options: Options) -> int:
         need_writable(out / file)
     opened_run = opened(options.run, options.preset, options.checkpoint)
     if opened_run.preset.data is None:
-        raise SetsupError(f"{opened_run.preset.name} trains nothing, so that it has no embeddings")
+        raise SetsupError(f"{opened_run.preset.name} trains nothing, so it has no embeddings")
     boxes = None if options.boxes is None else read_boxes(options.boxes)
     codebook, numbers = _codebook(options)
     trained = load_trained(opened_run, device=options.device)
@@ -127,7 +127,7 @@ def run(options: Options) -> int:
     except (RuntimeError, ValueError, LookupError) as error:  # what a network raises for images of another size
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(
-            f"the method of {opened_run.folder} cannot embed images of {size[0]} × {size[1]}: {reason}"
+            f"the method of {opened_run.folder} could not embed images of {size[0]} × {size[1]} pixels: {reason}"
         ) from error
     lines = _lines(photographs, poses, numbers)
     folder = _write(out, lines, _sheet(photographs, codebook, poses, options), force=options.force)
@@ -159,7 +159,7 @@ def _codebook(options: Options) -> "tuple[Dataset, Rows]":
         raise DataError(f"the codebook {options.codebook} has no renderings")
     rows = np.arange(len(codebook)) if options.where is None else codebook.factors.rows(options.where)
     if not len(rows):
-        raise FactorError(f"--where {options.where!r} leaves no rendering")
+        raise FactorError(f"no rendering satisfies --where {options.where!r}")
     read_rotations(codebook, rows)  # says what is wrong with them before anything is embedded
     return codebook.select(rows), rows
 

@@ -9,7 +9,7 @@ import numpy as np
 from setsup.arrays import Bools, Matrices, Rows, Size
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.arguments import Range, Sized, check_range, pair, set_field
+from setsup.loading.transforms.operations.base import Range, Sized, check_range, pair, set_field
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["TRIES", "CenterCrop", "Crop", "Resize", "ResizedCrop", "random_sides"]

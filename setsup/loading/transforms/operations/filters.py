@@ -14,7 +14,7 @@ from setsup.arrays import Floats, Reals, Words
 from setsup.checks import check_number, is_integer
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.by_image import Image, cv2, room
-from setsup.loading.transforms.operations.arguments import (
+from setsup.loading.transforms.operations.base import (
     Photometric,
     Ranged,
     Shape,

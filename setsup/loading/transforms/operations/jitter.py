@@ -12,7 +12,7 @@ from setsup import random
 from setsup.arrays import Rows
 from setsup.checks import check_number
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.arguments import Kernels, Shape, check_channels
+from setsup.loading.transforms.operations.base import Kernels, Shape, check_channels
 from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Hue, Saturation
 from setsup.loading.transforms.slots import Slots
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from setsup.arrays import Reals
 from setsup.loading.transforms.by_image import Image, blend, cv2, own
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.arguments import Photometric, Ranged, per_image
+from setsup.loading.transforms.operations.base import Photometric, Ranged, per_image
 
 __all__ = ["AddBrightness", "Brightness", "Contrast", "Gray", "Hue", "Saturation"]
 

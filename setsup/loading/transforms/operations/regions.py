@@ -11,7 +11,7 @@ from torch import Tensor
 from setsup.arrays import Rows
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.by_image import Image, cv2
-from setsup.loading.transforms.operations.arguments import Photometric, Shape, check_range, set_field
+from setsup.loading.transforms.operations.base import Photometric, Shape, check_range, set_field
 from setsup.loading.transforms.operations.crops import TRIES, random_sides
 from setsup.loading.transforms.slots import Slots
 

@@ -17,7 +17,7 @@ from setsup.checks import check_integer
 from setsup.errors import SetsupError
 from setsup.loading.transforms.by_image import LEVELS, Image, cv2
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.arguments import Photometric
+from setsup.loading.transforms.operations.base import Photometric
 
 __all__ = ["AutoContrast", "Equalize", "Posterize"]
 

@@ -213,7 +213,7 @@ class Room:
         return cameras
 
     def light_mode(self, values: Mapping[str, Any]) -> str:
-        """How a room is lit: one of :data:`.lights.MODES`."""
+        """The lighting of a room: one of :data:`.lights.MODES`."""
         return self._built(values).mode
 
     def _level(self, values: Mapping[str, Any], name: str, levels: int) -> int:
@@ -256,7 +256,7 @@ class Room:
         except LibraryError:
             raise
         except DataError as error:
-            raise DataError(f"the room {name!r}: {error}") from error
+            raise DataError(f"room {name!r}: {error}") from error
 
     def _objects(self, key: Words, space: Space, shell: Scene) -> tuple[Placement, ...]:
         models: Mapping[str, Model] = default_objects() if self.objects is None else self.objects
@@ -273,8 +273,8 @@ class Room:
             extent = float(np.linalg.norm(np.ptp(mesh.bounds, axis=0)))
             if extent * _SCALES[0] > largest:
                 raise DataError(
-                    f"the object {name!r} has a diagonal of {extent:.4g} m and is larger than its room of "
-                    f"{largest:.3g} m even when scaled by {_SCALES[0]}; give objects diagonals of about 1 m"
+                    f"object {name!r} has a diagonal of {extent:.4g} m, which is larger than its room of {largest:.3g} "
+                    f"m even when scaled by {_SCALES[0]}; use objects with diagonals of about 1 m"
                 )
         return placed_objects(fold(key, 3), positions, [(name, meshes[name]) for name in chosen])
 
