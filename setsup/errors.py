@@ -35,6 +35,7 @@ __all__ = [
     "listed",
     "require_modules",
     "short",
+    "spell_name",
 ]
 
 _SHOWN = 16
@@ -89,7 +90,7 @@ class SetsupError(Exception):
 
 
 class DataError(SetsupError):
-    """A file, folder or download is missing, damaged, or not what it should be."""
+    """A file, folder or download is missing, damaged or invalid."""
 
 
 class DamagedFile(DataError):
@@ -154,11 +155,11 @@ class SamplerError(SetsupError):
 
 
 class EndlessError(SamplerError, TypeError):
-    """An infinite sampler has no length; it is a TypeError too, as for all objects without a length."""
+    """An infinite sampler has no length; a TypeError, too, as for any object without a length."""
 
 
 class UsageError(SetsupError, TypeError):
-    """Something is used as torch has it, not as setsup has it; a TypeError too, as Python would raise."""
+    """An argument or a method of torch is used where setsup has another one; a TypeError, too."""
 
 
 @contextmanager
@@ -263,6 +264,21 @@ def command_options() -> dict[str, str] | None:
     return options
 
 
+def spell_name(name: str) -> str:
+    """Write the name of an argument, in Python or as an option of the command.
+
+    Examples
+    --------
+    >>> spell_name("size")
+    'size'
+    >>> with advised_for_command({"size": "--size"}):
+    ...     spell_name("size")
+    '--size'
+
+    """
+    return (command_options() or {}).get(name, name)
+
+
 def advice(python: str, command: str) -> str:
     """Return what to do next, in Python or on the command line.
 
@@ -279,12 +295,12 @@ def advice(python: str, command: str) -> str:
 
 
 def imported(module: str, extra: str) -> Any:
-    """Import an optional library."""
+    """Import an optional library; LibraryError, with the command that installs it, where it is missing."""
     try:
         return import_module(module)
     except ImportError as error:
         name = module.partition(".")[0]
-        raise LibraryError(f"this needs {name}, which is not installed: {extra_command(extra)}") from error
+        raise LibraryError(f"{name} is required but not installed: {extra_command(extra)}") from error
 
 
 def require_modules(what: str, *modules: str) -> None:
@@ -313,4 +329,4 @@ def did_you_mean(word: object, known: Iterable[object]) -> str:
     close = same[:1] or difflib.get_close_matches(asked, sought, n=3)
     if close:
         return "; did you mean " + " or ".join(short(repr(sought[name])) for name in close) + "?"
-    return f"; known: {listed(names)}" if names else "; none are known"
+    return f"; known: {listed(names)}" if names else "; there are none"

@@ -1,4 +1,4 @@
-"""Small static HTML for notebooks: no script, no colours but the notebook's own, and every text escaped."""
+"""Small static HTML for notebooks: no script, no colors but the notebook's own, and every text escaped."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps

@@ -1,4 +1,4 @@
-"""Open any source of data: the one place that decides what a source is, and which options it takes.
+"""Open any source of data; decides what a source is, and which options it takes.
 
 A string is an address, else the name of a benchmark, else a path; a :class:`~pathlib.Path` is always a path.
 """
@@ -27,7 +27,7 @@ from setsup.datasets.registry import (
     opener_options,
 )
 from setsup.datasets.signatures import MARKS
-from setsup.errors import DataError, about_file, did_you_mean, listed
+from setsup.errors import DataError, about_file, advice, did_you_mean, listed
 from setsup.factors.io.text_file import PARQUET, SHEETS, TABLES
 from setsup.files.expand_user import expanded
 from setsup.files.lfs import refuse_pointer
@@ -97,11 +97,11 @@ def open(
         Expression over the factors, such as ``"digit != 9"``; only the rows for which it holds are kept, and
         renumbered.
     kind : str, optional
-        What the source is, where that is not to be found out: ``"benchmark"``, ``"rendered"``, ``"shards"``,
+        Kind of the source; by default it is detected: ``"benchmark"``, ``"rendered"``, ``"shards"``,
         ``"table"``, ``"images"``, ``"photographs"``, ``"arrays"``, ``"huggingface"``, ``"hub"`` or
         ``"manifest"``.
     **options
-        Options of what opens the source: those of a benchmark, of :func:`setsup.open_shards`,
+        Options of the source: those of a benchmark, of :func:`setsup.open_shards`,
         :func:`setsup.open_table`, :func:`setsup.datasets.open_images`, :func:`setsup.datasets.open_arrays`,
         :func:`setsup.datasets.open_hub` or :func:`setsup.from_huggingface`.
 
@@ -139,7 +139,8 @@ def open(
         with about_file(source):
             return open_manifest(source, root, split, where, **options)
     if root is not None:
-        raise DataError(f"{source} is {KINDS[kind]}, which needs no other files; leave out the root {root}")
+        given = advice(f"root={str(root)!r}", f"--root {root}")
+        raise DataError(f"{source} is {KINDS[kind]}, which has no root; leave out {given}")
     opener = _find_opener(source, kind)
     check_options(str(source), opener, options)
     with about_file(source):
@@ -179,8 +180,8 @@ def find_kind(source: Path | str) -> SourceKind:
     }
     if len(found) > 1:
         content = " and ".join(f"{KINDS[kind]} ({mark})" for kind, mark in found.items())
-        choices = " or ".join(f"kind={kind!r}" for kind in found)
-        raise DataError(f"{source} holds {content}; choose with {choices}")
+        choices = " or ".join(advice(f"kind={kind!r}", f"--option kind={kind}") for kind in found)
+        raise DataError(f"{source} contains {content}; choose one with {choices}")
     if found:
         return next(iter(found))
     tars = any(path.glob("*.tar"))
@@ -263,14 +264,14 @@ def _holds_images(folder: Path) -> bool:
 
 
 def _unknown(source: Path | str) -> DataError:
-    """Say what a source is that is no dataset, and which names are close to it."""
+    """Make the error for a source that is not a dataset, with similar names."""
     path = expanded(source)
     if os.path.isdir(path):
         _refuse_pointers(path)
         return DataError(
-            f"{source} is a folder, but holds no rendered dataset (rendered.json), no shards (shards.json), no "
-            "Hugging Face dataset (dataset_info.json) and no images; for the files of a benchmark give its name, and "
-            f"the folder as the root{_files_in(path)}"
+            f"no dataset found in the folder {source}: expected a rendered dataset (rendered.json), shards "
+            "(shards.json), a Hugging Face dataset (dataset_info.json) or images; to open a benchmark, give its name, "
+            f"and this folder as {advice('root=', '--root')}{_files_in(path)}"
         )
     close = list(_neighbours(str(source)))
     if isinstance(source, Path) or "/" in source or os.path.exists(path) or path.name.lower().endswith(ARCHIVE_ENDINGS):
@@ -280,13 +281,13 @@ def _unknown(source: Path | str) -> DataError:
         if os.path.exists(path):
             refuse_pointer(path)
             if _is_list(path):
-                others = "; it may be a list of images: name it .csv, with a header such as image,label and commas"
-            return DataError(f"{source} is a file, but no table{others}")
+                others = "; if it is a list of images, save it as .csv, with commas and a header such as image,label"
+            return DataError(f"{source} is a file, but not a table{others}")
         return DataError(f"{source} does not exist{did_you_mean(source, close) if close else others}")
     meant = did_you_mean(source, [*close, *names()])
     if not meant.startswith("; did you mean"):
-        meant = ", nor a file or folder of that name here"
-    return DataError(f"there is no dataset {source!r}{meant} (`setsup datasets` lists them)")
+        meant = ", and no file or folder has that name"
+    return DataError(f"unknown dataset {source!r}{meant} (`setsup datasets` lists them)")
 
 
 def _is_list(path: Path) -> bool:
@@ -310,7 +311,7 @@ def _files_in(folder: Path) -> str:
         names = sorted(entry.name for entry in islice(entries, _LOOKED_AT) if not entry.name.startswith("."))
         found = [name for name in names if is_table(folder / name) or name.lower().endswith((*_ARRAYS, *_UNPACKED))]
         if found:
-            return f". In it lie {listed(found)}; give one of them, and unpack archives of images that a table lists"
+            return f". It contains {listed(found)}; give one of them, and unpack archives of images listed in a table"
     return ""
 
 

@@ -22,7 +22,7 @@ def own_entries(group: str) -> tuple[EntryPoint, ...]:
 
 
 def other_entries(group: str) -> list[EntryPoint]:
-    """Entry points of other packages; what they offer under a name of setsup's own never replaces that."""
+    """Entry points of other packages; names that setsup itself offers are never replaced."""
     return list(_read_other_entries(group, entry_points, _folders()))
 
 
@@ -44,7 +44,7 @@ def load_entry(entry: EntryPoint, what: str) -> Any:
     except Exception as error:
         why = str(error) or type(error).__name__
         raise SetsupError(
-            f"{what} {entry.name!r} ({entry.value}) cannot be loaded: {why}; repair or remove the package "
+            f"{what} {entry.name!r} ({entry.value}) cannot be imported: {why}; repair or uninstall the package "
             f"{entry.dist.name if entry.dist else entry.module}"
         ) from error
 

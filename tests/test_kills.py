@@ -253,13 +253,13 @@ def test_two_jobs_that_write_the_same(tmp_path: Path) -> None:
     first = sandbox.start(KILL_AT="6", SIGNAL=str(int(signal.SIGSTOP)))  # when it has the lock
     os.waitpid(first.pid, os.WUNTRACED)
     second = sandbox.start()
-    while "waits for" not in sandbox.said(second) and second.poll() is None:
+    while "is waiting for" not in sandbox.said(second) and second.poll() is None:
         time.sleep(0.01)
     os.kill(first.pid, signal.SIGCONT)
     for child in (first, second):
         assert child.wait(60) == 0, sandbox.said(child)
     sandbox.check("two at a time")
-    assert "waits for" in sandbox.said(second)
+    assert "is waiting for" in sandbox.said(second)
 
 
 @LONG

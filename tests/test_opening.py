@@ -152,7 +152,7 @@ def test_an_address_comes_before_a_path(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_kind_overrides(sources: Mapping[str, Path]) -> None:
     same(setsup.open(sources["text"], kind="table"), setsup.open(sources["photos"]))
-    with pytest.raises(DataError, match=r"photos\.xyz is a file, but no table; "):
+    with pytest.raises(DataError, match=r"photos\.xyz is a file, but not a table; "):
         setsup.open(sources["text"])
     with pytest.raises(DataError, match=r"photos\.csv is not the name of a benchmark"):
         setsup.open(sources["photos"], kind="benchmark")
@@ -167,15 +167,15 @@ def test_what_could_be_two_kinds_is_chosen_by_the_user(
     shutil.copytree(sources["rendered"], both)
     shutil.copytree(sources["shards"], both, dirs_exist_ok=True)
     sentence = (
-        rf"^{both} holds a rendered dataset \(rendered\.json\) and a set of shards \(shards\.json\); "
-        "choose with kind='rendered' or kind='shards'$"
+        rf"^{both} contains a rendered dataset \(rendered\.json\) and a set of shards \(shards\.json\); "
+        "choose one with kind='rendered' or kind='shards'$"
     )
     with pytest.raises(DataError, match=sentence):
         setsup.open(both)
     assert len(setsup.open(both, kind="shards")) == ROWS
     same(setsup.open(both, kind="rendered"), open_rendered(sources["rendered"]))
     assert main(["info", str(both)]) == 2
-    assert "choose with kind='rendered' or kind='shards'" in capsys.readouterr().err
+    assert "choose one with --option kind=rendered or --option kind=shards" in capsys.readouterr().err
     assert main(["info", str(both), "--option", "kind=shards", "upright=false", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["samples"] == ROWS
 
@@ -207,8 +207,8 @@ def test_the_options_of_a_source(sources: Mapping[str, Path]) -> None:
         ("photos", {"sise": (2, 2)}, r"photos.csv has no option 'sise'; did you mean 'size'\?"),
         ("shards", {"copies": 2}, "shards has no option 'copies'; known: index, size, upright"),
         ("rendered", {"size": (2, 2)}, "rendered has no option 'size'; it takes no options"),
-        ("photos", {"root": "."}, "photos.csv is a table, which needs no other files; leave out the root ."),
-        ("rendered", {"root": "."}, "rendered is a rendered dataset, which needs no other files; leave out the root"),
+        ("photos", {"root": "."}, "photos.csv is a table, which has no root; leave out root='.'"),
+        ("rendered", {"root": "."}, "rendered is a rendered dataset, which has no root; leave out root='.'"),
         ("shards", {"split": "train"}, "has no splits; leave out split='train'"),
         ("photos", {"split": "trian"}, "photos has no split 'trian'; did you mean 'train'"),
         ("photos", {"size": "large"}, "size must be "),
@@ -244,14 +244,14 @@ def test_what_is_no_source_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
     for name, said in {
         "tars": r"tars has no shards.json, so its tars are not indexed; .*`setsup index .*tars`",
         "tars/train/0.tar": r"0\.tar is a single tar, not a dataset; pass the folder that contains it, tars/train",
-        "begun": "begun is not finished: run the same `setsup shard` command again",
-        "none": r"none is a folder, but holds no rendered dataset \(rendered.json\), no shards \(shards.json\), no Hug",
-        "romos": "there is no dataset 'romos'; did you mean 'rooms'",
+        "begun": "begun is not finished; run the same `setsup shard` command again",
+        "none": r"no dataset found in the folder .*none: expected a rendered dataset \(rendered.json\), shards \(",
+        "romos": "unknown dataset 'romos'; did you mean 'rooms'",
         "./romos": "./romos does not exist; did you mean './rooms'?",
         "absent/x": "absent/x does not exist; give a folder, a table such as photos.csv, or the name of a dataset",
-        "absent.csv": "absent.csv is not there; a CSV, Parquet or JSON lines file was expected",
-        "mnits": "there is no dataset 'mnits'; did you mean 'mnist'",
-        "~nobody-of-that-name/x": "no home folder of '~nobody-of-that-name' is known here",
+        "absent.csv": "absent.csv does not exist; expected a CSV, Parquet or JSON lines file",
+        "mnits": "unknown dataset 'mnits'; did you mean 'mnist'",
+        "~nobody-of-that-name/x": "unknown home folder '~nobody-of-that-name'",
     }.items():
         with pytest.raises(DataError, match=said) as caught:
             setsup.open(name)

@@ -217,5 +217,5 @@ def test_no_row_and_no_room_is_blamed_for_a_missing_library() -> None:
     factors = [Factor("model", Kind.NOMINAL, ("a", "b"))]
     recipe = FunctionRecipe("missing", factors, build, lambda values, scene: Camera.look_at((0, -3, 0), (0, 0, 0)))
     for one in (recipe, Room(meshes={"mine": build}, rooms=1, pairs=1)):
-        with pytest.raises(LibraryError, match=r"^this needs no_such_library.*in setsup's folder$"):
+        with pytest.raises(LibraryError, match=r"^no_such_library is required .*in setsup's folder$"):
             RenderedDataset(one).fetch([0])

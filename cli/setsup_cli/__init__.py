@@ -1,1 +1,1 @@
-"""The ``setsup`` command: one module a verb; each parses, calls the library and prints."""
+"""The ``setsup`` command: one module per subcommand; each parses options, calls the library and prints."""

@@ -25,11 +25,11 @@ __all__ = ["find_module", "run", "subcommands"]
 _GROUP = "setsup.commands"
 
 _LINES = {
-    "datasets": "list the datasets: name, samples, factors, size, licence, whether the files are here",
+    "datasets": "list the datasets: name, samples, factors, licence, whether the files are on this machine",
     "info": "show a dataset: factors with levels and counts, splits, citation, a sample",
-    "fetch": "download a dataset, verify it, resume; or show how to get it if a licence must be signed",
-    "prepare": "convert slow files once into arrays that are mapped into memory",
-    "sample": "draw sets; print what is fixed and what varies; write a contact sheet and replayable draws",
+    "fetch": "download and verify a dataset, or show how to get it if a licence must be signed; resumes",
+    "prepare": "convert slow files once into memory-mapped arrays",
+    "sample": "draw sets, print what is fixed and what varies, and write a contact sheet and replayable draws",
     "render": "render scenes to a folder: images, depth, normals, instances; resumes",
     "pairs": "render pairs of views and plot their pixel correspondences and occluded pixels",
     "shard": "write a dataset as WebDataset tars with a factor index; resumes",
@@ -37,9 +37,9 @@ _LINES = {
     "train": "train one of the papers' methods, or your own; resumes",
     "embed": "compute embeddings of a dataset with a trained method, and save them with the factors",
     "eval": "run a paper's evaluations on trained methods",
-    "export": "write a trained method to a file that does not need setsup: a torch.export program, or weights",
+    "export": "export a trained method as a torch.export program or as weights, for use without setsup",
     "report": "compare the results of your runs with the paper's",
-    "explore": "look at datasets and draws on a page in the browser, or export the page as files",
+    "explore": "view datasets and draws on a page in the browser, or export the page as files",
     "bench": "measure throughput on this machine: draws and images per second",
     "doctor": "check what works on this machine: packages, torch, GL, disk",
     "cache": "list the cache and its size, or clear it",
@@ -55,12 +55,12 @@ _EXAMPLES = {
 }
 
 _OPTIONS = {
-    "--help, -h": "show this help; `setsup help SUBCOMMAND` shows that of a subcommand",
+    "--help, -h": "show this help; `setsup help SUBCOMMAND` shows the help of a subcommand",
     "--version, -V": "show the version",
-    "--install-completion": "show what installing completion for your shell writes; --yes writes it",
+    "--install-completion": "show what completion for your shell would install; --yes installs it",
 }
 _COMMON = (
-    "All subcommands have --json (output JSON), --quiet, -q (no progress and no advice on standard error) and "
+    "All subcommands have --json (output JSON), --quiet, -q (hide progress and advice on standard error) and "
     "--verbose, -v (log details to standard error)."
 )
 _BESIDE = 60
@@ -83,7 +83,10 @@ def find_module(name: str) -> ModuleType:
     entry = _offered()[name]
     module: ModuleType = load_entry(entry, "the subcommand")
     if missing := [part for part in ("Options", "HELP", "run") if not hasattr(module, part)]:
-        raise SetsupError(f"the subcommand {name!r} ({entry.value}) has no {missing[0]}: write it like those of setsup")
+        raise SetsupError(
+            f"subcommand {name!r} cannot run: {entry.value} does not define {missing[0]}; define Options, HELP and run "
+            "as in setsup_cli.commands"
+        )
     return module
 
 
@@ -150,7 +153,7 @@ def _run(words: list[str]) -> int:
 
 def _run_subcommand(name: str, words: list[str]) -> int:
     # only the module of the subcommand is imported
-    from setsup_cli.parsing.parser import Subcommand, parse, print_help
+    from setsup_cli.parsing.parser import Subcommand, option_names, parse, print_help
 
     module = find_module(name)
     subcommand = Subcommand(name, module.Options, module.HELP)
@@ -162,8 +165,9 @@ def _run_subcommand(name: str, words: list[str]) -> int:
         return 0
     parsed = parse(subcommand, words)
     if parsed.quiet and parsed.verbose:
-        raise SetsupError("--quiet and --verbose exclude each other; leave out one of them")
-    with _log_to_stderr("DEBUG" if parsed.verbose else "WARNING" if parsed.quiet else "INFO"):
+        raise SetsupError("--quiet and --verbose are mutually exclusive; leave out one of them")
+    level = "DEBUG" if parsed.verbose else "WARNING" if parsed.quiet else "INFO"
+    with _log_to_stderr(level), advised_for_command(option_names(type(parsed))):
         code: int = module.run(parsed)
     return code
 

@@ -181,8 +181,8 @@ class Recorded:
             locations = " and ".join(str(hint[key]) for key in ("path", "relative") if key in hint)
             where = "--table FILE" if hint["kind"] == "table" else "`setsup sample FOLDER --replay …`"
             raise DataError(
-                f"{self.path} holds draws of {self.head['dataset']}, which is no longer at {locations}; say where it "
-                f"lies: {where}"
+                f"{self.path} was drawn from {self.head['dataset']}, which is no longer at {locations}; give its new "
+                f"location: {where}"
             )
         return source, hint["kind"]
 
@@ -200,14 +200,14 @@ class Recorded:
         for word in given:
             name = word.partition("=")[0]
             if name in named:
-                raise DataError(f"--option names {name!r} twice")
+                raise DataError(f"--option {name}=… is given twice; give it once")
             named[name] = word
         words = []
         for name, value in self.opened.items():
             if value is None and name not in named and (location := self._find_option(name)) is not None:
                 named[name] = f"{name}={location}"
             if value is None and name not in named:
-                raise DataError(f"{self.path} was drawn with --option {name}=…, a path: give it again")
+                raise DataError(f"{self.path} was drawn with a path as --option {name}=…; give this option again")
             words.append(named.pop(name) if value is None else f"{name}={value}")
         if named:
             raise DataError(
@@ -220,16 +220,16 @@ class Recorded:
         name, of_table = self.head["dataset"], self.table is not None
         if source is None:
             if of_table:
-                raise DataError(f"{self.path} holds draws of the table {name}; say where it lies with --table FILE")
+                raise DataError(f"{self.path} was drawn from the table {name}; give its location with --table FILE")
             from setsup.datasets import names
 
             if name not in names():
                 raise DataError(
-                    f"{self.path} holds draws of {name}; say where it lies: `setsup sample FOLDER --replay …`"
+                    f"{self.path} was drawn from {name}; give its location: `setsup sample FOLDER --replay …`"
                 )
         elif (kind == "table" and not of_table) or (kind == "benchmark" and (of_table or source != name)):
             # of other sources the factors tell whether they are the dataset
-            raise DataError(f"{self.path} holds draws of {name}, not of {source}; leave that out")
+            raise DataError(f"{self.path} was drawn from {name}, not from {source}; leave out {source}")
 
     def sampler(self, dataset: "Dataset") -> "Sampler":
         """Make the sampler of the file again."""
@@ -237,9 +237,9 @@ class Recorded:
 
         if not dataset.factors.has_fingerprint(self.head["fingerprint"]):
             raise DataError(
-                f"{self.path} holds draws of {self.head['dataset']} with {self.head['rows']:,} rows and the "
-                f"fingerprint {self.head['fingerprint']}; {dataset.name} has {len(dataset.factors):,} rows and "
-                f"the fingerprint {dataset.factors.fingerprint}: give the files that were drawn from"
+                f"{self.path} was drawn from {self.head['dataset']} with {self.head['rows']:,} rows and the "
+                f"fingerprint {self.head['fingerprint']}, but {dataset.name} has {len(dataset.factors):,} rows and "
+                f"the fingerprint {dataset.factors.fingerprint}; give the original files"
             )
         return from_dict(self.head["sampler"], dataset.factors)
 
@@ -250,8 +250,8 @@ class Recorded:
             # through JSON, so that numbers are compared in the form in which they stand in the file
             if json.loads(json.dumps(line)) != recorded:
                 raise DataError(
-                    f"{self.path}: step {line['step']} was recorded otherwise than setsup draws it now; the file "
-                    f"was changed, or was written by another version ({self.head['setsup']})"
+                    f"{self.path}: step {line['step']} differs from what setsup draws now; the file was changed, or "
+                    f"was written by another version ({self.head['setsup']})"
                 )
         return draws
 
@@ -268,7 +268,7 @@ def _read(path: Path) -> Recorded:
     except OSError as error:
         raise DamagedFile.unreadable(path, error) from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is not a draws.jsonl, or is cut off: {error}") from error
+        raise DataError(f"{path} could not be parsed as a draws.jsonl, or is truncated: {error}") from error
     head = records[0] if records else None
     expected = {
         "setsup": str,
@@ -280,23 +280,23 @@ def _read(path: Path) -> Recorded:
         "steps": int,
     }
     if not isinstance(head, dict) or any(not isinstance(head.get(key), kind) for key, kind in expected.items()):
-        raise DataError(f"{path}, line 1: expected the header that `setsup sample` writes, with {', '.join(expected)}")
+        raise DataError(f"{path}, line 1: the header must have {', '.join(expected)}, as `setsup sample` writes it")
     table = head.get("table", {"image": None, "kinds": {}})
     if not isinstance(table, dict) or table.keys() != {"image", "kinds"} or not isinstance(table["kinds"], dict):
-        raise DataError(f"{path}, line 1: expected image and kinds under table, not {table!r}")
+        raise DataError(f"{path}, line 1: table must have image and kinds, not {table!r}")
     if not isinstance(head.get("split", ""), str):
-        raise DataError(f"{path}, line 1: expected a name as split, not {head['split']!r}")
+        raise DataError(f"{path}, line 1: split must be a string, not {head['split']!r}")
     opened = head.get("options", {})
     if not isinstance(opened, dict) or not all(isinstance(value, str | None) for value in opened.values()):
-        raise DataError(f"{path}, line 1: expected a text for each of the options, not {opened!r}")
+        raise DataError(f"{path}, line 1: options must be strings by name, not {opened!r}")
     if "source" in head:
         _check_hint(path, head["source"])
     if head["format"] != _FORMAT:
         raise DataError(
-            f"{path} has the format {head['format']}, this version reads {_FORMAT}; use setsup {head['setsup']}"
+            f"{path} has format {head['format']}, but this version reads format {_FORMAT}; use setsup {head['setsup']}"
         )
     if head["steps"] < 1 or (len(records) > 1 and len(records) - 1 != head["steps"]):
-        raise DataError(f"{path} is cut off: {len(records) - 1} of {head['steps']} steps")
+        raise DataError(f"{path} is truncated: it has {len(records) - 1} of {head['steps']} steps; draw them again")
     return Recorded(path, head, records[1:])
 
 
@@ -310,7 +310,7 @@ def _check_hint(path: Path, hint: Any) -> None:
         or hint.get("kind") not in KINDS
         or not all(map(_is_place, [hint, *options.values()]))
     ):
-        raise DataError(f"{path}, line 1: expected a kind and a path under source, not {hint!r}")
+        raise DataError(f"{path}, line 1: source must have a kind and a path, not {hint!r}")
 
 
 def _is_place(hint: Any) -> bool:

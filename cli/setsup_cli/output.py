@@ -47,7 +47,7 @@ def output_errors() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             raise
-        raise SetsupError(f"standard output cannot be written: {error.strerror or error}") from error
+        raise SetsupError(f"cannot write to standard output: {error.strerror or error}") from error
 
 
 def write(text: str) -> None:
@@ -104,7 +104,7 @@ def _finite(value: Any) -> Any:
 def console(file: IO[str], width: int | None = None) -> "Console":
     """A console of rich that writes to a file what standard output would show.
 
-    Colours, bold letters and the like are for terminals, and wherever FORCE_COLOR is set and not empty; NO_COLOR and
+    Colors, bold letters and the like are for terminals, and wherever FORCE_COLOR is set and not empty; NO_COLOR and
     TERM=dumb turn them off.
     """
     from rich.console import Console

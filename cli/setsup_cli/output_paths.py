@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Force", "free_path", "is_missing_or_equal", "moved", "write_file", "write_image"]
 
-Force = Annotated[bool, flag("Replace an existing result; by default another one gets a number, such as -2.")]
+Force = Annotated[bool, flag("Replace an existing result; by default the new one gets a number, such as -2.")]
 """The option ``--force``."""
 
 
@@ -22,14 +22,14 @@ def free_path(path: Path, is_free: Callable[[Path], bool]) -> Path:
     if is_free(path):
         return path
     if path.name in ("", ".."):
-        raise DataError(f"{path} holds another result; name a new folder, or use --force to replace it", file=path)
+        raise DataError(f"{path} contains another result; choose a new folder, or use --force to replace it", file=path)
     numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
     return next(filter(is_free, numbered))
 
 
 def moved(asked: Path, path: Path) -> list[str]:
     """A line for the user where a result was written to another place than asked."""
-    return [] if asked == path else [f"{asked} holds another result: this one is {path} (--force replaces the other)"]
+    return [] if asked == path else [f"{asked} contains another result; wrote {path} instead (--force replaces it)"]
 
 
 def write_image(image: "Image", asked: Path, *, force: bool) -> Path:

@@ -23,8 +23,8 @@ def hint_train(name: str) -> Iterator[None]:
         path = expanded(name)
         if path.suffix.lower() in _YAML and path.is_file():
             raise SetsupError(
-                f"{name} is a file of settings, not a preset: `{join(['setsup', 'train', '--config', name])}` trains "
-                "what it says"
+                f"{name} is a file of settings, not a preset; train with it: "
+                f"`{join(['setsup', 'train', '--config', name])}`"
             ) from None
         from setsup.experiments.runs.json_files import read_preset_name
 
@@ -32,8 +32,8 @@ def hint_train(name: str) -> Iterator[None]:
             raise
         config = join(["setsup", "train", "--config", str(Path(name, _CONFIG))])
         raise SetsupError(
-            f"{name} is the folder of a run, not a preset: `{config}` trains with its settings, "
-            f"`setsup eval {quote(name)}` measures it"
+            f"{name} is the folder of a run, not a preset; `{config}` trains with its settings, and "
+            f"`setsup eval {quote(name)}` evaluates it"
         ) from None
 
 
@@ -51,12 +51,12 @@ def hint_report(name: str) -> Iterator[None]:
         preset = read_preset_name(path.parent if is_config else path)
         if preset is not None:
             raise SetsupError(
-                f"{name} belongs to a run of {preset} and is no report: "
-                f"`{join(['setsup', 'report', preset, str(folder)])}` compares that run with the paper"
+                f"{name} is a run of {preset}, not a report; compare it with the paper: "
+                f"`{join(['setsup', 'report', preset, str(folder)])}`"
             ) from None
         if not path.is_dir():
             raise
         raise SetsupError(
-            f"{name} is a folder, not a report: name the report first, `setsup report REPORT {quote(name)}`, or print "
-            f"all of its runs, `setsup report --all {quote(name)}`"
+            f"{name} is a folder, not a report; name the report first, `setsup report REPORT {quote(name)}`, or print "
+            f"all reports on its runs, `setsup report --all {quote(name)}`"
         ) from None

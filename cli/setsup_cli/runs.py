@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHANGED", "check_device", "describe_run", "evaluated", "number", "opened"]
 
-CHANGED = "the file of its preset has changed since the training; results are by its current code"
+CHANGED = "the file of its preset has changed since the training; results use its current code"
 """Note on a run whose method may have been another."""
 
 
@@ -28,7 +28,7 @@ def opened(folder: Path, preset: str | None = None, checkpoint: str = "last") ->
 def evaluated(run: "Run", name: str | None) -> "Preset":
     """The preset whose evaluations are run, by name; the run's own if its file has it."""
     from setsup.experiments import find_preset, smoke
-    from setsup.experiments.registry import split_file_name
+    from setsup.experiments.preset_registry import split_file_name
 
     preset, named = run.preset, split_file_name(name or "")
     if name is not None and not (named and not named[1] and _own(name, run.folder)):
@@ -39,9 +39,9 @@ def evaluated(run: "Run", name: str | None) -> "Preset":
         preset = smoke(preset)
     if not preset.evaluations:
         raise SetsupError(
-            f"{preset.name} has no evaluations; `setsup embed {run.folder}` computes its embeddings, `setsup report "
-            f"factors DATASET {run.folder}` measures them, and --preset NAME runs the evaluations of a preset whose "
-            "training is the same"
+            f"{preset.name} has no evaluations; compute embeddings with `setsup embed {run.folder}`, measure them with "
+            f"`setsup report factors DATASET {run.folder}`, or run the evaluations of a preset with the same training "
+            "by --preset NAME"
         )
     return preset
 
@@ -49,7 +49,7 @@ def evaluated(run: "Run", name: str | None) -> "Preset":
 def _own(name: str, folder: Path) -> "Preset | None":
     """The preset of the run in a folder, if a file of presets has it."""
     from setsup.experiments import find_preset
-    from setsup.experiments.registry import import_file, split_file_name
+    from setsup.experiments.preset_registry import import_file, split_file_name
     from setsup.experiments.runs.json_files import read_preset_name
 
     if (named := split_file_name(name)) is None:
@@ -75,7 +75,7 @@ def describe_run(run: "Run") -> Iterator[str]:
     if run.file_changed:
         yield f"FILE CHANGED: {CHANGED}"
     if preset.shrunk:
-        yield "shrunk by --smoke, to test that it runs; its results mean nothing"
+        yield "shrunk by --smoke to test that it runs; the results are meaningless"
 
 
 def check_device(name: str | None) -> None:

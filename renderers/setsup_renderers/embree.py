@@ -91,12 +91,12 @@ class EmbreeRenderer:
 
     def _open(self) -> None:
         if self._closed:
-            raise SetsupError("this renderer was closed: make another")
+            raise SetsupError("this renderer is closed; create another")
 
     def _loaded(self) -> Scene:
         self._open()
         if self._scene is None:
-            raise SetsupError("this renderer has no scene yet: call load(scene) before render(camera)")
+            raise SetsupError("this renderer has no scene; call load(scene) before render(camera)")
         return self._scene
 
     def _draw(self, camera: Camera, frame: Frame, top: int, bottom: int) -> None:

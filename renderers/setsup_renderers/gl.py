@@ -68,7 +68,7 @@ class GLRenderer:
 
     @classmethod
     def check(cls) -> str:
-        """Say on what it would draw here, such as ``"llvmpipe (LLVM 15.0.6, 256 bits), software"``.
+        """Return the device that renders on this machine, such as ``"llvmpipe (LLVM 15.0.6, 256 bits), software"``.
 
         Another process is started to find out, once, so that this one has no context afterwards and may fork.
         """
@@ -95,7 +95,7 @@ class GLRenderer:
         self._open()
         loaded = self._loaded
         if loaded is None:
-            raise SetsupError("this renderer has no scene yet: call load(scene) before render(camera)")
+            raise SetsupError("this renderer has no scene; call load(scene) before render(camera)")
         context(self.device)  # says why not, after fork
         times = self.supersample
         return loaded.gpu.run(lambda: loaded.frame(camera, times))
@@ -119,7 +119,7 @@ class GLRenderer:
 
     def _open(self) -> None:
         if self._closed:
-            raise SetsupError("this renderer was closed: make another")
+            raise SetsupError("this renderer is closed; create another")
 
 
 class _Lights:
@@ -141,7 +141,7 @@ class _Lights:
                 self.spots.append((light, _unit(light.axis, "axis of a Lamp")))
         count = len(self.directionals) + len(self.lamps) + len(self.spots)
         if count > _LIGHTS:
-            raise SetsupError(f"the gl renderer supports up to {_LIGHTS} lights beside ambient ones, not {count}")
+            raise SetsupError(f"the gl renderer supports at most {_LIGHTS} lights besides ambient ones, not {count}")
 
     def uniforms(self, camera: Camera) -> dict[str, bytes]:
         """Uniforms of the programs, in the camera's frame."""
@@ -210,8 +210,9 @@ class _Loaded:
         if times * max(height, width) > gpu.largest:
             most = gpu.largest // times
             raise SetsupError(
-                f"{gpu.device} draws at most {most:,} pixels a side{f' of {times} × {times} samples' * (times > 1)}, "
-                f"not {width:,} × {height:,}: render parts of the image with camera.windowed(…)"
+                f"{gpu.device} renders at most {most:,} pixels per "
+                f"side{f' of {times} × {times} samples' * (times > 1)}, not {width:,} × {height:,}; render parts of "
+                "the image with camera.windowed(…)"
             )
         target = self._target(height, width)
         if times == 1:
@@ -330,7 +331,7 @@ class _Loaded:
         """Texture, or mask, on the device; the array is kept with it, so that its id stays its own."""
         height, width = texture.shape[:2]
         if max(height, width) > self.gpu.largest:
-            raise SetsupError(f"a texture of {width} × {height} texels is larger than {self.gpu.device} can hold")
+            raise SetsupError(f"a texture of {width} × {height} texels is too large for {self.gpu.device}")
         size = (width, height)
         if texture.dtype == bool:
             return texture, self.gpu.gl.texture(size, 1, texture * np.uint8(255), alignment=1)
@@ -347,7 +348,7 @@ def _unit(vector: tuple[float, float, float], what: str) -> Reals:
     way = np.asarray(vector, dtype=np.float64)
     length = np.linalg.norm(way)
     if not (length > 0 and np.isfinite(length)):
-        raise SetsupError(f"the {what} must be a vector with a length, not {vector!r}")
+        raise SetsupError(f"the {what} must be a vector with a positive length, not {vector!r}")
     return np.asarray(way / length)
 
 

@@ -83,7 +83,7 @@ class Context:
         self._tasks.put((task, answer))
         done, outcome = answer.get()
         if isinstance(outcome, self._error):
-            raise DataError(f"{self.device} cannot do this: {outcome}") from outcome
+            raise DataError(f"{self.device} does not support this: {outcome}") from outcome
         if not done:
             raise outcome
         result: Result = outcome
@@ -151,7 +151,9 @@ class Context:
             except Exception as error:  # as many kinds as drivers have ways to fail
                 errors.append(f"device {number}: {error}")
         if self.gl is None:
-            raise DataError(f"EGL gives no context of OpenGL {_VERSION / 100:.1f} ({'; '.join(errors)}); {_PACKAGES}")
+            raise DataError(
+                f"EGL provides no context of OpenGL {_VERSION / 100:.1f} ({'; '.join(errors)}); {_PACKAGES}"
+            )
         info = self.gl.info
         software = any(name in info["GL_RENDERER"].lower() for name in _SOFTWARE_NAMES)
         self.device = info["GL_RENDERER"] + (", software" if software else "")
@@ -175,8 +177,8 @@ def context(device: int | None = None) -> Context:
     if device is not None and device != current.number:
         _devices(device)
         raise DataError(
-            f"this process renders on GPU {current.number} ({current.device}) already, and has one context: render on "
-            f"GPU {device} in another process"
+            f"this process already renders on GPU {current.number} ({current.device}), and can have one context only; "
+            f"render on GPU {device} in another process"
         )
     return current
 
@@ -216,11 +218,11 @@ def _devices(wanted: int | None) -> list[int]:
             len(listed), listed, ctypes.byref(count)
         )
     if not count.value:
-        raise DataError(f"EGL finds no device here; {_PACKAGES}, or the driver of your GPU")
+        raise DataError(f"EGL found no device; {_PACKAGES}, or the driver of your GPU")
     if wanted is not None:
         if not 0 <= wanted < count.value:
             there = "is 1, number 0" if count.value == 1 else f"are {count.value}, numbers 0 … {count.value - 1}"
-            raise DataError(f"there is no GPU {wanted}: for EGL there {there}")
+            raise DataError(f"GPU {wanted} does not exist: for EGL there {there}")
         return [wanted]
     # CUDA's come first, in CUDA's order: the driver tells places in CUDA_VISIBLE_DEVICES, and none of what that hides
     numbers = {
@@ -253,7 +255,7 @@ def _egl() -> Any:
         ctypes.CDLL("libGL.so.1")
         egl = ctypes.CDLL("libEGL.so.1")
     except OSError as error:
-        raise DataError(f"OpenGL cannot be loaded ({error}); {_PACKAGES}") from error
+        raise DataError(f"could not load OpenGL ({error}); {_PACKAGES}") from error
     egl.eglGetProcAddress.restype = ctypes.c_void_p
     egl.eglGetProcAddress.argtypes = [ctypes.c_char_p]
     return egl

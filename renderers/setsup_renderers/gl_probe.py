@@ -29,7 +29,10 @@ def _answer(module: str, environment: tuple[str | None, ...]) -> tuple[str, str]
             command, capture_output=True, encoding="utf-8", errors="replace", timeout=_PATIENCE, check=False
         )
     except subprocess.TimeoutExpired:
-        return "", f"the driver of OpenGL does not answer within {_PATIENCE} s: install another, or render with embree"
+        return (
+            "",
+            f"the driver of OpenGL did not answer within {_PATIENCE} s; install another driver, or render with embree",
+        )
     except OSError as error:
         return "", f"a process to ask for OpenGL could not be started: {error}"
     try:
@@ -38,8 +41,8 @@ def _answer(module: str, environment: tuple[str | None, ...]) -> tuple[str, str]
     except (IndexError, ValueError, KeyError, TypeError):
         last = (done.stderr.splitlines() or ["nothing said"])[-1]
         return "", (
-            f"the driver of OpenGL ends the process (exit code {done.returncode}: {last:.200}): "
-            "install another, or render with embree"
+            f"the driver of OpenGL ended the process (exit code {done.returncode}: {last:.200}); "
+            "install another driver, or render with embree"
         )
 
 

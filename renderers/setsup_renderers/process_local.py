@@ -61,8 +61,7 @@ def refuse_forked() -> None:
     if _inherited:
         raise DataError(
             f"this process was forked from one that had rendered with {' and '.join(sorted(_inherited))}, and OpenGL "
-            "does "
-            "not survive that: start processes with multiprocessing.get_context('spawn')"
+            "does not survive a fork; start processes with multiprocessing.get_context('spawn')"
         )
 
 

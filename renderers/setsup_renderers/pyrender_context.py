@@ -52,7 +52,7 @@ def library() -> Any:
         importlib.import_module("OpenGL.GL")
         return importlib.import_module("pyrender")
     except (ImportError, AttributeError, OSError) as error:  # whichever library of GL is missing
-        raise DataError(f"pyrender finds no GL for {name} ({error}); {_packages()}") from error
+        raise DataError(f"pyrender found no OpenGL for {name} ({error}); {_packages()}") from error
 
 
 def check_holes() -> None:
@@ -60,8 +60,8 @@ def check_holes() -> None:
     shader = Path(library().__file__).parent / "shaders" / "mesh.frag"
     if _TEXTURED not in shader.read_text(encoding="utf-8"):
         raise DataError(
-            f"holes of materials cannot be rendered with the shader {shader}: pip install pyrender2==0.2.2, or render "
-            "with embree or gl"
+            f"the shader {shader} cannot render holes of materials; install pyrender2 (pip install pyrender2==0.2.2), "
+            "or render with embree or gl"
         )
 
 
@@ -83,9 +83,7 @@ class Context:
         of 1/2.2, and alpha.
         """
         if max(height, width) > self._largest:
-            raise SetsupError(
-                f"images of {self.device} have at most {self._largest} pixels per side, not {width} × {height}"
-            )
+            raise SetsupError(f"{self.device} renders at most {self._largest} pixels per side, not {width} × {height}")
         self._renderer.viewport_height, self._renderer.viewport_width = height, width
         image: npt.NDArray[np.uint16] = self._renderer.render(scene, library().RenderFlags.OFFSCREEN)
         return image
@@ -109,7 +107,7 @@ class Context:
         except Exception as error:  # PyOpenGL has as many kinds as drivers have ways to fail, assertions among them
             raise DataError(f"{refused} ({error!r:.200}); {_packages()}") from error
         if not version:
-            raise DataError(f"pyrender gets no context of OpenGL 4.1 here; {_packages()}")
+            raise DataError(f"pyrender got no context of OpenGL 4.1; {_packages()}")
         self._platform = platform  # kept, or its buffers would go
         self._renderer = _renderer_class(pyrender, gl)(64, 64)
         return device + (", software" if any(name in device.lower() for name in _SOFTWARE) else "")
@@ -151,8 +149,8 @@ def _bound() -> str:
         raise DataError(f"PYOPENGL_PLATFORM is {name!r}, but pyrender renders offscreen on 'egl' or 'osmesa' only")
     if loaded not in ("NoneType", _PLATFORMS[name]):
         raise DataError(
-            f"OpenGL was imported for {loaded} before, and pyrender needs {_PLATFORMS[name]}: "
-            f"set PYOPENGL_PLATFORM={name} before Python starts"
+            f"pyrender requires OpenGL for {_PLATFORMS[name]}, but it was already imported for {loaded}; set "
+            f"PYOPENGL_PLATFORM={name} before Python starts"
         )
     return name
 
@@ -170,9 +168,9 @@ def _platform() -> Any:
     devices = egl.query_devices()
     wanted = os.environ.get("EGL_DEVICE_ID", "0")
     if not devices:
-        raise DataError(f"EGL finds no device here; {_packages()}")
+        raise DataError(f"EGL found no device; {_packages()}")
     if not wanted.isdecimal() or int(wanted) >= len(devices):
-        raise DataError(f"EGL_DEVICE_ID is {wanted!r}, but EGL has devices 0 … {len(devices) - 1} here")
+        raise DataError(f"EGL_DEVICE_ID must be from 0 to {len(devices) - 1}, the devices of EGL, not {wanted!r}")
     return egl.EGLPlatform(64, 64, device=devices[int(wanted)])
 
 

@@ -1,6 +1,7 @@
 """Checks of arguments that all packages share: each returns the value as a plain type, or raises one sentence.
 
-``what`` names the argument in the message, and ``error`` is the class that the caller's package raises.
+``what`` names the argument in the message, which the command writes as its option, and ``error`` is the class that the
+caller's package raises.
 """
 
 from setsup.checks.annotations import check_arguments

@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from setsup.checks.values import NO_ARRAY, NO_LIST, SURROGATE, Error, is_boolean, is_integer, is_number, show_value
-from setsup.errors import SetsupError
+from setsup.errors import SetsupError, spell_name
 
 __all__ = ["check_arguments"]
 
@@ -23,8 +23,9 @@ def check_arguments(function: Any, given: Mapping[str, Any], error: Error = Sets
     """
     for name, hint in function.__annotations__.items():
         if name in given and not _test(hint)(given[name]):
-            called = function.__qualname__.removesuffix(".__init__")
-            raise error(f"{name} of {called} must be {_describe(hint)}, not {show_value(given[name])}")
+            option = spell_name(name)
+            of = f" of {function.__qualname__.removesuffix('.__init__')}" if option == name else ""
+            raise error(f"{option}{of} must be {_describe(hint)}, not {show_value(given[name])}")
 
 
 @cache

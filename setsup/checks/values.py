@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
-from setsup.errors import SetsupError, did_you_mean, short
+from setsup.errors import SetsupError, did_you_mean, short, spell_name
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -66,7 +66,7 @@ def check_integer(value: Any, what: str, error: Error, low: int = 0, high: int |
     """Check an integer in a range, both ends included."""
     if not is_integer(value) or value < low or (high is not None and value > high):
         span = f"an integer of at least {low:,}" if high is None else f"an integer from {low:,} to {high:,}"
-        raise error(f"{what} must be {span}, not {show_value(value)}")
+        raise error(f"{spell_name(what)} must be {span}, not {show_value(value)}")
     return int(value)
 
 
@@ -84,7 +84,7 @@ def check_number(
         else:
             ends = [f"of at least {low:g}"] if low > -math.inf else ["above 0"] if positive else []
             ends += [f"up to {high:g}"] if high < math.inf else []
-        raise error(f"{what} must be a {' '.join(['finite number', *ends])}, not {show_value(value)}")
+        raise error(f"{spell_name(what)} must be a {' '.join(['finite number', *ends])}, not {show_value(value)}")
     return number
 
 
@@ -98,21 +98,22 @@ def check_choice(value: Any, choices: Sequence[str], what: str, error: Error) ->
     """Check one of some strings."""
     if not isinstance(value, str) or value not in choices:
         near = did_you_mean(value, choices)
-        raise error(f"{what} must be one of {', '.join(choices)}, not {show_value(value)}{near}")
+        near = near if "did you mean" in near else ""  # the choices are listed before
+        raise error(f"{spell_name(what)} must be one of {', '.join(choices)}, not {show_value(value)}{near}")
     return value
 
 
 def check_boolean(value: Any, what: str, error: Error) -> bool:
     """Check a boolean of Python or numpy."""
     if not is_boolean(value):
-        raise error(f"{what} must be True or False, not {show_value(value)}")
+        raise error(f"{spell_name(what)} must be True or False, not {show_value(value)}")
     return bool(value)
 
 
 def check_string(value: Any, what: str, error: Error) -> str:
     """Check a string that UTF-8 can encode."""
     if not isinstance(value, str):
-        raise error(f"{what} must be a string, not {show_value(value)}")
+        raise error(f"{spell_name(what)} must be a string, not {show_value(value)}")
     if half := SURROGATE.search(value):
         raise error(f"{what} must not contain {half[0]!r}, which is half of a surrogate pair, not a character")
     return value
@@ -125,10 +126,10 @@ def check_strings(value: Any, what: str, error: Error) -> list[str]:
     except TypeError:  # no iterable, or an array or a tensor without an axis
         strings = None
     if strings is None:
-        raise error(f"{what} must be a list of strings, not {show_value(value)}")
+        raise error(f"{spell_name(what)} must be a list of strings, not {show_value(value)}")
     for string in strings:
         if not isinstance(string, str):
-            raise error(f"{what} must be a list of strings, but contains {show_value(string)}")
+            raise error(f"{spell_name(what)} must be a list of strings, but contains {show_value(string)}")
     return strings
 
 
@@ -161,7 +162,7 @@ def check_path(value: Any, what: str, error: Error) -> Path:
             raise ValueError
         os.fsencode(path)
     except (TypeError, ValueError):
-        raise error(f"{what} must be the path of a file or folder, not {show_value(value)}") from None
+        raise error(f"{spell_name(what)} must be the path of a file or folder, not {show_value(value)}") from None
     return path
 
 
@@ -171,7 +172,7 @@ def check_image_size(value: Any, what: str, error: Error, high: int | None = Non
     sides = list(value) if row else []
     if len(sides) != 2 or not all(is_integer(side) and 1 <= side <= (high or side) for side in sides):
         span = "of at least 1" if high is None else f"from 1 to {high:,}"
-        raise error(f"{what} must be (height, width), two integers {span}, not {show_value(value)}")
+        raise error(f"{spell_name(what)} must be (height, width), two integers {span}, not {show_value(value)}")
     return int(sides[0]), int(sides[1])
 
 

@@ -61,8 +61,8 @@ def from_depth(
     Returns
     -------
     PixelPairs
-        One a pixel, as :func:`setsup.correspondence.spatial` gives; OCCLUDED also where frame 2 shows something farther
-        than the point, or measured nothing there.
+        One per pixel, as :func:`setsup.correspondence.spatial` returns; OCCLUDED also where frame 2 shows something
+        farther than the point, or measured nothing there.
 
     Raises
     ------
@@ -172,9 +172,11 @@ def recorded_camera(pose: npt.ArrayLike, intrinsics: npt.ArrayLike, height: int,
         or not np.isfinite(to_world).all()
         or not np.allclose(to_world[3], (0, 0, 0, 1), atol=1e-6)
     ):
-        raise SetsupError(f"this is not a camera pose, (4, 4) with the last row 0 0 0 1: {to_world.tolist()}")
+        raise SetsupError(f"a camera pose must be (4, 4) with the last row 0 0 0 1, not {to_world.tolist()}")
     if not abs(np.linalg.det(to_world[:3, :3]) - 1) <= _TURNED:
-        raise SetsupError(f"the rotation of this pose is invalid: {to_world[:3, :3].tolist()}")
+        raise SetsupError(
+            f"the rotation of a camera pose must be orthogonal and not mirrored, not {to_world[:3, :3].tolist()}"
+        )
     left, _, right = np.linalg.svd(to_world[:3, :3])
     rotation = (left @ right).T  # the nearest one, and its inverse: from the world to the camera
     return Camera(height, width, np.asarray(intrinsics, np.float64), rotation, -rotation @ to_world[:3, 3])
@@ -185,7 +187,7 @@ def _image(depth: npt.ArrayLike, camera: Camera, name: str) -> npt.NDArray[Any]:
     if numbers.shape != (camera.height, camera.width) or numbers.dtype.kind not in "fiu":
         wanted = f"({camera.height}, {camera.width})"
         raise SetsupError(
-            f"{name} must be {wanted} numbers, as its camera's image, not {numbers.dtype} {numbers.shape}"
+            f"{name} must be {wanted} numbers, like the image of its camera, not {numbers.dtype} {numbers.shape}"
         )
     return numbers
 

@@ -47,7 +47,7 @@ def planar_pairs(
     Returns
     -------
     PixelPairs
-        One a pixel. ``xyz`` is the pixel of the image, with z = 0; ``status`` is NO_SURFACE where view 1 shows what
+        One per pixel. ``xyz`` is the pixel of the image, with z = 0; ``status`` is NO_SURFACE where view 1 shows what
         lies beside the image (the validity mask is ``status != NO_SURFACE``), and OUTSIDE where view 2 does not show
         the point. Nothing is ever occluded.
 
@@ -87,9 +87,9 @@ def _matrix(matrix: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
     if entries.shape != (3, 3) or entries.dtype.kind not in "fiu" or not np.isfinite(entries).all():
         first_only = f", one at a time: {name}[0]" if entries.ndim == 3 else ""
         raise SetsupError(
-            f"{name} must be a matrix of 3 × 3 finite numbers, not {entries.dtype} {entries.shape}{first_only}"
+            f"{name} must be a 3 × 3 matrix of finite numbers, not {entries.dtype} {entries.shape}{first_only}"
         )
     # a far translation alone is no matter: a crop at (30,000, 0) has a condition of 10⁹
     if np.linalg.cond(entries) > _SINGULAR:
-        raise SetsupError(f"{name} is singular, so it takes the image to no view: {entries.tolist()}")
+        raise SetsupError(f"{name} is singular, so it maps the image to no view: {entries.tolist()}")
     return entries.astype(np.float64)

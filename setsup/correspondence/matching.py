@@ -1,4 +1,4 @@
-"""Ways to the pairs of pixels of two rows: a dataset gives them, they are traced in its scenes, or stored on disk."""
+"""Sources of pixel pairs between two rows: a method of the dataset, ray tracing of its scenes, or arrays on disk."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ _EDGE = 1e-6  # pixels: a pixel this near to an edge is within it
 
 
 class Window(NamedTuple):
-    """A part of a view, or all of it: its first column and row, and its size in pixels."""
+    """A window of a view: its first column and row, and its size in pixels."""
 
     left: int
     top: int
@@ -32,7 +32,7 @@ class Window(NamedTuple):
         """The camera of this part of a row's view."""
         if not hasattr(dataset, "camera"):
             raise SetsupError(
-                f"{dataset.name} does not know the cameras of its rows: give a RenderedDataset, a folder of `setsup "
+                f"{dataset.name} does not know the cameras of its rows; pass a RenderedDataset, a folder of `setsup "
                 "render`, shards of a rendering, or a selection of one"
             )
         whole: Camera = dataset.camera(row)
@@ -54,15 +54,14 @@ def matched(
 
 
 def find_match(dataset: Any) -> Match:
-    """The way in which a dataset has pairs of pixels, SetsupError where it has none."""
+    """Find how a dataset provides pixel pairs; SetsupError if it does not."""
     ways: dict[str, Match] = {"pixel_pairs": given, "scene": traced, "camera": stored}
     for name, way in ways.items():
         if hasattr(dataset, name):
             return way
     raise SetsupError(
-        f"{dataset.name} does not say which pixels of two rows show the same; give a folder of `setsup render "
-        "--matches`, another rendered dataset, one with a method pixel_pairs(rows, pixels), or a folder of photographs "
-        f"with {HOMOGRAPHIES}"
+        f"{dataset.name} has no pixel correspondences; pass a folder of `setsup render --matches`, another rendered "
+        f"dataset, a dataset with a method pixel_pairs(rows, pixels), or a folder of photographs with {HOMOGRAPHIES}"
     )
 
 
@@ -71,11 +70,11 @@ def traced(
 ) -> PixelPairs:
     """Pairs of two rows of a rendered dataset, which share a scene."""
     if not hasattr(dataset, "scene"):
-        raise SetsupError(f"{dataset.name} has no scenes to trace; leave out match=, to take the partners that it has")
+        raise SetsupError(f"{dataset.name} has no scenes to trace; omit match= to use its stored partners")
     scene = dataset.scene(row1)
     if dataset.scene(row2).digest != scene.digest:
         raise SetsupError(
-            f"rows {row1} and {row2} of {dataset.name} show different scenes: draw them by a PixelPairSampler"
+            f"rows {row1} and {row2} of {dataset.name} show different scenes; draw them with a PixelPairSampler"
         )
     camera1, camera2 = (window.camera(dataset, row) for row, window in ((row1, window1), (row2, window2)))
     return spatial(scene, camera1, camera2, fraction=fraction, key=key)
@@ -97,7 +96,7 @@ def stored(
     """Pairs of rows of a dataset that stores partners: the ``match`` of rendered pairs on disk."""
     if not set(OWN) <= set(dataset.modalities) or not {PAIR, VIEW} <= set(dataset.factors.names):
         raise SetsupError(
-            f"{dataset.name} keeps no {' and '.join(OWN)} of pairs: render it as RenderedPairs, with both"
+            f"{dataset.name} does not store {' and '.join(OWN)} of pairs; render it as RenderedPairs with both"
         )
     (pair1, pair2), (view1, view2) = (dataset.factors.codes(name, [row1, row2]) for name in (PAIR, VIEW))
     if pair1 != pair2 or view1 == view2:
@@ -170,7 +169,7 @@ def view_size(dataset: Any, row: int, name: str = "image") -> tuple[int, int]:
         raise several_sizes(f"those of {dataset.name} have several")
     if height is None or width is None:
         raise SetsupError(
-            f"{dataset.name} does not say how large its views are: give a RenderedDataset, a folder of `setsup "
-            "render`, shards of a rendering, a selection of one, or images of one size"
+            f"{dataset.name} does not know the size of its views; pass a RenderedDataset, a folder of `setsup render`, "
+            "shards of a rendering, a selection of one, or images of one size"
         )
     return height, width

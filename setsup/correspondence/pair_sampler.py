@@ -71,7 +71,9 @@ class PixelPairSampler(SetSampler):
             scene = getattr(dataset, "pair_factors", None)
         if not scene:
             name = getattr(dataset, "name", type(dataset).__name__)
-            raise SamplerError(f"say in which factors two views of {name} agree: scene=[…], such as its scene's number")
+            raise SamplerError(
+                f"set scene= to the factors in which two views of {name} agree, for example the number of the scene"
+            )
         if on_small_group not in ("drop", "error"):
             raise SamplerError(f"on_small_group must be 'drop' or 'error' for pairs, not {on_small_group!r}")
         agree = [scene] if isinstance(scene, str) else list(scene)
@@ -91,10 +93,10 @@ class PixelPairSampler(SetSampler):
         except SamplerError as error:
             if " have fewer than the " not in str(error):
                 raise
-            which = "no scene" if on_small_group == "drop" else "not every scene"
+            which = "none of the scenes" if on_small_group == "drop" else "not every scene"
             raise SamplerError(
-                f"{which} of {dataset.name} has two views, for two views agree in {', '.join(agree)} and differ in "
-                "something else: draw from more rows, or name fewer factors"
+                f"{which} of {dataset.name} has two views that agree in {', '.join(agree)} and differ in another "
+                "factor; draw from more rows, or name fewer factors"
             ) from error
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,6 +104,6 @@ class PixelPairSampler(SetSampler):
         return {**super().to_dict(), "sampler": "SetSampler"}
 
     def report(self) -> Report:
-        """What will be drawn, and what never can be."""
+        """Report what will be drawn, and what cannot be drawn."""
         report = super().report()
         return Report(f"PixelPairSampler: {self.sets} pairs of views", report.entries, report.notes)

@@ -45,7 +45,7 @@ _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 @dataclass(frozen=True, slots=True)
 class AffinePairs:
-    """What :func:`affine_pairs` draws for n images.
+    """The result of :func:`affine_pairs` for n images.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ def affine_pairs(keys: Words, image: Size, size: Size, *, shift: int | None = No
     Parameters
     ----------
     keys : (n,) uint64
-        One an image; what is drawn for it depends on its key and the other arguments only.
+        One per image; what is drawn for it depends on its key and the other arguments only.
     image : (height, width)
         Pixels of the images.
     size : (h, w)

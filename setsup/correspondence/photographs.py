@@ -75,7 +75,7 @@ class Photographs(ImageTable):
         Returns
         -------
         PixelPairs
-            One a pixel: VISIBLE, or OUTSIDE where view 2 does not show the point. Nothing is ever occluded.
+            One per pixel: VISIBLE, or OUTSIDE where view 2 does not show the point. Nothing is ever occluded.
 
         Raises
         ------
@@ -85,11 +85,11 @@ class Photographs(ImageTable):
         """
         check_arguments(Photographs.pixel_pairs, locals(), DataError)
         if len(rows) != 2:
-            raise DataError(f"pixels are paired between two rows of {self.name}, not {len(rows)}: give [row, other]")
+            raise DataError(f"pixels can be paired between two rows of {self.name}, not {len(rows)}; pass [row, other]")
         row1, row2 = map(int, rows)
         if self.factors.codes("scene", [row1])[0] != self.factors.codes("scene", [row2])[0]:
             raise DataError(
-                f"rows {row1} and {row2} of {self.name} show different scenes: draw them by PixelPairSampler"
+                f"rows {row1} and {row2} of {self.name} show different scenes; draw them with PixelPairSampler"
             )
         matrix = self._to_view[row2] @ np.linalg.inv(self._to_view[row1])
         return planar_pairs(np.eye(3), matrix, self._sizes[row1], self._sizes[row1], self._sizes[row2], pixels)
@@ -150,7 +150,7 @@ def open_photographs(folder: Path | str, size: tuple[int, int] | None = None) ->
             views.append(view)
             matrices.append(matrix)
     if not files:
-        raise DataError(f"{folder} does not say which pixels of photographs show the same; add {HOMOGRAPHIES}")
+        raise DataError(f"{folder} has no pixel correspondences of its photographs; add {HOMOGRAPHIES}")
     factors = [
         Factor("scene", Kind.NOMINAL, tuple(sorted(set(scenes)))),
         Factor("view", Kind.ORDINAL, tuple(sorted(set(views)))),
@@ -162,7 +162,7 @@ def open_photographs(folder: Path | str, size: tuple[int, int] | None = None) ->
 def _scenes(folder: Path) -> list[Path]:
     """Folders of one scene each: all within a folder, or itself."""
     if not folder.is_dir():
-        raise DataError(f"{folder} is no folder: give one with photographs and homographies")
+        raise DataError(f"{folder} is not a folder; pass one with photographs and homographies")
     within = sorted({path.parent for path in folder.glob("*/H_1_[0-9]*")})
     return within or sorted({path.parent for path in folder.glob("H_1_[0-9]*")})
 
@@ -176,14 +176,14 @@ def _homographies(scene: Path) -> dict[int, Path]:
             continue
         if view in by_view:
             raise DataError(
-                f"{scene} has two homographies of view {view}, {by_view[view].name} and {path.name}: keep one"
+                f"{scene} has two homographies of view {view}, {by_view[view].name} and {path.name}; keep one"
             )
         by_view[view] = path
     for path in scene.iterdir():
         view_of = _VIEW.fullmatch(path.stem)
         if view_of and path.name.lower().endswith(KNOWN_ENDINGS) and int(path.stem) not in {_FIRST, *by_view}:
             raise DataError(
-                f"{scene} lacks the homography of view {path.stem}, H_1_{path.stem}, of which there is an image: add "
+                f"{scene} lacks the homography H_1_{path.stem} of view {path.stem}, of which there is an image; add "
                 f"it, or remove {path.name}"
             )
     return by_view
@@ -208,9 +208,9 @@ def _read(path: Path) -> npt.NDArray[np.float64]:
             [line.replace(",", " ").split() for line in path.read_text().split("\n") if line.strip()], float
         )
     except (ValueError, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} holds no 3 × 3 numbers: {error}") from error
+        raise DataError(f"{path} does not contain 3 × 3 numbers: {error}") from error
     if matrix.shape != (3, 3) or not np.isfinite(matrix).all() or np.linalg.cond(matrix) > 1e14:
-        raise DataError(f"{path} holds no homography, 3 × 3 finite numbers of a matrix that can be inverted")
+        raise DataError(f"{path} does not contain a homography, an invertible matrix of 3 × 3 finite numbers")
     matrix = np.asarray(np.ldexp(matrix, -np.frexp(np.abs(matrix).max())[1]))  # a multiple is the same homography
     return matrix if matrix[2, 2] >= 0 else -matrix
 

@@ -41,7 +41,7 @@ _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 class Status(IntEnum):
-    """What became of a pixel of view 1 in view 2; the first that holds, from the last to the first."""
+    """The status of a pixel of view 1 in view 2: the last member of this list that applies."""
 
     VISIBLE = 0
     """View 2 shows the same point."""
@@ -109,7 +109,9 @@ class PixelPairs:
                 raise SetsupError(f"{name} of pixel pairs must be {shape} numbers, not {values.shape}")
             object.__setattr__(self, name, values)
         if count and self.status.max() > Status.NO_SURFACE:
-            raise SetsupError(f"a status of pixel pairs is 0 … {int(Status.NO_SURFACE)}, not {self.status.max()}")
+            raise SetsupError(
+                f"the status of pixel pairs must be from 0 to {int(Status.NO_SURFACE)}, not {self.status.max()}"
+            )
 
     def __len__(self) -> int:
         """Count the pairs."""
@@ -153,11 +155,11 @@ class PixelPairs:
         if which.dtype != np.bool_:
             which = which.astype(np.int64) if which.size == 0 else which
         if which.ndim != 1 or which.dtype.kind not in "biu":
-            raise SetsupError(f"pairs are selected by a mask or by integers, not {which.dtype} {which.shape}")
+            raise SetsupError(f"pairs must be selected with a mask or with integers, not {which.dtype} {which.shape}")
         try:
             return PixelPairs(*(getattr(self, field.name)[which] for field in fields(self)))
         except IndexError as error:
-            raise SetsupError(f"this does not select of {len(self):,} pairs: {error}") from error
+            raise SetsupError(f"cannot select from {len(self):,} pairs: {error}") from error
 
     def carried(self, matrix1: npt.ArrayLike, matrix2: npt.ArrayLike, size1: Size, size2: Size) -> "PixelPairs":
         """Follow both views through crops, flips, resizes and whatever else has a matrix; each view has its own.
@@ -193,7 +195,7 @@ class PixelPairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partners:
-    """For each pixel of view 1 a pixel of view 2, as losses take it; pixel (x, y) has the flat index y · width + x.
+    """Pixel pairs for losses: for each pixel of view 1 a pixel of view 2; (x, y) has the flat index y · width + x.
 
     Attributes
     ----------
@@ -285,7 +287,7 @@ def flat_pixels(points: Reals, width: int) -> Rows:
 
 
 def one_per_pixel(points: Reals, width: int) -> Rows:
-    """Which points count where several have one nearest pixel: the nearest to its centre, of equally near the first.
+    """Select one point for each nearest pixel: the point nearest to its centre, or the first of equally near ones.
 
     Returns
     -------

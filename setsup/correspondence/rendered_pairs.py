@@ -48,7 +48,7 @@ class RenderedPairs(RenderedDataset):
             codes = factors.codes(name).reshape(-1, 2)
             if (codes[:, 0] != codes[:, 1]).any():
                 raise DataError(
-                    f"{self.name}: two views of a pair differ in {name!r}, so that they show different scenes"
+                    f"{self.name}: the two views of a pair differ in {name!r}, so they show different scenes"
                 )
         size = tuple(recipe.size)
         self.modalities = {
@@ -110,7 +110,7 @@ def pair_table(
     added = [Factor(PAIR, Kind.ORDINAL, tuple(range(pairs))), Factor(VIEW, Kind.ORDINAL, (0, 1))]
     for factor in added:
         if factor.name in columns:
-            raise DataError(f"the views have a factor {factor.name!r} already, which pairs need for themselves")
+            raise DataError(f"the views already have a factor {factor.name!r}, which pairs add themselves")
     return FactorTable([*views.factors, *added], {**columns, PAIR: numbers // 2, VIEW: numbers % 2})
 
 

@@ -73,12 +73,12 @@ def spatial(
     Returns
     -------
     PixelPairs
-        One a pixel, in the order of the pixels. Two views without overlap have no visible pair, and that is no error.
+        One per pixel, in the order of the pixels. Two views without overlap have no visible pair; this is no error.
 
     Raises
     ------
     SetsupError
-        When pixels are no finite (n, 2) numbers, both pixels and a fraction are given, or a fraction without a key.
+        When pixels are not finite (n, 2) numbers, both pixels and a fraction are given, or a fraction without a key.
 
     Notes
     -----
@@ -164,10 +164,10 @@ def drawn_pixels(height: int, width: int, fraction: float, key: int | np.uint64)
 def _pixels(camera: Camera, pixels: npt.ArrayLike | None, fraction: float | None, key: Any) -> Reals:
     if fraction is not None:
         if pixels is not None or key is None:
-            raise SetsupError("give pixels, or a fraction of them and a key by which they are drawn")
+            raise SetsupError("pass either pixels, or a fraction of them and a key to draw them")
         return drawn_pixels(camera.height, camera.width, fraction, key)
     if key is not None:
-        raise SetsupError("a key draws a fraction of the pixels: give the fraction as well")
+        raise SetsupError("key requires fraction, the fraction of pixels to draw")
     if pixels is None:
         return camera.pixels()
     return check_pixels(pixels)

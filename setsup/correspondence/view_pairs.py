@@ -63,7 +63,7 @@ def view_pairs(
     rows : (n, 2) int
         View 1 and view 2, from a :class:`setsup.correspondence.PixelPairSampler`.
     keys : (n,) uint64
-        One a pair, from :func:`setsup.random.fold`: what is drawn for a pair depends on its key alone.
+        One per pair, from :func:`setsup.random.fold`: what is drawn for a pair depends on its key alone.
     fraction : float
         0 … 1: share of the pixels that is traced; 1/8 as published.
     windows : (n, 2, 2) int, optional
@@ -107,8 +107,8 @@ def _window(whole: Window, left: int, top: int, size: Sequence[int]) -> Window:
     height, width = size
     if not (0 <= left <= whole.width - width and 0 <= top <= whole.height - height):
         raise SetsupError(
-            f"a window of {height} × {width} pixels at ({left}, {top}) does not lie in a view of {whole.height} × "
-            f"{whole.width}"
+            f"a window of {height} × {width} pixels at ({left}, {top}) lies outside the view of {whole.height} × "
+            f"{whole.width} pixels"
         )
     return Window(left, top, height, width)
 
@@ -118,13 +118,13 @@ def _checked(rows: npt.ArrayLike, keys: npt.ArrayLike) -> tuple[Rows, list[int]]
     if index.ndim != 2 or index.shape[1] != 2 or not len(index) or index.dtype.kind not in "iu":
         raise SetsupError(f"rows of view pairs must be (n, 2) integers, not {index.dtype} {index.shape}")
     if words.shape != (len(index),):
-        raise SetsupError(f"keys of {len(index)} view pairs must be one each, not {words.shape}")
+        raise SetsupError(f"keys must be one for each of the {len(index)} view pairs, not {words.shape}")
     return index, [int(check_key(word)) for word in words]
 
 
 def _checked_windows(windows: npt.ArrayLike | None, size: Sequence[int] | None, pairs: int) -> Rows | None:
     if (windows is None) != (size is None):
-        raise SetsupError("windows and their size go together")
+        raise SetsupError("windows and the size of windows must be passed together")
     if windows is None:
         return None
     check_image_size(size, "size", SetsupError)
@@ -191,7 +191,7 @@ def descriptor_pairs(
     key : int or uint64
         From :func:`setsup.random.fold`.
     background : collection of int
-        Instances that are no objects either, such as walls and floor.
+        Instances that are not objects either, such as walls and floor.
 
     Examples
     --------

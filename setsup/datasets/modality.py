@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +60,17 @@ class Modality:
             raise DataError(
                 f"a modality's dtype must be a name that numpy knows, not {abbreviate(self.dtype)}"
             ) from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the description as JSON values, in the order in which files state them.
+
+        Examples
+        --------
+        >>> Modality((64, 64, 3), "uint8", color="srgb").to_dict()
+        {'shape': [64, 64, 3], 'dtype': 'uint8', 'unit': '', 'color': 'srgb'}
+
+        """
+        return {"shape": list(self.shape), "dtype": self.dtype, "unit": self.unit, "color": self.color}
 
     @property
     def is_eight_bit_image(self) -> bool:

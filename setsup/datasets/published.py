@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Selection
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.factors import Factor, FactorTable
 from setsup.files import Manifest, ManifestFactor, ManifestPartial
 from setsup.files.roots import some
@@ -31,7 +31,7 @@ _log = logging.getLogger("setsup")
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Samples that are there, and the least and the most that editions of what is there have."""
+    """Samples that are present, and the least and the most that editions of what is there have."""
 
     there: int
     fewest: int
@@ -72,9 +72,9 @@ def check_published(dataset: Dataset, manifest: Manifest, options: Mapping[str, 
 
 
 def count_published(dataset: Dataset, manifest: Manifest, options: Mapping[str, Any]) -> Counts | None:
-    """Count the samples of a whole dataset beside those that were published; None where no number is known.
+    """Count the samples of a whole dataset next to those that were published; None where no number is known.
 
-    Where parts of the release are downloads of their own, those that are there are counted.
+    Where parts of the release are downloads of their own, those that are present are counted.
     """
     whole = dataset.source if isinstance(dataset, Selection) else dataset
     there = len(whole.factors)
@@ -99,7 +99,7 @@ def _tells(table: FactorTable, names: Sequence[str]) -> bool:
 def _of_parts(
     table: FactorTable, manifest: Manifest, partial: ManifestPartial, whole_release: Counts | None
 ) -> Counts | None:
-    """Count what the parts that are there have; None where their numbers are not known."""
+    """Count what the parts that are present have; None where their numbers are not known."""
     sizes = [len(table[name]) + 1 for name in partial.by]
     # the last of each factor stands for unknown
     codes = [_known(table, name, size - 1) for name, size in zip(partial.by, sizes, strict=True)]
@@ -141,9 +141,9 @@ def _refuse_unknown(dataset: Dataset, manifest: Manifest) -> None:
         if unknown:
             raise DataError(
                 f"{manifest.name}: the files contain levels of {told.name} that {manifest.title} does not have: "
-                f"{some([str(level)[:60] for level in unknown])}; it has "
-                f"{some([str(each) for each in told.levels])}; the files belong to another dataset: pass the folder "
-                f"of {manifest.name} (--root or root=), or open them by their own name or as a folder of images"
+                f"{some([str(level)[:60] for level in unknown])}; it has {some([str(each) for each in told.levels])}; "
+                f"the files belong to another dataset: pass the folder of {manifest.name} "
+                f"({advice('root=', '--root')}), or open them by their own name or as a folder of images"
             )
 
 

@@ -112,7 +112,7 @@ def load(
 
     Notes
     -----
-    Where fewer samples are there than were published, one warning of the logger ``setsup`` tells both numbers; parts
+    If fewer samples exist than were published, one warning of the logger ``setsup`` tells both numbers; parts
     that are downloads of their own, such as one domain of DomainNet, are whole.
 
     Raises
@@ -166,7 +166,7 @@ def manifest_opener(file: Path | str) -> Callable[..., DescribedImages]:
 
 
 def _open_own(file: Path, root: Path | str | None = None, size: tuple[int, int] | None = None) -> DescribedImages:
-    """Open the dataset of a user's own manifest, whose files lie beside it unless it or the user names a root."""
+    """Open the dataset of a user's own manifest, whose files lie next to it unless it or the user names a root."""
     manifest = read_manifest(file, own=True)
     if root is None:
         root = file.parent if manifest.root is None else file.parent / expanded(manifest.root)

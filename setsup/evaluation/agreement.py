@@ -64,9 +64,9 @@ def precision(right: npt.ArrayLike, known: npt.ArrayLike | None = None) -> Retri
     truths = np.asarray(right)
     counted = np.ones(len(truths), dtype=np.bool_) if known is None else np.asarray(known)
     if truths.ndim != 2 or 0 in truths.shape or truths.dtype != np.bool_:
-        raise DataError(f"right must be truth values (queries, k), not {truths.dtype} {truths.shape}")
+        raise DataError(f"right must be booleans (queries, k), not {truths.dtype} {truths.shape}")
     if counted.shape != (len(truths),) or counted.dtype != np.bool_:
-        raise DataError(f"known must be one truth value for each of {len(truths):,} queries, not {counted.shape}")
+        raise DataError(f"known must be one boolean for each of {len(truths):,} queries, not {counted.shape}")
     return _mean(truths.mean(axis=1)[counted], len(truths))
 
 
@@ -101,7 +101,7 @@ def matches(
     Raises
     ------
     DataError, SetsupError
-        When shapes disagree, there is no such factor, or a tolerance or period is out of range.
+        When shapes disagree, a factor is unknown, or a tolerance or period is out of range.
 
     Examples
     --------
@@ -116,19 +116,19 @@ def matches(
     others = check_factors(gallery_factors, len(np.asarray(gallery_factors)), "gallery factors")
     numbers = _rows(rows, len(factors), len(others))
     if factors.shape[1] != others.shape[1]:
-        raise DataError(
-            f"queries have {factors.shape[1]} factors and the gallery {others.shape[1]}; give the same ones"
-        )
+        raise DataError(f"queries and gallery must have the same factors, not {factors.shape[1]} and {others.shape[1]}")
     for name, given in (("tolerance", tolerance or {}), ("period", period or {})):
         for column, value in given.items():
             if not 0 <= column < factors.shape[1]:
-                raise SetsupError(f"{name} names factor {column}, and factors are numbered 0 … {factors.shape[1] - 1}")
+                raise SetsupError(
+                    f"{name} contains factor {column}, but factors are numbered from 0 to {factors.shape[1] - 1}"
+                )
             check_integer(value, f"the {name} of factor {column}", SetsupError, 0 if name == "tolerance" else 2)
     wanted, got = factors[:, None, :], others[np.maximum(numbers, 0)]
     apart = np.abs(wanted - got)
     for column, length in (period or {}).items():
         if max(factors[:, column].max(initial=-1), others[:, column].max(initial=-1)) >= length:
-            raise DataError(f"factor {column} has a code of {length} or more, and its period is {length}")
+            raise DataError(f"codes of factor {column} must be below its period {length}, not {length} or more")
         apart[..., column] = np.minimum(apart[..., column], length - apart[..., column])
     limits = np.zeros(factors.shape[1], dtype=np.int64)
     for column, value in (tolerance or {}).items():
@@ -154,7 +154,7 @@ def vote(rows: npt.ArrayLike, gallery_labels: npt.ArrayLike) -> Codes:
     Raises
     ------
     DataError
-        When a row is no row of the gallery.
+        When a row is not a row of the gallery.
 
     Examples
     --------
@@ -274,13 +274,18 @@ def accuracy(
 def _rows(rows: npt.ArrayLike, queries: int | None, gallery: int) -> Codes:
     given = np.asarray(rows)
     if given.ndim != 2 or given.dtype.kind not in "iu" or (queries is not None and len(given) != queries):
-        raise DataError(f"rows must be integers (queries, k), as nearest gives them, not {given.shape}")
+        raise DataError(f"rows must be integers (queries, k), as nearest returns them, not {given.shape}")
     if given.size and not -1 <= given.min() <= given.max() < gallery:
-        raise DataError(f"rows must number the gallery, 0 … {gallery - 1}, or be -1, not {given.min()} … {given.max()}")
+        raise DataError(
+            f"rows must be row numbers of the gallery from 0 to {gallery - 1}, or -1, not from {given.min()} to "
+            f"{given.max()}"
+        )
     return given.astype(np.int64)
 
 
 def _mean(values: Reals | Bools, queries: int) -> Retrieved:
     if not len(values):
-        raise DataError(f"none of the {queries:,} queries has a known label with anything to find; check the labels")
+        raise DataError(
+            f"none of the {queries:,} queries has a known label with matches in the gallery; check the labels"
+        )
     return Retrieved(float(np.mean(values)), len(values), queries - len(values))

@@ -22,7 +22,7 @@ __all__ = ["GroupAccuracy", "group_accuracy"]
 
 @dataclass(frozen=True, slots=True)
 class GroupAccuracy:
-    """Shares of right predictions.
+    """Accuracies of predictions.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class GroupAccuracy:
         """
         weights = check_array(rows, "rows", DataError, np.float64)
         if weights.shape != self.rows.shape or not (weights >= 0).all() or not weights.sum() > 0:
-            raise DataError(f"rows must be {len(self.rows)} counts, one a group, and not all 0")
+            raise DataError(f"rows must be {len(self.rows)} counts, one per group, and not all 0")
         return float(weights @ self.accuracy / weights.sum())
 
 
@@ -76,7 +76,7 @@ def group_accuracy(correct: npt.ArrayLike, table: FactorTable, groups: Iterable[
     Raises
     ------
     DataError, FactorError
-        `correct` is no array of booleans of the table's length, or no row is in a group.
+        `correct` is not an array of booleans of the table's length, or no row is in a group.
 
     Examples
     --------
@@ -91,17 +91,16 @@ def group_accuracy(correct: npt.ArrayLike, table: FactorTable, groups: Iterable[
     right = check_array(correct, "correct", DataError)
     if right.dtype != bool or right.shape != (len(table),):
         raise DataError(
-            f"correct must be {len(table):,} booleans, one a row of the table, not {right.dtype} of the shape "
-            f"{right.shape}"
+            f"correct must be {len(table):,} booleans, one per row of the table, not {right.dtype} {right.shape}"
         )
     if not len(table):
-        raise DataError("there is no row to be right or wrong about")
+        raise DataError("correct must contain at least one row")
     grouped = table.group_by(list(groups))
     of_rows = grouped.of_rows()
     known = of_rows >= 0
     rows = np.bincount(of_rows[known], minlength=len(grouped))
     if not known.any():
-        raise DataError("every row is of no group: its factors are unknown")
+        raise DataError("no row belongs to a group, since its factors are unknown")
     accuracy = np.bincount(of_rows[known], right[known].astype(np.float64), minlength=len(grouped)) / rows
     names = tuple(grouped.describe(table, group) for group in range(len(grouped)))
     return GroupAccuracy(float(right.mean()), float(accuracy.min()), names, accuracy, rows)

@@ -97,22 +97,24 @@ def check_columns(embeddings: Any, factors: Any, least: int, what: str) -> Colum
     """Check embeddings (n, d) and factors (n,) or (n, k), each factor known in at least so many rows."""
     points, values = _array(embeddings, "embeddings"), _array(factors, "factors")
     if points.ndim != 2 or 0 in points.shape:
-        raise DataError(f"embeddings are an array (n, d) with at least one row and column, not {points.shape}")
+        raise DataError(f"embeddings must be an array (n, d) with at least one row and column, not {points.shape}")
     if values.ndim not in (1, 2) or len(values) != len(points) or 0 in values.shape:
         wanted = f"({len(points)},) or ({len(points)}, k)"
-        raise DataError(f"factors of {len(points)} embeddings are {wanted}, one row for each, not {values.shape}")
+        raise DataError(
+            f"factors must be {wanted}, one row for each of the {len(points)} embeddings, not {values.shape}"
+        )
     values = values.reshape(len(values), -1)
     if points.dtype.kind not in "fiu" or values.dtype.kind not in "fiub":
-        raise DataError(f"embeddings and factors are numbers, not {points.dtype} and {values.dtype}")
+        raise DataError(f"embeddings and factors must be numbers, not {points.dtype} and {values.dtype}")
     if bad := int(np.count_nonzero(~np.isfinite(points).all(axis=1))):
-        raise DataError(f"{bad} of {len(points)} embeddings are not finite: leave those rows out, or fix the network")
+        raise DataError(f"{bad} of {len(points)} embeddings are not finite; leave those rows out, or fix the network")
     discrete = values.dtype.kind != "f"
     known = values >= 0 if discrete else ~np.isnan(values)
     if np.isinf(values).any():
-        raise DataError("a factor is infinite somewhere: give NaN where it is unknown")
+        raise DataError("factors must not be infinite; use NaN for unknown values")
     for at, count in enumerate(np.count_nonzero(known, axis=0).tolist()):
         if count < least:
-            raise DataError(f"factor {at} is known in {count} rows, and {what} needs at least {least}")
+            raise DataError(f"factor {at} is known in {count} rows, but {what} requires at least {least}")
     return Columns(points, values.astype(np.float64), known, discrete)
 
 
@@ -120,7 +122,7 @@ def check_scales(sigma: Any) -> Reals:
     """Check scales of noise: () or (s,) float64, non-negative."""
     scales = check_array(sigma, "sigma", SetsupError, np.float64)
     if scales.ndim > 1 or not scales.size or not (np.isfinite(scales) & (scales >= 0)).all():
-        raise SetsupError(f"sigma is a number, or a list of numbers, from 0 on, not {abbreviate(sigma)}")
+        raise SetsupError(f"sigma must be a number, or a list of numbers, 0 or more, not {abbreviate(sigma)}")
     return scales
 
 
@@ -144,4 +146,4 @@ def _array(given: Any, name: str) -> npt.NDArray[Any]:
     try:
         return np.asarray(given)
     except ValueError as error:
-        raise DataError(f"{name} are no array: its rows differ in length") from error
+        raise DataError(f"{name} must be an array, but its rows differ in length") from error

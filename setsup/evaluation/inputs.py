@@ -17,14 +17,14 @@ def check_embeddings(embeddings: npt.ArrayLike, name: str = "embeddings") -> Rea
     given = np.asarray(embeddings)
     if given.ndim != 2 or 0 in given.shape or given.dtype.kind not in "iufb":
         raise DataError(
-            f"{name} must be an array (n, d) of numbers, one row an image, not {given.dtype} {given.shape}; "
-            "give a single code as a column (n, 1)"
+            f"{name} must be an array (n, d) of numbers, one row per image, not {given.dtype} {given.shape}; pass a "
+            "single code as a column (n, 1)"
         )
     reals = given.astype(np.float64, copy=False)
     finite = np.isfinite(reals).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))
-        raise DataError(f"{name}: row {row} of {len(reals):,} has an entry that is not finite; leave out such rows")
+        raise DataError(f"{name}: row {row} of {len(reals):,} contains a value that is not finite; leave out such rows")
     return reals
 
 
@@ -55,7 +55,7 @@ def _check_codes(given: Array, name: str) -> Codes:
         raise DataError(f"{name} must be integers, the codes of levels, not {given.dtype}; see FactorTable.codes")
     codes = given.astype(np.int64)
     if given.size and codes.min() < -1:
-        raise DataError(f"{name} must be codes from 0 on, or -1 where unknown, not {codes.min()}")
+        raise DataError(f"{name} must be codes, 0 or more, or -1 where unknown, not {codes.min()}")
     return codes
 
 
@@ -68,6 +68,7 @@ def select_known(codes: Codes, column: int) -> tuple[npt.NDArray[np.bool_], Code
     levels, dense = np.unique(codes[known, column], return_inverse=True)
     if len(levels) < 2:
         raise DataError(
-            f"factor {column} has {len(levels)} known levels among {len(codes):,} rows and two are needed; leave it out"
+            f"factor {column} needs at least two known levels among {len(codes):,} rows, not {len(levels)}; leave it "
+            "out"
         )
     return known, np.asarray(dense, dtype=np.int64)

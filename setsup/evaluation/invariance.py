@@ -124,7 +124,9 @@ def deep_probes(
     points, tested = _points(embeddings, test, normalize)
     codes, test_codes = check_factors(factors, len(points)), check_factors(test_factors, len(tested), "test factors")
     if codes.shape[1] != test_codes.shape[1]:
-        raise DataError(f"factors have {codes.shape[1]} columns and test factors {test_codes.shape[1]}")
+        raise DataError(
+            f"factors and test factors must have as many columns, not {codes.shape[1]} and {test_codes.shape[1]}"
+        )
     check_device(device)
     count = codes.shape[1]
     accuracy, majority, held = np.zeros(count), np.zeros(count), np.zeros(count)
@@ -200,8 +202,8 @@ def landmark_error(
     wanted, truth = check_embeddings(landmarks, "landmarks"), check_embeddings(test_landmarks, "test landmarks")
     if len(wanted) != len(points) or len(truth) != len(tested) or wanted.shape[1] != truth.shape[1]:
         raise DataError(
-            f"landmarks are one row for each embedding, and equally many numbers for those of the test, not "
-            f"{wanted.shape} and {truth.shape} for {len(points):,} and {len(tested):,} embeddings"
+            f"landmarks must have one row for each embedding, and as many numbers for the test, not {wanted.shape} and "
+            f"{truth.shape} for {len(points):,} and {len(tested):,} embeddings"
         )
     check_device(device)
     networks = DeepNetworks.initial(points.shape[1], [wanted.shape[1]], how, seed, device)
@@ -225,7 +227,9 @@ def _training(width: int, layers: int, rate: float, batch: int, epochs: int, pat
 def _points(embeddings: npt.ArrayLike, test: npt.ArrayLike, normalize: bool) -> tuple[Reals, Reals]:
     points, tested = check_embeddings(embeddings), check_embeddings(test, "test")
     if points.shape[1] != tested.shape[1]:
-        raise DataError(f"embeddings have {points.shape[1]} dimensions and those of the test {tested.shape[1]}")
+        raise DataError(
+            f"embeddings and test embeddings must have the same length, not {points.shape[1]} and {tested.shape[1]}"
+        )
     if not normalize:
         return points, tested
     return directions(points, "embeddings"), directions(tested, "test")
@@ -243,11 +247,13 @@ def _dense(fit: Codes, test: Codes, at: int) -> tuple[Codes, Codes]:
     """Classes without gaps: those of the fit first; a class that is only tested is known and never told."""
     levels, dense = np.unique(fit, return_inverse=True)
     if len(fit) < _FEWEST:
-        raise DataError(f"factor {at} is known in {len(fit)} rows and {_FEWEST} are needed; add rows, or leave it out")
+        raise DataError(
+            f"factor {at} is known in {len(fit)} rows, but {_FEWEST} are required; add rows, or leave it out"
+        )
     if len(levels) < 2:
-        raise DataError(f"factor {at} has 1 known class among the rows of the fit, and two are needed; leave it out")
+        raise DataError(f"factor {at} has 1 known class among the rows of the fit, but two are required; leave it out")
     if not (test >= 0).any():
-        raise DataError(f"factor {at} is known in no row that is tested; leave it out")
+        raise DataError(f"factor {at} is unknown in all rows of the test; leave it out")
     every = np.concatenate([levels, np.setdiff1d(test[test >= 0], levels)])
     order = np.argsort(every)
     known = test >= 0

@@ -30,7 +30,7 @@ def tsne_map(embeddings: npt.ArrayLike, *, perplexity: float = 30.0, seed: int =
     Parameters
     ----------
     embeddings : (n, d) numbers
-        One row an image; at least 4 rows and 2 dimensions. Time grows as n ln n.
+        One row per image; at least 4 rows and 2 dimensions. Time grows as n ln n.
     perplexity : float
         Neighbours that count, about; from 1 to below n.
     seed : int
@@ -61,7 +61,7 @@ def tsne_map(embeddings: npt.ArrayLike, *, perplexity: float = 30.0, seed: int =
     reals = _check_inputs(embeddings)
     if not is_number(perplexity) or not 1 <= perplexity < len(reals):
         raise SetsupError(
-            f"the perplexity of {len(reals):,} rows must be from 1 to below {len(reals):,}, not "
+            f"perplexity must be at least 1 and below {len(reals):,} for {len(reals):,} rows, not "
             f"{abbreviate(perplexity)}"
         )
     manifold = imported("sklearn.manifold", "train")
@@ -91,7 +91,7 @@ def umap_map(embeddings: npt.ArrayLike, *, neighbours: int = 15, seed: int = 0) 
     Parameters
     ----------
     embeddings : (n, d) numbers
-        One row an image; at least 4 rows and 2 dimensions.
+        One row per image; at least 4 rows and 2 dimensions.
     neighbours : int
         Of each row, which stay near; from 2 to below n.
     seed : int
@@ -123,7 +123,8 @@ def umap_map(embeddings: npt.ArrayLike, *, neighbours: int = 15, seed: int = 0) 
     reals = _check_inputs(embeddings)
     if check_integer(neighbours, "neighbours", SetsupError, 2) >= len(reals):
         raise SetsupError(
-            f"each of {len(reals):,} rows has {len(reals) - 1:,} neighbours, not {neighbours}; ask for fewer"
+            f"each of {len(reals):,} rows has {len(reals) - 1:,} neighbours, but {neighbours} were requested; request "
+            "fewer"
         )
     state = _state(seed, "UMAP")
     with warnings.catch_warnings():
@@ -145,11 +146,13 @@ def _check_inputs(embeddings: npt.ArrayLike) -> Reals:
     """Embeddings (n, d) about 0, the farthest entry at ±1."""
     reals = check_embeddings(embeddings)
     if len(reals) < _LEAST or reals.shape[1] < 2:
-        raise DataError(f"a map needs embeddings of at least {_LEAST} rows and 2 dimensions, not {reals.shape}")
+        raise DataError(f"a map requires embeddings of at least {_LEAST} rows and 2 dimensions, not {reals.shape}")
     # both methods work in float32, and neither minds the scale
     scaled = reals / max(np.abs(reals).max(), np.finfo(np.float64).tiny)
     if not np.ptp(scaled, axis=0).any():
-        raise DataError(f"all {len(reals):,} embeddings are equal and have no map; the network has collapsed")
+        raise DataError(
+            f"all {len(reals):,} embeddings are equal, so there is no map of them; the network has collapsed"
+        )
     centred = scaled - scaled.mean(axis=0)
     return np.asarray(centred / np.abs(centred).max())
 

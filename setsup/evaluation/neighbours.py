@@ -89,7 +89,7 @@ def neighbour_information(
     points = table.points.astype(np.float64)
     points += scale * _noise(seed, "neighbours noise", points.shape)
     if not np.isfinite((points**2).sum()):
-        raise DataError(f"distances of embeddings with noise of sigma={sigma!r} are no finite numbers; lower sigma")
+        raise DataError(f"distances of embeddings with noise of sigma={sigma!r} are not finite; lower sigma")
     points = _parted(points, seed, "neighbours ties")
     nats, alone = np.zeros(table.values.shape[1]), np.zeros(table.values.shape[1], dtype=np.int64)
     varying = table.varying()

@@ -87,7 +87,9 @@ def one_shot_accuracy(
     drawn = _check_labelled(labelled, of_image)
     part = None if within is None else check_mask(within, (len(drawn), len(points)), "within")
     if part is not None and not (inside := np.take_along_axis(part, drawn, axis=1).all(axis=1)).all():
-        raise DataError(f"a labelled image of re-split {int(np.argmin(inside))} does not take part in it: see within")
+        raise DataError(
+            f"a labelled image of re-split {int(np.argmin(inside))} is not part of that re-split; see within"
+        )
     centre = points.mean(axis=0)  # products of short vectors are closer to the sums
     images, column = np.unique(drawn, return_inverse=True)
     column, gallery = column.reshape(drawn.shape), points[images] - centre
@@ -109,7 +111,8 @@ def one_shot_accuracy(
         queries += np.count_nonzero(is_query, axis=1)
     if not queries.all():
         raise DataError(
-            f"re-split {int(np.argmin(queries))} has no query: all its images are of the orbits of labelled ones"
+            f"re-split {int(np.argmin(queries))} has no query, since all its images belong to the orbits of labelled "
+            "ones"
         )
     return np.asarray(right / queries)
 
@@ -150,8 +153,10 @@ def _check_labelled(labelled: npt.ArrayLike, labels: Codes) -> Codes:
     if images.ndim != 2 or 0 in images.shape or images.dtype.kind not in "iu":
         raise DataError(f"labelled must be integers (resplits, classes), not {images.dtype} {images.shape}")
     if images.min() < 0 or images.max() >= len(labels):
-        raise DataError(f"labelled must number images, 0 … {len(labels) - 1}, not {images.min()} … {images.max()}")
+        raise DataError(
+            f"labelled must be numbers of images from 0 to {len(labels) - 1}, not from {images.min()} to {images.max()}"
+        )
     of_drawn = np.sort(labels[images], axis=1)
     if (twice := (of_drawn[:, 1:] == of_drawn[:, :-1]).any(axis=1)).any():
-        raise DataError(f"re-split {int(np.argmax(twice))} has two labelled images of one class: draw one per class")
+        raise DataError(f"re-split {int(np.argmax(twice))} has two labelled images of one class; draw one per class")
     return images.astype(np.int64)

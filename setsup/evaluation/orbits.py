@@ -59,7 +59,7 @@ class Distances:
 
 @dataclass(frozen=True, slots=True)
 class OrbitDistances:
-    """What :func:`orbit_distances` finds.
+    """The result of :func:`orbit_distances`.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def orbit_distances(embeddings: npt.ArrayLike, orbits: npt.ArrayLike) -> OrbitDi
     Parameters
     ----------
     embeddings : (n, d) numbers
-        One row an image. All n · (n − 1) / 2 distances are kept, 4 bytes each.
+        One row per image. All n · (n − 1) / 2 distances are kept, 4 bytes each.
     orbits : (n,) integers
         Orbit of each row, -1 where unknown; such rows are left out. Orbits may differ in size.
 
@@ -133,8 +133,8 @@ def orbit_distances(embeddings: npt.ArrayLike, orbits: npt.ArrayLike) -> OrbitDi
     names, own, sizes = np.unique(codes, return_inverse=True, return_counts=True)
     if len(names) < 2 or sizes.max(initial=0) < 2:
         raise DataError(
-            f"{len(codes):,} rows are of {len(names):,} orbits; distances within and between orbits need two orbits or "
-            "more, and one of them with two rows"
+            "distances within and between orbits require at least two orbits, one of them with two rows, not "
+            f"{len(codes):,} rows of {len(names):,} orbits"
         )
     order = np.argsort(own, kind="stable")
     reals, own = _centred(reals[order]), own[order]
@@ -168,7 +168,7 @@ def orbit_distances(embeddings: npt.ArrayLike, orbits: npt.ArrayLike) -> OrbitDi
 
 @dataclass(frozen=True, slots=True)
 class CanonicalRetrieval:
-    """What :func:`canonical_retrieval` finds.
+    """The result of :func:`canonical_retrieval`.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ def canonical_retrieval(members: npt.ArrayLike, canonicals: npt.ArrayLike, orbit
     members : (n, d) numbers
         Embeddings; without those of the canonical members, which are at no distance from themselves.
     canonicals : (k, d) numbers
-        Embeddings of the canonical members, one an orbit.
+        Embeddings of the canonical members, one per orbit.
     orbits : (n,) integers
         Which of the canonical embeddings belongs to the orbit of each member, 0 to k − 1.
 
@@ -222,12 +222,13 @@ def canonical_retrieval(members: npt.ArrayLike, canonicals: npt.ArrayLike, orbit
     own = check_labels(orbits, len(points), "orbits")
     if points.shape[1] != targets.shape[1]:
         raise DataError(
-            f"members have {points.shape[1]} dimensions and canonicals {targets.shape[1]}: embed both alike"
+            f"members and canonicals must have embeddings of the same length, not {points.shape[1]} and "
+            f"{targets.shape[1]}; embed both with one network"
         )
     if own.min() < 0 or own.max() >= len(targets):
         raise DataError(
-            f"orbits must be numbers of canonicals, 0 to {len(targets) - 1}, not {own.min()} to {own.max()}; leave out "
-            "members of orbits without a canonical one"
+            f"orbits must be row numbers of canonicals from 0 to {len(targets) - 1}, not from {own.min()} to "
+            f"{own.max()}; leave out members of orbits without a canonical row"
         )
     together = _centred(np.concatenate([targets, points]))
     targets, points = together[: len(targets)], together[len(targets) :]
@@ -259,7 +260,7 @@ def peak_signal_to_noise(error: float) -> float:
 
     """
     if error < 0:
-        raise DataError(f"a mean squared error is 0 or more, not {error}")
+        raise DataError(f"a mean squared error must be 0 or more, not {error}")
     return float(-10 * np.log10(error)) if error else float("inf")
 
 

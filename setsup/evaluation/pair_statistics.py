@@ -176,7 +176,10 @@ def view_information(
     key = stream_key(seed, "view information")
     views = [_checked(view, name) for view, name in ((first, "first"), (second, "second"))]
     if len(views[0]) != len(views[1]):
-        raise DataError(f"first has {len(views[0])} images and second {len(views[1])}: give both views of each image")
+        raise DataError(
+            f"first and second must have the same number of images, not {len(views[0])} and {len(views[1])}; pass both "
+            "views of each image"
+        )
     fit, choice, test = _parts(len(views[0]), int(fold(key, 0)))
     if len(fit) < batch or min(len(choice), len(test)) < 2:
         raise DataError(f"{len(views[0])} images are too few: 70 % of them must fill a batch of {batch}")
@@ -242,9 +245,9 @@ def _bound(network: PairStatistics, views: list[Tensor], rows: Rows) -> float:
 def _checked(view: Any, name: str) -> Tensor:
     images = check_array(view, name, DataError, np.float32)
     if images.ndim != 4 or 0 in images.shape or min(images.shape[2:]) < 8:
-        raise DataError(f"{name} must be (n, channels, height, width) of 8 × 8 pixels or more, not {images.shape}")
+        raise DataError(f"{name} must be (n, channels, height, width) with at least 8 × 8 pixels, not {images.shape}")
     if not np.isfinite(images).all():
-        raise DataError(f"{name} has numbers that are not finite: leave those images out, or fill them")
+        raise DataError(f"{name} contains numbers that are not finite; leave those images out, or replace the numbers")
     return torch.from_numpy(np.ascontiguousarray(images))
 
 

@@ -81,9 +81,9 @@ def paired_tests(
     """
     check_arguments(paired_tests, locals(), DataError)
     if not 0 < check_number(level, "level", SetsupError) < 1:
-        raise SetsupError(f"level must lie between 0 and 1, not {level}")
+        raise SetsupError(f"level must be between 0 and 1, not {level}")
     if not others:
-        raise DataError("there is no method to compare with the reference: give one or more")
+        raise DataError("at least one method is required to compare with the reference")
     known = _check(reference, "the reference", None)
     tests = {}
     for name, accuracies in others.items():
@@ -105,9 +105,11 @@ def _test(differences: Reals) -> tuple[float, float]:
 def _check(accuracies: npt.ArrayLike, name: str, resplits: int | None) -> Reals:
     numbers = np.asarray(accuracies)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iuf" or len(numbers) < 2:
-        raise DataError(f"{name} must have one number for each of two re-splits or more, not {numbers.shape}")
+        raise DataError(f"{name} must have one number for each of two or more re-splits, not {numbers.shape}")
     if resplits is not None and len(numbers) != resplits:
-        raise DataError(f"{name} has {len(numbers):,} re-splits and the reference {resplits:,}: use the same ones")
+        raise DataError(
+            f"{name} must have the re-splits of the reference, not {len(numbers):,} re-splits in place of {resplits:,}"
+        )
     if not np.isfinite(numbers).all():
-        raise DataError(f"{name}: re-split {int(np.argmin(np.isfinite(numbers)))} is not finite")
+        raise DataError(f"{name}: the value of re-split {int(np.argmin(np.isfinite(numbers)))} is not finite")
     return numbers.astype(np.float64)

@@ -34,7 +34,7 @@ _TESTED = 8  # times that held-out rows are classified, with new noise each time
 
 @dataclass(frozen=True, slots=True)
 class ProbeInformation(Information):
-    """What a probe says of factors: the information, and how often it is right.
+    """The information that a probe finds about factors, and its accuracy.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ def probe_information(
     Raises
     ------
     DataError
-        When embeddings or factors have another shape, are not finite, are no classes, or are known in fewer rows than
+        When embeddings or factors have another shape, are not finite, are not classes, or are known in fewer rows than
         a batch.
     SetsupError
         When an option is out of range, or no row is left to train on or to hold out.
@@ -115,8 +115,8 @@ def probe_information(
     numbers = not scale.ndim and is_number(held_out) and is_number(rate)
     if not numbers or not 0 < held_out < 1 or not 0 < rate < math.inf:
         raise SetsupError(
-            "sigma is one number, held_out lies between 0 and 1, and rate is positive, "
-            f"not {abbreviate(sigma)}, {abbreviate(held_out)}, {abbreviate(rate)}"
+            f"sigma must be a number, held_out between 0 and 1, and rate positive, not {abbreviate(sigma)}, "
+            f"{abbreviate(held_out)} and {abbreviate(rate)}"
         )
     check_arguments(probe_information, locals(), DataError)
     check_device(device)
@@ -135,7 +135,7 @@ def _classes(table: Columns, at: int) -> npt.NDArray[np.int64]:
     """Classes of a factor, 0, 1, …, -1 where unknown."""
     values, known = table.values[:, at], table.known[:, at]
     if (values[known] % 1).any():
-        raise DataError(f"factor {at} has values that are not integers: a probe needs classes")
+        raise DataError(f"a probe requires classes, but factor {at} has values that are not integers")
     classes = np.full(len(values), -1)
     classes[known] = np.unique(values[known], return_inverse=True)[1]
     return classes

@@ -27,7 +27,7 @@ _LEAST = 1e-300  # scikit-learn refuses the infinite penalty that a large one ti
 
 @dataclass(frozen=True, slots=True)
 class Classified:
-    """How well a probe predicts classes of held-out rows.
+    """Scores of a probe that predicts classes of held-out rows.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Classified:
 
 @dataclass(frozen=True, slots=True)
 class Regressed:
-    """How well a probe predicts a number.
+    """Scores of a probe that predicts a number.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ def logistic_probe(
     Parameters
     ----------
     embeddings : (n, d) numbers
-        One row an image.
+        One row per image.
     labels : (n,) integers
         Codes of classes, -1 where unknown; at least two classes.
     penalty : float
@@ -120,7 +120,7 @@ def logistic_probe(
     known = classes >= 0
     names, dense = np.unique(classes[known], return_inverse=True)
     if len(names) < 2:
-        raise DataError(f"{len(names)} class is known among {len(classes):,} labels, and a probe needs two or more")
+        raise DataError(f"a probe requires at least two known classes, not {len(names)} among {len(classes):,} labels")
     reals, dense = reals[known], np.asarray(dense, dtype=np.int64)
     test = held_out(len(reals), seed, dense)
     model = fit_logistic(reals[~test], dense[~test], weight)
@@ -147,7 +147,7 @@ def ridge_probe(
     Parameters
     ----------
     embeddings : (n, d) numbers
-        One row an image.
+        One row per image.
     values : (n,) numbers
         What is predicted; NaN where unknown.
     penalty : float
@@ -180,20 +180,20 @@ def ridge_probe(
     given = np.asarray(values)
     if given.shape != (len(reals),) or given.dtype.kind not in "iufb" or np.isinf(given).any():
         raise DataError(
-            f"values must be finite numbers ({len(reals):,},), NaN where unknown, not {given.dtype} {given.shape}"
+            f"values must be finite numbers ({len(reals):,},), or NaN where unknown, not {given.dtype} {given.shape}"
         )
     known = ~np.isnan(given)
     reals, wanted = reals[known], given[known].astype(np.float64)
     if is_integer(folds) and folds > len(reals):
-        raise DataError(f"{len(reals)} rows are too few for {folds} folds; give more rows, or fewer folds")
+        raise DataError(f"{len(reals)} rows are too few for {folds} folds; pass more rows, or use fewer folds")
     fold = assign_folds(len(reals), folds, seed)
     r2 = np.empty(folds)
     for which in range(folds):
         test = fold == which
         if not np.ptp(wanted[test]):
             raise DataError(
-                f"the {int(test.sum())} values held out in fold {which} are equal and R² has no meaning; "
-                "give more rows, or fewer folds"
+                f"the {int(test.sum())} values held out in fold {which} are equal, so R² is undefined; pass more rows, "
+                "or use fewer folds"
             )
         missed = wanted[test] - fit_ridge(reals[~test], wanted[~test], weight).predict(reals[test])
         r2[which] = 1 - (missed**2).sum() / ((wanted[test] - wanted[test].mean()) ** 2).sum()

@@ -65,7 +65,9 @@ class Components:
         """
         reals = check_embeddings(embeddings)
         if reals.shape[1] != len(self.mean):
-            raise DataError(f"the components are of {len(self.mean)} dimensions, and embeddings of {reals.shape[1]}")
+            raise DataError(
+                f"embeddings must have the {len(self.mean)} dimensions of the components, not {reals.shape[1]}"
+            )
         return np.asarray((reals - self.mean) @ self.directions.T)
 
 
@@ -101,9 +103,9 @@ def principal_components(embeddings: npt.ArrayLike, k: int | None = None) -> Com
     most = min(reals.shape)
     count = most if k is None else check_integer(k, "k", SetsupError, 1)
     if count > most:
-        raise SetsupError(f"embeddings {reals.shape} have {most} components, not k={count}; ask for fewer")
+        raise SetsupError(f"embeddings {reals.shape} have {most} components, fewer than k={count}; request fewer")
     if not np.ptp(reals, axis=0).any():
-        raise DataError(f"all {len(reals):,} embeddings are equal and vary in no direction; the network has collapsed")
+        raise DataError(f"all {len(reals):,} embeddings are equal, so their variance is 0; the network has collapsed")
     mean = reals.mean(axis=0)
     _, lengths, directions = np.linalg.svd(reals - mean, full_matrices=False)
     sizes = np.abs(directions)

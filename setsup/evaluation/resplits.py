@@ -43,7 +43,7 @@ def check_disjoint(
     >>> check_disjoint([0, 0, 1], [2, 1], names=("train", "test"))
     Traceback (most recent call last):
         ...
-    setsup.errors.DataError: orbit 1 is in train and in test (1 orbit is in both): split by orbit, not by image
+    setsup.errors.DataError: orbit 1 is in both train and test (1 orbit is in both); split by orbit, not by image
 
     """
     check_arguments(check_disjoint, locals(), DataError)
@@ -53,7 +53,7 @@ def check_disjoint(
             raise DataError(f"orbits of {name} must be integers (n,) or (n, k), not {part.dtype} {part.shape}")
     if orbits1.shape[1:] != orbits2.shape[1:]:
         raise DataError(
-            f"orbits of {names[0]} and {names[1]} are by other factors: {orbits1.shape} and {orbits2.shape}"
+            f"orbits of {names[0]} and {names[1]} must have the same factors, not {orbits1.shape} and {orbits2.shape}"
         )
     both = np.concatenate([orbits1, orbits2])
     codes = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
@@ -62,7 +62,7 @@ def check_disjoint(
         orbit = both[np.argmax(codes == shared[0])]
         counted = f"{len(shared):,} orbit{'s are' if len(shared) > 1 else ' is'} in both"
         raise DataError(
-            f"orbit {tuple(orbit.tolist()) if orbit.ndim else orbit} is in {names[0]} and in {names[1]} ({counted}): "
+            f"orbit {tuple(orbit.tolist()) if orbit.ndim else orbit} is in both {names[0]} and {names[1]} ({counted}); "
             "split by orbit, not by image"
         )
 
@@ -114,7 +114,7 @@ def draw_parts(
     """
     check_arguments(draw_parts, locals(), DataError)
     if not 0 < check_number(share, "share", SetsupError) < 1:
-        raise SetsupError(f"share must lie between 0 and 1, not {share}")
+        raise SetsupError(f"share must be between 0 and 1, not {share}")
     check_integer(resplits, "resplits", SetsupError, 1)
     of_image = check_known(groups, len(np.asarray(labels)), "groups")
     classes = check_known(labels, len(of_image), "labels")
@@ -123,15 +123,15 @@ def draw_parts(
     if (mixed := of_group[dense] != classes).any():
         image = int(np.argmax(mixed))
         raise DataError(
-            f"group {of_image[image]} has images of the classes {of_group[dense[image]]} and {classes[image]}: a group "
-            "that is split by class has one"
+            f"group {of_image[image]} must have images of one class to be split by class, not of classes "
+            f"{of_group[dense[image]]} and {classes[image]}"
         )
     first = np.zeros((resplits, len(names)), dtype=np.bool_)
     keys = fold(stream_key(seed, "draw_parts"), np.arange(resplits, dtype=np.uint64))
     for label in np.unique(of_group):
         own = np.flatnonzero(of_group == label)
         if len(own) < 2:
-            raise DataError(f"class {label} has 1 group, and two parts need 2 or more: leave the class out")
+            raise DataError(f"class {label} has 1 group, but two parts need at least 2; leave the class out")
         count = min(max(round(share * len(own)), 1), len(own) - 1)
         where = np.broadcast_to(np.arange(count), (resplits, count))
         np.put_along_axis(first, own[permute(fold(keys, int(label)), len(own), where)], True, axis=1)
@@ -188,7 +188,7 @@ def draw_labelled(
     orbit = check_known(orbits, len(of_image), "orbits")
     classes, dense = np.unique(of_image, return_inverse=True)
     if len(classes) < 2:
-        raise DataError(f"the images are of {len(classes)} class, and one-shot accuracy needs two or more")
+        raise DataError(f"one-shot accuracy requires at least two classes, not {len(classes)}")
     allowed = check_mask(candidates, (len(of_image),), "candidates")
     part = None if within is None else check_mask(within, (resplits, len(of_image)), "within")
     order = np.argsort(dense, kind="stable")
@@ -201,7 +201,7 @@ def draw_labelled(
             _check_class(name, orbit[own], None)
             drawable = own[allowed[own]]
             if not len(drawable):
-                raise DataError(f"class {name} has no candidate among its {len(own):,} images: allow others")
+                raise DataError(f"class {name} has no candidate among its {len(own):,} images; allow others")
             labelled[:, label] = drawable[below_few(bits[:, label], len(drawable))]
             continue
         for split in range(resplits):
@@ -210,7 +210,7 @@ def draw_labelled(
             drawable = inside[allowed[inside]]
             if not len(drawable):
                 raise DataError(
-                    f"class {name} has no candidate among its {len(inside):,} images of re-split {split}: allow others"
+                    f"class {name} has no candidate among its {len(inside):,} images of re-split {split}; allow others"
                 )
             labelled[split, label] = drawable[below_few(bits[split, label], len(drawable))]
     return labelled
@@ -220,10 +220,10 @@ def check_known(codes: npt.ArrayLike, rows: int, name: str) -> Codes:
     """Codes (n,) int64 of which none is unknown."""
     known = check_labels(codes, rows, name)
     if not rows:
-        raise DataError(f"there are no images: {name} are empty")
+        raise DataError(f"{name} must contain at least one image")
     if (unknown := known < 0).any():
         raise DataError(
-            f"{name}: that of image {int(np.argmax(unknown))} is unknown (-1; {int(unknown.sum()):,} of {rows:,}): "
+            f"{name} of image {int(np.argmax(unknown))} is unknown (-1; {int(unknown.sum()):,} of {rows:,} images); "
             "leave such images out"
         )
     return known
@@ -245,6 +245,6 @@ def _check_class(label: int, orbits: Codes, split: int | None) -> None:
         where = "" if split is None else f" of re-split {split}"
         many = f"1 orbit among its {len(orbits):,} images" if len(orbits) else "no image"
         raise DataError(
-            f"class {label} has {many}{where}, and needs two orbits, since the orbit of its labelled image is no "
-            "query: leave the class out, or choose other orbits"
+            f"class {label} has {many}{where}, but needs two orbits, since the orbit of its labelled image cannot be "
+            "queried; leave the class out, or choose other orbits"
         )

@@ -139,7 +139,7 @@ def shared_keys(
     Raises
     ------
     DataError, SetsupError
-        When shapes disagree, or there is no such factor.
+        When shapes disagree, or a factor is unknown.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def shared_keys(
     wrong = [c for c in columns if not isinstance(c, int | np.integer) or not 0 <= c < factors.shape[1]]
     if factors.shape[1] != others.shape[1] or wrong or not len(columns):
         raise SetsupError(
-            f"columns must number some of the factors that queries and gallery have alike, not {list(columns)} of "
+            f"columns must be numbers of factors that queries and gallery share, not {list(columns)} of "
             f"{factors.shape[1]} and {others.shape[1]}"
         )
     both = np.concatenate([factors, others])[:, list(columns)]
@@ -171,7 +171,8 @@ def _check_pair(queries: npt.ArrayLike, gallery: npt.ArrayLike, metric: str) -> 
     points, others = check_embeddings(queries, "queries"), check_embeddings(gallery, "gallery")
     if points.shape[1] != others.shape[1]:
         raise DataError(
-            f"queries have {points.shape[1]} dimensions and the gallery {others.shape[1]}; embed both with one network"
+            f"queries and gallery must have embeddings of the same length, not {points.shape[1]} and "
+            f"{others.shape[1]}; embed both with one network"
         )
     return as_compared(points, metric, "queries"), as_compared(others, metric, "gallery")
 
@@ -182,7 +183,7 @@ def _blocks(
     """Blocks of queries, and which gallery rows are kept from each, (block, g)."""
     selves = None if own is None else check_labels(own, queries, "own")
     if selves is not None and selves.max(initial=-1) >= gallery:
-        raise DataError(f"own must number rows of the gallery, 0 … {gallery - 1}, or -1, not {selves.max()}")
+        raise DataError(f"own must be row numbers of the gallery from 0 to {gallery - 1}, or -1, not {selves.max()}")
     pairs = [(check_labels(q, queries, "keys"), check_labels(g, gallery, "keys")) for q, g in never]
     step = max(1, _BLOCK // gallery)
     for start in range(0, queries, step):

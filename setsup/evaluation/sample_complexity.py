@@ -82,13 +82,13 @@ def draw_resamples(
     orbit = check_known(orbits, len(of_image), "orbits")
     classes = np.unique(of_image)
     if len(classes) < 2:
-        raise DataError(f"the images are of {len(classes)} class, and a classifier needs two or more")
+        raise DataError(f"a classifier requires at least two classes, not {len(classes)}")
     names, first_image, dense = np.unique(orbit, return_index=True, return_inverse=True)
     if (mixed := of_image[first_image][dense] != of_image).any():
         image = int(np.argmax(mixed))
         raise DataError(
-            f"orbit {orbit[image]} has images of the classes {of_image[first_image][dense[image]]} and "
-            f"{of_image[image]}: an orbit has one"
+            f"orbit {orbit[image]} must have images of one class, not of {of_image[first_image][dense[image]]} and "
+            f"{of_image[image]}"
         )
     key = int(stream_key(seed, "draw_resamples"))
     resamples_drawn = []
@@ -96,12 +96,13 @@ def draw_resamples(
         keys = [int(fold(fold(key, resample), int(label))) for label in classes]
         halves = [_halves(class_key, label, of_image, dense) for class_key, label in zip(keys, classes, strict=True)]
         sides = []
-        for side, count, purpose in ((0, most, "for the fit: reduce most"), (1, test, "for the test: reduce test")):
+        for side, count, part, option in ((0, most, "fit", "most"), (1, test, "test", "test")):
             images = []
             for class_key, label, half in zip(keys, classes, halves, strict=True):
                 if len(half[side]) < count:
                     raise DataError(
-                        f"class {label} has {len(half[side])} images {purpose} from {count}, or leave the class out"
+                        f"class {label} has {len(half[side])} images for the {part}, fewer than {count}; reduce "
+                        f"{option}, or leave the class out"
                     )
                 images.append(half[side][_order(class_key, 1 + side, len(half[side]))[:count]])
             sides.append(np.stack(images))
@@ -164,11 +165,14 @@ def accuracy_over_labels(
     points = check_embeddings(embeddings)
     of_image = check_known(labels, len(points), "labels")
     if not len(resamples) or not len(counts):
-        raise SetsupError(f"there are {len(resamples)} resamples and {len(counts)} counts: give one or more of each")
+        raise SetsupError(f"at least one resample and one count are required, not {len(resamples)} and {len(counts)}")
     accuracies = np.empty((len(resamples), len(counts)))
     for row, drawn in enumerate(resamples):
         if max(drawn.train.max(), drawn.test.max()) >= len(points):
-            raise DataError(f"resample {row} has image {max(drawn.train.max(), drawn.test.max())} of {len(points):,}")
+            raise DataError(
+                f"resample {row} contains image {max(drawn.train.max(), drawn.test.max())}, but there are "
+                f"{len(points):,}"
+            )
         test = drawn.test.reshape(-1)
         for column, count in enumerate(counts):
             check_integer(count, "a count", SetsupError, 1, drawn.train.shape[1])
@@ -184,7 +188,7 @@ def _halves(key: int, label: int, labels: Codes, orbits: Codes) -> tuple[Codes, 
     own = np.unique(orbits[images])
     if len(own) < 2:
         raise DataError(
-            f"class {label} has 1 orbit, and fit and test need one each: leave the class out, or give more orbits"
+            f"class {label} has 1 orbit, but fit and test need one each; leave the class out, or pass more orbits"
         )
     tested = np.isin(orbits[images], own[_order(key, 0, len(own))[: len(own) // 2]])
     return images[~tested], images[tested]

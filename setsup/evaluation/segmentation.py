@@ -20,7 +20,7 @@ __all__ = ["SegmentationScores", "confusion_matrix", "segmentation_scores"]
 
 @dataclass(frozen=True, slots=True)
 class SegmentationScores:
-    """How well the classes of pixels are told.
+    """Scores of a segmentation.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ def confusion_matrix(
     Raises
     ------
     DataError
-        When shapes disagree, or a number is no class.
+        When shapes disagree, or a number is not a class.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def confusion_matrix(
     true, guesses = np.asarray(labels), np.asarray(predicted)
     if true.shape != guesses.shape or true.dtype.kind not in "iub" or guesses.dtype.kind not in "iub":
         raise DataError(
-            f"labels and predicted are integers of one shape, not {true.dtype} {true.shape} and {guesses.dtype} "
+            f"labels and predicted must be integers of one shape, not {true.dtype} {true.shape} and {guesses.dtype} "
             f"{guesses.shape}"
         )
     kept = np.ones(true.shape, bool) if ignored is None else true != ignored
@@ -86,8 +86,8 @@ def confusion_matrix(
         if codes.size and not 0 <= codes.min() <= codes.max() < count:
             wrong = codes.min() if codes.min() < 0 else codes.max()
             raise DataError(
-                f"{name} have the number {wrong}, and there are {count} classes, from 0 on: give ignored={wrong} if "
-                "such pixels are not to be counted"
+                f"{name} contain the class {wrong}, but classes must be at least 0 and below {count}; pass "
+                f"ignored={wrong} to ignore such pixels"
             )
     return np.bincount(labelled * count + guessed, minlength=count * count).reshape(count, count)
 
@@ -118,9 +118,9 @@ def segmentation_scores(confusion: npt.ArrayLike) -> SegmentationScores:
     """
     counts = np.asarray(confusion)
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or counts.dtype.kind not in "iu" or (counts < 0).any():
-        raise DataError(f"a confusion matrix is (k, k) integers from 0 on, not {counts.dtype} {counts.shape}")
+        raise DataError(f"a confusion matrix must be (k, k) integers, 0 or more, not {counts.dtype} {counts.shape}")
     if not counts.sum():
-        raise DataError("the confusion matrix has no pixel: all labels were ignored, or there was no image")
+        raise DataError("the confusion matrix contains no pixels: all labels were ignored, or there was no image")
     right = np.diag(counts).astype(np.float64)
     union = counts.sum(axis=0) + counts.sum(axis=1) - right
     iou = np.divide(right, union, out=np.full(len(counts), np.nan), where=union > 0)

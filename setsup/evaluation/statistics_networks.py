@@ -120,7 +120,7 @@ def mine(
     steps, batch = check_integer(steps, "steps", SetsupError, 1), check_integer(batch, "batch", SetsupError, 2)
     last = min(1_000, steps) if last is None else check_integer(last, "last", SetsupError, 1)
     if last > steps:
-        raise SetsupError(f"the last {last} of {steps} steps cannot be averaged: give fewer, or more steps")
+        raise SetsupError(f"last must be at most steps, not {last} with steps={steps}")
     rate = check_number(rate, "the learning rate", SetsupError, positive=True)
     check_arguments(mine, locals(), DataError)
     check_device(device)

@@ -102,8 +102,8 @@ def verification_auc(embeddings: npt.ArrayLike, identities: npt.ArrayLike, *, me
     different = len(points) * (len(points) - 1) // 2 - same
     if not same or not different:
         raise DataError(
-            f"{len(points):,} images of {len(sizes):,} identities have {same:,} pairs of one identity and "
-            f"{different:,} of two, and both are needed: give two images or more of two identities or more"
+            f"verification requires pairs of one identity and of two, but {len(points):,} images of {len(sizes):,} "
+            f"identities have {same:,} and {different:,} such pairs; pass at least two images of each of two identities"
         )
     held_same = same <= different
     twice, all_pairs = 0, 2 * same * different  # a comparison counts 2, and a tie 1
@@ -115,7 +115,7 @@ def verification_auc(embeddings: npt.ArrayLike, identities: npt.ArrayLike, *, me
 def identity_retrieval(
     embeddings: npt.ArrayLike, identities: npt.ArrayLike, conditions: npt.ArrayLike, *, metric: str = "l2sq"
 ) -> Retrieved:
-    """Share of images whose nearest image in the gallery has their identity, where easy images are removed.
+    """Compute the share of images whose nearest image in the gallery has their identity, after easy images are removed.
 
     Each image is a query in a gallery of all images but those of its own identity that share one of its conditions.
     With illumination and view as conditions, as on Multi-PIE, images of the identity remain that differ in both.

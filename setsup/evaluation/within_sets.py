@@ -24,7 +24,7 @@ def within_set_variance(embeddings: npt.ArrayLike, labels: npt.ArrayLike) -> flo
     Parameters
     ----------
     embeddings : (n, d) numbers
-        One row an image.
+        One row per image.
     labels : (n,) integers
         Codes of a factor's levels, -1 where unknown; such rows are left out.
 
@@ -54,8 +54,8 @@ def within_set_variance(embeddings: npt.ArrayLike, labels: npt.ArrayLike) -> flo
     levels, dense = np.unique(codes, return_inverse=True)
     if not 2 <= len(levels) < len(reals):
         raise DataError(
-            f"{len(levels):,} labels are known among {len(reals):,} rows; variance within sets needs two labels or "
-            "more, and one of them twice"
+            f"variance within sets requires at least two labels, one of them twice, but {len(levels):,} are known "
+            f"among {len(reals):,} rows"
         )
     centred = reals - reals[0]  # exactly 0 where all are equal
     centred -= centred.mean(axis=0)

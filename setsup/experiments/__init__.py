@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from setsup.experiments.data import Data
     from setsup.experiments.embedding import embed, embed_batches
     from setsup.experiments.evaluating import evaluate
+    from setsup.experiments.evaluation import Evaluation, Measured
     from setsup.experiments.exporting import export
-    from setsup.experiments.preset import Evaluation, Measured, Preset, smoke
-    from setsup.experiments.registry import find_preset, presets
+    from setsup.experiments.preset import Preset, smoke
+    from setsup.experiments.preset_registry import find_preset, presets
     from setsup.experiments.report import Claim, Column, Report, Row
     from setsup.experiments.report.filled import FilledReport
     from setsup.experiments.report.picture import draw_report
@@ -77,9 +78,10 @@ if not TYPE_CHECKING:
         "data": ("Data",),
         "embedding": ("embed", "embed_batches"),
         "evaluating": ("evaluate",),
+        "evaluation": ("Evaluation", "Measured"),
         "exporting": ("export",),
-        "preset": ("Evaluation", "Measured", "Preset", "smoke"),
-        "registry": ("find_preset", "presets"),
+        "preset": ("Preset", "smoke"),
+        "preset_registry": ("find_preset", "presets"),
         "report": ("Claim", "Column", "Report", "Row"),
         "report.filled": ("FilledReport",),
         "report.picture": ("draw_report",),

@@ -34,14 +34,14 @@ __all__ = [
 
 
 class SamplerConfig(Protocol):
-    """How sets are drawn: settings of a sampler."""
+    """Settings of a sampler."""
 
     def build(self, dataset: "Dataset", seed: int) -> "Sampler":
         """Build the sampler of a run, for the table of its dataset, ``dataset.factors``."""
 
 
 class MethodConfig(Protocol):
-    """What is trained: settings of a method, networks included.
+    """Settings of a method, including its networks.
 
     They may have a second method, ``fit_to(batch)``, which returns the same settings completed from the data, such as
     ``replace(self, image=self.image or tuple(batch["image"].shape[-3:]))`` where None stands for the shape of the
@@ -72,8 +72,8 @@ def fit_to_batch(config: MethodConfig, batch: "Batch") -> MethodConfig:
     fitted: MethodConfig = fit_to(batch)
     if type(fitted) is not type(config):
         raise SetsupError(
-            f"{type(config).__name__}.fit_to gave {abbreviate(fitted)}: it returns settings of its own class, as "
-            "dataclasses.replace does"
+            f"{type(config).__name__}.fit_to must return settings of its own class, as dataclasses.replace does, not "
+            f"{abbreviate(fitted)}"
         )
     return fitted
 
@@ -92,15 +92,15 @@ class ImageSettings:
     image: tuple[int, int, int] | None = None
 
     def fit_to(self, batch: "Batch") -> Self:
-        """The same for images of the size of a batch's, SetsupError where another is set."""
+        """Return settings for images of the size of a batch; SetsupError if another size is set."""
         channels, height, width = map(int, batch["image"].shape[-3:])
         if self.image is None:
             return replace(self, image=(channels, height, width))
         if tuple(self.image) != (channels, height, width):
             set_to = " × ".join(map(str, self.image))
             raise SetsupError(
-                f"the setting image is {set_to}, but images of the first draw are {channels} × {height} × {width} "
-                "(channels × height × width): leave it out, so that it is taken from the data, or resize the images"
+                f"the setting image is {set_to}, but the images of the first draw are {channels} × {height} × {width} "
+                "(channels × height × width); omit it to take it from the data, or resize the images"
             )
         return self
 
@@ -116,7 +116,7 @@ def import_method(path: str) -> Callable[..., "LightningModule"]:
 
 
 class Augmentation(Protocol):
-    """What is done to batches: settings of a transform."""
+    """Settings of a transform of batches."""
 
     def build(self, dataset: "Dataset", seed: int) -> "Transform":
         """Build the transform of a run, as ``transform=`` of :func:`setsup.loader` takes it.
@@ -134,7 +134,9 @@ def build_method(config: MethodConfig, table: "FactorTable", seed: int) -> "Ligh
         torch.default_generator.manual_seed(key)  # for layers that are made without the generator
         method = config.build(table, torch.Generator().manual_seed(key))
     if not callable(getattr(method, "embed", None)):
-        raise SetsupError(f"{type(method).__name__} has no embed(batch): it gives (sets, size, …) embeddings")
+        raise SetsupError(
+            f"{type(method).__name__} has no embed(batch); define one that returns embeddings (sets, size, …)"
+        )
     return method
 
 

@@ -51,7 +51,7 @@ class Data:
     modalities: tuple[str, ...] | None = None
 
     def open(self, root: Path | str | None = None, *, substitute: bool = False, split: str | None = None) -> "Dataset":
-        """Open it.
+        """Open the dataset.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class Data:
         from setsup.datasets.dataset import check_modalities
 
         if substitute and self.substitute is None:
-            raise SetsupError(f"{self.name} has no substitute: omit --substitute and fetch the published files")
+            raise SetsupError(f"{self.name} has no substitute; omit --substitute and fetch the published files")
         if substitute and self.substitute is not None:
             dataset = opening.open(self.substitute, root, split or self.split, self.where)
         else:
@@ -84,7 +84,7 @@ class Data:
                 options["kinds"] = dict(options["kinds"])
             dataset = opening.open(self.name, root, split or self.split, self.where, kind=kind, **options)
         if self.where is not None and not len(dataset):
-            raise DataError(f"no row of {dataset.name} satisfies {self.where!r}: give another --data.where")
+            raise DataError(f"no row of {dataset.name} satisfies {self.where!r}; change --data.where")
         if self.modalities is not None:
             check_modalities(dataset, self.modalities)  # checks the names
         return dataset
@@ -109,7 +109,7 @@ def explain_missing(who: str, name: str, missing: Mapping[str, str]) -> Iterator
         advice = missing.get(name)
         if advice is None or not is_lost(name):
             raise
-        problem = "it is for data of your own" if name == YOURS else f"there is no {name} here"
+        problem = "it needs data of your own" if name == YOURS else f"{name} does not exist"
         raise DataError(f"{who} has no data: {problem}; {advice}") from error
 
 
@@ -125,8 +125,10 @@ def image_modality(dataset: "Dataset") -> str:
     colored = [name for name, modality in dataset.modalities.items() if modality.color]
     if "image" in dataset.modalities or len(colored) == 1:
         return "image" if "image" in dataset.modalities else colored[0]
-    modalities = f"several modalities of images ({', '.join(colored)}), none named 'image'" if colored else "no images"
+    modalities = (
+        f"several modalities of images ({', '.join(colored)}), but none named 'image'" if colored else "no images"
+    )
     raise DataError(
-        f"{dataset.name} has {modalities}, but an encoder reads one image per row ({', '.join(dataset.modalities)}): "
+        f"{dataset.name} has {modalities} ({', '.join(dataset.modalities)}), but an encoder reads one image per row; "
         "open a dataset with images"
     )

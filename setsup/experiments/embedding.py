@@ -103,7 +103,9 @@ def embed(
         if out is None:
             return np.empty(shape, np.float32)
         if out.shape != shape:
-            raise SetsupError(f"out is {out.shape}, and the embeddings of {type(method).__name__} are {shape}")
+            raise SetsupError(
+                f"out has the shape {out.shape}, but the embeddings of {type(method).__name__} have the shape {shape}"
+            )
         return out
 
     embeddings, at = out, 0
@@ -196,8 +198,8 @@ def _write(array: Reals, at: int, part: Reals, method: Any) -> None:
     """Write embeddings of some rows behind those before them."""
     if array.shape[1:] != part.shape[1:]:
         raise SetsupError(
-            f"{type(method).__name__}.embed gave {part.shape[1:]} for row {at} of those to embed, and "
-            f"{array.shape[1:]} for rows before: embeddings of all images have one shape"
+            f"{type(method).__name__}.embed returned the shape {part.shape[1:]} for row {at} of the rows to embed, and "
+            f"{array.shape[1:]} for the rows before; all embeddings must have one shape"
         )
     array[at : at + len(part)] = part
 
@@ -209,9 +211,9 @@ class GivenRows(Sampler):
         self.table: FactorTable = dataset.factors
         self.rows = check_rows(rows, len(self.table))
         if not len(self.rows):
-            raise RowError("there is no row to embed: name one or more")
+            raise RowError("rows must contain at least one row to embed")
         if self.rows.ndim != 1:
-            raise RowError(f"rows to embed are (n,) row numbers, not of the shape {self.rows.shape}: ravel them")
+            raise RowError(f"rows must be row numbers (n,), not an array of shape {self.rows.shape}; ravel it")
         self.arguments = {"rows": self.rows}
         self._size = min(most, max(1, _BYTES // _bytes(dataset)), len(self.rows))
         self.length = -(-len(self.rows) // self._size)

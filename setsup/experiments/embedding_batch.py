@@ -30,34 +30,36 @@ def check_embedded(method: Any, batch: Mapping[str, Any], given: Any) -> dict[st
     """What a method gave for a batch, by name; SetsupError unless it has a form that evaluations know."""
     embeddings = dict(given) if isinstance(given, Mapping) else {None: given}
     who, images = f"{type(method).__name__}.embed", tuple(batch["mask"].shape)
-    form = "(sets, size, …) for the images, a vector or a map for each, or such tensors by name"
+    form = "a tensor (sets, size, …) with a vector or a map per image, or a mapping of names to such tensors"
     if not embeddings:
-        raise SetsupError(f"{who} gave nothing: it gives {form}")
+        raise SetsupError(f"{who} must return {form}, not an empty mapping")
     for name, embedding in embeddings.items():
         if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
-            raise SetsupError(f"{who} names an embedding {name!r}: names are made of letters, digits, _, - and .")
+            raise SetsupError(
+                f"{who} returned an embedding named {name!r}; names may contain letters, digits, _, - and ."
+            )
         form_given = tuple(embedding.shape) if isinstance(embedding, Tensor) else f"a {type(embedding).__name__}"
         if not isinstance(embedding, Tensor) or embedding.ndim < 3 or tuple(embedding.shape[:2]) != images:
             named = "" if name is None else f" as {name!r}"
-            raise SetsupError(f"{who} gave {form_given}{named} for {images} images: it gives {form}")
+            raise SetsupError(f"{who} must return {form}, not {form_given}{named} for {images} images")
     return embeddings
 
 
 def choose_embedding(method: Any, name: str | None, found: Mapping[str | None, Any]) -> str | None:
     """Which of the embeddings that a method gives is meant; SetsupError where that is none, or unclear."""
-    gives = f"{type(method).__name__}.embed gives"
+    gives = f"{type(method).__name__}.embed returns"
     if name is None and len(found) > 1:
         if ALL in found:
             return ALL
         listed = ", ".join(map(str, found))
         raise SetsupError(
-            f"{gives} several embeddings, {listed}: name one, by the option --embedding, --validation.embedding or "
-            "--EVALUATION.embedding, or in Python by embedding= or name="
+            f"{gives} several embeddings, {listed}; choose one with --embedding, --validation.embedding or "
+            "--EVALUATION.embedding, in Python with embedding= or name="
         )
     if name is not None and name not in found:
         if None in found:
-            raise SetsupError(f"{gives} one embedding without a name, not {name!r}: leave the name out")
-        raise SetsupError(f"{gives} no embedding {name!r}{did_you_mean(name, found)}")
+            raise SetsupError(f"{gives} one embedding without a name, not {name!r}; omit the name")
+        raise SetsupError(f"{gives} no embedding named {name!r}{did_you_mean(name, found)}")
     return next(iter(found)) if name is None else name
 
 
@@ -80,7 +82,7 @@ def _same(parts: Mapping[str | None, Tensor], other: Mapping[str | None, Tensor]
 def _lookup(method: Any) -> SetsupError:
     return SetsupError(
         f"{type(method).__name__}.embed looks up batch['indices'], which are -1 for images of other data than it was "
-        "trained on: embed rows of the training data, or let it embed from the images alone where indices are negative"
+        "trained on: embed rows of the training data, or embed from the images alone where indices are negative"
     )
 
 
@@ -96,8 +98,8 @@ def _explained(method: Any, batch: Mapping[str, Any]) -> Iterator[None]:
         if not isinstance(name, str) or name in batch:
             raise
         raise SetsupError(
-            f"{type(method).__name__}.embed asks for {name!r}, which batches of evaluations do not have "
-            f"({', '.join(batch)}): give the preset an eval_transform that makes it, without randomness"
+            f"{type(method).__name__}.embed reads {name!r}, which batches of evaluations do not have (they have "
+            f"{', '.join(batch)}); set an eval_transform of the preset that adds it without randomness"
         ) from error
     except (IndexError, RuntimeError) as error:
         if "index" not in str(error).lower() or not (batch["indices"] < 0).any():

@@ -8,8 +8,9 @@ from typing import Any
 
 from setsup.checks import check_arguments
 from setsup.errors import FactorError, SetsupError, did_you_mean, require_modules
+from setsup.experiments.evaluation import Evaluation, Measured
 from setsup.experiments.former_names import former_module
-from setsup.experiments.preset import Evaluation, Measured, Preset
+from setsup.experiments.preset import Preset
 from setsup.experiments.result_cache import PartStore, digest, digest_weights
 from setsup.experiments.runs.results import drop_keys
 from setsup.experiments.runs.run import Run
@@ -166,10 +167,12 @@ def check_evaluations(run: Run, preset: Preset, only: Collection[str] = (), root
     """Raise SetsupError unless a preset trains the same as a run, and has the named evaluations and factors."""
     if differing := run.difference(preset):
         listed = ", ".join(f"{name} {old!r} instead of {new!r}" for name, (old, new) in differing.items())
-        raise SetsupError(f"{preset.name} trains something else than {run.folder}: {listed}{_advice(differing)}")
+        raise SetsupError(
+            f"{preset.name} differs from the preset of the run {run.folder}: {listed}{_advice(differing)}"
+        )
     for name in only:
         if name not in preset.evaluations:
-            raise SetsupError(f"{preset.name} has no evaluation {name!r}{did_you_mean(name, preset.evaluations)}")
+            raise SetsupError(f"{preset.name} has no evaluation named {name!r}{did_you_mean(name, preset.evaluations)}")
     chosen = {name: evaluation for name, evaluation in preset.evaluations.items() if not only or name in only}
     for name, evaluation in chosen.items():
         require_modules(f"the evaluation {name!r} of {preset.name} needs", *_names(evaluation, "needs"))
@@ -183,8 +186,8 @@ def check_evaluations(run: Run, preset: Preset, only: Collection[str] = (), root
         for factor in factors:
             if factor not in table:
                 raise FactorError(
-                    f"the evaluation {name!r} of {preset.name} names the factor {factor!r}, which "
-                    f"{run.folder} was not trained on{did_you_mean(factor, table.names)}"
+                    f"evaluation {name!r} of {preset.name} uses the factor {factor!r}, which the training data of "
+                    f"{run.folder} do not have{did_you_mean(factor, table.names)}"
                 )
 
 

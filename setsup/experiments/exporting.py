@@ -65,7 +65,7 @@ def export(run: Run, path: Path | str, *, root: Path | str | None = None) -> Exp
     check_arguments(export, locals())
     path = Path(path)
     if path.suffix not in _SUFFIXES:
-        raise SetsupError(f"{path} is to have the suffix .pt2 for a program, or .pt or .safetensors for weights")
+        raise SetsupError(f"the suffix of {path} must be .pt2 for a program, or .pt or .safetensors for weights")
     if path.suffix == ".safetensors":
         require_modules("writing .safetensors needs", "safetensors")
     if run.preset.method is None:
@@ -143,13 +143,14 @@ def _write_program(trained: TrainedRun, path: Path, about: Exported) -> Exported
         except Exception as error:
             reason = " ".join((str(error).strip() or type(error).__name__).partition("\n")[0].split())
             raise SetsupError(
-                f"torch.export cannot export {method}.embed ({reason}): export its weights, as {path.stem}.pt"
+                f"torch.export could not export {method}.embed ({reason}); export its weights instead, for example to "
+                f"{path.stem}.pt"
             ) from error
         for output, other in zip(outputs, expected, strict=True):
             if not _equal(dict(_named(output)), dict(_named(other))):
                 raise SetsupError(
-                    f"the exported program gives other values than {method}.embed, which may depend on more than its "
-                    f"images: export its weights, as {path.stem}.pt"
+                    f"the exported program and {method}.embed return different values, perhaps because embed depends "
+                    f"on more than its images; export the weights instead, for example to {path.stem}.pt"
                 )
         about["inputs"] = [_describe(name, tensor) for name, tensor in zip(names, examples[0], strict=True)]
         about["outputs"] = [_describe(name, tensor) for name, tensor in _named(expected[0])]
@@ -176,8 +177,8 @@ def _inputs(trained: TrainedRun, batch: Mapping[str, Any]) -> tuple[str, ...]:
     read = [name for name in recorded.read if name != "mask"]
     if other := [name for name in read if name not in tensors]:
         raise SetsupError(
-            f"{type(method).__name__}.embed reads {other[0]!r} of a batch, and a program gets images alone: export its "
-            "weights, as weights.pt"
+            f"{type(method).__name__}.embed reads {other[0]!r} of a batch, but an exported program receives images "
+            "only; export the weights instead, for example to weights.pt"
         )
     return tuple(read) or tuple(name for name in batch if name in tensors)
 

@@ -31,7 +31,7 @@ class Images:
         """Build the sampler of a run."""
         if len(dataset) < self.size:
             raise SetsupError(
-                f"{dataset.name} has {len(dataset):,} rows, and a step takes {self.size:,} images; lower "
+                f"{dataset.name} has {len(dataset):,} rows, but a step draws {self.size:,} images; lower "
                 f"--sampler.size to {len(dataset):,} or less"
             )
         return EpochSampler(dataset.factors, self.size, seed=seed)

@@ -72,8 +72,8 @@ def start_from(method: LightningModule, initial: InitialWeights) -> None:
 def _unfit(method: LightningModule, initial: InitialWeights, reason: str) -> SetsupError:
     name = type(method).__name__
     return SetsupError(
-        f"{name} cannot start from {initial.path} ({reason}): name a run of the same networks, or give {name} a "
-        "load_initial(weights) that takes what it needs"
+        f"{name} cannot start from {initial.path} ({reason}); pass a run of the same networks, or define "
+        f"{name}.load_initial(weights) to load the weights that it needs"
     )
 
 
@@ -83,7 +83,7 @@ def _find(preset: Preset, name: str, folder: Path, seed: int, substitute: bool) 
         try:
             return weights_file(name).absolute()
         except DataError as error:
-            raise DataError(f"{error}: --initial-run PATH") from error
+            raise DataError(f"{error}; pass --initial-run PATH") from error
     path = expanded(name)
     if path.exists():
         return path.absolute()
@@ -93,8 +93,8 @@ def _find(preset: Preset, name: str, folder: Path, seed: int, substitute: bool) 
     top = Path(*parts[: -len(below.parts)]) if parts[-len(below.parts) :] == below.parts else Path.cwd() / "runs"
     if not (top / beside).exists():
         raise DataError(
-            f"{preset.name} starts from a run of {name!r} with seed {seed}, and {top / beside} is not there: train "
-            "that preset first, or give --initial-run the folder of a run or a file of weights"
+            f"{preset.name} starts from a run of {name!r} with seed {seed}, but {top / beside} does not exist; train "
+            "that preset first, or pass a run folder or a file of weights as --initial-run"
         )
     return top / beside
 
@@ -109,7 +109,7 @@ def _of_run(preset: Preset, folder: Path) -> dict[str, torch.Tensor]:
     steps = trained_steps(checkpoint)
     if not isinstance(asked, int) or steps < asked:
         raise SetsupError(
-            f"{preset.name} starts from {folder}, which is at step {steps:,} of {asked:,}: finish that run first"
+            f"{preset.name} starts from {folder}, which has trained {steps:,} of {asked:,} steps; finish that run first"
         )
     weights: dict[str, torch.Tensor] = checkpoint["state_dict"]
     return weights
@@ -118,5 +118,7 @@ def _of_run(preset: Preset, folder: Path) -> dict[str, torch.Tensor]:
 def _tensors(path: Path) -> dict[str, torch.Tensor]:
     state = load_state(path)
     if not state or not all(isinstance(weight, torch.Tensor) for weight in state.values()):
-        raise DataError(f"{path} holds no weights by name: pass the file of a state_dict, or of a dict that has one")
+        raise DataError(
+            f"{path} contains no weights by name; pass the file of a state_dict, or of a dict that contains one"
+        )
     return dict(state)

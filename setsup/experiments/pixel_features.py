@@ -35,7 +35,9 @@ def resized_view(image: "Image", height: int, name: str) -> npt.NDArray[np.uint8
     """
     width = max(MULTIPLE, round(image.width * height / image.height / MULTIPLE) * MULTIPLE)
     if width * height > _MOST:
-        raise DataError(f"{name} would be {height} × {width} pixels, and {_MOST:,} at most are matched: lower --height")
+        raise DataError(
+            f"{name} would be {height} × {width} pixels, but matching is limited to {_MOST:,} pixels; lower --height"
+        )
     return np.array(image if image.size == (width, height) else image.resize((width, height)))
 
 
@@ -65,10 +67,13 @@ def pixel_features(trained: Any, view: npt.NDArray[np.uint8], name: str) -> npt.
             embedded = trained.method.embed({"image": image})
         except (RuntimeError, ValueError, LookupError) as error:
             reason = str(error).partition("\n")[0] or type(error).__name__
-            raise SetsupError(f"{name} cannot embed an image of {view.shape[0]} × {view.shape[1]}: {reason}") from error
+            raise SetsupError(
+                f"{name} could not embed an image of {view.shape[0]} × {view.shape[1]} pixels: {reason}"
+            ) from error
     if not isinstance(embedded, torch.Tensor) or tuple(embedded.shape[2:4]) != view.shape[:2]:
         raise SetsupError(
-            f"the method of {name} does not give every pixel a feature: name a run of pixels/rooms-small or the like"
+            f"{name} does not return a feature for every pixel; pass a run of a method of pixels, for example of "
+            "pixels/rooms-small"
         )
     features: npt.NDArray[np.float64] = embedded[0, 0].double().cpu().numpy()
     return features

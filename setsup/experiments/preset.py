@@ -5,26 +5,24 @@ settings of the user's own kind: any frozen dataclass with the one method requir
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from keyword import iskeyword
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from setsup.checks import check_arguments
 from setsup.errors import SetsupError
 from setsup.experiments.configs import Augmentation, MethodConfig, SamplerConfig
 from setsup.experiments.data import Data, explain_missing
-from setsup.experiments.trained_run import TrainedRun
+from setsup.experiments.evaluation import Evaluation
 from setsup.experiments.training_data import TrainingData
 from setsup.experiments.validation import Validation
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
-
     from setsup.datasets import Dataset
 
-__all__ = ["Evaluation", "Measured", "Preset", "smoke"]
+__all__ = ["Preset", "smoke"]
 
 _OPTIONS = (
     "runs",
@@ -46,36 +44,9 @@ _NO_SETTING: Mapping[str, Any] = {"setting": False}
 """Marks fields that do not change what is trained."""
 
 
-class Evaluation(Protocol):
-    """What a preset lists under `evaluations`; :mod:`setsup.experiments.evaluations` has those of any method."""
-
-    def measure(self, trained: TrainedRun) -> "Measured":
-        """Evaluate a trained method."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Results of one evaluation.
-
-    Attributes
-    ----------
-    values : mapping of str to float
-        Numbers by name; reports take their mean and spread over seeds.
-    curves : mapping of str to (x, y)
-        Curves by name.
-    pictures : mapping of str to PIL image
-        Images, by the name of the file they are saved in.
-
-    """
-
-    values: Mapping[str, float] = field(default_factory=dict)
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=dict)
-    pictures: Mapping[str, "Image"] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """One experiment.
+    """An experiment: data, sampler, method, training and evaluations, as plain settings.
 
     Attributes
     ----------
@@ -159,27 +130,29 @@ class Preset:
         parts = {"data": self.data, "sampler": self.sampler, "method": self.method}
         missing = [name for name, part in parts.items() if part is None]
         if missing and len(missing) < len(parts):
-            raise SetsupError(f"{self.name} lacks {' and '.join(missing)}: give it data, sampler and method, or none")
+            raise SetsupError(
+                f"{self.name} must set data, sampler and method, or none of them; missing: {' and '.join(missing)}"
+            )
         if self.steps < 0 or self.seeds < 1 or self.checkpoint_every < 1:
-            raise SetsupError(f"{self.name}: steps are 0 or more, seeds and checkpoint_every 1 or more")
+            raise SetsupError(f"{self.name}: steps must be 0 or more, and seeds and checkpoint_every 1 or more")
         if bool(self.steps) is bool(missing):
             expected = "1 or more with a method" if self.steps == 0 else "0 without a method"
-            raise SetsupError(f"{self.name}: steps are {expected}, not {self.steps}")
+            raise SetsupError(f"{self.name}: steps must be {expected}, not {self.steps}")
         _need_optimisation(self)
         if self.initial_run is not None and missing:
-            raise SetsupError(f"{self.name} trains nothing, so that it has no initial run: leave it out")
+            raise SetsupError(f"{self.name} trains nothing, so it cannot have an initial_run; omit it")
         if self.validation.every and missing:
-            raise SetsupError(f"{self.name} trains nothing, so that there is nothing to validate: leave validation out")
+            raise SetsupError(f"{self.name} trains nothing, so there is nothing to validate; omit validation")
         for kind, names in (("an evaluation", self.evaluations), ("a dataset", self.datasets)):
             for name in names:
                 if not name.isidentifier() or iskeyword(name) or name.startswith("_") or name in _OPTIONS:
                     raise SetsupError(
-                        f"{self.name} cannot name {kind} {name!r}: names are made of letters, digits and _, and "
-                        f"are neither keywords of Python nor {', '.join(_OPTIONS)}"
+                        f"{self.name} cannot use the name {name!r} for {kind}: names may contain letters, digits and "
+                        f"_, and must not be Python keywords or one of {', '.join(_OPTIONS)}"
                     )
 
     def open_data(self, root: Path | str | None = None, *, substitute: bool = False) -> "Dataset":
-        """Open what is trained on.
+        """Open the training data.
 
         Parameters
         ----------
@@ -232,26 +205,30 @@ def _need_methods(preset: Preset) -> None:
     calls = {"data": "open(root)", "sampler": "build(dataset, seed)", "method": "build(table, generator)"}
     calls |= dict.fromkeys(("augmentation", "eval_transform"), "build(dataset, seed)")
     parts = [(name, getattr(preset, name), call) for name, call in calls.items()]
-    parts += [(f"the evaluation {name!r}", part, "measure(trained)") for name, part in preset.evaluations.items()]
+    parts += [(f"evaluation {name!r}", part, "measure(trained)") for name, part in preset.evaluations.items()]
     for name, part, call in parts:
         if part is None or (isinstance(part, str) and name in ("augmentation", "eval_transform")):
             continue
-        if isinstance(part, type) or not callable(getattr(part, call.partition("(")[0], None)):
-            given = f"the class {part.__name__}" if isinstance(part, type) else f"a {type(part).__name__}"
-            other = "give an instance of it" if isinstance(part, type) else f"which has no {call}: give it that method"
-            raise SetsupError(f"{preset.name}: {name} is {given}, {other}")
+        if isinstance(part, type):
+            raise SetsupError(f"{preset.name}: {name} must be an instance of {part.__name__}, not the class itself")
+        if not callable(getattr(part, call.partition("(")[0], None)):
+            raise SetsupError(f"{preset.name}: {name} must have a method {call}, but {type(part).__name__} has none")
 
 
 def _need_optimisation(preset: Preset) -> None:
     """Check how gradients are accumulated and clipped."""
     if preset.accumulate < 1:
-        raise SetsupError(f"{preset.name}: a step has 1 draw or more, so accumulate cannot be {preset.accumulate}")
+        raise SetsupError(f"{preset.name}: accumulate must be 1 or more (draws per step), not {preset.accumulate}")
     given = {name: value for name in ("clip_norm", "clip_value") if (value := getattr(preset, name)) is not None}
     for name, value in given.items():
         if not (math.isfinite(value) and value > 0):
-            raise SetsupError(f"{preset.name}: {name} is above 0, or None for gradients as they are, not {value}")
+            raise SetsupError(
+                f"{preset.name}: {name} must be above 0, or None to leave gradients unchanged, not {value}"
+            )
     if len(given) > 1:
-        raise SetsupError(f"{preset.name}: gradients are clipped by norm or by value: give clip_norm or clip_value")
+        raise SetsupError(
+            f"{preset.name}: gradients can be clipped by norm or by value, not both; set clip_norm or clip_value"
+        )
 
 
 def smoke(preset: Preset) -> Preset:

@@ -65,7 +65,9 @@ def computed_items(compute: Compute, items: Sequence[str]) -> dict[str, Any]:
     computed = compute(items)
     for item in items:
         if item not in computed:
-            raise SetsupError(f"a part of an evaluation computed no {item!r}: return a result for each of its items")
+            raise SetsupError(
+                f"a part of an evaluation returned no result for {item!r}; return a result for each of its items"
+            )
     return {item: plain(computed[item]) for item in items}
 
 
@@ -102,7 +104,7 @@ def check_part(name: str) -> str:
     """Check the name of a part, which is that of its file too."""
     check_string(name, "the name of a part", SetsupError)
     if not name or not all(letter.isalnum() or letter in "-_" for letter in name):
-        raise SetsupError(f"the name of a part is made of letters, digits, - and _, not {name!r:.60}")
+        raise SetsupError(f"the name of a part may contain letters, digits, - and _, not {name!r:.60}")
     return name
 
 
@@ -117,7 +119,7 @@ def _read(path: Path, key: Mapping[str, Any]) -> dict[str, Any]:
             return results
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
-    _LOG.warning("%s is damaged: what it held is measured again", path)
+    _LOG.warning("%s is damaged; its results are computed again", path)
     return {}
 
 
@@ -125,6 +127,6 @@ def _default(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     raise SetsupError(
-        f"a part of an evaluation has a {type(value).__name__}, which JSON cannot keep: its settings and results are "
-        "numbers, strings, arrays, lists and mappings of these"
+        f"a part of an evaluation contains a {type(value).__name__}, which JSON cannot represent; settings and results "
+        "must be numbers, strings, arrays, or lists and mappings of them"
     )

@@ -68,7 +68,7 @@ class Sets:
         if self.pool is None:
             return None
         if self.pool < 1:
-            raise SetsupError(f"a pool has 1 row or more, not {self.pool}")
+            raise SetsupError(f"pool must be 1 row or more, not {self.pool}")
         group = table.group_by(self.inactive, self.where).of_rows()
         # records of the published data are shuffled, so the first ones are arbitrary
         order = np.lexsort((fold(stream_key(0, "pool"), np.arange(len(table), dtype=np.uint64)), group))
@@ -78,5 +78,5 @@ class Sets:
         return np.where(group >= 0, pooled, 0)
 
     def shrunk(self) -> "Sets":
-        """Sets of at most eight."""
+        """Return the settings with sets of at most eight rows."""
         return replace(self, size=min(self.size, _SMOKE))

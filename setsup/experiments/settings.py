@@ -133,14 +133,14 @@ def put(settings: Any, values: Mapping[str, Any]) -> Any:
     changed: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known:
-            raise SetsupError(f"there is no setting {name!r}{did_you_mean(name, known)}")
+            raise SetsupError(f"unknown setting {name!r}{did_you_mean(name, known)}")
         part = next((part for part in parts if name.startswith(f"{part}.")), None)
         if part is not None:
             inner.setdefault(part, {})[name.removeprefix(f"{part}.")] = value
         elif name not in parts:
             changed[name] = _freeze(value)
         elif value != known[name]:
-            raise SetsupError(f"the setting {name} is a {known[name]} here, not {value!r}")
+            raise SetsupError(f"setting {name} must be a {known[name]}, not {value!r}")
     check(settings, changed)
     for part, given in inner.items():
         head, dot, key = part.partition(".")
@@ -160,7 +160,7 @@ def fit(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     fitted: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known:
-            raise SetsupError(f"there is no setting {name!r}{did_you_mean(name, known)}")
+            raise SetsupError(f"unknown setting {name!r}{did_you_mean(name, known)}")
         fitted[name] = value
         if (owned := _find_field(settings, name)) is not None:
             owner, last = owned
@@ -173,7 +173,7 @@ def fit(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
                 except SetsupError:
                     raise SetsupError(str(error).replace(f"setting {last}", f"setting {name}", 1)) from None
         elif value != known[name]:
-            raise SetsupError(f"the setting {name} is a {known[name]} here, not {value!r}")
+            raise SetsupError(f"setting {name} must be a {known[name]}, not {value!r}")
     return fitted
 
 
@@ -185,7 +185,7 @@ def check(settings: Any, values: Mapping[str, Any]) -> None:
         return
     for name, value in values.items():
         if not _fits(value, types[name]):
-            raise SetsupError(f"the setting {name} takes {_word(types[name])}, not {value!r}")
+            raise SetsupError(f"setting {name} must be {_word(types[name])}, not {value!r}")
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -259,8 +259,8 @@ def _plain(value: Any, name: str) -> Any:
     if isinstance(value, bool | int | float | str | None):
         return value
     raise SetsupError(
-        f"the setting {name} is a {type(value).__name__}, which run.json cannot keep: "
-        "settings are numbers, strings, tuples of these, or frozen dataclasses"
+        f"setting {name} must be a number, a string, a tuple of these or a frozen dataclass, so that run.json can "
+        f"store it, not a {type(value).__name__}"
     )
 
 

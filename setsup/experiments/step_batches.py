@@ -22,7 +22,7 @@ __all__ = ["Rerun", "StepBatch", "rerun", "trained_on"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepBatch:
-    """What one device got in a step of a training.
+    """The batch of one device in one training step.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class StepBatch:
 def trained_on(
     run: Run | Path | str, step: int, *, rank: int = 0, part: int = 0, root: Path | str | None = None
 ) -> StepBatch:
-    """The very batch of a step of a run: its rows, and its images with the augmentation that they had.
+    """Reproduce the batch of a training step: its rows, and its images with the same augmentation.
 
     It is bit for bit what the method got, if that ran on a CPU with the same versions of the libraries; on a GPU,
     images that an augmentation changed there differ by rounding. Steps that a killed run lost are those that were
@@ -79,7 +79,7 @@ def trained_on(
     Raises
     ------
     SetsupError
-        When there is no such step, device or part, or the run trains nothing.
+        When the step, device or part does not exist, or the run trains nothing.
     DataError
         When the data are not here, or are not those that were trained on.
 
@@ -147,6 +147,6 @@ def _check_same(run: Run, dataset: "Dataset") -> None:
     kept = run.folder / "factors.parquet"
     if kept.exists() and not dataset.factors.has_fingerprint(run.factors().fingerprint):
         raise DataError(
-            f"{dataset.name} is not what {run.folder} was trained on: its factors are other ones than those of "
-            f"{kept.name}; open the data as they were then, or pass root="
+            f"{dataset.name} differs from the training data of {run.folder}: its factors are not those of {kept.name}; "
+            "open the data as they were then, or pass root="
         )

@@ -34,7 +34,7 @@ _CACHED = 1 << 30  # bytes of embeddings that are kept
 
 @dataclass
 class TrainedRun:
-    """What an evaluation gets: the method of a run, and the data it was trained on.
+    """The input of an evaluation: the method of a run, and its training data.
 
     Attributes
     ----------
@@ -132,15 +132,15 @@ class TrainedRun:
                 if not is_lost(trained_on.name) or self.substitute:
                     raise
                 raise DataError(
-                    f"{trained_on.name} is not here: the path of the data is relative to the folder where the run was "
-                    f"started; go there, or name the data after the run, as in `setsup embed {self.folder} FILE`"
+                    f"{trained_on.name} does not exist: the path is relative to the folder where the run was started; "
+                    f"run the command there, or give the data after the run, as in `setsup embed {self.folder} FILE`"
                 ) from error
         if name not in self.datasets:
             hint = (
                 did_you_mean(name, self.datasets)
-                or f": name one of its `datasets`, or open a split, open(split={name!r})"
+                or f"; pass one of its `datasets`, or open a split with open(split={name!r})"
             )
-            raise SetsupError(f"{self.name} has no dataset {name!r}{hint}")
+            raise SetsupError(f"{self.name} has no dataset named {name!r}{hint}")
         data = self.datasets[name]
         root = self.root if data.name == trained_on.name else None
         substitute = self.substitute and data.substitute is not None
@@ -148,7 +148,7 @@ class TrainedRun:
             return data.open(root, substitute=substitute, split=split)
 
     def transform(self, dataset: "Dataset") -> "Transform | None":
-        """What is applied to batches of a dataset that are embedded."""
+        """Return the transform of batches that are embedded."""
         return build_eval_transform(self.eval_transform, self.augmentation, dataset, self.seed)
 
     def embedding(self, dataset: "Dataset") -> dict[str, Any]:
@@ -177,7 +177,7 @@ class TrainedRun:
         return rows
 
     def training_rows(self, dataset: "Dataset", rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Rows of the training data that rows of a dataset are, (n,): -1 for images of other data.
+        """Find the rows of the training data that rows of a dataset correspond to, (n,); -1 for images of other data.
 
         They are known for the training data, and for selections from the same dataset, such as another split.
         """
@@ -305,7 +305,7 @@ class TrainedRun:
         items: Sequence[str],
         compute: Callable[[Sequence[str]], Mapping[str, Any]],
     ) -> dict[str, Any]:
-        """Results of several items with equal settings, such as factors: those that are not kept are computed together.
+        """Return results of several items with equal settings, such as factors; missing ones are computed together.
 
         Parameters
         ----------
@@ -340,8 +340,8 @@ def need_vectors(embedded: Reals, method: "LightningModule", name: str | None = 
     if embedded.ndim != 2:
         form = " × ".join(map(str, embedded.shape[1:]))
         raise SetsupError(
-            f"{type(method).__name__}.embed gives {f'{name!r} as ' if name else ''}{form} numbers for an image, and "
-            "this measures one vector each: let it give their mean over places by another name, and set embedding= to "
-            "that"
+            f"{type(method).__name__}.embed returns {f'{name!r} as ' if name else ''}{form} numbers per image, but "
+            "this evaluation needs one vector per image; return the mean over positions under another name, and set "
+            "embedding= to that name"
         )
     return embedded

@@ -18,7 +18,7 @@ class Validation:
     """Loss and evaluations on held-out data at regular steps of a training.
 
     Validation does not change the weights: it has random numbers of its own, and afterwards torch's random state, the
-    modes of the method's modules and its buffers are as before. So it is no part of what identifies a run, and may
+    modes of the method's modules and its buffers are as before. So it is not part of what identifies a run, and may
     differ when the run resumes.
 
     Results are metrics of their step, ``validation/loss``, ``validation/knn/FACTOR`` and ``validation/probe/FACTOR``,
@@ -73,17 +73,17 @@ class Validation:
     def __post_init__(self) -> None:
         """Check that there is something to measure."""
         if min(self.every, self.draws) < 0 or min(self.rows, self.k) < 1:
-            raise SetsupError("validation takes every and draws of 0 or more, rows and k of 1 or more")
+            raise SetsupError("validation requires every >= 0, draws >= 0, rows >= 1 and k >= 1")
         if self.every and not (self.draws or self.knn or self.probe):
             raise SetsupError(
-                "validation measures nothing: give it draws for the loss, or factors for knn or probe, or every=0"
+                "validation has nothing to compute; set draws= (for the loss), factors= (for knn or probe) or every=0"
             )
 
     def shrunk(self) -> "Validation":
-        """The same on few draws and rows."""
+        """Return the validation shrunk to few draws and rows."""
         fewer: dict[str, Any] = {name: min(getattr(self, name), most) for name, most in _SMOKE.items()}
         return replace(self, **fewer)
 
     def data(self, trained: "Data") -> "Data":
-        """What is measured on, for what is trained on."""
+        """Return the validation data, given the training data."""
         return replace(trained, split=self.split or trained.split, where=self.where or trained.where)

@@ -81,11 +81,11 @@ def load_weights(method: LightningModule, run: Run) -> Path:
     try:
         method.load_state_dict(weights)
     except (RuntimeError, TypeError):  # whose sentences have many lines
-        since = "the file of its preset has changed since: " if run.file_changed else ""
+        since = "the file of its preset has changed since the training; " if run.file_changed else ""
         raise SetsupError(
-            f"{path} does not hold what the method of {run.preset.name} expects "
-            f"({misfit(method.state_dict(), weights)}); {since}restore the method it was trained with, or train "
-            "again in another folder"
+            f"the weights in {path} do not fit the method of {run.preset.name} "
+            f"({misfit(method.state_dict(), weights)}); {since}restore the method it was trained with, or train again "
+            "in another folder"
         ) from None
     return path
 
@@ -93,15 +93,15 @@ def load_weights(method: LightningModule, run: Run) -> Path:
 def misfit(expected: Mapping[str, Any], weights: object) -> str:
     """The first weight of a method that a checkpoint does not fit, in words."""
     if not isinstance(weights, Mapping):
-        return "no weights by name"
+        return "they have no names"
     for name, wanted in expected.items():
         if name not in weights:
             return f"{name} is missing"
         shapes = [_shape(weights[name]), _shape(wanted)]
         if None not in shapes and shapes[0] != shapes[1]:
-            return f"{name} is {shapes[0]} there, {shapes[1]} in the method"
+            return f"{name} has the shape {shapes[0]} there, and {shapes[1]} in the method"
     more = [name for name in weights if name not in expected]
-    return f"the method has no {more[0]!r}" if more else "of another kind"
+    return f"the method has no {more[0]!r}" if more else "they are of another kind"
 
 
 def _shape(weight: object) -> tuple[int, ...] | None:

@@ -1,4 +1,4 @@
-"""Files: atomic writes, locks, manifests, downloads. Knows nothing of factors or images."""
+"""Files: atomic writes, locks, manifests, downloads; independent of factors and images."""
 
 from typing import TYPE_CHECKING
 

@@ -26,7 +26,7 @@ def written(path: Path | str) -> Iterator[Path]:
     Parameters
     ----------
     path : Path or str
-        The file to write; its folder is created where it is missing, an older file is replaced.
+        The file to write; its folder is created if it is missing, and an existing file is replaced.
 
     Yields
     ------
@@ -68,7 +68,7 @@ def written_folder(path: Path | str) -> Iterator[Path]:
     Parameters
     ----------
     path : Path or str
-        The folder to write; an older one is replaced.
+        The folder to write; an existing one is replaced.
 
     Yields
     ------

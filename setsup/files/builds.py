@@ -52,7 +52,7 @@ def build_once(
         if content is None:
             raise
     if content is None:
-        raise DataError(f"{path} cannot be read although it was written just now; check the disk")
+        raise DataError(f"{path} cannot be read, although it was just written; check the disk")
     return content
 
 
@@ -80,7 +80,7 @@ def build_cached(
     except DataError as error:
         if failed:
             raise
-        _log.warning("%s; every process makes it again", error)
+        _log.warning("%s; each process builds it again", error)
     return made[0] if made else make()
 
 

@@ -1,4 +1,4 @@
-"""The user's cache folder: downloaded datasets without a root, indexes, prepared arrays."""
+"""The user's cache folder: datasets downloaded without a root, indexes, prepared arrays."""
 
 import os
 from pathlib import Path
@@ -9,12 +9,12 @@ __all__ = ["cache_folder"]
 
 
 def cache_folder() -> Path:
-    """Return the folder for data that setsup can make again; it is not created.
+    """Return the folder for data that setsup can rebuild; it is not created.
 
     Returns
     -------
     Path
-        ``$SETSUP_CACHE`` where that is set, else ``setsup`` in the user's cache folder (on Linux
+        ``$SETSUP_CACHE`` if it is set, else ``setsup`` in the user's cache folder (on Linux
         ``$XDG_CACHE_HOME/setsup`` or ``~/.cache/setsup``).
 
     Examples

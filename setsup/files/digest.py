@@ -32,9 +32,9 @@ def content_digest(
     algorithm : str
         Name in :mod:`hashlib`, such as ``"sha256"`` or ``"md5"``.
     unpacked : bool
-        Digest the unpacked content of a gzip file; other files are digested as they are.
+        Digest the unpacked content of a gzip file; other files are digested unchanged.
     limit : int or None
-        Bytes of content after which reading stops with an error, since a small file may unpack to very many.
+        Maximum number of bytes of content, since a small file may unpack to a very large one.
     advance : Advance or None
         Called with the number of bytes read since its last call.
 
@@ -46,7 +46,7 @@ def content_digest(
     Raises
     ------
     DataError
-        The file is missing, unreadable, cut off or damaged, or has more than `limit` bytes.
+        The file is missing, unreadable, truncated or damaged, or has more than `limit` bytes.
 
     Examples
     --------
@@ -78,5 +78,5 @@ def _blocks(path: Path, unpacked: bool, limit: int | None) -> Iterator[bytes]:
             while block := file.read(_BLOCK):
                 size += len(block)
                 if limit is not None and size > limit:
-                    raise DamagedFile(f"{path} holds more than the {limit:,} bytes expected")
+                    raise DamagedFile(f"{path} contains more than the expected {limit:,} bytes")
                 yield block

@@ -31,17 +31,17 @@ __all__ = [
 
 _REASONS = {
     errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "your quota on this disk is used up",
+    errno.EDQUOT: "your quota on this disk is exceeded",
     errno.EFBIG: "the file would be larger than this disk allows",
     errno.EROFS: "the disk is read-only",
-    errno.EACCES: "you may not write there",
-    errno.EPERM: "you may not write there",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
     errno.ENOTDIR: "a part of the path is a file, not a folder",
-    errno.EEXIST: "a file is in the place of a folder",
-    errno.EISDIR: "a folder is in its place",
+    errno.EEXIST: "a file exists where a folder is required",
+    errno.EISDIR: "a folder of this name exists",
     errno.ENAMETOOLONG: "the name is too long for this disk",
     errno.EIO: "the disk reports an input/output error",
-    errno.ESTALE: "the network disk was lost",
+    errno.ESTALE: "the connection to the network disk was lost",
 }
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CUT = re.compile(r"\d+ requested and \d+ written")  # what numpy says of a full disk, without a number
@@ -75,7 +75,7 @@ def read_errors(label: object) -> Iterator[None]:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         file = label if isinstance(label, os.PathLike) else None
-        raise DamagedFile(f"{label} is cut off or damaged ({error})", file=file) from error
+        raise DamagedFile(f"{label} is truncated or damaged ({error})", file=file) from error
     except OSError as error:
         raise DamagedFile.unreadable(label, error) from error
 
@@ -100,9 +100,9 @@ def write_error(error: OSError, path: Path | str) -> DataError:
     """
     path = Path(path)
     reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
-    fix = "free some space there or choose another folder" if error.errno in _FULL else "choose a folder you can write"
+    fix = "free some space there or choose another folder" if error.errno in _FULL else "choose a writable folder"
     if path.absolute().is_relative_to(cache_folder()):
-        fix += " (SETSUP_CACHE=/path/to/folder moves the cache)"
+        fix += " (set SETSUP_CACHE to another folder for the cache)"
     return DataError(f"cannot write {path}: {reason}; {fix}", file=path)
 
 
@@ -110,8 +110,8 @@ def need_readable(path: Path, expected: str) -> None:
     """Raise unless a path is a readable file."""
     # os.path, since Path.is_file raises where a folder may not be entered
     if not os.path.isfile(path):
-        state = "is not a file" if os.path.exists(path) else "is not there"
-        raise DataError(f"{path} {state}; {expected} was expected", file=path)
+        state = "is not a file" if os.path.exists(path) else "does not exist"
+        raise DataError(f"{path} {state}; expected {expected}", file=path)
     with read_errors(path):
         path.open("rb").close()
 
@@ -134,7 +134,7 @@ def need_regular(path: Path) -> None:
     except OSError:
         return
     if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-        raise DataError(f"{path} is a pipe, a socket or a device, not a file; remove it, or name another folder")
+        raise DataError(f"{path} is a pipe, a socket or a device, not a file; remove it, or choose another folder")
 
 
 def need_writable(path: Path) -> None:
@@ -166,12 +166,12 @@ def existing_folder(folder: Path) -> Path:
 
 
 def need_space(folder: Path | str, size: int, what: str) -> None:
-    """Raise where a disk has too little space.
+    """Raise an error if a disk has too little space.
 
     Parameters
     ----------
     folder : Path or str
-        Folder of the files; need not exist yet.
+        Folder of the files; it does not have to exist yet.
     size : int
         Bytes to write.
     what : str
@@ -190,7 +190,7 @@ def need_space(folder: Path | str, size: int, what: str) -> None:
     free = shutil.disk_usage(existing_folder(Path(folder))).free
     if free < size:
         raise DataError(
-            f"{what} needs {readable_size(size)} in {folder}, but only {readable_size(free)} are free: "
+            f"{what} requires {readable_size(size)} in {folder}, but only {readable_size(free)} are free; "
             "free some space there or choose another folder"
         )
 

@@ -17,7 +17,7 @@ def expanded(path: Path | str) -> Path:
     'data/mnist'
     >>> expanded("~nobody-of-that-name/mnist")  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    setsup.errors.DataError: ~nobody-of-that-name/mnist: no home folder of that name
+    setsup.errors.DataError: ~nobody-of-that-name/mnist: unknown home folder
 
     """
     path = check_path(path, "this", DataError)
@@ -26,6 +26,5 @@ def expanded(path: Path | str) -> Path:
     except RuntimeError:
         who = path.parts[0]
         raise DataError(
-            f"{path}: no home folder of {who!r} is known here; write the path in full, or ./{path} for a folder of "
-            "that name"
+            f"{path}: unknown home folder {who!r}; write the full path, or ./{path} for a folder of that name"
         ) from None

@@ -30,7 +30,7 @@ def pointer_error(label: object) -> DataError:
     """Make the error for a pointer that was given for a file."""
     file = label if isinstance(label, os.PathLike) else None
     return DataError(
-        f"{label} is a Git LFS pointer, not the file itself; run `git lfs pull` in the repository that it is from",
+        f"{label} is a Git LFS pointer, not the file itself; run `git lfs pull` in its repository",
         file=file,
     )
 

@@ -26,19 +26,19 @@ _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 def locked(path: Path | str) -> Iterator[None]:
     """Hold the lock of `path` while the body runs; other processes and threads wait for it.
 
-    The lock is a ``flock`` on ``<path>.lock``, which the system releases when its holder dies, however it dies. The
-    file is removed at the end. Where the folder is read-only the lock file is in the cache folder. Waiting is logged
-    once, at level INFO. A lock is not re-entrant.
+    The lock is a ``flock`` on ``<path>.lock``, which the system releases when its holder exits for any reason. The file
+    is removed at the end. If the folder is read-only, the lock file is in the cache folder. Waiting is logged once, at
+    level INFO. A lock is not re-entrant.
 
     Parameters
     ----------
     path : Path or str
-        What is worked on; its folder is made where it is missing.
+        The path to lock; its folder is created if it is missing.
 
     Raises
     ------
     DataError
-        Neither the folder of `path` nor the cache folder can be written, or the disk has no locks.
+        Neither the folder of `path` nor the cache folder can be written, or the disk does not support locks.
 
     Examples
     --------
@@ -101,8 +101,10 @@ def _wait(file: Path, path: Path) -> "FileLock":
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        _log.info("process %d waits for %s, which another process writes (%s)", os.getpid(), path, file)
+        _log.info("process %d is waiting for another process to write %s (%s)", os.getpid(), path, file)
         lock.acquire()
     except NotImplementedError as error:
-        raise DataError(f"cannot lock {path}: its disk has no locks; choose a folder on another disk") from error
+        raise DataError(
+            f"cannot lock {path}: its disk does not support locks; choose a folder on another disk"
+        ) from error
     return lock

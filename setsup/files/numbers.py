@@ -21,12 +21,12 @@ def refuse(label: str, what: str) -> NoReturn:
 def numbers(text: bytes, label: str) -> npt.NDArray[np.float64]:
     """Read numbers that are separated by white space."""
     if text.translate(None, _ASCII):
-        refuse(label, "holds other signs than numbers where numbers were expected")
+        refuse(label, "contains other characters where numbers are expected")
     try:
         # numpy stops at a word that it cannot read, with a warning at most: then the last number does not come out
         values = np.fromstring(text + _LAST_WORD, np.float64, sep=" ")
     except (ValueError, DeprecationWarning):
         values = np.empty(0)
     if not len(values) or values[-1] != float(_LAST_WORD):
-        refuse(label, "has a word that is not a number where one was expected")
+        refuse(label, "contains a word that is not a number where a number is expected")
     return values[:-1]

@@ -68,7 +68,7 @@ def _journal(target: Path) -> Path:
 
 def _remove_outdated(array: PreparedArray, target: Path) -> None:
     if target.exists():
-        _log.warning("%s does not belong to %s as it is now; it is made again", target, array.source)
+        _log.warning("%s does not match the current %s; converting it again", target, array.source)
     # the description first: a new array must never meet an old description, nor the reverse
     beside(target).unlink(missing_ok=True)
     target.unlink(missing_ok=True)
@@ -92,7 +92,7 @@ class _Conversion:
             with disk_errors(self.part):
                 self._write(fill, advance)
                 if not self.source.unchanged(*self.array.made_of):
-                    raise DataError(f"{self.array.source} was changed while it was converted; start again")
+                    raise DataError(f"{self.array.source} was changed while it was being converted; start again")
                 if check is not None:
                     for start, stop in map(self._span, range(self.blocks)):
                         # mapped again for each block, since pages that were looked at count as memory in use

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from setsup.errors import PATH_LETTERS, DataError, short
+from setsup.errors import PATH_LETTERS, DataError, advice, short
 from setsup.files.cache import cache_folder
 from setsup.files.expand_user import expanded
 from setsup.files.manifests.packages import find_manifest
@@ -22,11 +22,11 @@ def data_places(name: str, root: Path | str | None = None) -> list[Path]:
     Parameters
     ----------
     name : str
-        Name of the dataset. Where it shares the files of another one (``shares`` in its manifest), folders of that name
+        Name of the dataset. If it shares the files of another one (``shares`` in its manifest), folders of that name
         are included.
     root : Path, str or None
         The folder of the published files, or a folder with a subfolder `name` of them. None: ``$SETSUP_DATA/<name>``
-        where that is set, then ``<user cache>/setsup/<name>``. Existing folders of other tools (``folders`` in the
+        if it is set, then ``<user cache>/setsup/<name>``. Existing folders of other tools (``folders`` in the
         manifest) follow, such as torchvision's ``MNIST/raw``, in `root` and in a root ``MNIST``.
 
     Examples
@@ -73,12 +73,13 @@ def find_root(name: str, root: Path | str | None, wanted: Sequence[Sequence[str]
     root : Path, str or None
         As in :func:`data_places`.
     wanted : sequence of str or of sequences of str
-        Relative paths that must exist; of a sequence, one.
+        Relative paths that must exist; at least one path of a sequence.
 
     Raises
     ------
     DataError
-        No folder has them all; the message lists the folders, what is missing, and the command that fetches it.
+        If a folder with all files is not found; the message lists the folders, the missing files, and the command that
+        fetches them.
 
     """
     folders = data_places(name, root)
@@ -91,7 +92,8 @@ def find_root(name: str, root: Path | str | None, wanted: Sequence[Sequence[str]
     files = some([names if isinstance(names, str) else names[0] for names in missing[nearest]])
     raise DataError(
         f"{name}: {files} not found; looked in {', '.join(map(place_seen, folders))}; "
-        f"run `setsup fetch {name}{root_option(root)}`, or name the folder that holds the files (--root or root=)"
+        f"run `setsup fetch {name}{root_option(root)}`, or give the folder that contains the files "
+        f"({advice('root=', '--root')})"
     )
 
 
@@ -101,18 +103,18 @@ def place_seen(folder: Path) -> str:
     Examples
     --------
     >>> place_seen(Path("nowhere"))
-    'nowhere (no such folder)'
+    'nowhere (does not exist)'
 
     """
     name = short(str(folder), PATH_LETTERS)
     try:
         os.stat(f"{folder}{os.sep}.")  # asks for the right to enter, which a look at the folder itself does not
     except PermissionError:
-        return f"{name} (may not be entered)"
+        return f"{name} (permission denied)"
     except NotADirectoryError:
-        return f"{name} (no folder)"
+        return f"{name} (not a folder)"
     except (OSError, ValueError):
-        return f"{name} (no such folder)"
+        return f"{name} (does not exist)"
     return name
 
 

@@ -24,7 +24,7 @@ def text_of(content: bytes, label: str, fix: str = "fetch it again") -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DamagedFile(f"{label} is not a text ({error.reason} at byte {error.start:,})", fix) from None
+        raise DamagedFile(f"{label} is not UTF-8 text ({error.reason} at byte {error.start:,})", fix) from None
 
 
 def comma_separated(content: bytes) -> bytes:

@@ -107,7 +107,7 @@ class Cluster:
 
     def _wait_for_machines(self, cores: float, gpus: float) -> None:
         _log.warning(
-            "a unit needs %s, and no machine of the cluster has more than %s: waiting for one to join",
+            "a unit requires %s, but no machine of the cluster has more than %s; waiting for one to join",
             needs(self.on.cpus, self.on.gpus),
             needs(cores, gpus),
         )
@@ -120,8 +120,8 @@ class Cluster:
             message: tuple[Any, ...] = pickle.loads(self._driver.connection.recv_bytes())  # noqa: S301 - our own process
         except (EOFError, OSError):
             raise DataError(
-                f"the connection to the Ray cluster is lost (its process ended {self._driver.end()}): start the "
-                "same work again once the cluster is back, or see Ray's logs"
+                f"the connection to the Ray cluster was lost (its process ended {self._driver.end()}); run the same "
+                "work again when the cluster is available, or see Ray's logs"
             ) from None
         return message
 
@@ -130,10 +130,10 @@ def _lost(unit: str, times: int, why: str) -> None:
     """Warn that a unit starts again, or raise where that has happened too often."""
     if times == _TRIES:
         raise SetsupError(
-            f"the cluster lost {unit}, {times} times over ({why}): perhaps for lack of memory, so let fewer units "
-            "share a machine by giving each more cores; or run it without the cluster to see the error itself"
+            f"the cluster lost {unit} {times} times ({why}), perhaps for lack of memory; give each unit more cores, so "
+            "that fewer share a machine, or run it without the cluster to see the original error"
         )
-    _log.warning("the cluster lost %s (%s), which starts again", unit, why)
+    _log.warning("the cluster lost %s (%s); starting it again", unit, why)
 
 
 @contextmanager

@@ -86,10 +86,10 @@ class LocalPool:
         unit = self._units[number].name
         if self._tries[number] == _TRIES:
             raise SetsupError(
-                f"a worker process ended {how} while it worked on {unit}, as one did before it: "
-                + cause(how, "use fewer processes, or one to see the error itself")
+                f"a worker process ended {how} while it worked on {unit}, for the second time, "
+                + cause(how, "use fewer processes, or one process to see the original error")
             )
-        _log.warning("a worker process ended %s while it worked on %s, which starts again", how, unit)
+        _log.warning("a worker process ended %s while it worked on %s; starting it again", how, unit)
         self._waiting.appendleft(number)
         self._start()
 

@@ -93,10 +93,10 @@ def cause(how: str, advice: str) -> str:
     """Say what most likely ended a process, and what to do."""
     if how == "by SIGBUS":
         return (
-            "most likely because a file that it had mapped into memory was cut off or could not be read just then: see "
-            "that nothing writes to the files of the dataset, restore them, and start again"
+            "most likely because a memory-mapped file was truncated or could not be read; make sure that nothing "
+            "writes to the files of the dataset, restore them, and start again"
         )
-    return f"perhaps for lack of memory: {advice}"
+    return f"perhaps for lack of memory; {advice}"
 
 
 def serve(module: str, numbers: Sequence[int]) -> None:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from setsup.errors import DataError, SetsupError, imported
+from setsup.errors import DataError, SetsupError, advice, imported
 from setsup.jobs.ray_options import Ray
 from setsup.jobs.ray_worker import DONE, task
 from setsup.jobs.sending import describe
@@ -141,7 +141,7 @@ class _Driver:
         try:
             kind, result = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
-            self._tell("amiss", number, f"the cluster cannot do it ({_line(error.cause or error)})")
+            self._tell("amiss", number, f"the cluster cannot run it ({_line(error.cause or error)})")
         except self._ray.exceptions.RayError as error:
             self._tell("lost", number, _line(error))
         else:
@@ -196,8 +196,9 @@ def needs(cores: float, gpus: float) -> str:
 
 def _too_small(on: Ray, most: _Most) -> DataError:
     return DataError(
-        f"a unit needs {needs(on.cpus, on.gpus)}, and the cluster of this machine alone has "
-        f"{needs(most.cores, most.gpus)}: ask for less, or give the address of a cluster that has them (--ray-address)"
+        f"a unit requires {needs(on.cpus, on.gpus)}, but the cluster of this machine alone has "
+        f"{needs(most.cores, most.gpus)}; request less, or give the address of a cluster that has them "
+        f"({advice('address=', '--ray-address')})"
     )
 
 
@@ -233,17 +234,17 @@ def _connected(address: str) -> Any:
 
 def _refused(address: str, why: str) -> DataError:
     if "ersion mismatch" in why:
-        return DataError(f"the Ray cluster at {address} is of another version: {why}; they must be the same")
+        return DataError(f"the Ray cluster at {address} has another version: {why}; the versions must be the same")
     if address == "auto":
         return DataError(
-            f"this machine belongs to no Ray cluster ({why:.200}): give the address of one, HOST:PORT, or start one by "
-            "`ray start --head`"
+            f"this machine does not belong to a Ray cluster ({why:.200}); give the address of one, HOST:PORT, or start "
+            "one with `ray start --head`"
         )
     if address == _LOCAL:
         return DataError(f"Ray cannot be started on this machine: {why:.400}")
     return DataError(
-        f"the Ray cluster at {address} takes no work ({why:.400}): see that it is one, of the same version of Ray; one "
-        "that asks for a token wants RAY_AUTH_MODE=token, and the token, on this machine too"
+        f"cannot connect to a Ray cluster at {address} ({why:.400}); make sure that it runs the same version of Ray; "
+        "if it requires a token, set RAY_AUTH_MODE=token and the token on this machine, too"
     )
 
 
@@ -251,11 +252,11 @@ def _reach(address: str) -> None:
     """Refuse an address at which nothing answers: Ray itself would try for long."""
     parts = _ADDRESS.fullmatch(address)
     if parts is None:
-        raise DataError(f"{address!r} is not an address of a Ray cluster: HOST:PORT, ray://HOST:PORT, or auto")
+        raise DataError(f"the address of a Ray cluster must be HOST:PORT, ray://HOST:PORT or auto, not {address!r}")
     try:
         socket.create_connection((parts["host"], int(parts["port"])), _ANSWERS).close()
     except (OSError, OverflowError, UnicodeError) as error:
         raise DataError(
-            f"nothing answers at {address} ({getattr(error, 'strerror', None) or error}): see that the cluster runs "
-            "(`ray status` on its head), and that this machine may reach it"
+            f"no response from {address} ({getattr(error, 'strerror', None) or error}); make sure that the cluster is "
+            "running (`ray status` on its head), and that this machine can reach it"
         ) from None

@@ -3,30 +3,30 @@
 import math
 from dataclasses import dataclass
 
-from setsup.errors import SetsupError, abbreviate
+from setsup.errors import SetsupError, abbreviate, advice
 
 __all__ = ["Ray"]
 
 
 @dataclass(frozen=True, slots=True)
 class Ray:
-    """Run units on a Ray cluster, which schedules them.
+    """A Ray cluster that runs and schedules units of work.
 
     Parameters
     ----------
     address : str, optional
         ``"host:port"`` of the cluster's head, ``"ray://host:port"`` of its client server, or ``"auto"`` for the cluster
-        that this machine belongs to. By default that of ``RAY_ADDRESS``, else a cluster of this machine alone, which
-        starts and stops with the work.
+        that this machine belongs to. By default ``RAY_ADDRESS`` if it is set, else a cluster of this machine alone,
+        which starts and stops with the work.
     gpus : float
-        GPUs a unit needs: a fraction such as 0.25, where four units share one, or an integer.
+        GPUs per unit: a fraction such as 0.25, so that four units share one, or an integer.
     cpus : float
-        CPU cores a unit needs, likewise.
+        CPU cores per unit, likewise.
 
     Raises
     ------
     SetsupError
-        When Ray does not take the numbers.
+        When a number is invalid.
 
     Examples
     --------
@@ -43,8 +43,10 @@ class Ray:
         for name in ("gpus", "cpus"):
             number = getattr(self, name)
             if not isinstance(number, int | float) or isinstance(number, bool) or not 0 <= number < math.inf:
-                raise SetsupError(f"{name} of a unit must be a number of at least 0, not {abbreviate(number)}")
+                raise SetsupError(
+                    f"{advice(name, f'--ray-{name}')} must be a number of at least 0, not {abbreviate(number)}"
+                )
             if number > 1 and number != int(number):
-                raise SetsupError(f"{name} of a unit must be below 1 or an integer, not {number}")
+                raise SetsupError(f"{advice(name, f'--ray-{name}')} must be below 1 or an integer, not {number}")
         if not self.cpus:
-            raise SetsupError("cpus of a unit must be above 0, such as 0.1: one machine would get all units at once")
+            raise SetsupError("cpus must be above 0, such as 0.1; otherwise one machine would run all units at once")

@@ -43,8 +43,8 @@ def task(path: list[str]) -> Callable[[Any, bytes, bytes], tuple[str, Any]]:
             from setsup.jobs.ray_worker import do_unit
         except ImportError as error:
             return "amiss", (
-                f"{os.uname().nodename}, a machine of the cluster, cannot import setsup ({error}): "
-                "install the same version everywhere, in the Python that Ray runs in"
+                f"{os.uname().nodename}, a machine of the cluster, cannot import setsup ({error}); "
+                "install the same version on all machines, for the Python that runs Ray"
             )
         return do_unit(sent, about, data)
 
@@ -74,11 +74,11 @@ def do_unit(sent: Any, about: bytes, data: bytes) -> tuple[str, Any]:
         if other:
             return (
                 AMISS,
-                f"{here} has setsup {version('setsup')}: install the same version everywhere",
+                f"{here} has setsup {version('setsup')}; install the same version on all machines",
             )
         if told.token is not None and not _seen(told.token):
             return AMISS, (
-                f"{here} does not see {told.token.parent} of the machine that started the work: choose a folder on a "
+                f"{here} cannot access {told.token.parent} of the machine that started the work; choose a folder on a "
                 "shared file system"
             )
         with suppress(OSError):

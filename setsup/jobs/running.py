@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from setsup.checks import check_arguments, check_integer
-from setsup.errors import SetsupError
+from setsup.errors import SetsupError, advice
 from setsup.jobs.cluster import Cluster
 from setsup.jobs.local import LocalPool
 from setsup.jobs.ray_options import Ray
@@ -30,8 +30,8 @@ def run(
     """Run units of work and return their results in order.
 
     A unit whose process is killed (by the system, for lack of memory, or by a crash of a driver) runs once more in a
-    fresh process. The first exception ends the work, as Ctrl-C does; nothing is left running. Files of finished units
-    stay, so a function that skips existing files resumes interrupted work.
+    new process. The first exception ends the work, as does Ctrl-C; all processes exit. Files of finished units are
+    kept, so a function that skips existing files resumes interrupted work.
 
     On a cluster, every machine needs this version of setsup in the same version of Python, and reads and writes the
     same paths: on a shared file system, or in a store.
@@ -41,17 +41,17 @@ def run(
     function : callable
         Called with the data of a unit. For several processes it must pickle; functions of scripts and notebooks do.
     units : iterable of Unit
-        In the order in which they start.
+        Units of work, in the order in which they start.
     processes : int
-        1 runs them in this process.
+        Number of processes; 1 runs the units in this process.
     on : Ray or Cluster, optional
-        A cluster that runs the units instead of processes of this machine: its address, or one that is connected. A
-        unit is tried three times there, since machines of a cluster come and go.
+        A cluster that runs the units instead of processes of this machine: its address, or a connected one. A unit is
+        tried three times there, since machines may join and leave a cluster.
     folder : Path, optional
-        An existing folder that the function reads or writes. A cluster is refused when its machines do not see this
-        folder under that path; a hidden file in it, removed at the end, tells.
+        An existing folder that the function reads or writes. It is an error if machines of the cluster cannot access
+        it under the same path, which is checked with a hidden file that is removed at the end.
     what, counted : str
-        Names of the work and of what sizes count, for the progress bar.
+        Names of the work and of the unit of sizes, for the progress bar.
 
     Returns
     -------
@@ -61,11 +61,11 @@ def run(
     Raises
     ------
     SetsupError
-        When the function cannot be pickled, or processes are killed repeatedly while they run one unit, which is named.
+        When the function cannot be pickled, or processes are killed repeatedly while they run the same unit.
     DataError
         When the cluster cannot be reached, or lacks what the work needs.
     Exception
-        Whatever the function raises. From another process, all but a SetsupError have a note that names the unit.
+        Any exception of the function. From another process, all but a SetsupError have a note that names the unit.
 
     Examples
     --------
@@ -90,9 +90,10 @@ def run(
 
 def check_processes(processes: int, on: Ray | Cluster | None = None) -> None:
     """Refuse an invalid number of processes, and any but 1 together with a cluster."""
-    check_integer(processes, "processes", SetsupError, 1)
+    name = advice("processes", "--processes")
+    check_integer(processes, name, SetsupError, 1)
     if on is not None and processes != 1:
-        raise SetsupError(f"a cluster itself decides how many units run at a time: leave out processes, {processes}")
+        raise SetsupError(f"{name} must be 1 on a cluster, which schedules the units itself, not {processes}")
 
 
 def _run_here(function: Callable[[Data], Result], unit: Unit[Data], advance: Advance) -> Result:

@@ -18,8 +18,8 @@ def pack(thing: Any) -> bytes:
         packed: bytes = cloudpickle.dumps(thing)
     except Exception as error:
         raise SetsupError(
-            f"the work cannot be sent to other processes ({describe(error)}): leave out what it holds open (files, "
-            "locks, generators), or use one process"
+            f"the work cannot be sent to other processes ({describe(error)}); remove open files, locks and generators "
+            "from it, or use one process"
         ) from None
     return packed
 
@@ -29,7 +29,7 @@ def load_function(sent: bytes) -> Callable[[Any], Any]:
     try:
         function: Callable[[Any], Any] = pickle.loads(sent)  # noqa: S301 - who started this process wrote it
     except Exception as error:
-        failed = SetsupError(f"a worker process cannot open what it was sent: {describe(error)}")
+        failed = SetsupError(f"a worker process cannot unpickle the work: {describe(error)}")
 
         def fail(data: Any) -> Any:
             raise failed

@@ -17,7 +17,7 @@ class Unit(Generic[Data]):
     name : str
         Its name in messages, such as ``"rows 0 … 63"``.
     data : any
-        The argument of the function; must pickle.
+        The argument of the function; must be picklable.
     size : int
         Its share of the work, for the progress bar.
 

@@ -1,4 +1,4 @@
-"""Draws become batches: a loader for any trainer, and the doors to torch."""
+"""From draws to batches: a loader for any trainer, and the integration with torch."""
 
 from setsup.loading.loader import Loader, loader
 from setsup.loading.torch import as_torch, set_batches

@@ -49,7 +49,7 @@ class PositionCallback(TrainerCallback, ExportableState):
         """Move the loader to the checkpoint's position, if there is one."""
         if not isinstance(train_dataloader, Loader):
             raise SetsupError(
-                "PositionCallback keeps the position of a setsup.loader: return one from get_train_dataloader, not "
+                "PositionCallback requires a setsup.loader; return one from get_train_dataloader, not "
                 f"{type(train_dataloader).__name__}"
             )
         self._batches = train_dataloader
@@ -57,8 +57,8 @@ class PositionCallback(TrainerCallback, ExportableState):
             saved = state.stateful_callbacks.get(type(self).__name__)
             if not saved:
                 raise SetsupError(
-                    "the checkpoint holds no position of a loader: it was written without PositionCallback; train from "
-                    "its weights instead, with the loader's start= where you want it"
+                    "no position of a loader found in the checkpoint: it was written without PositionCallback; train "
+                    "from its weights instead, with start= of the loader set to the position"
                 )
             train_dataloader.load_state_dict(saved["attributes"]["position"])
 

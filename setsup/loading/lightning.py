@@ -25,8 +25,8 @@ class LightningBatches(LightningDataModule):
 
     A checkpoint holds the number of global draws used for training. A resumed run continues with the next draw, from
     any checkpoint and with any number of ranks. Lightning's own restoring of a loader cannot guarantee that: it
-    prefetches one batch of a loader without a length, takes a length as that of the whole epoch, and omits the loader's
-    state from checkpoints written at the end of an epoch.
+    prefetches one batch of a loader without a length, treats a length as that of the whole epoch, and omits the
+    loader's state from checkpoints written at the end of an epoch.
 
     An endless sampler makes one endless epoch: end it with ``Trainer(max_steps=…)``, or divide it into epochs with
     ``Trainer(limit_train_batches=…)``, the number of batches per rank. A finite sampler makes an epoch of each pass:
@@ -82,7 +82,7 @@ class LightningBatches(LightningDataModule):
     def train_dataloader(self) -> "_Stream":
         """Batches of this rank, from the position on."""
         if self.trainer is None:
-            raise SetsupError("the batches have no trainer yet: pass them to Trainer.fit(module, datamodule=…)")
+            raise SetsupError("the batches have no trainer yet; pass them to Trainer.fit(module, datamodule=…)")
         # ranks that share one model read the same batches, so this may differ from the rank of the process
         share = self.trainer.distributed_sampler_kwargs or {"num_replicas": 1, "rank": 0}
         self._world = share["num_replicas"]

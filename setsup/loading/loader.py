@@ -10,7 +10,7 @@ import numpy as np
 
 from setsup.checks import check_arguments, check_integer, explains_foreign, is_integer
 from setsup.datasets.dataset import Dataset, check_modalities, is_cpu_bound
-from setsup.errors import SamplerError, SetsupError, abbreviate
+from setsup.errors import SamplerError, SetsupError, abbreviate, advice
 from setsup.loading.batch import Batch, Transform, check_names
 from setsup.loading.postprocess import Finish
 from setsup.loading.processes import WorkerPool
@@ -33,8 +33,8 @@ class Loader:
     ``iter(loader)`` always resumes there. One training step of ``world`` ranks delivers ``world`` draws.
 
     Over a finite sampler, one loop is one pass: pass p over a sampler of n draws has the steps p·n to (p + 1)·n − 1, so
-    that each pass over an :class:`setsup.EpochSampler` with ``epochs=1`` has its own order. A loop ends with the pass
-    that the position lies within, and the next loop begins the next one; a loop that was left goes on where it was.
+    that each pass over an :class:`setsup.EpochSampler` with ``epochs=1`` has its own order. A loop ends at the end of
+    the current pass, and the next loop begins the next pass; after an interrupted loop, the next one resumes there.
 
     Parameters
     ----------
@@ -46,18 +46,18 @@ class Loader:
         Modalities to fetch; all by default.
     transform : callable of a batch, optional
         Applied to each batch, see :mod:`setsup.loading.transforms` and :mod:`setsup.loading.views`. Arrays that keep
-        their name must keep their axes of sets and positions; new names are unrestricted. It must depend on the batch
-        alone. It runs in the prefetching thread or worker process; for batches on a device, in this process.
+        their name must keep their axes of sets and positions; new names are unrestricted. It must depend only on the
+        batch. It runs in the prefetching thread or worker process; for batches on a device, in this process.
     start : int
         First global draw, counted over all passes.
     rank, world : int
         This process's share: draws start + rank, start + rank + world, …
     workers : int or str
-        0 makes batches on demand, ``"thread"`` prefetches them in one thread, and a number in that many processes, of
-        which there are never more than batches.
-        Where rows are only copied, a consumer that waits for the thread makes a batch itself. ``"auto"`` is the thread
-        for datasets that copy rows, where processes cost several times the copy, and one process per core, at most 8,
-        for those that decode or render (``dataset.cpu_bound``), unless one batch is all that is left.
+        0 makes batches on demand, ``"thread"`` prefetches them in a thread, and a number in that many processes, but
+        in no more processes than batches. Where rows are only copied, a consumer that waits for the thread makes a
+        batch itself. ``"auto"`` is the thread for datasets that copy rows, where processes cost several times the copy,
+        and one process per core, at most 8, for datasets that decode or render (``dataset.cpu_bound``), unless only one
+        batch is left.
     prefetch : int
         Number of batches to prefetch.
     to : str
@@ -69,7 +69,7 @@ class Loader:
     SamplerError
         If the sampler was made for another table.
     DataError
-        If there is no such modality.
+        If a modality is unknown.
 
     Examples
     --------
@@ -99,13 +99,13 @@ class Loader:
         to: str = "torch",
     ) -> None:
         if not isinstance(sampler, Sampler):
-            raise SamplerError(f"the loader takes a dataset and then a sampler, not {type(sampler).__name__}")
+            raise SamplerError(f"the second argument of the loader must be a sampler, not {type(sampler).__name__}")
         _check_transform(transform)
         check_arguments(Loader.__init__, locals(), SamplerError)
         if not dataset.factors.has_fingerprint(sampler.table.fingerprint):
             raise SamplerError(
                 f"the sampler was made for another table (fingerprint {sampler.table.fingerprint}) than that of "
-                f"{dataset.name} ({dataset.factors.fingerprint}): make it from dataset.factors, or load "
+                f"{dataset.name} ({dataset.factors.fingerprint}); make it from dataset.factors, or load "
                 "dataset.with_factors(table)"
             )
         share = sampler.shard(rank, world)  # checks both, and makes them Python integers
@@ -160,8 +160,8 @@ class Loader:
                 yield batch  # the position is there before: an interrupt in between would lose a draw
                 del batch  # its buffer is free once the consumer drops it
         raise SetsupError(
-            "this iterator is invalid: the loader was iterated again or moved to another position; a loader has one "
-            "position, so make a second loader for a second stream"
+            "this iterator is invalid: the loader was iterated again or moved to another position; make a second "
+            "loader for a second stream"
         )
 
     def _share(self) -> Shard:
@@ -203,8 +203,8 @@ class Loader:
         """Number of this rank's batches in the next loop, or left in this one; TypeError for an endless sampler."""
         if self.sampler.length is None:
             raise TypeError(
-                "a loader of an endless sampler has no length: choose the number of steps yourself, and iterate over "
-                "it without torch's DataLoader, or with one of an IterableDataset, batch_size=None and num_workers=0"
+                "a loader of an endless sampler has no length; choose the number of steps yourself, and iterate over "
+                "the loader directly, or as an IterableDataset with batch_size=None and num_workers=0"
             )
         return len(self._share())
 
@@ -228,7 +228,9 @@ class Loader:
         """
         delivered: Any = state.get("delivered") if isinstance(state, Mapping) else None
         if not is_integer(delivered):
-            raise SetsupError(f"the state of a loader is {{'delivered': number of draws}}, not {abbreviate(state)}")
+            raise SetsupError(
+                f"the state of a loader must be {{'delivered': number of draws}}, not {abbreviate(state)}"
+            )
         self._delivered = check_position(delivered, self.sampler.length)
         self._turn += 1
 
@@ -243,7 +245,8 @@ def _check_workers(workers: int | str, dataset: Dataset) -> int | str:
         return workers
     if not isinstance(workers, str) and is_integer(workers) and workers >= 0:  # or numpy's integers
         return int(workers)
-    raise SetsupError(f"workers must be 'auto', 'thread' or an integer of at least 0, not {abbreviate(workers)}")
+    name = advice("workers", "--workers")
+    raise SetsupError(f"{name} must be 'auto', 'thread' or an integer of at least 0, not {abbreviate(workers)}")
 
 
 def _identity(batch: Batch) -> Batch:
@@ -262,12 +265,12 @@ def _check_transform(transform: Any) -> None:
         return
     if type(transform).__module__.startswith("setsup.loading.transforms.operations"):
         raise SetsupError(
-            f"{transform!r} is an operation on images, not a transform of batches: give Augment([{transform!r}])"
+            f"{transform!r} is an operation on images, not a transform of batches; pass Augment([{transform!r}])"
         )
     if not callable(transform):
         raise SetsupError(
-            f"the transform must be a callable that takes a batch and returns it, not {abbreviate(transform)}: "
-            "several go into Compose([…]), operations on images into Augment([…])"
+            f"the transform must be a callable that takes and returns a batch, not {abbreviate(transform)}; combine "
+            "several with Compose([…]), and operations on images with Augment([…])"
         )
 
 
@@ -276,9 +279,9 @@ def _check_no_other_workers() -> None:
     worker = None if data is None else data.get_worker_info()
     if worker is not None and worker.num_workers > 1:
         raise SetsupError(
-            f"each of the {worker.num_workers} worker processes of torch's DataLoader would deliver every draw of this "
-            "loader: pass num_workers=0 there, and workers= to setsup.loader, or make the loader in each worker, with "
-            "its rank= and world="
+            f"each of the {worker.num_workers} worker processes of torch's DataLoader would deliver all draws of this "
+            "loader; pass num_workers=0 to the DataLoader and workers= to setsup.loader, or make the loader in each "
+            "worker, with its rank= and world="
         )
 
 
@@ -286,7 +289,7 @@ def _check_sharded_once() -> None:
     """Raise if a DataLoader of accelerate for several processes is among the callers."""
     if (processes := accelerated_processes()) > 1:
         raise SetsupError(
-            f"accelerate would read this loader in its main process alone, and shard it among {processes} processes "
-            "again, which loses draws: leave it out of accelerator.prepare, and make it with "
+            f"accelerate would read this loader only in its main process and shard it among {processes} processes "
+            "again, which loses draws; do not pass it to accelerator.prepare, and make it with "
             "rank=accelerator.process_index, world=accelerator.num_processes"
         )

@@ -34,16 +34,19 @@ class Finish:
 def _check_positions(batch: Batch, modalities: Sequence[str], shape: tuple[int, ...]) -> Batch:
     """Return a transform's batch, after a check that arrays which kept their names kept their leading axes."""
     if not isinstance(batch, dict):
-        raise SetsupError(f"the transform returned {type(batch).__name__}, not the batch: let it return a dict")
+        raise SetsupError(f"the transform must return the batch, a dict, not {type(batch).__name__}")
     for name, value, axes in _with_axes(batch, modalities):
         own_shape = getattr(value, "shape", None)
         if own_shape is None and name in modalities:
-            raise SetsupError(f"the transform made {name!r} a {type(value).__name__}: keep one array per position")
+            raise SetsupError(
+                f"the transform replaced {name!r} by a {type(value).__name__}; return an array with one entry per "
+                "position"
+            )
         if own_shape is not None and tuple(own_shape[:axes]) != shape[:axes]:
             sets, thing = (f"{shape[0]} sets of {shape[1]}", "position") if axes == 2 else (f"{shape[0]} sets", "set")
             raise SetsupError(
-                f"the transform changed {name!r} from {sets} to {tuple(own_shape[:axes])}: keep one array per {thing}; "
-                f"put further copies on an axis after the {thing}s, or under names of their own"
+                f"the transform changed {name!r} from {sets} to {tuple(own_shape[:axes])}, but it must keep one entry "
+                f"per {thing}; put further copies on an axis after the {thing}s, or under other names"
             )
     return batch
 

@@ -1,7 +1,7 @@
 """Batches made by worker processes, in order.
 
-Workers are fresh Python processes (:mod:`setsup.jobs.process`), each connected to the loader by a socket. However the
-loader ends, the socket closes and the worker ends.
+Workers are new Python processes (:mod:`setsup.jobs.process`), each connected to the loader by a socket. Workers exit
+when the socket closes, which it does when the loader exits for any reason.
 """
 
 from collections import deque
@@ -12,7 +12,7 @@ from typing import IO, Any
 import cloudpickle
 import numpy.typing as npt
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, advice
 from setsup.jobs.process import Process, cause
 from setsup.loading import ipc
 from setsup.loading.batch import Batch
@@ -32,9 +32,10 @@ def _for_workers(maker: BatchBuilder, finish: Finish | None) -> IO[bytes]:
         return ipc.store((maker, finish))
     except Exception as error:
         culprit = "the transform" if finish is not None and not _pickles(finish.transform) else "the dataset"
+        thread = advice("workers='thread'", "--workers thread")
         raise SetsupError(
-            f"{culprit} cannot be sent to worker processes ({type(error).__name__}: {error}): remove open files, locks "
-            "and generators, or pass workers='thread'"
+            f"{culprit} cannot be sent to worker processes ({type(error).__name__}: {error}); remove open files, locks "
+            f"and generators, or pass {thread}"
         ) from None
 
 
@@ -73,7 +74,7 @@ class WorkerPool:
                 worker.end()
 
     def shutdown(self) -> None:
-        """End the workers at once, and whoever waits for their batches."""
+        """Stop the workers at once, and all that wait for their batches."""
         self._closed = True
         for worker in self._workers:
             worker.shutdown()
@@ -118,8 +119,11 @@ class _Worker(Process):
 
     def _ended(self) -> DataError:
         how = self.end()
-        advice = "lower workers= or prefetch=, or pass workers=0 to see the error itself"
-        return DataError(f"a worker process of the loader ended {how} while it made a batch, {cause(how, advice)}")
+        remedy = advice(
+            "lower workers= or prefetch=, or pass workers=0 to see the original error",
+            "lower --workers, or pass --workers 0 to see the original error",
+        )
+        return DataError(f"a worker process of the loader ended {how} while it made a batch, {cause(how, remedy)}")
 
 
 def _pickles(thing: Any) -> bool:

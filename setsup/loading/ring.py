@@ -38,7 +38,7 @@ class Ring:
         return len(self._arrays)
 
     def take(self) -> Array:
-        """Return an array that nothing else refers to; a fresh one if all are in use."""
+        """Return an array that nothing else refers to; a new one if all are in use."""
         for index in range(len(self._arrays)):
             if _holders(self._arrays, index) == _FREE:
                 return self._arrays[index]

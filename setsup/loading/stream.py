@@ -179,7 +179,9 @@ def prefetch(
             yield item
             del item  # a reference here would keep its buffer busy while waiting for the next batch
             if os.getpid() != owner:
-                raise SetsupError("this iterator belongs to the parent process: call iter(loader) in the forked one")
+                raise SetsupError(
+                    "this iterator belongs to the parent process; call iter(loader) in the forked process"
+                )
     finally:
         stop()
         atexit.unregister(stop)

@@ -46,7 +46,7 @@ class TensorConverter:
         try:
             self._torch.empty(0, device=self.device)
         except (AssertionError, RuntimeError) as error:
-            raise SetsupError(f"torch cannot use {to!r} here: {str(error).splitlines()[0]}") from None
+            raise SetsupError(f"device {to!r} is not available: {str(error).splitlines()[0]}") from None
 
     def __reduce__(self) -> tuple[type["TensorConverter"], tuple[str]]:
         """Leave out the torch module, which does not pickle."""
@@ -127,7 +127,7 @@ def as_torch(dataset: Dataset) -> TorchRows:
     """
     if not hasattr(dataset, "fetch"):
         raise SetsupError(
-            f"as_torch takes a dataset, such as setsup.load returns, not {type(dataset).__name__}: samplers go into "
+            f"as_torch requires a dataset, such as setsup.load returns, not {type(dataset).__name__}; pass samplers to "
             "set_batches"
         )
     _torch()
@@ -164,7 +164,7 @@ class SetBatches:
         if self.world > 1 and (processes := accelerated_processes()) > 1:
             raise SetsupError(
                 f"accelerate would shard these batches of rank {self.rank} among {processes} processes again, which "
-                "loses draws: give set_batches the sampler itself, and leave the sharding to accelerator.prepare"
+                "loses draws; pass the sampler itself to set_batches, and leave the sharding to accelerator.prepare"
             )
         if (epoch := epoch_of_lightning()) is not None:
             self.set_epoch(epoch)
@@ -195,12 +195,12 @@ class SetBatches:
         end = pass_end(self._next, self._length)
         if end is None:
             raise TypeError(
-                "batches of an endless sampler have no length: pass steps=, or an EpochSampler with epochs= has one"
+                "batches of an endless sampler have no length; pass steps=, or use an EpochSampler with epochs="
             )
         return self._count(end)
 
     def set_epoch(self, epoch: int) -> None:
-        """Select the next pass, from 0 on, as trainers do; has no effect for an endless sampler.
+        """Select the next pass, counted from 0, as trainers do; has no effect for an endless sampler.
 
         A pass that ``start`` lies within keeps its position.
         """
@@ -210,7 +210,7 @@ class SetBatches:
             return
         if self._next == self._start > 0:
             _log.warning(
-                "the trainer begins with pass %d, and start=%d, which lies in pass %d, is not used: resume the trainer "
+                "the trainer begins with pass %d, so start=%d, which is in pass %d, is ignored; resume the trainer, "
                 "too, or pass start=0",
                 epoch,
                 self._start,
@@ -242,7 +242,8 @@ def set_batches(sampler: Sampler | Shard, start: int = 0, steps: int | None = No
 
     Each pass over a DataLoader continues with the next steps: pass p over a sampler of n draws has the steps p·n to
     (p + 1)·n − 1. Passes over an :class:`setsup.EpochSampler` with ``epochs=1`` are its epochs, each in its own order.
-    An endless sampler continues after the last draw that DataLoader requested, or has passes of so many ``steps``.
+    An endless sampler continues after the last draw that DataLoader requested, or with ``steps`` has passes of that
+    many draws.
 
     Parameters
     ----------
@@ -250,16 +251,16 @@ def set_batches(sampler: Sampler | Shard, start: int = 0, steps: int | None = No
         The sampler to draw from; ``sampler.shard(rank, world)`` for one of several ranks. All ranks get the same number
         of draws per pass: those without draws left repeat the last one.
     start : int
-        First step, counted over all passes: the number of draws that all ranks had before. The pass it lies within is
-        shorter.
+        First step, counted over all passes: the number of draws that all ranks had before. The pass that contains it
+        is shorter.
     steps : int, optional
-        Draws of each rank in a pass over an endless sampler, which has a length then: pass p of a single rank has the
-        steps p·steps to (p + 1)·steps − 1.
+        Number of draws per rank in a pass over an endless sampler, which gives it a length: pass p of a single rank
+        has the steps p·steps to (p + 1)·steps − 1.
 
     Raises
     ------
     SamplerError
-        If this is not a sampler, has no such step, or has an end and is given ``steps``.
+        If this is not a sampler, ``start`` is out of range, or ``steps`` is given for a finite sampler.
 
     Examples
     --------
@@ -281,22 +282,23 @@ def set_batches(sampler: Sampler | Shard, start: int = 0, steps: int | None = No
     if isinstance(sampler, Shard):
         if start != 0 and sampler.start != 0:
             raise SamplerError(
-                f"start={abbreviate(start)} is in addition to the shard's start={sampler.start}: give one of them"
+                f"start={abbreviate(start)} and the shard's start={sampler.start} are mutually exclusive; pass one of "
+                "them"
             )
         rank, world, start = sampler.rank, sampler.world, sampler.start or start
         sampler = sampler.sampler
     if not isinstance(sampler, Sampler):
         raise SamplerError(
-            f"set_batches takes a sampler, such as setsup.SetSampler, not {type(sampler).__name__}: datasets go into "
-            "as_torch"
+            f"set_batches requires a sampler, such as setsup.SetSampler, not {type(sampler).__name__}; pass datasets "
+            "to as_torch"
         )
     length = sampler.length
     if steps is not None:
         steps = check_integer(steps, "steps", SamplerError, 1, (LAST - 1) // world)
         if length is not None:
             raise SamplerError(
-                f"steps={steps} is for samplers without an end, and a pass of this {type(sampler).__name__} has its "
-                f"{length:,} draws: leave out steps"
+                f"steps={steps} requires an endless sampler, but a pass of this {type(sampler).__name__} has "
+                f"{length:,} draws; leave out steps"
             )
         length = steps * world
     return SetBatches(sampler, rank, world, check_integer(start, "start", SamplerError, 0, LAST - 1), length)

@@ -45,12 +45,16 @@ def match_types(*sets: Tensor) -> tuple[Tensor, ...]:
     for some in sets:
         shape = some.shape
         if len(shape) < 2 or 0 in shape:
-            raise DataError(f"a set of embeddings is (..., n, d) with at least one of each, not {tuple(shape)}")
+            raise DataError(f"embeddings must be (..., n, d) with n and d at least 1, not {tuple(shape)}")
         if not some.is_floating_point():
-            raise DataError(f"embeddings are floating point, not {some.dtype}: convert them, as in x.float()")
+            raise DataError(
+                f"embeddings must be floating point, not {some.dtype}; convert them, for example with x.float()"
+            )
         if shape != first and (shape[:-2] != first[:-2] or shape[-1] != first[-1]):
             shapes = f"{tuple(first)} and {tuple(shape)}"
-            raise DataError(f"the sets of a pair have the same leading axes and dimensions (..., any, d), not {shapes}")
+            raise DataError(
+                f"both sets of a pair must have the same leading axes and dimensions (..., any, d), not {shapes}"
+            )
         if some.dtype == torch.float64:
             dtype = torch.float64
     return tuple(some if some.dtype == dtype else some.to(dtype) for some in sets)
@@ -69,7 +73,7 @@ def fill_padding(embeddings: Tensor, mask: Tensor | None) -> tuple[Tensor, Tenso
         return members, None
     if mask.dtype != torch.bool or mask.shape != embeddings.shape[:-1]:
         given, wanted = f"{tuple(mask.shape)} of {mask.dtype}", tuple(embeddings.shape[:-1])
-        raise DataError(f"a mask of {tuple(embeddings.shape)} embeddings is {wanted} of torch.bool, not {given}")
+        raise DataError(f"the mask of embeddings {tuple(embeddings.shape)} must be {wanted} of torch.bool, not {given}")
     flat = mask.reshape(-1, mask.shape[-1])
     some = flat.byte().argmax(-1)[:, None, None].expand(-1, 1, members.shape[-1])
     filling = members.detach().gather(-2, some).masked_fill(~flat.any(-1)[:, None, None], 0)
@@ -101,4 +105,4 @@ def check_temperature(temperature: float) -> None:
 
     """
     if not 0 < temperature < math.inf:
-        raise SetsupError(f"a temperature is a positive number, not {temperature!r}")
+        raise SetsupError(f"temperature must be a positive number, not {temperature!r}")

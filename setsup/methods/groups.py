@@ -61,8 +61,8 @@ class GroupCodes(nn.Module):
         self.sizes = [len(table[name]) for name in self.factors]
         if not self.factors or math.prod(self.sizes) >= 2**62:
             raise SetsupError(
-                f"{kind}s are combinations of factors with levels, of fewer than 2⁶² in all, not of "
-                f"{', '.join(map(repr, endless or self.factors)) or 'none'}: name others as --{kind}"
+                f"{kind}s must be combinations of one or more factors with levels, fewer than 2⁶² in all, not "
+                f"{', '.join(map(repr, endless or self.factors)) or 'none'}; choose others with --{kind}"
             )
         codes = {name: torch.as_tensor(table.codes(name)) for name in self.factors}
         numbers = self._number(codes).numpy()
@@ -79,19 +79,19 @@ class GroupCodes(nn.Module):
         return self._number(batch["factors"])
 
     def classes(self, batch: Batch) -> Tensor:
-        """The group of each image as a class from 0 on, (sets, size) int64; SetsupError for one not trained on."""
+        """Return the class of each image, (sets, size) int64; SetsupError for a group that was not trained on."""
         codes = self.codes(batch)
         classes = torch.searchsorted(self.known, codes).clamp(max=len(self.known) - 1)
         if (self.known[classes] != codes)[batch["mask"]].any():
             raise SetsupError(
-                f"a batch has {self.kind}s ({', '.join(self.factors)}) that were not trained on, and this method has "
-                f"learned something for each {self.kind} of its training data: validate with neighbours or a probe, "
-                "--validation.draws 0 --validation.knn FACTOR"
+                f"a batch has {self.kind}s ({', '.join(self.factors)}) that were not in the training data, but this "
+                f"method learned parameters for each {self.kind} of its training data; validate with neighbours or a "
+                "probe, --validation.draws 0 --validation.knn FACTOR"
             )
         return classes
 
     def used(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Which images of a batch take part, those of known group, (sets · size,) bool, and their codes (n,).
+        """Return which images of a batch have a known group, (sets · size,) bool, and their codes (n,).
 
         SetsupError when there is none.
         """
@@ -99,8 +99,8 @@ class GroupCodes(nn.Module):
         used = (batch["mask"] & (codes >= 0)).flatten()
         if not used.any():
             raise SetsupError(
-                f"no image of a batch has a known {self.kind} ({', '.join(self.factors)}), and nothing can be learned "
-                f"from it: leave images of unknown {self.kind} out of the data, or draw more per step"
+                f"the {self.kind} ({', '.join(self.factors)}) is unknown for all images of a batch, so nothing can be "
+                f"learned from it; leave out images of unknown {self.kind}, or draw more per step"
             )
         return used, codes.flatten()[used]
 
@@ -121,4 +121,4 @@ def need_members(batch: Batch, groups: GroupCodes, why: str) -> None:
     """
     sets, size = batch["mask"].shape
     if size < 2 and sets <= len(groups):
-        raise SetsupError(f"{why}: draw two images or more of each {groups.kind}, as --sampler.size 2")
+        raise SetsupError(f"{why}; draw two images or more of each {groups.kind}, for example with --sampler.size 2")

@@ -45,7 +45,7 @@ def recipe(name: str, *, seed: int = 0, **options: Any) -> Transform:
     Raises
     ------
     SetsupError
-        When there is no such recipe, or it has no such option.
+        When the recipe is unknown, or it has no such option.
 
     Examples
     --------
@@ -59,16 +59,16 @@ def recipe(name: str, *, seed: int = 0, **options: Any) -> Transform:
     """
     if not isinstance(name, str):
         raise SetsupError(
-            f"recipe takes the name of a recipe and returns a transform, so call it first: not {name!r:.60}"
+            f"recipe() must be called with the name of a recipe and returns a transform; it was passed {name!r:.60}"
         )
     module = _offering(name)
     if module is None:
-        raise SetsupError(f"there is no recipe {name!r}{did_you_mean(name, recipes())}")
+        raise SetsupError(f"unknown recipe {name!r}{did_you_mean(name, recipes())}")
     make = module.RECIPES[name]
     known = [option for option in inspect.signature(make).parameters if option not in ("seed", "stream")]
     for option in options:
         if option not in known:
-            raise SetsupError(f"the recipe {name!r} has no option {option!r}{did_you_mean(option, known)}")
+            raise SetsupError(f"recipe {name!r} has no option {option!r}{did_you_mean(option, known)}")
     made: Transform = make(seed=seed, stream=name, **options)
     return made
 
@@ -102,7 +102,7 @@ def evaluation_transform(name: str) -> Transform | None:
     Raises
     ------
     SetsupError
-        When there is no such recipe.
+        When the recipe is unknown.
 
     Examples
     --------

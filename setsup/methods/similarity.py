@@ -1,4 +1,4 @@
-r"""How alike embeddings are: every one of a set with every one of another.
+r"""Similarity of every embedding of a set with every embedding of another.
 
 A similarity is a name of the table below, or a function of x (n, d) and y (m, d) that gives (n, m): the larger, the
 more alike. Losses give a function of one's own queries first, or soft neighbours, and then what these pick from.
@@ -135,13 +135,11 @@ def check_similarity(similarity: Similarity) -> None:
 
 
 def _unknown(similarity: object) -> SetsupError:
-    return SetsupError(
-        f"no similarity is named {similarity!r}{did_you_mean(str(similarity), NAMES)}; a function is one, too"
-    )
+    return SetsupError(f"unknown similarity {similarity!r}{did_you_mean(str(similarity), NAMES)}; or pass a function")
 
 
 def origin(y: Tensor, similarity: Similarity) -> Tensor | None:
-    """Where to move 0 before `logits`, so that products of matrices lose no digits: the mean of y.
+    """Return an offset to subtract before `logits`, so that matrix products lose no digits: the mean of y.
 
     What depends on differences only does not change with it. So the derivative of all that follows with respect to the
     origin is 0, and it needs no gradient of its own. Cosines and functions of one's own may depend on where 0 is, which
@@ -198,7 +196,5 @@ def _called(similarity: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor
     result = similarity(x, y)
     if result.shape != (len(x), len(y)):
         given, wanted = tuple(result.shape), (len(x), len(y))
-        raise DataError(
-            f"the similarity gave {given} for {tuple(x.shape)} and {tuple(y.shape)}, which should be {wanted}"
-        )
+        raise DataError(f"similarity must return {wanted} for {tuple(x.shape)} and {tuple(y.shape)}, not {given}")
     return result

@@ -40,13 +40,13 @@ class Answer:
 
 
 class Source(Protocol):
-    """What answers questions: a dataset, a sampler of it, or a run."""
+    """A source of a page: a dataset, a sampler of it, or a run."""
 
     def answer(self, query: "Query") -> Answer:
         """Answer a question; SetsupError where there is none."""
 
     def about(self) -> Mapping[str, Any]:
-        """What the page shows before it asks anything."""
+        """Return the initial content of the page."""
 
 
 def json_answer(value: Any) -> Answer:
@@ -94,7 +94,7 @@ def digest(key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question, word by word, with checks of what it may hold; DataError where it does not.
+    """The parameters of a request, with checks; DataError for those that are missing or invalid.
 
     Examples
     --------
@@ -110,22 +110,22 @@ class Query:
     def parse(cls, key: str) -> "Query":
         """Read a key."""
         if len(key) > _LONGEST:
-            raise DataError(f"a question has at most {_LONGEST:,} letters")
+            raise DataError(f"a request must have at most {_LONGEST:,} characters")
         try:
             pairs = parse_qsl(key, keep_blank_values=True, strict_parsing=bool(key), max_num_fields=16)
         except ValueError:
-            raise DataError("a question is made of name=value, joined by &") from None
+            raise DataError("a request must consist of name=value, joined by &") from None
         if len({name for name, _ in pairs}) < len(pairs):
-            raise DataError("a question names each word once")
+            raise DataError("a request must name each parameter once")
         return cls(dict(pairs))
 
     def text(self, name: str, longest: int = 2000, default: str | None = None) -> str:
-        """A word."""
+        """A string parameter."""
         value = self.words.get(name, default)
         if value is None:
-            raise DataError(f"the question lacks {name}")
+            raise DataError(f"the request lacks {name}")
         if len(value) > longest:
-            raise DataError(f"{name} has more than {longest:,} letters")
+            raise DataError(f"{name} has more than {longest:,} characters")
         return value
 
     def choice(self, name: str, known: Sequence[str], default: str | None = None) -> str:
@@ -154,7 +154,7 @@ class Query:
         try:
             content = json.loads(self.text(name, longest))
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{name} is no JSON: {str(error)[:200]}") from None
+            raise DataError(f"{name} is not valid JSON: {str(error)[:200]}") from None
         _check_json(content, name)
         return content
 
@@ -164,7 +164,7 @@ def _check_json(value: Any, name: str) -> None:
     level, depth = [value], 0
     while level:
         if depth > _DEEPEST:
-            raise DataError(f"{name} is nested more than {_DEEPEST} deep")
+            raise DataError(f"{name} is nested more than {_DEEPEST} levels deep")
         inner: list[Any] = []
         for item in level:
             if isinstance(item, Mapping):
@@ -172,7 +172,9 @@ def _check_json(value: Any, name: str) -> None:
             elif isinstance(item, list):
                 inner += item
             elif isinstance(item, str) and any("\ud800" <= letter <= "\udfff" for letter in item):
-                raise DataError(f"{name} has half of a surrogate pair, which is no letter: {abbreviate(item)}")
+                raise DataError(
+                    f"{name} contains half of a surrogate pair, which is not a character: {abbreviate(item)}"
+                )
         level, depth = inner, depth + 1
 
 

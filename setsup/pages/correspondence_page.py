@@ -96,7 +96,7 @@ class CorrespondenceSource:
     def _rows(self, query: Query) -> tuple[int, int]:
         rows = query.integers("rows", 2, len(self.dataset.factors) - 1)
         if len(rows) != 2:
-            raise DataError("rows must be two, those of view 1 and view 2")
+            raise DataError("rows must be two row numbers, of view 1 and view 2")
         return rows[0], rows[1]
 
     def _pair(self, query: Query) -> Answer:
@@ -138,7 +138,7 @@ class CorrespondenceSource:
             return camera.height, camera.width
         name = image_modality(self.dataset)
         if name is None:
-            raise DataError(f"{self.dataset.name} has no images, so that its views have no size")
+            raise DataError(f"{self.dataset.name} has no images, so its views have no size")
         height, width = np.shape(self.dataset.fetch(row, [name])[name])[:2]
         return int(height), int(width)
 
@@ -148,13 +148,13 @@ class CorrespondenceSource:
 
     def _traced(self, row1: int, row2: int) -> Partners:
         if row1 == row2:
-            raise DataError(f"row {row1} is not two views")
+            raise DataError(f"row {row1} cannot be both views")
         sizes = self.size(row1), self.size(row2)
         for (height, width), row in zip(sizes, (row1, row2), strict=True):
             if height * width > _LARGEST:
                 raise DataError(
-                    f"the view of row {row} has {height:,} × {width:,} pixels; partners of up to {_LARGEST:,} are "
-                    "shown: open the data with a smaller size"
+                    f"the view of row {row} has {height:,} × {width:,} pixels, but partners are shown for at most "
+                    f"{_LARGEST:,}; open the data with a smaller size"
                 )
         pairs = matched(self.dataset, row1, row2, Window(0, 0, *sizes[0]), Window(0, 0, *sizes[1]), 1.0, 0)
         return Partners(pairs.points2.copy(), pairs.status.copy())

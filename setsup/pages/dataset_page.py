@@ -138,7 +138,9 @@ class DatasetSource:
         table = self.dataset.factors
         cells = len(table[names[0]]) * len(table[names[1]])
         if cells > _CELLS:
-            raise DataError(f"{' and '.join(names)} have {cells:,} combinations; a heat map shows up to {_CELLS:,}")
+            raise DataError(
+                f"{' and '.join(names)} have {cells:,} combinations, but a heat map shows at most {_CELLS:,}"
+            )
         return json_answer({"counts": table.joint_counts(names, self.mask(query.text("where", default="")))})
 
     def rows(self, where: str, order: str, page: int) -> tuple[Rows, int]:
@@ -180,7 +182,7 @@ class DatasetSource:
         row = query.integer("row", 0, len(self.dataset.factors) - 1)
         shown, text = whole(self.dataset, row, self._modality(query))
         if shown is None:
-            raise DataError(f"this is no image: {text}")
+            raise DataError(f"cannot show the image: {text}")
         return shown
 
     def _modality(self, query: Query) -> str:

@@ -76,7 +76,7 @@ class EmbeddingSource:
     _made: Recent[str, Any] = field(default_factory=lambda: Recent(2), init=False, repr=False)
 
     def about(self) -> Mapping[str, Any]:
-        """What was embedded, in how many dimensions, and the factors by which points can be coloured."""
+        """Return the embedded dataset, the number of dimensions, and the factors that can color the points."""
         shown = self.dataset is not None and self.images
         varying = [factor.name for factor in self.factors.factors if factor.role == "variation"]
         return {
@@ -196,23 +196,29 @@ def open_embeddings(folder: Path | str, datasets: Iterable[Dataset] = (), *, nam
     """
     folder = check_path(folder, "a folder of embeddings", DataError)
     if not has_embeddings(folder):
-        raise DataError(f"{folder} holds no embeddings: `setsup embed RUN` writes embeddings.npy, rows.npy and factors")
+        raise DataError(
+            f"{folder} contains no embeddings; `setsup embed RUN` writes embeddings.npy, rows.npy and factors"
+        )
     need_regular(folder / "factors.parquet")
     factors = FactorTable.from_parquet(folder / "factors.parquet")
     rows = np.asarray(_loaded(folder / "rows.npy"))
     if rows.shape != (len(factors),) or rows.dtype.kind not in "iu" or rows.min(initial=0) < 0:
-        raise DataError(f"{folder / 'rows.npy'} must hold a row number for each of {len(factors):,} rows; embed again")
+        raise DataError(
+            f"{folder / 'rows.npy'} must contain a row number for each of {len(factors):,} rows; embed again"
+        )
     dataset = next((candidate for candidate in datasets if _has_factors(factors, rows, candidate)), None)
     sources: list[EmbeddingSource] = []
     for file in _files(folder):
         values, part = _loaded(file), file.stem.removeprefix("embeddings").removeprefix("-")
         if values.dtype.kind not in "fiu" or values.shape[:1] != (len(factors),):
-            raise DataError(f"{file} must hold an embedding of each of {len(factors):,} rows, not {values.shape}")
+            raise DataError(f"{file} must contain an embedding of each of {len(factors):,} rows, not {values.shape}")
         if values.ndim == 2 and values.shape[1]:  # maps have no one point of each row
             called = f"{name or folder.name}{f', {part}' if part else ''}"
             sources.append(EmbeddingSource(called, values, rows.astype(np.int64), factors, dataset, str(folder)))
     if not sources:
-        raise DataError(f"{folder} holds maps, which have an embedding for each pixel: there is no point for each row")
+        raise DataError(
+            f"{folder} contains maps with an embedding for each pixel, which cannot be shown as one point per row"
+        )
     return sources
 
 

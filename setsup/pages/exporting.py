@@ -120,7 +120,7 @@ def _answers(page: Page, rows: int, steps: int, places: Places) -> dict[str, str
                 key = key_of(question)
                 name = digest(key)
                 if keys.setdefault(name, key) != key:
-                    raise DataError(f"two questions of the page have the digest {name}: export fewer rows or steps")
+                    raise DataError(f"two requests of the page have the digest {name}; export fewer rows or steps")
                 if name in answers:
                     continue
                 try:
@@ -173,15 +173,15 @@ def _need_free(out: Path, alone: bool) -> None:
     """Refuse a place where something is already, or that cannot be written, before long work for it."""
     if not alone and not out.is_dir() and any(_KNOWN.guess_type(out.name)):
         raise DataError(
-            f"a page is not written as {out.suffix}: {out}; give a file that ends in .html, or a new folder without "
-            "the ending of a file"
+            f"a page cannot be written as {out.suffix}: {out}; pass a file that ends in .html, or a new folder without "
+            "a suffix"
         )
     if alone and out.exists():
-        raise DataError(f"{out} is there already; give another name, or remove it first")
+        raise DataError(f"{out} already exists; choose another name, or remove it first")
     if not alone and out.exists() and not out.is_dir():
-        raise DataError(f"{out} is a file; give a new folder, or a file that ends in .html")
+        raise DataError(f"{out} is a file; pass a new folder, or a file that ends in .html")
     if not alone and out.exists() and any(out.iterdir()):
-        raise DataError(f"{out} is not empty; give a new folder, or a file that ends in .html")
+        raise DataError(f"{out} is not empty; pass a new folder, or a file that ends in .html")
     need_writable(out if alone else out / "index.html")
 
 

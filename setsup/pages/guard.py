@@ -64,14 +64,14 @@ class Guard:
     def _refused(self, scope: Scope) -> tuple[int, str] | None:
         """Status and sentence, None for a request that may be answered."""
         if scope["method"] != "GET":
-            return 405, "this page is only read"
+            return 405, "this page is read-only"
         hosts, origins, sites = (_values(scope, name) for name in (b"host", b"origin", b"sec-fetch-site"))
         if len(hosts) != 1 or not _is_here(hosts[0]):
-            return 403, "this page is for 127.0.0.1 and localhost"
+            return 403, "this page is only served to 127.0.0.1 and localhost"
         if any(header.lower() != f"http://{hosts[0]}".lower() for header in origins):
-            return 403, "another site asked for this page"
+            return 403, "another site requested this page"
         if any(header not in ("same-origin", "none") for header in sites):
-            return 403, "another site asked for this page"
+            return 403, "another site requested this page"
         if not (self._has_cookie(scope) or self._has_token(scope)):
             return 403, "open the address that setsup explore printed, with its token"
         return None

@@ -40,7 +40,7 @@ class _OfRun(_Placed, Protocol):
 
 @dataclass(frozen=True)
 class Page:
-    """What is shown.
+    """The content of the sheet.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Page:
         Raises
         ------
         SetsupError
-            When there is no such question, or what it asks for.
+            When the request is unknown, or what it asks for does not exist.
 
         """
         query = Query.parse(key)
@@ -105,11 +105,11 @@ class Page:
         if name == "":
             return json_answer(self.about())
         if name not in self.sources:
-            raise DataError(f"this page has no source {name!r}")
+            raise DataError(f"this page has no source named {name!r}")
         return self.sources[name].answer(query)
 
     def about(self) -> dict[str, Any]:
-        """What the page begins with: its sources, as they are now."""
+        """Return the current sources of the page."""
         return {
             "title": self.title,
             "command": self.command,
@@ -161,7 +161,7 @@ def page_of(
 
     """
     if not (datasets or runs or embeddings):
-        raise DataError("a page shows at least one dataset, run or folder of embeddings")
+        raise DataError("a page requires at least one dataset, run or folder of embeddings")
     sources: dict[str, Source] = {}
     for number, (name, dataset) in enumerate(datasets.items()):
         opening = Opening(name, (options or {}).get(name, {}))

@@ -89,7 +89,7 @@ def project(embeddings: Embeddings, order: Rows) -> tuple[Floats, str]:
 
     """
     if not len(order):
-        raise DataError("there is no finite embedding to show; embed again, with finite weights")
+        raise DataError("none of the embeddings is finite; embed again with finite weights")
     dimensions = embeddings.shape[1]
     points = np.empty((len(order), 2), dtype=np.float32)
     if dimensions == 1:

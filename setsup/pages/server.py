@@ -60,7 +60,7 @@ def serve(page: Page, *, port: int = 0, ready: Callable[[str], None] | None = No
     try:
         listening = socket.create_server(("127.0.0.1", port))
     except OSError as error:
-        raise SetsupError(f"port {port} of 127.0.0.1 cannot be used: {error.strerror}; give another --port") from None
+        raise SetsupError(f"port {port} of 127.0.0.1 cannot be used: {error.strerror}; choose another --port") from None
     port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
     app = application(page, token, port)
     config = uvicorn.Config(
@@ -98,13 +98,13 @@ def application(page: Page, token: str, port: int) -> Any:
     async def file(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in FILES:
-            return Response("there is no such file", 404, media_type="text/plain")
+            return Response("file not found", 404, media_type="text/plain")
         return Response(static(name), media_type=_MEDIA[name[name.rindex(".") :]])
 
     async def get(request: Request) -> Response:
         key = request.scope["query_string"].decode("ascii", "replace")
         response = await limit.run(lambda: _in_thread(lambda: _answered(page, key)))
-        return response or Response("too many questions at once", 503, media_type="text/plain")
+        return response or Response("too many requests at once", 503, media_type="text/plain")
 
     served = Starlette(routes=[Route("/", shell), Route("/get", get), Route("/static/{name}", file)])
     served.router.redirect_slashes = False

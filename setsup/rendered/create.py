@@ -55,8 +55,8 @@ def _present_layout(folder: Path) -> Layout | None:
         others = sorted(path.name for path in folder.iterdir() if path.name != PROGRESS and ".tmp" not in path.name)
     if others:
         raise DataError(
-            f"{folder} holds other files ({', '.join(others[:3])}{', …' if len(others) > 3 else ''}); "
-            "choose a new folder to render to"
+            f"{folder} contains other files ({', '.join(others[:3])}{', …' if len(others) > 3 else ''}); choose a new "
+            "folder to render to"
         )
     return None
 
@@ -96,7 +96,7 @@ _COMPARED = {
     "size": "another image size",
     "key": "other options of the recipe (seed, lengths …), or other meshes (editing a mesh changes the recipe)",
     "rows": "another number of rows",
-    "factors": "other rows (another seed, another choice)",
+    "factors": "other rows (another seed or selection)",
     "renderer": "another renderer",
     "setsup": "another version of setsup, which may render differently",
     "pair_factors": "other pair factors",

@@ -102,10 +102,10 @@ class RenderedDataset(BaseDataset):
         cache: Path | str | None = None,
     ) -> None:
         if isinstance(recipe, type) or not hasattr(recipe, "scene_factors"):
-            raise DataError(f"a rendered dataset needs a recipe, such as Shapes3D(), not from {recipe!r}")
+            raise DataError(f"recipe must be a recipe, for example Shapes3D(), not {recipe!r}")
         if isinstance(renderer, type) or not isinstance(renderer, str | Renderer):
             raise DataError(
-                f"a renderer is a name, such as 'embree', or an object with load and render, not {renderer!r}"
+                f"renderer must be a name, for example 'embree', or an object with load and render, not {renderer!r}"
             )
         self.name = f"rendered {recipe.name}"
         self.recipe = recipe
@@ -168,7 +168,7 @@ class RenderedDataset(BaseDataset):
 
     @of_row
     def frame(self, row: int) -> Frame:
-        """All outputs of a row at once; ignores the cache."""
+        """Render all outputs of a row at once, without the cache."""
         frames: list[Frame] = []
         self.render([one_row(row, len(self))], lambda row, scene, camera, frame: frames.append(frame))
         return frames[0]
@@ -291,7 +291,7 @@ class RenderedDataset(BaseDataset):
             missing = np.isnan(codes) if levels is None else codes < 0
             if missing.any() and factor.name in {own.name for own in self.recipe.factors}:
                 raise DataError(
-                    f"{self.name}: row {index[missing][0]} has no value of {factor.name!r}, which the recipe needs"
+                    f"{self.name}: row {index[missing][0]} has no value of {factor.name!r}, which the recipe requires"
                 )
             known = codes.tolist() if levels is None else [levels[code] for code in codes.tolist()]
             columns.append([None if lost else value for value, lost in zip(known, missing.tolist(), strict=True)])
@@ -301,7 +301,7 @@ class RenderedDataset(BaseDataset):
         camera = self.recipe.camera(values, scene)
         if (camera.height, camera.width) != tuple(self.recipe.size):
             raise DataError(
-                f"the camera has {camera.height} × {camera.width} pixels, but the size of the recipe is "
+                f"the camera has {camera.height} × {camera.width} pixels, but the recipe has the size "
                 f"{' × '.join(map(str, self.recipe.size))}"
             )
         return camera
@@ -309,7 +309,7 @@ class RenderedDataset(BaseDataset):
     def _check(self, frame: Frame) -> None:
         if frame.rgb.shape != self.modalities["image"].shape:
             raise DataError(
-                f"its image has the shape {frame.rgb.shape}, that of the first row {self.modalities['image'].shape}; "
+                f"its image has the shape {frame.rgb.shape}, but the first row has {self.modalities['image'].shape}; "
                 "all scenes of a recipe must have a background, or none"
             )
 
@@ -332,8 +332,8 @@ def _grid(recipe: Recipe) -> FactorTable:
     for factor in recipe.factors:
         if factor.continuous:
             raise FactorError(
-                f"the recipe {recipe.name!r} has the continuous factor {factor.name!r}, and so no grid: give factors, "
-                "such as setsup.rendered.table.sampled(recipe, rows=1000, ranges=…)"
+                f"recipe {recipe.name!r} has the continuous factor {factor.name!r}, so it has no grid; pass factors, "
+                "for example setsup.rendered.table.sampled(recipe, rows=1000, ranges=…)"
             )
     return FactorTable(recipe.factors)
 
@@ -344,7 +344,7 @@ def _checked(table: FactorTable, recipe: Recipe) -> FactorTable:
     for factor in recipe.factors:
         if factor.name not in table:
             hint = did_you_mean(factor.name, table.names)
-            raise FactorError(f"the recipe {recipe.name!r} needs the factor {factor.name!r}{hint}")
+            raise FactorError(f"recipe {recipe.name!r} requires the factor {factor.name!r}{hint}")
     if not len(table):
         raise DataError(f"rendered {recipe.name}: the table has no rows, so there is nothing to render")
     return table

@@ -82,7 +82,7 @@ class RenderedFolder(BaseDataset):
         Raises
         ------
         DataError
-            When what the files hold is no camera.
+            When what the files hold is not a camera.
 
         """
         index = one_row(row, len(self))
@@ -145,8 +145,8 @@ def open_rendered(folder: Path | str) -> RenderedFolder:
     """
     folder = expanded(folder).absolute()
     if not folder.is_dir():
-        state = "is not a folder" if folder.exists() else "is not there"
-        raise DataError(f"{folder} {state}; give a folder of `setsup render`")
+        state = "is not a folder" if folder.exists() else "does not exist"
+        raise DataError(f"{folder} {state}; pass a folder of `setsup render`")
     layout = read_layout(folder)
     if (folder / PROGRESS).exists():
         raise DataError(f"{folder} is not finished: run the same `setsup render` command again to resume")
@@ -161,7 +161,7 @@ def is_rendered(folder: Path | str) -> bool:
 
 
 def rendered_rows(folder: Path | str) -> tuple[int, int]:
-    """Number of finished rows of a folder, and of all its rows; (0, 0) if it is no rendering.
+    """Number of finished rows of a folder, and of all its rows; (0, 0) if it is not a rendering.
 
     Raises
     ------

@@ -17,7 +17,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -146,7 +146,8 @@ class RowArray:
             raise DamagedFile.unreadable(path, error) from error
         if header != self.header:
             raise DamagedFile(
-                f"{path} is not the array {(self.rows, *self.shape)} {self.dtype} that {ABOUT} beside it describes",
+                f"{path} is not the array {(self.rows, *self.shape)} {self.dtype} that {ABOUT} in the same folder "
+                "describes",
                 FIX,
             )
         if size != self.size:
@@ -234,7 +235,7 @@ class Layout:
             "factors": self.factors,
             **({} if self.asked is None else {"asked": list(self.asked)}),
             "pair_factors": list(self.pair_factors),
-            "modalities": {name: asdict(modality) for name, modality in self.modalities.items()},
+            "modalities": {name: modality.to_dict() for name, modality in self.modalities.items()},
             **({"classes": list(self.classes)} if self.classes else {}),
             "convention": dict(CONVENTION),
             "files": describe_files(self.arrays),
@@ -246,7 +247,7 @@ def one_row(row: npt.ArrayLike, rows: int) -> int:
     """Check the number of a single row."""
     index = check_rows(row, rows)
     if index.ndim:
-        raise RowError(f"give a single row, not an array of the shape {index.shape}")
+        raise RowError(f"expected a single row, not an array of shape {index.shape}")
     return int(index)
 
 
@@ -270,7 +271,9 @@ def read_layout(folder: Path) -> Layout:
     fields = Fields(content, path)
     made, kind = fields.need("setsup", text), fields.need("format", whole)
     if kind != _FORMAT:
-        raise DataError(f"{path} has the format {kind}, written by setsup {made}; this one reads format {_FORMAT}")
+        raise DataError(
+            f"{path} has the format {kind}, written by setsup {made}, but this version reads format {_FORMAT}"
+        )
     size = fields.need("size", _size)
     modalities = {name: _modality(part, size) for name, part in fields.named("modalities").items()}
     layout = Layout(

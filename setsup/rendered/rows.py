@@ -127,7 +127,7 @@ class RowFiles:
         value = np.asarray(array)
         if value.shape != about.shape or value.dtype != about.dtype:
             raise DataError(
-                f"row {row} was rendered with {name} as {value.dtype} {value.shape}, not {about.dtype} {about.shape}"
+                f"{name} of row {row} was rendered as {value.dtype} {value.shape}, not {about.dtype} {about.shape}"
             )
         if self._held:
             with self._lock:

@@ -70,7 +70,7 @@ def sampled(
             columns[factor.name] = np.clip(numbers, low, np.nextafter(np.float32(high), np.float32(low)))
             factors.append(Factor(factor.name, Kind.CONTINUOUS, unit=factor.unit, period=factor.period))
         elif factor.continuous:
-            raise FactorError(f"the factor {factor.name!r} is continuous: give its range, ranges={{...: (low, high)}}")
+            raise FactorError(f"factor {factor.name!r} is continuous; pass its range, ranges={{...: (low, high)}}")
         else:
             columns[factor.name] = randint_below(bits, len(factor))
             factors.append(factor)
@@ -79,7 +79,7 @@ def sampled(
 
 def _range(name: str, span: Any, known: Iterable[str]) -> tuple[np.float32, np.float32]:
     if name not in known:
-        raise FactorError(f"there is no factor {name!r} that could have a range{did_you_mean(name, known)}")
+        raise FactorError(f"there is no factor {name!r} to set a range of{did_you_mean(name, known)}")
     try:
         low, high = (np.float32(end) for end in span)
     except (TypeError, ValueError):

@@ -102,7 +102,7 @@ def render(
     folder = expanded(folder).absolute()
     names = check_modalities(whole, modalities)
     if not names:
-        raise DataError(f"name at least one modality to render: {', '.join(whole.modalities)}")
+        raise DataError(f"at least one modality to render is required: {', '.join(whole.modalities)}")
     check_processes(processes, on)
     with nullcontext() if on is None else Cluster(on) as cluster:
         return _rendered(whole, folder, names, processes, cluster, skip_broken, on_start)
@@ -144,7 +144,7 @@ def _need_same_choice(
             raise DataError(UNFINISHED.format(folder))
     elif not skip_broken:
         raise DataError(
-            f"{folder} leaves out {layout.left_out:,} rows that could not be rendered, which {FAILED} in it lists: use "
+            f"{folder} leaves out {layout.left_out:,} rows that could not be rendered (listed in {FAILED}); use "
             "--skip-broken (skip_broken=True) again, or choose another folder"
         )
 

@@ -68,11 +68,11 @@ def curves(
     check_arguments(curves, locals(), DataError)
     lines = {name: _check_curve(name, x, y, log_x) for name, (x, y) in series.items()}
     if not lines:
-        raise DataError("a chart of curves needs at least one curve, and none is given")
+        raise DataError("a line chart requires at least one curve")
     spreads = {name: _check_band(name, low, high, lines) for name, (low, high) in (bands or {}).items()}
     for name, height in (references or {}).items():
         if not is_finite(height):
-            raise DataError(f"the reference {name!r} must be a finite number, not {height!r}")
+            raise DataError(f"reference {name!r} must be a finite number, not {height!r}")
     figure = canvas(7.6, 4.6, title)
     axes = figure.subplots()
     if log_x:
@@ -117,11 +117,9 @@ def _log_ticks(axes: "Axes", xs: Reals) -> None:
 def _check_curve(name: str, x: npt.ArrayLike, y: npt.ArrayLike, log_x: bool) -> tuple[Reals, Reals]:
     xs, heights = _check_line(name, x), _check_line(name, y)
     if len(xs) != len(heights):
-        raise DataError(f"the curve {name!r} has {len(xs):,} x and {len(heights):,} y; give as many of both")
+        raise DataError(f"curve {name!r} must have as many x as y values, not {len(xs):,} and {len(heights):,}")
     if log_x and xs.min() <= 0:
-        raise DataError(
-            f"the curve {name!r} has x={xs.min():g}, which has no place on a logarithmic axis; leave it out"
-        )
+        raise DataError(f"curve {name!r} contains x={xs.min():g}, which a logarithmic axis cannot show; leave it out")
     return xs, heights
 
 
@@ -129,12 +127,12 @@ def _check_band(
     name: str, low: npt.ArrayLike, high: npt.ArrayLike, lines: Mapping[str, tuple[Reals, Reals]]
 ) -> tuple[Reals, Reals]:
     if name not in lines:
-        raise DataError(f"the band {name!r} belongs to no curve{did_you_mean(name, lines)}")
+        raise DataError(f"band {name!r} has no curve of that name{did_you_mean(name, lines)}")
     below, above = _check_line(name, low), _check_line(name, high)
     if not len(below) == len(above) == len(lines[name][0]):
         raise DataError(
-            f"the band of {name!r} has {len(below):,} low and {len(above):,} high numbers, "
-            f"and its curve {len(lines[name][0]):,} points; give as many"
+            f"band of {name!r} must have one low and one high value for each of the {len(lines[name][0]):,} points of "
+            f"its curve, not {len(below):,} and {len(above):,}"
         )
     return below, above
 
@@ -142,8 +140,8 @@ def _check_band(
 def _check_line(name: str, numbers: npt.ArrayLike) -> Reals:
     given = np.asarray(numbers)
     if given.ndim != 1 or not len(given) or given.dtype.kind not in "iufb":
-        raise DataError(f"the curve {name!r} must be numbers (n,), at least one, not {given.dtype} {given.shape}")
+        raise DataError(f"curve {name!r} must be numbers (n,), at least one, not {given.dtype} {given.shape}")
     finite = np.isfinite(given)
     if not finite.all():
-        raise DataError(f"the curve {name!r} is not finite at point {int(np.argmin(finite))}; leave such points out")
+        raise DataError(f"curve {name!r} is not finite at point {int(np.argmin(finite))}; leave out such points")
     return given.astype(np.float64)

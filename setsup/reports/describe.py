@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How a factor varies within a set.
+    """The variation of a factor within a set.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ def describe(table: FactorTable, draw: Draw, most: int | None = None, without: S
 
     Returns
     -------
-    list of SetWords, one a set
+    list of SetWords, one per set
 
     Examples
     --------
@@ -170,7 +170,7 @@ def describe_triplets(
 
     Returns
     -------
-    list of SetWords, one a triplet
+    list of SetWords, one per triplet
 
     """
     check_arguments(describe_triplets, locals(), DataError)
@@ -197,7 +197,7 @@ def describe_pairs(
 
     Returns
     -------
-    list of PairWords, one a pair
+    list of PairWords, one per pair
 
     Examples
     --------

@@ -50,9 +50,9 @@ def image_grid(
     images : (rows, columns, height, width, channels) uint8, or nested sequences of (height, width, channels) uint8
         Grey, sRGB or sRGB with alpha; images may differ in size, and columns and rows are as wide and as high as
         their largest. None leaves a place grey.
-    row_labels : sequence of str, one a row, or none
+    row_labels : sequence of str, one per row, or none
         Written in front of the rows.
-    column_labels : sequence of str, one a column, or none
+    column_labels : sequence of str, one per column, or none
         Written above the columns.
     title : str
         Title of the sheet; lines after ``\n`` are softer.
@@ -70,7 +70,7 @@ def image_grid(
     Raises
     ------
     DataError
-        When an array is no image, rows differ in length, there are not as many labels or queries, `tile` is not from 8
+        When an array is not an image, rows differ in length, labels or queries differ in number, `tile` is not from 8
         to 4096, or `scale` not from 1 to 8.
 
     Examples
@@ -129,18 +129,18 @@ def rows_of_images(images: Any) -> list[list[Any]]:
         return [list(row) for row in images]
     except TypeError:
         raise DataError(
-            f"images must be rows of images, not an array {np.shape(images)}; one row is given as [images]"
+            f"images must be a list of rows of images, not an array {np.shape(images)}; pass one row as [images]"
         ) from None
 
 
 def check_picture(image: Any, name: str) -> None:
-    """Raise a DataError where an array is no image."""
+    """Raise a DataError where an array is not an image."""
     shape: tuple[int, ...] = getattr(image, "shape", ())
     dtype = getattr(image, "dtype", type(image).__name__)
     if dtype != np.uint8 or len(shape) != 3 or shape[2] not in (1, 3, 4) or 0 in shape:
         raise DataError(
-            f"{name} must be (height, width, 1, 3 or 4) uint8, not {shape} {dtype}; "
-            "a network's batch has other numbers, and channels first"
+            f"{name} must be uint8 (height, width, 1, 3 or 4), not {shape} {dtype}; a batch for a network has other "
+            "numbers, and channels first"
         )
 
 
@@ -149,7 +149,9 @@ def _check_columns(
 ) -> int:
     lengths = {len(row) for row in rows}
     if len(lengths) != 1 or 0 in lengths:
-        raise DataError(f"a grid needs rows of one length from 1 on, not {sorted(lengths) or 'none'}; pad with None")
+        raise DataError(
+            f"the rows of a grid must have the same length, 1 or more, not {sorted(lengths) or 'none'}; pad with None"
+        )
     columns = lengths.pop()
     for name, given, wanted in (
         ("row labels", len(row_labels) or None, len(rows)),
@@ -157,5 +159,5 @@ def _check_columns(
         ("queries", None if queries is None else len(queries), len(rows)),
     ):
         if given not in (None, wanted):
-            raise DataError(f"a grid of {len(rows)} rows and {columns} columns needs {wanted} {name}, not {given}")
+            raise DataError(f"a grid of {len(rows)} rows and {columns} columns requires {wanted} {name}, not {given}")
     return columns

@@ -51,7 +51,7 @@ def justified(aspects: Sequence[float], width: int, height: int, gap: int) -> li
 
     Returns
     -------
-    list of Box, one an image, in order
+    list of Box, one per image, in order
 
     """
     count = len(aspects)

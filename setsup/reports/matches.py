@@ -59,10 +59,10 @@ def matches_drawn(
     check_measures(tile, scale)
     for view in (view1, view2):
         if np.ndim(view) != 3 or np.asarray(view).dtype != np.uint8:
-            raise DataError(f"a view is an image (height, width, channels) uint8, not {np.shape(view)}")
+            raise DataError(f"a view must be a uint8 image (height, width, channels), not {np.shape(view)}")
     (height, width), (height2, width2) = view1.shape[:2], view2.shape[:2]
     if height != height2:
-        raise DataError(f"two views must be of one height, not {height} and {height2} pixels")
+        raise DataError(f"both views must have the same height, not {height} and {height2} pixels")
     side = tile or _SIDE
     times = side * scale / max(height, width, width2)
     high, *wide = (max(1, round(size * times)) for size in (height, width, width2))
@@ -97,9 +97,9 @@ def match_sheet(
     ----------
     views : sequence of pairs of (height, width, channels) uint8
         Grey, sRGB or sRGB with alpha; both views of a pair have one height.
-    pairs : sequence of PixelPairs, one a pair of views
+    pairs : sequence of PixelPairs, one per pair of views
         What is joined.
-    captions : sequence of str, one a pair of views
+    captions : sequence of str, one per pair of views
         Followed by the number of pixels of each status.
     title : str
         Title of the sheet; lines after ``\n`` are softer.
@@ -117,7 +117,7 @@ def match_sheet(
     Raises
     ------
     DataError
-        When an array is no image, two views differ in height, there are not as many pairs or captions as views, `tile`
+        When an array is not an image, two views differ in height, pairs, captions and views differ in number, `tile`
         is not from 8 to 4096, or `scale` not from 1 to 8.
 
     Examples
@@ -134,7 +134,9 @@ def match_sheet(
     check_arguments(match_sheet, locals(), DataError)
     check_measures(tile, scale)
     if not len(views) or not len(views) == len(pairs) == len(captions):
-        raise DataError(f"a sheet of {len(views)} pairs of views needs as many pixel pairs and captions, at least one")
+        raise DataError(
+            f"a sheet of {len(views)} pairs of views requires as many pixel pairs and captions, at least one"
+        )
     drawn = []
     for (view1, view2), of_views in zip(views, pairs, strict=True):
         held = [of_views.select(of_views.status == status) for status in (Status.VISIBLE, Status.OCCLUDED)]

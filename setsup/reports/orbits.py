@@ -50,7 +50,7 @@ def orbit_sheet(
     images : nested sequences of (height, width, channels) uint8: orbits, rows, columns
         Grey, sRGB or sRGB with alpha; images may differ in size. All rows have equally many columns; None leaves a
         place grey.
-    captions : sequence of str, one an orbit
+    captions : sequence of str, one per orbit
         Above each block; lines after ``\n`` are softer.
     row_labels : sequences of str: orbits, rows
         In front of the rows.
@@ -70,7 +70,7 @@ def orbit_sheet(
     Raises
     ------
     DataError
-        When an array is no image, rows differ in length, there are not as many captions or labels, `tile` is not from 8
+        When an array is not an image, rows differ in length, captions or labels differ in number, `tile` is not from 8
         to 4096, or `scale` not from 1 to 8.
 
     Examples
@@ -144,12 +144,16 @@ def _check_blocks(
 ) -> None:
     lengths = {len(row) for block in blocks for row in block}
     if len(lengths) != 1 or 0 in lengths or not all(blocks):
-        raise DataError(f"orbits need rows of one length from 1 on, not {sorted(lengths) or 'none'}; pad with None")
+        raise DataError(
+            f"the rows of orbits must have the same length, 1 or more, not {sorted(lengths) or 'none'}; pad with None"
+        )
     for name, given in (("captions", captions), ("row labels", row_labels)):
         if len(given) != len(blocks):
-            raise DataError(f"a sheet of {len(blocks)} orbits needs {len(blocks)} {name}, not {len(given)}")
+            raise DataError(f"a sheet of {len(blocks)} orbits requires {len(blocks)} {name}, not {len(given)}")
     for number, (block, names) in enumerate(zip(blocks, row_labels, strict=True)):
         if len(names) != len(block):
-            raise DataError(f"orbit {number} of the sheet has {len(block)} rows and {len(names)} row labels")
+            raise DataError(
+                f"orbit {number} of the sheet must have one label for each of its {len(block)} rows, not {len(names)}"
+            )
         for image in (image for row in block for image in row if image is not None):
             check_picture(image, f"an image of orbit {number}")

@@ -133,7 +133,7 @@ def scatter_panels(
     placed = check_points(points)
     missing = [factor.name for factor in factors if factor.name not in values]
     if missing or not factors:
-        raise DataError(f"panels need the values of {' and '.join(missing) or 'at least one factor'}; none are given")
+        raise DataError(f"panels require the values of {' and '.join(missing) or 'at least one factor'}")
     checked = [_check_values(values[factor.name], factor, len(placed))[0] for factor in factors]
     across = len(factors) if len(factors) <= 3 else min(4, math.ceil(math.sqrt(len(factors))))
     down = -(-len(factors) // across)
@@ -157,7 +157,8 @@ def check_points(points: npt.ArrayLike) -> Reals:
     given = np.asarray(points)
     if given.ndim != 2 or given.shape[1:] != (2,) or not len(given) or given.dtype.kind not in "iufb":
         raise DataError(
-            f"points must be numbers (n, 2), one row a point, not {given.dtype} {given.shape}; project embeddings first"
+            f"points must be numbers (n, 2), one row per point, not {given.dtype} {given.shape}; project embeddings "
+            "first"
         )
     reals = given.astype(np.float64)
     finite = np.isfinite(reals).all(axis=1)
@@ -181,15 +182,15 @@ def _check_values(values: npt.ArrayLike, factor: Factor | None, rows: int) -> tu
             levels, given = np.unique(given, return_inverse=True)
             factor = Factor("value", Kind.NOMINAL, tuple(levels.tolist()))
     if given.dtype.kind == "U":
-        raise DataError(f"{name} must be codes of its levels, not text; see Factor.code")
+        raise DataError(f"{name} must be codes of its levels, not strings; see Factor.code")
     if factor.levels is None:
         numbers = given.astype(np.float64)
         if np.isinf(numbers).any():
-            raise DataError(f"{name}: row {int(np.isinf(numbers).argmax())} is infinite; write NaN for what is unknown")
+            raise DataError(f"{name}: row {int(np.isinf(numbers).argmax())} is infinite; use NaN for unknown values")
         return numbers, factor
     if given.dtype.kind == "f" or not ((given >= -1) & (given < len(factor))).all():
         raise DataError(
-            f"{name} must be codes from 0 to {len(factor) - 1}, or -1 where unknown, as FactorTable.codes gives them"
+            f"{name} must be codes from 0 to {len(factor) - 1}, or -1 where unknown, as FactorTable.codes returns them"
         )
     return given.astype(np.int64), factor
 

@@ -114,7 +114,7 @@ def contact_sheet(
     ----------
     images : (sets, size, height, width, channels) uint8, or nested sequences of (height, width, channels) uint8
         Grey, sRGB or sRGB with alpha; images may differ in size.
-    captions : sequence of str, one a set
+    captions : sequence of str, one per set
         The first line stands out, those after ``\n`` are softer.
     title : str
         Title of the sheet; lines after ``\n`` are softer.
@@ -122,7 +122,7 @@ def contact_sheet(
         False for padded positions, which are greyed out.
     canonical : (sets, height, width, channels) uint8, optional
         An image a set that is shown framed in front of it.
-    sizes : sequence of int, one a set, optional
+    sizes : sequence of int, one per set, optional
         Members of each set, where `images` holds only the first of them.
     limit : int
         Thumbnails shown of a set; how many more there are is written below.
@@ -142,7 +142,7 @@ def contact_sheet(
     Raises
     ------
     DataError
-        When an array is no image, captions, masks and images disagree in number, `tile` is not from 8 to 4096, or
+        When an array is not an image, captions, masks and images disagree in number, `tile` is not from 8 to 4096, or
         `scale` not from 1 to 8.
 
     Examples
@@ -154,7 +154,7 @@ def contact_sheet(
 
     """
     if hasattr(images, "fetch"):
-        raise DataError('a contact sheet is made of images: give it dataset.fetch(draw.indices)["image"]')
+        raise DataError('a contact sheet requires images; pass dataset.fetch(draw.indices)["image"]')
     check_arguments(contact_sheet, locals(), DataError)
     check_measures(tile, scale)
     return contact_page(images, captions, title, mask, canonical, sizes, limit, width, tile, scale).image
@@ -209,7 +209,7 @@ def _used(images: Sequence[Pictures] | npt.NDArray[Any], mask: npt.ArrayLike | N
 def _check_numbers(sets: int, **parts: Any) -> None:
     for name, part in parts.items():
         if part is not None and len(part) != sets:
-            raise DataError(f"a contact sheet of {sets} sets needs as many {name}, not {len(part)}")
+            raise DataError(f"a contact sheet of {sets} sets requires as many {name}, not {len(part)}")
 
 
 def _plan(

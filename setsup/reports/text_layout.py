@@ -53,7 +53,7 @@ def font(size: int) -> ImageFont.FreeTypeFont:
     """Font of a size in pixels."""
     loaded = ImageFont.load_default(size)
     if not isinstance(loaded, ImageFont.FreeTypeFont):  # a Pillow built without FreeType
-        raise OSError("Pillow was built without FreeType and cannot write text; install the published wheel")
+        raise OSError("Pillow was built without FreeType, so it cannot write text; install the published wheel")
     return loaded
 
 

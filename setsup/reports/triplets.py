@@ -64,7 +64,8 @@ def triplet_sheet(
     Raises
     ------
     DataError
-        When an array is no image, a row does not have three, `tile` is not from 8 to 4096, or `scale` not from 1 to 8.
+        When an array is not an image, a row does not have three, `tile` is not from 8 to 4096, or
+        `scale` not from 1 to 8.
 
     Examples
     --------
@@ -90,7 +91,7 @@ def triplet_page(
     rows = rows_of_images(images[:limit])
     wrong = next((len(row) for row in rows if len(row) != len(_HEADS)), None)
     if wrong is not None:
-        raise DataError(f"a triplet has {len(_HEADS)} images ({', '.join(_HEADS)}), not {wrong}")
+        raise DataError(f"a triplet must have {len(_HEADS)} images ({', '.join(_HEADS)}), not {wrong}")
     for number, row in enumerate(rows):
         for image, name in zip(row, _HEADS, strict=True):
             check_picture(image, f"the {name} of triplet {number}")

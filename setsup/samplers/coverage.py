@@ -29,10 +29,10 @@ class Reason:
     option: str
 
 
-UNKNOWN = Reason("a value that is fixed is unknown there", "fill in the values, or fix other factors")
-LEFT_OUT = Reason("where= or weights= leave it out", "change where= or weights=")
+UNKNOWN = Reason("the value of a fixed factor is unknown", "fill in the values, or fix other factors")
+LEFT_OUT = Reason("where= or weights= leaves it out", "change where= or weights=")
 NO_REASON = Reason("this sampler does not say why", "")
-NOT_COUNTED = "how likely a row is depends on the rows that go with it, and is not counted"
+NOT_COUNTED = "the chance of a row depends on the other rows of its sets, and is not computed"
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,9 +27,9 @@ from setsup.random import fold, permute, randint_below
 from setsup.samplers.arguments import check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import Reach
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
+from setsup.samplers.groups.reach_chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report
@@ -62,11 +62,12 @@ class DomainSampler(Sampler):
         size, and positions beyond the size of the step are masked. Rounds and passes over rows start again when the
         size changes. ``on_small_group`` applies to domains with fewer rows than the largest size.
     domains : str
-        ``balanced``: in rounds; ``all``: the same with min(P, D) domains; ``independent``: an independent choice of P
-        domains and of their rows for each step, without full passes over the data (as published for DCoDR).
+        How domains are chosen. ``balanced``: in rounds, in which all come equally often; ``all``: the same with
+        min(P, D) domains; ``independent``: P domains and their rows are drawn independently in each step, without full
+        passes over the data (as published for DCoDR).
     on_small_group : str
-        What to do with domains of fewer than K rows: ``error``, ``drop``, ``short`` (all rows once, the rest masked)
-        or ``replace`` (K rows with replacement).
+        What to do with domains of fewer than K rows: ``error`` raises an error, ``drop`` leaves them out, ``short``
+        uses all their rows and masks the rest, ``replace`` draws K rows with replacement.
     weights : str or (rows,) float, optional
         Relative probability of each row within its domain, or the factor that has it: the rows of a visit are then
         drawn by successive sampling, each by weight among those that are left, and visits are independent. Rows of

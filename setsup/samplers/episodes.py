@@ -27,10 +27,10 @@ from setsup.samplers.arguments import check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import Reach, Reason, SetReach
 from setsup.samplers.draw import Draw, by_factor
 from setsup.samplers.groups.across import DomainPairs
-from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.hierarchy import Hierarchy, values_of
 from setsup.samplers.groups.members import REFUSALS, check_refusal
+from setsup.samplers.groups.reach_chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.statistics import counts_entry, group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report, span
@@ -55,20 +55,21 @@ class EpisodeSampler(Sampler):
     label : str or list of str
         Factors whose combinations are the classes.
     ways : int
-        Classes of an episode, N.
+        Number of classes per episode, N.
     shots : int
-        Support rows of each class, K.
+        Number of support rows per class, K.
     queries : int
-        Query rows of each class, Q.
+        Number of query rows per class, Q.
     across : str or list of str, optional
-        Factors whose combinations are domains: the support is from one, the query from another. The pair is uniform
-        over the ordered pairs of domains that share at least N classes, with at least K rows in the first domain and Q
-        rows in the second. A step then costs O(rows drawn + classes).
+        Factors whose combinations are domains: the support comes from one domain, the query from another. The pair is
+        uniform over the ordered pairs of domains that share N classes or more, of which the first domain has K rows and
+        the second Q. A step then costs O(rows drawn + classes).
     within : str or list of str, optional
-        Factors whose combinations are domains: an episode is from one, uniform over those with at least N classes of at
-        least K + Q rows.
+        Factors whose combinations are domains: an episode comes from one domain, uniform over those with at least N
+        classes of K + Q rows.
     on_small_group : str
-        Classes (of a domain) with fewer rows than an episode takes: ``error`` refuses, ``drop`` leaves them out.
+        What to do with classes (of a domain) that have too few rows for an episode: ``error`` raises an error, ``drop``
+        leaves them out.
     weights : str or (rows,) float, optional
         Relative probability of each row within its class, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn and do not count.

@@ -25,8 +25,8 @@ from setsup.random import fold, permute
 from setsup.samplers.arguments import check_draw_memory, check_size
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.chances import inclusion
 from setsup.samplers.groups.members import WeightedMembers
+from setsup.samplers.groups.reach_chances import inclusion
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.iteration import length_of
 from setsup.samplers.report import Entry, Report
@@ -186,7 +186,7 @@ class EpochSampler(Sampler):
             shares = np.full(self._count, each)
             if not self._shuffle and last < self._count:
                 shares[last:] = 0.0
-                left.append(Reason("the last rows fill no batch", "pass partial='pad' or shuffle=True"))
+                left.append(Reason("the last rows do not fill a batch", "pass partial='pad' or shuffle=True"))
 
         def of_rows(rows: Rows) -> Reals:
             position = groups.find(self.table, rows)[1]

@@ -50,24 +50,24 @@ class FactorPairSampler(Sampler):
     pairs : int
         Pairs per step.
     k : int or (int, int), or mapping of step to these, optional
-        Number of factors that differ, or the least and the most. None: from 1 to one less than the number of compared
-        factors that vary, so that each pair shares one. By step, ``{0: 1, 1000: (1, 3)}``: each holds from its step on.
+        Number of factors that differ, or its minimum and maximum. None: 1 to one less than the compared factors that
+        vary, so that each pair shares one. By step, ``{0: 1, 1000: (1, 3)}``: each holds from its step on.
     among : list of str, optional
         Factors that may differ; all others are equal. None: all compared ones.
     change : list of str, optional
-        Factors that differ in every pair, and no others; in place of `k` and `among`.
+        Factors that differ in every pair, while all others are equal; instead of `k` and `among`.
     share : list of str, optional
-        Factors that are equal in every pair, while all others that vary differ; in place of `k` and `among`.
+        Factors that are equal in every pair, while all others that vary differ; instead of `k` and `among`.
     rank : list of str, optional
-        Ordinal factors of which a draw says whether the first row's level is at least the second's; in place of all
+        Ordinal factors for which draws record whether the first row's level is at least the second's; instead of all
         these. The two rows are independent and uniform, or by weight, over the rows with known levels of the factors.
     must_differ : bool
         Whether pairs differ in every changed factor. False: the factors of S are drawn again, and may coincide. The
         partner is then uniform over the rows that are equal outside S, including the anchor, and a row has a partner if
         one of these rows differs from it.
     radius : int or mapping of str to int, optional
-        Largest number of steps between the levels of the two rows, for the named ordinal and cyclic factors, or for all
-        of them.
+        Maximum distance between the levels of the two rows, in steps, for the named ordinal and cyclic factors or for
+        all of them.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it. Rows of weight 0 are never drawn, and make no pair
         feasible. Weights are rounded to multiples of a unit, at least one unit for positive weights; their sum has 2⁶⁰

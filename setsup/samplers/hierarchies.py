@@ -15,16 +15,16 @@ from typing import Literal
 import numpy as np
 
 from setsup.arrays import Rows, Steps
-from setsup.errors import SamplerError, abbreviate
+from setsup.errors import SamplerError, abbreviate, advice
 from setsup.factors.table import FactorTable
 from setsup.random import fold
 from setsup.samplers.arguments import MOST_SETS, check_draw_memory, check_names, check_sets, check_size
 from setsup.samplers.coverage import Reach, Reason
 from setsup.samplers.draw import Draw, by_factor
-from setsup.samplers.groups.chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.hierarchy import Hierarchy, values_of
 from setsup.samplers.groups.members import REFUSALS, check_refusal
+from setsup.samplers.groups.reach_chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report, span
@@ -47,13 +47,14 @@ class HierarchicalSampler(Sampler):
     Parameters
     ----------
     factors : list of str, or of lists of str
-        Factors of each level, the outermost first; combinations, where a level has several.
+        Factors of each level, outermost first; combinations, where a level has several.
     sets : list of int
         Groups per level: ``[4, 8]`` draws 4 groups of the first level, and 8 of the second in each of them.
     size : int
         Rows per innermost group.
     on_small_group : str
-        Groups with fewer rows or inner groups than are drawn: ``error`` refuses, ``drop`` leaves them out.
+        What to do with groups that contain too few rows or too few groups: ``error`` raises an error, ``drop`` leaves
+        them out.
     weights : str or (rows,) float, optional
         Relative probability of each row within its group, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn and do not count.
@@ -146,7 +147,7 @@ class HierarchicalSampler(Sampler):
         chance = self._tree.shares() * len(numbers)
         sets = set_reach(self.table, self._groups, numbers, self.size, chance, together=True)
         outer = " or ".join(", ".join(names) for names, _ in self._levels[:-1])
-        reason = Reason(f"a group of {outer} that it is in has fewer groups than are drawn of it", "lower sets")
+        reason = Reason(f"its outer group of {outer} has fewer groups than a step draws from it", "lower sets")
         few = np.setdiff1d(np.flatnonzero(self._groups.groups.sizes >= self.size), self._groups.drawable)
         groups = reached_groups(self.table, self._groups, (), chance, others=[(reason, few)], option="lower size")
         return self._reach(groups, sets, estimated=is_estimated(self._groups, self.size))
@@ -170,9 +171,10 @@ class HierarchicalSampler(Sampler):
 def _check_levels(factors: Sequence[str | Sequence[str]], sets: Sequence[int]) -> list[tuple[list[str], int]]:
     """Factors of each level, and how many of its groups are drawn."""
     if isinstance(factors, str) or not isinstance(factors, Sequence) or len(factors) < 2:
+        name, single = advice("factors", "--hierarchy"), advice("a DomainSampler", "--domain")
         raise SamplerError(
-            "factors must list the factors of at least two levels, the outermost first, such as ['domain', 'class'], "
-            f"not {abbreviate(factors)}; for one level use a DomainSampler"
+            f"{name} must list the factors of at least two levels, the outermost first, such as ['domain', 'class'], "
+            f"not {abbreviate(factors)}; for one level use {single}"
         )
     if isinstance(sets, str) or not isinstance(sets, Sequence) or len(sets) != len(factors):
         raise SamplerError(f"sets must list {len(factors)} integers, one per level of factors, not {abbreviate(sets)}")

@@ -27,8 +27,8 @@ from setsup.samplers.arguments import check_nesting, copy_arguments
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.description import from_dict
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.chances import at_least_one, inclusion_of_some
 from setsup.samplers.groups.members import WeightedMembers
+from setsup.samplers.groups.reach_chances import at_least_one, inclusion_of_some
 from setsup.samplers.groups.within import MIX, Keys, distinct
 from setsup.samplers.iteration import length_of
 from setsup.samplers.report import AnchorEntry, Entry, Report

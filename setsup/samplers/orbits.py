@@ -31,9 +31,9 @@ from setsup.samplers.coverage import NOT_COUNTED, Reach, Reason
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.anchored import AnchoredMembers
 from setsup.samplers.groups.canonical import canonical_rows
-from setsup.samplers.groups.chances import at_least_one, is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
+from setsup.samplers.groups.reach_chances import at_least_one, is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys, spread_words
 from setsup.samplers.report import Report
@@ -70,13 +70,13 @@ class OrbitSampler(Sampler):
         for `where`: ``"camera == '051' and session == 1"``, the first row that satisfies it. Rows that `where` leaves
         out are never canonical. None gives no canonical rows.
     values : str
-        ``different``: no two sets of a step are the same orbit; ``independent``: they may be.
+        How the orbits of a step relate. ``different``: no orbit comes twice; ``independent``: they may coincide.
     choose : str
-        ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`; with `members`, the rows that
-        count, or their weights, are those of anchors.
+        How orbits are chosen: ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`; with
+        `members`, only anchors count as rows.
     on_small_group : str
         What to do with orbits of fewer than ``size`` members; ``drop`` also leaves out orbits without a canonical row.
-        With `members`, ``short`` and ``replace`` apply to anchors with fewer other members, but at least one.
+        With `members`, ``short`` and ``replace`` apply to anchors that fewer rows match, but at least one.
     weights : str or (rows,) float, optional
         Relative probability of each row within its orbit, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn, for no anchor. Whole orbits have all rows of positive weight. For
@@ -214,7 +214,7 @@ class OrbitSampler(Sampler):
             shares, exact = orbits.chooser.shares(self.sets)
             of_step = shares * self.sets
             sets = set_reach(self.table, orbits, numbers, size, of_step, together=True, full=self.size)
-        lost = Reason("no row of it is canonical", "name another canonical=")
+        lost = Reason("it has no canonical row", "name another canonical=")
         groups = reached_groups(self.table, orbits, (), of_step, estimated=not exact, others=[(lost, self._left_out)])
         estimated = not exact or is_estimated(orbits, size)
         notes = ["canonical rows come with their orbits; chances are those of members"] * (self._canonical is not None)

@@ -98,7 +98,7 @@ class Entry:
         lost = {
             "in groups too small or left out": self.unreachable,
             "with an unknown value": self.unknown,
-            "left out by where or weights": self.excluded,
+            "left out by where= and weights=": self.excluded,
         }
         lines.append(f"  rows never drawn: {list_counts(lost)}")
         if not math.isnan(self.log10_sets):
@@ -168,7 +168,7 @@ class AnchorEntry:
         groups = f", in {self.groups:,} groups of equal {self.inactive}" if self.groups > 1 else ""
         lines = [
             f"anchors{_of_sets(self.sets)}: {self.anchors:,} rows{groups}",
-            f"  rows that are no anchors: {anchors_lost(self.lacking, self.unknown, self.excluded)}",
+            f"  rows that are not anchors: {anchors_lost(self.lacking, self.unknown, self.excluded)}",
         ]
         for role, partners in self.partners.items():
             mean = "" if partners.least == partners.most else f", {partners.mean:.4g} on average"
@@ -185,7 +185,7 @@ class AnchorEntry:
 def anchors_lost(lacking: Mapping[str, int], unknown: int, excluded: int) -> str:
     """Say how many rows are no anchors, and why."""
     lost = {f"without {'enough' if role == 'members' else 'a'} {role}": count for role, count in lacking.items()}
-    lost |= {"with an unknown value": unknown, "left out by where, weights or terms of the anchor": excluded}
+    lost |= {"with an unknown value": unknown, "left out by where=, weights= or terms of the anchor": excluded}
     return list_counts(lost)
 
 

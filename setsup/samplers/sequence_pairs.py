@@ -17,7 +17,7 @@ import numpy as np
 
 from setsup.arrays import Reals, Rows, Steps, Words
 from setsup.checks import check_number, check_string
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, advice
 from setsup.factors.factor import Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
@@ -25,7 +25,7 @@ from setsup.random import fold, mix, randint_below
 from setsup.samplers.arguments import check_draw_memory, check_names, check_sets
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw, by_factor
-from setsup.samplers.groups.chances import at_least_one
+from setsup.samplers.groups.reach_chances import at_least_one
 from setsup.samplers.groups.within import pick_by_weight, spread_words
 from setsup.samplers.report import Entry, Report, span
 from setsup.samplers.row_arguments import Weights, Where, both
@@ -49,10 +49,10 @@ class SequencePairSampler(Sampler):
     sequence : str or list of str
         Factors whose combinations are the sequences.
     time : str
-        Factor of numbers that says when a row was recorded, with levels or continuous, not cyclic.
+        Numeric factor with the time of each row: with levels or continuous, not cyclic.
     window : float
-        Largest offset, in the unit of ``time``: for numbered frames, ``1`` is the next one. Continuous times may exceed
-        it by their rounding to float32, at most a sixteenth of the window.
+        Maximum offset, in the unit of ``time``: for numbered frames, ``1`` is the next one. Continuous times may
+        differ by more by what they lose as float32, a sixteenth of the window at most.
     pairs : int
         Pairs per step.
     weights : str or (rows,) float, optional
@@ -183,7 +183,7 @@ class SequencePairSampler(Sampler):
         first = self._sequence
         is_drawn = np.bincount(first[of_cells > 0], minlength=len(self._groups)) > 0
         in_pair = np.bincount(first, of_cells / 2, minlength=len(self._groups))
-        reason = Reason("no row of it has a later one within the window", "widen window=")
+        reason = Reason("none of its rows has a later one within the window", "widen window=")
         lost = int(self._sizes[of_cells == 0].sum()) - int(self._groups.sizes[~is_drawn].sum())
         of_groups = np.where(is_drawn, at_least_one(np.asarray(in_pair, dtype=np.float64), self.pairs), 0.0)
         groups = ReachedGroups.drawn_or_never(self._groups, of_groups, is_drawn, reason, lost)
@@ -231,6 +231,6 @@ def _times(table: FactorTable, name: str) -> Reals:
     if any(isinstance(level, str) for level in factor.levels):
         raise SamplerError(
             f"{spell(time=name)} names a factor of strings, and times must be numbers; open the table with numbers "
-            "there (kinds= or --kinds)"
+            f"there ({advice('kinds=', '--kinds')})"
         )
     return np.append(np.array(factor.levels, dtype=np.float64), np.nan)[table.codes(name)]

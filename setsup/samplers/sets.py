@@ -26,12 +26,12 @@ from setsup.random import fold, fold_integers
 from setsup.samplers.arguments import check_draw_memory, check_sets, check_tolerance
 from setsup.samplers.coverage import Reach
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.chances import reached_groups
 from setsup.samplers.groups.fixed_factors import FixedFactors, Lists
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.plan import StepPlan, StepPlans
 from setsup.samplers.groups.plan_reach import plan_reach
+from setsup.samplers.groups.reach_chances import reached_groups
 from setsup.samplers.groups.single import SingleStep
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.report import Entry, Report
@@ -64,10 +64,10 @@ class SetSampler(Sampler):
     Parameters
     ----------
     inactive : list of str, or one list per set
-        Factors that a set fixes. ``[["wall_hue"], []]`` fixes the wall's hue in the first set and nothing in the
+        Factors to fix within each set. ``[["wall_hue"], []]`` fixes the wall's hue in the first set and nothing in the
         second.
     active : list of str
-        Factors that vary, in place of ``inactive``: all others are fixed, except keys, splits, ``part`` and continuous
+        Factors that vary, instead of ``inactive``: all others are fixed, except keys, splits, ``part`` and continuous
         factors without a tolerance.
     size : int, mapping, or a list with one per set
         Rows per set. ``{0: 16, 1000: 32}`` gives sets of 32 rows from step 1,000 on: the width of a draw is the largest
@@ -78,17 +78,18 @@ class SetSampler(Sampler):
     unconstrained : int
         Leave the last N sets unconstrained.
     num_fixed : int or mapping, optional
-        Fix this many of the listed factors: a uniform choice for each step, the same in all its sets.
+        Number of listed factors to fix, chosen uniformly in each step, the same in all its sets.
         ``{0: 3, 1000: 1}`` changes their number from step 1,000 on.
     choose : str
-        ``levels``: inactive factors in table order, each uniform over the levels that still have a drawable group;
-        ``groups``: uniform over drawable groups; ``rows``: proportional to their rows, or weights.
+        How groups are chosen. ``levels``: inactive factors in table order, each uniform over the levels that still have
+        a drawable group; ``groups``: uniform over drawable groups; ``rows``: proportional to their number of rows, or
+        to their total weight.
     values : str
-        ``independent``: values of the sets may coincide; ``equal``: all sets share one group, and no rows;
-        ``different``: no two sets share a group.
+        How the groups of a step relate. ``independent``: they may coincide; ``equal``: all sets share one group, but no
+        rows; ``different``: no two sets share a group.
     on_small_group : str
-        What to do with groups of fewer rows than are drawn: ``error`` refuses now, ``drop`` leaves them out,
-        ``short`` uses all their rows and masks the rest, ``replace`` draws from them with replacement.
+        What to do with groups that have too few rows: ``error`` raises an error, ``drop`` leaves them out, ``short``
+        uses all their rows and masks the rest, ``replace`` draws from them with replacement.
     tolerance : mapping of str to float, optional
         Tolerances of continuous factors among the inactive ones, at most one per list: values of a set differ from that
         of an anchor row by no more, up to the rounding of both values to float32.

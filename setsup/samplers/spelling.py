@@ -3,7 +3,7 @@
 from collections.abc import Container, Mapping
 from typing import Any
 
-from setsup.errors import command_options
+from setsup.errors import command_options, spell_name
 
 __all__ = ["OPTION_NAMES", "PYTHON_NAMES", "python_arguments", "spell", "spell_keyword", "spell_name"]
 
@@ -33,18 +33,6 @@ def spell(**argument: Any) -> str:
         return f"{name}={value!r}"
     # an expression keeps its quotes, as the shell needs them
     return f"{option} {value if str(value).isidentifier() else repr(value)}"
-
-
-def spell_name(name: str) -> str:
-    """Write the name of an argument.
-
-    Examples
-    --------
-    >>> spell_name("size")
-    'size'
-
-    """
-    return (command_options() or {}).get(name, name)
 
 
 def spell_keyword(name: str) -> str:

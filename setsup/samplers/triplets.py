@@ -49,18 +49,19 @@ class TripletSampler(Sampler):
     triplets : int
         Triplets per step.
     positive, negative : str, optional
-        Which rows are positives and negatives of an anchor, as constraints such as
-        ``"id == anchor.id and camera != anchor.camera"``; both, in place of `orbit`. Terms are joined by ``and``; each
+        Constraints for the positives and the negatives of an anchor, such as
+        ``"id == anchor.id and camera != anchor.camera"``; both, instead of `orbit`. Terms are joined by ``and``; each
         compares a factor with the anchor's by ``==`` or ``!=`` (at most three ``!=``; an unknown value satisfies
         neither), or is any expression of the row alone (``split == 'gallery'``) or of the anchor alone
         (``anchor.split == 'query'``).
     choose : str
-        ``rows`` (default: every row of an orbit with two or more members is an equally likely anchor), ``groups`` or
-        ``levels``. With constraints, over the rows that have a positive and a negative; groups are those of the factors
-        that `positive` compares by ``==``.
+        How anchors are chosen: ``rows`` (default: all rows of orbits with two or more members are equally likely),
+        ``groups`` or ``levels``. With constraints, anchors are the rows that have a positive and a negative, and groups
+        are those of the factors that `positive` compares by ``==``.
     on_small_group : str
-        Orbits of one row have no positive: ``error`` refuses, ``drop`` takes no anchor from them. Not with constraints:
-        rows without a positive or a negative are never anchors, and the report counts them.
+        What to do with orbits of one row, which have no positive: ``error`` raises an error, ``drop`` draws no anchor
+        from them. Not with constraints: rows without a positive or a negative are never anchors; the report counts
+        them.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it: the anchor is drawn by weight within its orbit, the
         positive by weight among the orbit's other rows, the negative by weight over the rows of all other orbits. With

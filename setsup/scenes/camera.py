@@ -33,7 +33,7 @@ _LARGEST = 1 << 15  # pixels a side
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Camera:
-    """A pinhole camera: where it stands and how it maps what it sees to pixels.
+    """A pinhole camera: its position, its orientation, and how it maps points to pixels.
 
     Parameters
     ----------
@@ -75,7 +75,9 @@ class Camera:
         object.__setattr__(self, "rotation", check_rotation(self.rotation, "rotation of a camera"))
         object.__setattr__(self, "translation", check_numbers(self.translation, (3,), "translation of a camera"))
         if abs(np.linalg.det(self.k)) < 1e-12 or self.k[2].tolist() != [0, 0, 1] or self.k[1, 0] != 0:
-            raise SetsupError(f"k of a camera is singular or not a matrix (f s x; 0 f y; 0 0 1): {self.k.tolist()}")
+            raise SetsupError(
+                f"k of a camera must be an invertible matrix (f s x; 0 f y; 0 0 1), not {self.k.tolist()}"
+            )
 
     @classmethod
     def look_at(
@@ -147,10 +149,10 @@ class Camera:
 
         """
         if (field_of_view is None) == (focal_length is None):
-            raise SetsupError("give a camera either its field_of_view (radians) or its focal_length (pixels)")
+            raise SetsupError("a camera requires either field_of_view (radians) or focal_length (pixels)")
         if field_of_view is not None:
             if not 0 < field_of_view < math.pi:
-                raise SetsupError(f"a field of view lies between 0 and π radians, not {abbreviate(field_of_view)}")
+                raise SetsupError(f"field_of_view must be between 0 and π radians, not {abbreviate(field_of_view)}")
             sine, cosine = sin_cos(field_of_view / 2)
             focal = height / (2 * float(sine / cosine))
         elif focal_length is not None:
@@ -228,7 +230,7 @@ class Camera:
         return replace(self, height=height, width=width, k=k)
 
     def resized(self, height: int, width: int) -> "Camera":
-        """See the same in images of another size; −½ … width − ½ becomes −½ … new width − ½.
+        """Scale the camera to another image size; −½ … width − ½ becomes −½ … new width − ½.
 
         Examples
         --------
@@ -259,7 +261,9 @@ class Camera:
         try:
             return cls(**{name: content[name] for name in ("height", "width", "k", "rotation", "translation")})
         except (KeyError, TypeError) as error:
-            raise SetsupError(f"this is not a camera: {' '.join(repr(content).split())[:200]}") from error
+            raise SetsupError(
+                f"a camera must be a mapping as Camera.to_dict returns it, not {' '.join(repr(content).split())[:200]}"
+            ) from error
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the numbers; whoever unpickles them gets read-only arrays again."""

@@ -14,7 +14,7 @@ def check_color(values: npt.ArrayLike, what: str) -> tuple[int, int, int]:
     """Three bytes of sRGB."""
     color = _array(values)
     if color.shape != (3,) or color.dtype.kind not in "iu" or color.min() < 0 or color.max() > 255:
-        raise SetsupError(f"{what} is three bytes of sRGB, 0 … 255, not {_one_line(values)}")
+        raise SetsupError(f"{what} must be three bytes of sRGB, 0 to 255, not {_one_line(values)}")
     red, green, blue = color.tolist()
     return red, green, blue
 
@@ -37,7 +37,7 @@ def check_rotation(values: npt.ArrayLike, what: str) -> Reals:
     with np.errstate(over="ignore", invalid="ignore"):
         square = rotation @ rotation.T
     if not np.allclose(square, np.eye(3), atol=1e-6) or np.linalg.det(rotation) < 0:
-        raise SetsupError(f"{what} must be one, not {rotation.tolist()}")
+        raise SetsupError(f"{what} must be a rotation matrix, orthogonal and not mirrored, not {rotation.tolist()}")
     return rotation
 
 

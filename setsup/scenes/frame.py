@@ -66,7 +66,7 @@ class Renderer(Protocol):
 
     @classmethod
     def check(cls) -> str:
-        """Say on what it would draw here, such as ``"llvmpipe (LLVM 15.0.6, 256 bits), software"``.
+        """Return the device that renders on this machine, such as ``"llvmpipe (LLVM 15.0.6, 256 bits), software"``.
 
         The word software is in it where no GPU draws: ``"auto"`` goes by it.
 

@@ -98,8 +98,8 @@ def _check_memory(triangles: int) -> None:
         np.empty(needed, np.uint8)  # reserved and given back, never written to
     except MemoryError as error:
         raise SetsupError(
-            f"tracing a scene of {triangles:,} triangles may take {needed / 2**20:,.0f} MiB, and this process gets no "
-            f"more memory: raise its limit (ulimit -v), or use a scene of fewer triangles"
+            f"tracing a scene of {triangles:,} triangles may take {needed / 2**20:,.0f} MiB, more than this process "
+            "may use; raise its limit (ulimit -v), or use a scene with fewer triangles"
         ) from error
 
 

@@ -39,7 +39,7 @@ _ASIDE = np.array([[1, 0.6, 0.3], [-0.5, 1, -0.7]], dtype=np.float32) * np.float
 
 
 class Rays:
-    """A scene made ready for tracing; building the tree of 225,000 triangles takes about 0.15 s.
+    """A scene prepared for ray tracing; building the tree of 225,000 triangles takes about 0.15 s.
 
     The tree is built when it is first needed, once for a scene however many ``Rays`` it has, and goes with the scene.
     Safe to use from several threads, and after fork; another process that gets one pickled builds its own tree.

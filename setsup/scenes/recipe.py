@@ -16,7 +16,7 @@ __all__ = ["Recipe"]
 
 @runtime_checkable
 class Recipe(Protocol):
-    """What a rendered dataset draws: pure functions of factor values.
+    """A recipe of a rendered dataset: pure functions of factor values.
 
     A recipe can be pickled, and holds whatever else its scenes depend on: sizes, meshes, a seed.
 
@@ -42,12 +42,12 @@ class Recipe(Protocol):
 
     @property
     def name(self) -> str:
-        """What the recipe is called."""
+        """Name of the recipe."""
         ...
 
     @property
     def factors(self) -> tuple[Factor, ...]:
-        """What varies."""
+        """The factors that vary."""
         ...
 
     @property
@@ -62,7 +62,7 @@ class Recipe(Protocol):
 
     @property
     def key(self) -> str:
-        """Text that differs between recipes that draw differently."""
+        """A string that identifies the recipe: recipes that render differently have different keys."""
         ...
 
     def scene(self, values: Mapping[str, Any]) -> Scene:

@@ -30,7 +30,7 @@ _log = logging.getLogger("setsup")
 
 @dataclass(frozen=True, slots=True)
 class RendererState:
-    """Whether a renderer works on this machine, and on which device.
+    """A renderer, whether it works on this machine, and its device.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ def renderer(name: str = "auto", *, supersample: int = 1) -> Renderer:
     Raises
     ------
     DataError
-        When there is no such renderer, it cannot be imported, none works on this machine (for ``"auto"``), or it cannot
+        When the renderer is unknown, it cannot be imported, none works on this machine (for ``"auto"``), or it cannot
         supersample.
     SetsupError
         When the number of samples is out of range.
@@ -84,7 +84,7 @@ def renderer(name: str = "auto", *, supersample: int = 1) -> Renderer:
     'embree'
     >>> renderer("embre")
     Traceback (most recent call last):
-    setsup.errors.DataError: there is no renderer 'embre'; did you mean 'embree'?
+    setsup.errors.DataError: unknown renderer 'embre'; did you mean 'embree'?
 
     """
     check_arguments(renderer, locals(), DataError)
@@ -94,7 +94,7 @@ def renderer(name: str = "auto", *, supersample: int = 1) -> Renderer:
         name = chosen.name
     known = _entries()
     if name not in known:
-        raise DataError(f"there is no renderer {name!r}{did_you_mean(name, [*known, 'auto'])}")
+        raise DataError(f"unknown renderer {name!r}{did_you_mean(name, [*known, 'auto'])}")
     return _made(known[name], {} if supersample == 1 else {"supersample": supersample})
 
 
@@ -124,7 +124,7 @@ def choose() -> RendererState:
             return replace(state, why=_why(state, failed))
         failed.append(state)
     reasons = "; ".join(f"{state.name}: {state.detail}" for state in failed)
-    raise DataError(f"no renderer works on this machine: {reasons or 'none is installed'}")
+    raise DataError(f"none of the renderers works on this machine: {reasons or 'none is installed'}")
 
 
 def need_renderer(name: str = "auto") -> None:
@@ -147,7 +147,7 @@ def need_renderer(name: str = "auto") -> None:
         require_modules(f"the renderer {name} needs", _LIBRARIES[name])
     elif name == "auto" and _entries().keys() <= _LIBRARIES.keys() and not any(map(installed, _LIBRARIES.values())):
         raise LibraryError(
-            f"rendering needs {' or '.join(_LIBRARIES.values())}, and none of them is installed: "
+            f"rendering needs {' or '.join(_LIBRARIES.values())}, but none of them is installed: "
             f"{command(_LIBRARIES.values())}"
         )
 
@@ -208,8 +208,8 @@ def _made(entry: EntryPoint, options: Mapping[str, int]) -> Renderer:
     try:
         renderer = made(**options)
     except TypeError as error:
-        how = f"with {' and '.join(options)}; leave it out, or name embree or gl" if options else "without arguments"
-        raise DataError(f"{_said(entry)} cannot be made {how}: {error}") from error
+        how = f"with {' and '.join(options)}; omit it, or choose embree or gl" if options else "without arguments"
+        raise DataError(f"could not create {_said(entry)} {how}: {error}") from error
     if not isinstance(renderer, Renderer):
         raise DataError(f"{_said(entry)} is {entry.value}, which is not a class like setsup.scenes.Renderer")
     return renderer
@@ -219,7 +219,7 @@ def _class(entry: EntryPoint) -> type[Renderer]:
     try:
         loaded = entry.load()
     except Exception as error:  # importing another package may fail in any way
-        raise DataError(f"{_said(entry)} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise DataError(f"could not load {_said(entry)}: {type(error).__name__}: {error}") from error
     if not isinstance(loaded, type) or not hasattr(loaded, "check"):
         raise DataError(f"{_said(entry)} is {entry.value}, which is not a class like setsup.scenes.Renderer")
     return loaded

@@ -83,7 +83,7 @@ class Directional:
         for name in ("of_camera", "shadow"):
             object.__setattr__(self, name, check_boolean(getattr(self, name), f"{name} of a light", SetsupError))
         if self.of_camera and self.shadow:
-            raise SetsupError("a light that moves with the camera casts no shadow; give it only one of the two")
+            raise SetsupError("a light that moves with the camera cannot cast shadows; set only one of the two")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +145,9 @@ def _way(values: npt.ArrayLike, what: str) -> Vector:
 
 
 def _light_color(values: npt.ArrayLike) -> Vector:
-    color = _vector(values, "the colour of a light")
+    color = _vector(values, "the color of a light")
     if min(color) < 0:
-        raise SetsupError(f"the colour of a light is three factors from 0 on, not {list(color)}")
+        raise SetsupError(f"the color of a light must be three factors, 0 or more, not {list(color)}")
     return color
 
 
@@ -160,7 +160,7 @@ STUDIO: tuple[Light, ...] = (Ambient((0.35, 0.35, 0.35)), Directional((0, 0, 1),
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """A mesh where it stands.
+    """A mesh with its position, rotation and scale in a scene.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class Placement:
     def __post_init__(self) -> None:
         """Check the numbers; arrays are kept read-only."""
         if not isinstance(self.mesh, Mesh):
-            raise SetsupError(f"what a placement places is a Mesh, not {type(self.mesh).__name__}")
+            raise SetsupError(f"Placement.mesh must be a Mesh, not {type(self.mesh).__name__}")
         object.__setattr__(self, "rotation", check_rotation(self.rotation, "rotation of a placement"))
         for name in ("translation", "scale"):
             object.__setattr__(self, name, check_numbers(getattr(self, name), (3,), f"{name} of a placement"))
@@ -204,7 +204,7 @@ class Placement:
             reach = np.linalg.norm(np.abs(self.mesh.vertices).max(axis=0) * self.scale)
         if max(reach, np.abs(self.translation).max()) > FARTHEST:
             raise SetsupError(
-                f"a placement must stay within {FARTHEST:,.0f} m, but its mesh reaches {reach:,.4g} m from its own "
+                f"a placement must be within {FARTHEST:,.0f} m, but its mesh reaches {reach:,.4g} m from its own "
                 f"origin, at {self.translation.tolist()} m"
             )
         if self.instance is not None:
@@ -251,7 +251,7 @@ class Triangles:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Everything there is to see.
+    """Return the content of the page.
 
     Parameters
     ----------
@@ -281,14 +281,14 @@ class Scene:
         for name in ("placements", "lights"):
             given = getattr(self, name)
             if not isinstance(given, Sequence) or isinstance(given, str | bytes):
-                raise SetsupError(f"{name} of a scene is a list, not a {type(given).__name__}")
+                raise SetsupError(f"{name} of a scene must be a list, not a {type(given).__name__}")
             object.__setattr__(self, name, tuple(given))
         for placement in self.placements:
             if not isinstance(placement, Placement):
-                raise SetsupError(f"placements of a scene are of the class Placement, not {type(placement).__name__}")
+                raise SetsupError(f"placements of a scene must be Placement instances, not {type(placement).__name__}")
         for light in self.lights:
             if not isinstance(light, Light):
-                raise SetsupError(f"lights of a scene are Ambient, Directional or Lamp, not {type(light).__name__}")
+                raise SetsupError(f"lights of a scene must be Ambient, Directional or Lamp, not {type(light).__name__}")
         if self.background is not None:
             object.__setattr__(self, "background", check_color(self.background, "the background of a scene"))
 

@@ -65,7 +65,7 @@ def save_scene(scene: Scene, path: Path | str) -> None:
 
     """
     if not str(path):
-        raise DataError("the path of a scene to save is empty; name a file")
+        raise DataError("the path to save a scene to is empty; pass the name of a file")
     check_arguments(save_scene, locals(), DataError)
     arrays: dict[str, tuple[int, Array]] = {}  # by digest of their content
 
@@ -147,15 +147,15 @@ def load_scene(path: Path | str) -> Scene:
     check_arguments(load_scene, locals(), DataError)
     label = shown(str(path))
     if not Path(path).is_file():
-        raise DataError(f"there is no scene file {label}")
+        raise DataError(f"the scene file {label} does not exist")
     content = read_file(os.fsencode(path), None)
     first = content[:_LONGEST_FIRST_LINE].partition(b"\n")[0]
     version = first.removeprefix(_MAGIC)
     if not first.startswith(_MAGIC) or not version.isdigit() or len(first) == _LONGEST_FIRST_LINE:
-        raise DamagedFile(f"{label} is not a scene of setsup", _FIX)
+        raise DamagedFile(f"{label} is not a scene file of setsup", _FIX)
     if int(version) != _VERSION:
         raise DataError(
-            f"{label} is a scene of version {int(version)}, of which this setsup knows {_VERSION}; update it"
+            f"{label} is a scene of version {int(version)}, but this version of setsup reads {_VERSION}; update setsup"
         )
     try:
         end = content.index(b"\n", len(first) + 1)
@@ -167,7 +167,7 @@ def load_scene(path: Path | str) -> Scene:
         why = " ".join(str(error).split())[:200] or type(error).__name__
         raise DamagedFile(f"{label} is damaged ({why})", _FIX) from error
     if not sound:
-        raise DamagedFile(f"{label} is damaged: its content has another digest than was written", _FIX)
+        raise DamagedFile(f"{label} is damaged: the digest of its content does not match", _FIX)
     return scene
 
 
@@ -180,7 +180,7 @@ def _arrays(content: bytes, start: int, told: list[Any]) -> list[Array]:
             raise DataError(f"an array of {dtype!r:.20} {shape!r:.40}")
         count = math.prod(shape)
         if count * np.dtype(dtype).itemsize > len(content) - start:
-            raise DataError(f"it ends inside array {len(arrays)}")
+            raise DataError(f"it ends within array {len(arrays)}")
         # of no element numpy makes no array of a buffer
         array = np.frombuffer(content, dtype, count, start) if count else np.empty(0, dtype)
         arrays.append(array.reshape(shape))

@@ -42,10 +42,10 @@ def check_size(thing: Mesh | Scene, what: str, expected: tuple[float, float] = (
         f"{factor:g}" for factor in (0.001, 0.01, 0.0254, 0.3048, 1000.0, 100.0) if least <= longest * factor <= most
     ]
     _log.warning(
-        "%s measures %s m, but its longest side should be %g … %g m: is its unit the metre?%s",
+        "%s measures %s m, but its longest side should be %g … %g m: check that its unit is the metre%s",
         what,
         " × ".join(f"{side:.4g}" for side in sides),
         least,
         most,
-        f" A scale of {' or '.join(fits)} would do" if fits else "",
+        f", or pass a scale of {' or '.join(fits)}" if fits else "",
     )

@@ -71,7 +71,7 @@ def read_backup(path: Path) -> Backup:
             # Parquet keeps the texts twice, and no checksum of either
             arrow = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(texts[b"ARROW:schema"])))
             if (arrow.metadata or {})[_KEY] != texts[_KEY]:
-                raise ValueError("the two copies of its texts differ")
+                raise ValueError("its two copies of the catalogue and the card differ")
             about = json.loads(texts[_KEY])
             rows = np.concatenate(
                 [np.zeros(0, np.int64), *map(as_numpy, file.read(columns=[SOURCE_ROW]).column(0).chunks)]
@@ -85,5 +85,5 @@ def read_backup(path: Path) -> Backup:
     except DataError:
         raise
     except Exception as error:  # Arrow's readers raise whatever they come across
-        raise DataError(f"{path} is damaged, or no {BACKUP}: {' '.join(str(error).split())[:200]}") from None
+        raise DataError(f"{path} is damaged, or not a {BACKUP}: {' '.join(str(error).split())[:200]}") from None
     return Backup(catalogue, card, rows)

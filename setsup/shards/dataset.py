@@ -136,9 +136,9 @@ class ShardedDataset(BaseDataset):
         return type(self), (self._store, self._about, self.catalogue, self._reader, self._size, self._upright)
 
     def verify(self) -> list[str]:
-        """Compare the shards and the index, whole, with their digests in the catalogue.
+        """Compare the complete shards and index with their digests in the catalogue.
 
-        Of tars by other programs these are digests of names, offsets and headers: contents are not compared.
+        For tars by other programs these are digests of names, offsets and headers: contents are not compared.
 
         Returns
         -------
@@ -227,7 +227,7 @@ class ShardedDataset(BaseDataset):
 
     def _absent(self, name: str, row: int) -> DataError:
         others = [other for other, span in self._places.spans.items() if span.offset[row] >= 0]
-        had = f"it has {', '.join(map(repr, others))}" if others else "it has factors only"
+        had = f"it has {', '.join(map(repr, others))}" if others else "it has only factors"
         return DataError(
             f"row {row} (key {self.keys(row)[0]}) in {self._shard(row)} has no {name!r}: {had}; fetch other "
             "modalities, or select rows that have it"
@@ -273,13 +273,13 @@ class ShardedDataset(BaseDataset):
             )
             if not fits or array.dtype.newbyteorder("=") != modality.dtype:
                 raise DataError(
-                    f"{self._label(name, row)} is {array.dtype} {array.shape}, not {modality.dtype} {modality.shape} "
-                    f"as the catalogue says; {remedy(self.catalogue.check)}"
+                    f"{self._label(name, row)} is {array.dtype} {array.shape}, but the catalogue says {modality.dtype} "
+                    f"{modality.shape}; {remedy(self.catalogue.check)}"
                 )
             arrays.append(array if size is None else resize_image(array, size))
             if arrays[-1].shape != arrays[0].shape:
                 raise DataError(
-                    f"{self._label(name, row)} has the shape {arrays[-1].shape}, that of row {rows[0]} "
+                    f"{self._label(name, row)} has shape {arrays[-1].shape}, but row {rows[0]} has shape "
                     f"{arrays[0].shape}; fetch rows of different shapes one by one"
                 )
         return arrays

@@ -25,7 +25,7 @@ from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.depth_images import decode_depth, deep_size
 from setsup.datasets.formats.png import PngHead, png_head
 from setsup.datasets.images import resize
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.shards.layout import CAMERA, VIEW, Member
 
 __all__ = [
@@ -66,21 +66,23 @@ def check_members(members: Mapping[str, Member], source: str) -> None:
             continue
         if is_deep(member):
             if math.prod(size or 1 for size in shape) > _MOST_PIXELS:
-                raise DataError(f"{source}: {name!r} has {shape} pixels, more than the {_MOST_PIXELS:,} that are read")
+                raise DataError(
+                    f"{source}: {name!r} has shape {shape}, more than the supported {_MOST_PIXELS:,} pixels"
+                )
         elif member.format in IMAGES:
             good = dtype == "uint8" and len(shape) == 3 and shape[2] in (1, 3, 4)
             if not good or math.prod(size or 1 for size in shape[:2]) > _MOST_PIXELS:
                 raise DataError(
-                    f"{source}: a .{member.format} cannot hold the modality {name!r}, {dtype} {shape}; images are "
-                    f"uint8 of (height, width, 1, 3 or 4), of at most {_MOST_PIXELS:,} pixels"
+                    f"{source}: the modality {name!r}, {dtype} {shape}, cannot be stored as .{member.format}; images "
+                    f"must be uint8 of shape (height, width, 1, 3 or 4) with at most {_MOST_PIXELS:,} pixels"
                 )
         elif member.format != "npy":
             raise DataError(
-                f"{source}: members of the kind .{member.extension} ({name!r}) are not read; images and .npy are, so "
-                "index the shards without it"
+                f"{source}: members .{member.extension} ({name!r}) are not supported, only images and .npy; index the "
+                "shards without them"
             )
         elif dtype not in _NUMBERS:
-            raise DataError(f"{source}: the modality {name!r} is of {dtype}, which is not supported; numbers are")
+            raise DataError(f"{source}: the modality {name!r} must have a numeric dtype, not {dtype}")
 
 
 def is_deep(member: Member) -> bool:
@@ -121,7 +123,10 @@ def resized_modalities(members: Mapping[str, Member], size: tuple[int, int] | No
         if modality.color and modality.dtype == "uint8" and len(modality.shape) == 3
     ]
     if not names:
-        raise DataError(f"size= resizes images, and there are only {', '.join(modalities) or 'factors'}; leave it out")
+        raise DataError(
+            f"{advice('size=', '--option size=')} requires images, but the shards have only "
+            f"{', '.join(modalities) or 'factors'}; leave it out"
+        )
     for name in names:
         modality = modalities[name]
         modalities[name] = Modality((*size, modality.shape[2]), modality.dtype, modality.unit, modality.color)
@@ -202,15 +207,13 @@ def npy_array(content: memoryview, label: str) -> Array:
     start = _start(content)
     header = _described(bytes(content[:start])) if 0 < start <= len(content) else None
     if header is None:
-        raise DataError(
-            f"{label} is not a .npy file of numbers, or its header is damaged; save it again with numpy.save"
-        )
+        raise DataError(f"{label} is not a numeric .npy file, or its header is damaged; save it again with numpy.save")
     dtype, fortran, shape = header
     size = math.prod(shape) * dtype.itemsize
     if len(content) != start + size:
         raise DataError(
-            f"{label} is damaged: {dtype} {shape} takes {size:,} bytes, and {len(content) - start:,} are there; "
-            "write it again"
+            f"{label} is damaged: {dtype} {shape} requires {size:,} bytes, but it has {len(content) - start:,}; write "
+            "it again"
         )
     try:
         # an empty array may have absurd lengths beside the one that is 0

@@ -168,7 +168,7 @@ def part(
             columns[f"{name}.{column}"] = pa.array(np.asarray(getattr(span, column), dtype))
     for name, column in columns.items():
         if name in factors:
-            raise FactorError(f"the index of shards has a column {name!r} of its own; rename that factor")
+            raise FactorError(f"the index of shards uses the name {name!r} for a column of its own; rename the factor")
         table = table.append_column(name, column)
     return table
 
@@ -208,7 +208,7 @@ def write_index(path: Path, parts: Iterable[Any]) -> int:
                     waiting %= GROUP
                     held = [table.slice(len(table) - waiting)]
             if writer is None:
-                raise DataError(f"{path} would be the index of no rows")
+                raise DataError(f"{path} cannot be written: there are no rows to index")
             if waiting or not rows:
                 writer.write_table(pa.concat_tables(held))
         finally:
@@ -254,8 +254,8 @@ def open_index(path: Path, catalogue: Catalogue) -> tuple[FactorTable, Places]:
         rows, schema = file.metadata.num_rows, file.schema_arrow
     if rows != catalogue.rows or path.stat().st_size != catalogue.index.size:
         raise DamagedFile(
-            f"{path} has {rows:,} rows and {path.stat().st_size:,} bytes, not the {catalogue.rows:,} rows and "
-            f"{catalogue.index.size:,} bytes that the catalogue tells: it is the index of other shards",
+            f"{path} has {rows:,} rows and {path.stat().st_size:,} bytes, but the catalogue says {catalogue.rows:,} "
+            f"rows and {catalogue.index.size:,} bytes: it is the index of other shards",
             _FIX,
         )
     _compare(path, catalogue.index.digest)
@@ -319,7 +319,7 @@ def _check(
         rows = slice(start, start + GROUP)
         which = shard[rows]
         if int(which.max()) >= len(sizes):
-            raise DamagedFile(f"{path} lists more shards than the {len(sizes):,} of the catalogue", _FIX)
+            raise DamagedFile(f"{path} lists more shards than the {len(sizes):,} in the catalogue", _FIX)
         for name, (offset, size, _) in spans.items():
             begin, length = offset[rows], size[rows]
             # before a content there is a header at least
@@ -328,8 +328,7 @@ def _check(
             if beyond.any():
                 row = int(np.argmax(beyond))
                 raise DamagedFile(
-                    f"{path}: the {name!r} of row {start + row:,} would lie outside of "
-                    f"{catalogue.shards[which[row]].name}",
+                    f"{path}: the {name!r} of row {start + row:,} is outside {catalogue.shards[which[row]].name}",
                     _FIX,
                 )
     return np.ones(1, np.bool_)
@@ -344,12 +343,12 @@ def _read(path: Path, name: str, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         for group in range(file.num_row_groups):
             column = file.read_row_group(group, columns=[name]).column(name)
             if column.null_count:
-                raise DamagedFile(f"{path} has no {name} in {column.null_count:,} rows", _FIX)
+                raise DamagedFile(f"{path}: {name} is missing in {column.null_count:,} rows", _FIX)
             for chunk in column.chunks:
                 whole[there : there + len(chunk)] = as_numpy(chunk)
                 there += len(chunk)
         if there != len(whole):
-            raise ValueError(f"its row groups have {there:,} rows, and it says {len(whole):,}")
+            raise ValueError(f"its row groups have {there:,} rows, not {len(whole):,}")
     return whole
 
 
@@ -360,14 +359,14 @@ def _column(path: Path, name: str, rows: npt.NDArray[np.int64], kinds: Sequence[
     with _readable(path), pq.ParquetFile(path) as file:
         if name not in file.schema_arrow.names:
             raise DataError(
-                f"{path} does not tell of {name}: the shards were written by another program, or it was restored"
+                f"{path} does not contain {name}: the shards were written by another program, or the index was restored"
             )
         about = file.metadata
         ends = np.cumsum([about.row_group(group).num_rows for group in range(file.num_row_groups)])
         groups, inverse = np.unique(np.searchsorted(ends, rows, "right"), return_inverse=True)
         blocks = [file.read_row_group(int(group), columns=[name]).column(name) for group in groups]
         if any(block.null_count or str(block.type) not in kinds for block in blocks):
-            raise DamagedFile(f"{path}: the column {name!r} is not of {kinds[0]}, or has gaps", _FIX)
+            raise DamagedFile(f"{path}: the column {name!r} must be {kinds[0]} without missing values", _FIX)
         starts = (ends[groups] - [len(block) for block in blocks])[inverse]
         return [
             blocks[block][row - start].as_py()

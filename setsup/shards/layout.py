@@ -25,7 +25,7 @@ Shards that others wrote have no ``shards.json``; :func:`setsup.shards.index_sha
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from setsup.datasets.dataset import Modality
@@ -66,7 +66,7 @@ CRC32C, HEADER = "crc32c", "header"
 """What the index says to check members by: the CRC-32C of the content, or the checksum field of the tar header before
 it (of tars that others wrote, whose content was not read when they were indexed)."""
 
-_FIX = "fetch it again, write the set again with `setsup shard`, or index tars of others again with `setsup index`"
+_FIX = "fetch it again, write the set again with `setsup shard`, or index other tars again with `setsup index`"
 _EXTENSION = r"[a-z0-9_-]+"
 
 
@@ -188,7 +188,7 @@ class Catalogue:
             "about": dict(self.about),
             "factors": [factor.to_dict() for factor in self.factors],
             "members": {
-                name: {"extension": member.extension, **asdict(member.modality)}
+                name: {"extension": member.extension, **member.modality.to_dict()}
                 for name, member in self.members.items()
             },
             **({"pair_factors": list(self.pair_factors)} if self.pair_factors else {}),
@@ -223,8 +223,8 @@ def parse_catalogue(content: bytes, source: str) -> Catalogue:
     made, kind = fields.need("setsup", text), fields.need("format", whole)
     if kind != FORMAT:
         raise DataError(
-            f"{source} has the format {kind}, written by setsup {made}; this one reads format {FORMAT}: "
-            "update setsup, or make the index again with `setsup index`"
+            f"{source} has format {kind}, written by setsup {made}, but this version reads format {FORMAT}; update "
+            "setsup, or make the index again with `setsup index`"
         )
     members = {name: _member(part) for name, part in fields.named("members").items()}
     about = fields.get("about", texts) or {}
@@ -242,13 +242,13 @@ def parse_catalogue(content: bytes, source: str) -> Catalogue:
     )
     fields.done()
     if len({factor.name for factor in catalogue.factors}) < len(catalogue.factors):
-        raise fields.wrong("factors", "factors of different names", [factor.name for factor in catalogue.factors])
+        raise fields.wrong("factors", "factors with distinct names", [factor.name for factor in catalogue.factors])
     if not {factor.name for factor in catalogue.factors}.issuperset(catalogue.pair_factors):
         raise fields.wrong("pair_factors", "names of factors", list(catalogue.pair_factors))
     if len({shard.name for shard in catalogue.shards}) < len(catalogue.shards):
-        raise fields.wrong("shards", "shards of different names", "one name twice")
+        raise fields.wrong("shards", "shards with distinct names", "duplicates")
     if sum(shard.rows for shard in catalogue.shards) != catalogue.rows:
-        raise DamagedFile(f"{source} is damaged: its shards have other rows than its index", _FIX)
+        raise DamagedFile(f"{source} is damaged: the rows of its shards and of its index differ", _FIX)
     return catalogue
 
 
@@ -317,7 +317,7 @@ def _factor(value: Any) -> Factor:
 def _shape(value: Any) -> tuple[int | None, ...]:
     listed = value if isinstance(value, list) and len(value) <= 8 else [0]
     if not all(length is None or 0 < whole(length) < 1 << 31 for length in listed):
-        raise ValueError("a list of at most 8 positive integers, or null for any")
+        raise ValueError("a list of at most 8 positive integers, or null for any size")
     return tuple(value)
 
 

@@ -58,17 +58,17 @@ def whole_catalogue(store: Store) -> Catalogue | None:
 def _no_catalogue(store: Store) -> DataError:
     url, folder = store.url, store.folder
     if store.size(PLAN) is not None:
-        return DataError(f"{url} is not finished: run the same `setsup shard` command again to resume")
+        return DataError(f"{url} is not finished; run the same `setsup shard` command again to resume")
     if store.size("rendered.json") is not None:
         return DataError(f"{url} was written by `setsup render`; open it with setsup.open({url!r})")
     lacks = f"{url} has no {CATALOGUE}"
     if url.startswith(_REPOSITORY):
         name = "/".join(url.removeprefix(_REPOSITORY).split("/")[:2])
-        return DataError(f"{lacks}; a dataset of the Hub that setsup did not write is opened as hf:{name}")
+        return DataError(f"{lacks}; to open a dataset of the Hub that setsup did not write, use hf:{name}")
     if folder is None:  # a list of what is there could be very long
-        return DataError(f"{lacks}; if others wrote tars there, index them with `setsup index {url}`")
+        return DataError(f"{lacks}; if it contains other tars, index them with `setsup index {url}`")
     if not os.path.isdir(folder):
-        state = "is a file" if os.path.exists(folder) else "is not there"
+        state = "is a file" if os.path.exists(folder) else "does not exist"
         return DataError(f"{url} {state}; give the folder or the address of shards")
     if inner := [path.parent.name for path in islice(folder.glob(f"*/{CATALOGUE}"), _NAMED)]:
         first = join_address(url, min(inner))
@@ -106,7 +106,7 @@ def index_file(store: Store, catalogue: Catalogue) -> Path:
 
 
 def _no_index(store: Store, catalogue: Catalogue) -> DataError:
-    lacks = f"{join_address(store.url, catalogue.index.name)} is not there, the index of these shards"
+    lacks = f"{join_address(store.url, catalogue.index.name)}, the index of these shards, does not exist"
     if catalogue.check != HEADER:
         return DataError(f"{lacks}; fetch it again, or restore it from the tars with `setsup index {store.url}`")
     if catalogue.shards and store.size(catalogue.shards[0].name) is not None:

@@ -90,7 +90,7 @@ class LocalReader:
 def remedy(check: str) -> str:
     """What to do where a tar is not the one that was indexed."""
     if check == CRC32C:
-        return "fetch the tar again, or remove it and start the same `setsup shard` again"
+        return "fetch the tar again, or remove it and run the same `setsup shard` again"
     return "index it again with `setsup index`, or fetch it again"
 
 
@@ -132,7 +132,7 @@ def _map(folder: Path, catalogue: Catalogue, opened: "WeakSet[_Tar]", number: in
     try:
         about = os.stat(path)
         if not stat.S_ISREG(about.st_mode):
-            raise DataError(f"{path} is not a file; a shard was expected: {advice}")
+            raise DataError(f"{path} is not a file; expected a shard: {advice}")
         if about.st_size != size:
             raise _changed(path, about.st_size, size, advice)
         # mapped by Arrow, since maps of the standard library keep a descriptor each
@@ -143,13 +143,13 @@ def _map(folder: Path, catalogue: Catalogue, opened: "WeakSet[_Tar]", number: in
             held = file.read_buffer(1)
     except FileNotFoundError:
         ours = catalogue.check == CRC32C
-        fix = "start the same `setsup shard` again" if ours else "index the others again with `setsup index`"
-        raise DataError(f"{path} is missing, a shard listed in the catalogue; fetch it again, or {fix}") from None
+        fix = "run the same `setsup shard` again" if ours else "index the others again with `setsup index`"
+        raise DataError(f"{path}, a shard listed in the catalogue, is missing; fetch it again, or {fix}") from None
     except OSError as error:
         if error.errno is None:  # it was opened, but not mapped
             raise DataError(
-                f"{path} cannot be mapped into memory ({' '.join(str(error).split())}): copy it to another disk, or "
-                "see what limits the maps of a process (vm.max_map_count, ulimit -v)"
+                f"{path} cannot be mapped into memory ({' '.join(str(error).split())}); copy it to another disk, or "
+                "check the limits of memory maps (vm.max_map_count, ulimit -v)"
             ) from error
         raise DataError(f"{path} cannot be read: {os.strerror(error.errno)}") from error
     content = memoryview(pa.foreign_buffer(held.address, size, held)).cast("B") if size else memoryview(b"")

@@ -70,7 +70,7 @@ def scan_tar(store: Store, name: str, endings: tuple[bytes, ...] = ()) -> Iterat
     source = f"{store.url.rstrip('/')}/{name}"
     size = store.size(name)
     if size is None:
-        raise DataError(f"{source} is not there; check the address")
+        raise DataError(f"{source} does not exist; check the address")
     ahead = _Ahead(store, name, size)
     _refuse_packed(ahead(0, min(2, size)), source)
     kept: dict[int, bytes] = {}

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, of_row
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, advice
 from setsup.rendered.layout import one_row
 from setsup.scenes import Camera
 from setsup.shards.dataset import ShardedDataset
@@ -62,7 +62,10 @@ class ShardedViews(ShardedDataset):
 
         """
         if self._size is not None:
-            raise DataError(f"the cameras of {self.url} are of images as they were rendered: open it without size=")
+            raise DataError(
+                f"the cameras of {self.url} match the images as they were rendered; open it without "
+                f"{advice('size=', '--option size=')}"
+            )
         return self._view(row)[0]
 
     @of_row

@@ -107,6 +107,7 @@ def reach(thing: Thing, modules: Mapping[str, ast.Module]) -> set[str]:
 def has(thing: Thing, tree: ast.Module) -> bool:
     """Whether a module reads a thing, or passes it on."""
     fields: set[str] = set()
+    annotated = {id(node.target) for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)}
     for node in ast.walk(tree):
         match node:
             case (
@@ -116,7 +117,7 @@ def has(thing: Thing, tree: ast.Module) -> bool:
                 words = set() if annotation is None else set(re.findall(r"\w+", ast.unparse(annotation)))
                 if words & thing.classes or (name in thing.names and words <= {"Any"}):
                     return True
-            case ast.Name(id=name, ctx=ast.Store()) if name in thing.names:
+            case ast.Name(id=name, ctx=ast.Store()) if name in thing.names and id(node) not in annotated:
                 return True
         match node:
             case ast.arg(arg=str(name)) | ast.keyword(arg=str(name)) | ast.Attribute(attr=name):

@@ -13,4 +13,4 @@ def refused(result: Any, *sentences: str) -> None:
     _, *pointed = result.err.splitlines()
     assert not pointed or (len(pointed) == 2 and "^ column " in pointed[1]), result.err
     for sentence in sentences:
-        assert sentence in result.err
+        assert sentence in result.err, result.err

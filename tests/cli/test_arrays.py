@@ -61,12 +61,12 @@ def test_a_table_beside_a_npy(setsup: Callable[..., Any], folder: Path) -> None:
         (("info", "images.npy"), "but no factors; pass a table with one row per image: --option"),
         (("info", "turned.npy", "--option", "factors=labels.csv"), "open it with --option channels_first=true"),
         (("info", "faces.npz", "--option", "size=2,2"), "faces.npz has no option 'size'; its options: factors=PATH"),
-        (("info", "faces.npz", "--root", "."), "faces.npz is a file of arrays, which needs no other files"),
-        (("info", "labels.npz"), "labels.npz is not there; a .npy or .npz file was expected"),
+        (("info", "faces.npz", "--root", "."), "faces.npz is a file of arrays, which has no root"),
+        (("info", "labels.npz"), "labels.npz does not exist; expected a .npy or .npz file"),
         (("sample", "faces.npz", "--inactive", "identiy"), "unknown factor 'identiy'; did you mean 'identity'?"),
         (
             ("sample", "faces.npz", "--image", "image"),
-            "--image goes with a table (--table FILE), and faces.npz is a file",
+            "--image requires a table (--table FILE), but faces.npz is a file",
         ),
     ],
 )

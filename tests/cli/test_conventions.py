@@ -111,7 +111,7 @@ def test_verbose_logs_details(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(cache, "run", lambda options: logging.getLogger("setsup.files").debug("looked at 3") or 0)
     assert setsup("cache", "-v").err == "setsup: looked at 3\n"
     assert setsup("cache").err == ""
-    assert "exclude each other" in setsup("cache", "-q", "-v").err
+    assert "mutually exclusive" in setsup("cache", "-q", "-v").err
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_verbose_logs_details(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> N
 def test_one_seed_where_one_makes_sense(setsup: Run, words: list[str]) -> None:
     found = setsup(*words, "--seed", 1, 2)
     assert (found.code, found.out) == (2, "")
-    assert found.err.startswith("setsup: --seed takes one seed here, and '2' is a second one; run `setsup ")
+    assert found.err.startswith("setsup: --seed takes a single seed, but '2' is a second one; run `setsup ")
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def test_one_seed_where_one_makes_sense(setsup: Run, words: list[str]) -> None:
         (["sample", "--Inactive", "shape"], "unknown option '--Inactive'; did you mean '--inactive'? ("),
         (["train", "--keep_best", "loss"], None),  # as it always was
         (["sample", "--inactive", "Wall_Hue"], "unknown factor 'Wall_Hue'; did you mean 'wall_hue'? ("),
-        (["info", "MNIST"], "there is no dataset 'MNIST'; did you mean 'mnist'? ("),
+        (["info", "MNIST"], "unknown dataset 'MNIST'; did you mean 'mnist'? ("),
         (["shard", "--format", "jpg"], "not 'jpg'; did you mean 'jpeg'?"),
         (["shard", "--format", "PNG"], "not 'PNG'; did you mean 'png'?"),
-        (["render", "room", "-o", "x", "--renderer", "opengl"], "no renderer 'opengl'; did you mean 'gl'?"),
+        (["render", "room", "-o", "x", "--renderer", "opengl"], "unknown renderer 'opengl'; did you mean 'gl'?"),
         (["render", "room", "-o", "x", "--on", "Ray"], "--on must be ray, not 'Ray'; did you mean 'ray'?"),
         (["download", "mnist"], "unknown subcommand 'download'; did you mean 'fetch'? ("),
         (["sample", "--inactive", "shape", "--out="], "--out requires a value: `--out FOLDER`"),
@@ -293,7 +293,7 @@ def test_other_draws_are_not_overwritten(setsup: Run, tmp_path: Path) -> None:
     assert (again.code, folders(), files("setsup-samples")) == (0, ["setsup-samples"], first)
     assert "another result" not in again.out + again.err
     other = setsup(*ONE, "--seed", 1)
-    assert "setsup-samples holds another result: this one is setsup-samples-2 (--force" in other.out
+    assert "setsup-samples contains another result; wrote setsup-samples-2 instead (--force" in other.out
     assert other.out.splitlines()[-1] == "setsup-samples-2/sheet.png"
     assert files("setsup-samples") == first
     assert setsup(*ONE, "--seed", 1, "--json").json["files"]["sheet"] == "setsup-samples-2/sheet.png"
@@ -310,7 +310,7 @@ def test_here_is_not_numbered(setsup: Run, tmp_path: Path) -> None:
     assert setsup(*ONE, "-o", ".").code == 0
     found = setsup(*ONE, "-o", ".", "--seed", 1)
     assert (found.code, found.out) == (2, "")
-    assert ". holds another result; name a new folder, or use --force to replace it" in found.err
+    assert ". contains another result; choose a new folder, or use --force to replace it" in found.err
     assert setsup(*ONE, "-o", ".", "--seed", 1, "--force").code == 0
 
 

@@ -140,7 +140,7 @@ def test_what_is_drawn_is_of_the_data_set_so_opened_and_is_replayed_so(setsup: R
         setsup("sample", "shards", *again[3:], "--option", "copies=2"),
         "shards has no option 'copies'; its options: size=N,…|none, ",
     )
-    for wrong, said in (({"copies": 2}, "a text for each of the options"), ({"copies": "x"}, "takes copies=N")):
+    for wrong, said in (({"copies": 2}, "options must be strings by name"), ({"copies": "x"}, "takes copies=N")):
         head, *steps = Path("setsup-samples/draws.jsonl").read_text().splitlines()
         Path("other.jsonl").write_text("\n".join([json.dumps(json.loads(head) | {"options": wrong}), *steps]))
         refused(setsup("sample", "--root", digits, "--replay", "other.jsonl"), said)
@@ -155,8 +155,8 @@ def test_what_says_where_data_lie_is_given_anew(setsup: Run, synsets: Path) -> N
     assert head["options"] == {"synsets": None, "size": "32,32"}
     assert str(synsets) not in Path("setsup-samples/draws.jsonl").read_text()
     replay = ["sample", *root, "--replay", "setsup-samples/draws.jsonl", "--out", "again"]
-    refused(setsup(*replay), "was drawn with --option synsets=…, a path: give it again")
-    refused(setsup(*replay, *opened[:2], opened[1]), "--option names 'synsets' twice")
+    refused(setsup(*replay), "was drawn with a path as --option synsets=…; give this option again")
+    refused(setsup(*replay, *opened[:2], opened[1]), "--option synsets=… is given twice")
     assert setsup(*replay, *opened[:2]).code == 0
     assert Path("again/sheet.png").read_bytes() == Path("setsup-samples/sheet.png").read_bytes()
 
@@ -182,7 +182,7 @@ def test_all_verbs_that_open_by_name_take_them(setsup: Run, digits: Path, monkey
     assert setsup("bench", *opened, "--json").code == 0
     assert setsup("shard", *opened, "--out", "out", "--json").json["rows"] == rows
     other = setsup("shard", *opened[:-1], "copies=2", "--out", "out")
-    refused(other, "holds other shards")
+    refused(other, "contains other shards")
 
 
 @pytest.mark.long("large or genuine files")
@@ -205,7 +205,7 @@ def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) 
     assert setsup(*words, "--out", "two", "--processes", 2).code == 0
     assert {path.name: path.read_bytes() for path in Path("two").iterdir()} == again
     said = "the existing images have 24 × 40 pixels, not 24 × 41"
-    refused(setsup(*words[:-1], 41, "--out", "out"), "holds other shards", said)
+    refused(setsup(*words[:-1], 41, "--out", "out"), "contains other shards", said)
     assert "pictures there" not in setsup(*words, "--seed", 1, "--order", "shuffle", "--out", "out").err
     refused(setsup(*words[:-1], 0, "--out", "none"), "size must be (height, width), two integers of at least 1")
     refused(setsup(*words[:-1], "--out", "none"), "--size requires 2 values")
@@ -220,12 +220,12 @@ def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) 
         ),
         (["info", "mnist", "--option", "copies=2"], "mnist has no option 'copies'; its options: none"),
         (["sample", "--option", "seed=2"], "shapes3d-procedural has no option 'seed'; its options: none"),
-        (["bench", "cars196", "--option", "size=64"], "--option size=64: cars196 takes size=N,N"),
-        (["shard", "cars196", "--option", "margin=nan", "--out", "out"], "cars196 takes margin=NUMBER"),
-        (["info", "cars196", "--option", "margin"], "--option takes NAME=VALUE, such as size=N,N, not 'margin'"),
-        (["info", "cars196", "--option", "seed=1", "seed=1"], "--option names 'seed' twice"),
+        (["bench", "cars196", "--option", "size=64"], "--option size=64: cars196 expects size=N,N"),
+        (["shard", "cars196", "--option", "margin=nan", "--out", "out"], "cars196 expects margin=NUMBER"),
+        (["info", "cars196", "--option", "margin"], "--option must be NAME=VALUE, such as size=N,N, not 'margin'"),
+        (["info", "cars196", "--option", "seed=1", "seed=1"], "--option seed=… is given twice"),
         (["info", "cars196", "--option"], "--option requires a value: `--option NAME=VALUE ...`"),
-        (["info", "nowhere", "--option", "a=1"], "there is no dataset 'nowhere'"),
+        (["info", "nowhere", "--option", "a=1"], "unknown dataset 'nowhere'"),
         (
             ["info", "--table", "photos.csv", "--option", "a=1"],
             "photos.csv has no option 'a'; its options: size=N,N|none",
@@ -277,9 +277,7 @@ def test_options_of_shards(setsup: Run) -> None:
     ],
 )
 def test_a_home_that_nobody_knows(setsup: Run, words: list[str]) -> None:
-    refused(
-        setsup(*words), "~nobody-here/data", "no home folder of '~nobody-here' is known here; write the path in full"
-    )
+    refused(setsup(*words), "~nobody-here/data", "unknown home folder '~nobody-here'; write the full path")
 
 
 def test_a_sample_in_the_home_folder(setsup: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,7 +303,7 @@ def test_a_pipe_in_a_folder_of_shards_is_not_waited_for(setsup: Run, name: str) 
 def test_a_pipe_in_the_place_of_a_render_is_not_waited_for(setsup: Run) -> None:
     Path("out").mkdir()
     os.mkfifo("out/rendered.json")
-    refused(setsup("info", "out"), "holds no rendered dataset (rendered.json), no shards (shards.json)")
+    refused(setsup("info", "out"), "expected a rendered dataset (rendered.json), shards (shards.json)")
 
 
 @pytest.mark.parametrize(
@@ -321,8 +319,8 @@ def test_a_pipe_in_the_place_of_a_render_is_not_waited_for(setsup: Run) -> None:
 def test_what_cannot_be_written_is_refused_before_the_work(setsup: Run, words: list[str], file: str) -> None:
     Path("file").write_text("")
     Path("folder.png").mkdir()
-    refused(setsup(*words), f"cannot write {file}: ", "choose a folder you can write")
+    refused(setsup(*words), f"cannot write {file}: ", "choose a writable folder")
 
 
 def test_an_image_has_the_suffix_png(setsup: Run) -> None:
-    refused(setsup("pairs", "room", "--out", "x.jpg"), "--out x.jpg must be an image with the suffix .png")
+    refused(setsup("pairs", "room", "--out", "x.jpg"), "--out must be a file with the suffix .png, not x.jpg")

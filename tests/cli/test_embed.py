@@ -170,7 +170,7 @@ def test_several_embeddings_have_a_file_each(setsup: Run, trained: Path, digits:
     assert data["files"]["embeddings-map"] == str(folder / "embeddings-map.npy")
     said = setsup("eval", run, "--preset", views)
     assert said.code == 2
-    assert "Views.embed gives several embeddings, vector, map: name one" in said.err
+    assert "Views.embed returns several embeddings, vector, map; choose one" in said.err
 
 
 @pytest.mark.parametrize("file", ["embeddings.npy", "factors.parquet", "rows.npy"])
@@ -179,7 +179,7 @@ def test_each_file_can_be_written_before_the_work(
 ) -> None:
     Path("here", file).mkdir(parents=True)
     monkeypatch.setattr("setsup.experiments.embedding.embed_all", None)
-    refused(setsup("embed", trained, "--out", "here", *MEAN), f"cannot write here/{file}: a folder is in its place")
+    refused(setsup("embed", trained, "--out", "here", *MEAN), f"cannot write here/{file}: a folder of this name exists")
 
 
 def test_options_without_a_data_set_are_refused_before_the_run_is_loaded(setsup: Run, trained: Path) -> None:
@@ -243,14 +243,14 @@ def test_what_a_killed_embedding_left_goes_away(setsup: Run, trained: Path) -> N
     [
         ([], "`setsup embed` requires the argument RUN"),
         (["nowhere", *MEAN], "no run found in nowhere"),
-        (["runs", *MEAN], f"below it are {RUN}"),
-        ([RUN, "mnits", *MEAN], "there is no dataset 'mnits'; did you mean 'mnist'"),
+        (["runs", *MEAN], f"it contains the runs {RUN}"),
+        ([RUN, "mnits", *MEAN], "unknown dataset 'mnits'; did you mean 'mnist'"),
         ([RUN, "mnist", "more", *MEAN], "unexpected argument 'more'"),
         ([RUN, "--split", "tset", *MEAN], "mnist has no split 'tset'; did you mean 'test'?"),
         ([RUN, "--device", "abacus", *MEAN], "--device abacus is not available"),
         ([RUN, "--option", "copies=2", *MEAN], "--option requires the argument DATASET"),
         ([RUN, "mnist", "--option", "copies=2", *MEAN], "mnist has no option 'copies'; its options: none"),
-        ([RUN, "--where", "digit == 3 and digit == 4", *MEAN], "--where 'digit == 3 and digit == 4' leaves no row"),
+        ([RUN, "--where", "digit == 3 and digit == 4", *MEAN], "--where 'digit == 3 and digit == 4' selects no rows"),
         ([RUN, "--rows", "0", *MEAN], "--rows must be 1 or more, not 0"),
         ([RUN, "--out", "/proc/here", *MEAN], "cannot write /proc/here/embeddings.npy: "),
     ],
@@ -292,7 +292,7 @@ def test_it_says_what_it_does_before_it_does_it(
 
 def test_an_experiment_without_a_training(setsup: Run) -> None:
     assert setsup("train", "abc/figS3", "--smoke").code == 0
-    assert "so that it has no embeddings" in setsup("embed", "runs/abc/figS3-smoke/seed-0").err
+    assert "so its runs have no embeddings" in setsup("embed", "runs/abc/figS3-smoke/seed-0").err
 
 
 @pytest.mark.parametrize("error", [RuntimeError, IndexError])
@@ -329,7 +329,7 @@ def test_what_is_stopped_leaves_no_file_and_what_is_large_is_said_before(
 @pytest.mark.long("trainings")
 def test_an_export_makes_no_folder(setsup: Run, trained: Path) -> None:
     found = setsup("export", trained, "nowhere/weights.pt", *MEAN)
-    refused(found, "there is no folder nowhere; make it, or name another FILE")
+    refused(found, "folder nowhere does not exist; create it, or choose another FILE")
     assert not Path("nowhere").exists()
 
 

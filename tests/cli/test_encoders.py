@@ -69,7 +69,7 @@ def test_standard_evaluations_are_kept_with_what_they_are_of(setsup: Run, digits
     assert (about["encoder"], about["source"], about["split"], about["seed"]) == ("pixels:4", "mnist", None, 0)
     again = setsup(*words, *FEW, "--seed", 1)
     assert again.code == 2
-    assert "has results of another seed (0, not 1): give --out FOLDER" in again.err
+    assert "contains results of another seed (0, not 1); choose another folder with --out FOLDER" in again.err
     other = setsup(*words, *FEW, "--seed", 1, "--out", "there", "--json").json
     assert other["folder"] == "there"
     assert list(other["evaluations"]) == ["probes"]
@@ -117,15 +117,15 @@ def test_the_report_on_factors_has_runs_beside_encoders(setsup: Run, digits: Pat
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["embed", "--encoder", "resnet", "mnist"], "'resnet' names no encoder: give one of hf:NAME"),
+        (["embed", "--encoder", "resnet", "mnist"], "unknown encoder 'resnet'; pass one of hf:NAME"),
         (["embed", "--encoder", "pixels", "mnist", "--batch", "0"], "batch"),
         (["embed", "--encoder", "pixels", "mnist", "--preset", "x.py"], "unknown option '--preset'"),
         (["embed", "--encoder"], "--encoder requires a value"),
         (["eval", "--encoder", "pixels", "mnist", "--factors", "digits"], "did you mean 'digit'"),
-        (["eval", "--encoder", "pixels", "mnist", "--only", "prob"], "no evaluation 'prob' of encoders"),
+        (["eval", "--encoder", "pixels", "mnist", "--only", "prob"], "unknown evaluation 'prob'"),
         (["eval", "--encoder", "hf:a/b", "mnist"], "fetch it with `hf download a/b`"),
-        (["report", "factors", "mnist"], "name one with --encoder, or folders of runs"),
-        (["report", "factors", "mnist", "--encoder", "pixels", "--out", "a.jpg"], "must be an image with the suffix"),
+        (["report", "factors", "mnist"], "name folders of runs, or give --encoder ENCODER"),
+        (["report", "factors", "mnist", "--encoder", "pixels", "--out", "a.jpg"], "must be a file with the suffix"),
         (["report", "factors", "mnist", "nothing", "--encoder", "pixels:2"], "nothing"),
     ],
 )

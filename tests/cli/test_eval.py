@@ -119,7 +119,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
     monkeypatch.setattr("setsup.experiments.evaluating.load_trained", None)
     found = setsup("eval", trained, *MEAN)
     assert found.code == 2
-    assert found.err.startswith(f"setsup: cannot write {RUN}/evaluation.json: a folder is in its place; ")
+    assert found.err.startswith(f"setsup: cannot write {RUN}/evaluation.json: a folder of this name exists; ")
 
 
 @pytest.mark.long("trainings")
@@ -157,7 +157,7 @@ def test_another_preset_that_trains_the_same(setsup: Run, trained: Path) -> None
     assert kept(trained)["third"]["about"] == {"measure": "Spread", "samples": 7, "scale": 3.0}
     other = setsup("eval", trained, "--preset", f"{OWN}:own/other")
     assert (other.code, other.out) == (2, "")
-    assert f"own/other trains something else than {RUN}: method.width 5 instead of 3" in other.err
+    assert f"own/other differs from the preset of the run {RUN}: method.width 5 instead of 3" in other.err
 
 
 @pytest.mark.long("trainings")
@@ -195,8 +195,8 @@ def test_unfinished_runs_and_substitutes_are_labelled(
         ([], "`setsup eval` requires the argument RUNS: folders of runs of `setsup train`"),
         (["--json"], "`setsup eval` requires the argument RUNS"),
         (["nowhere"], "no run found in nowhere: run.json is missing"),
-        (["runs"], f"below it are {RUN}, runs/own/mean/seed-1"),
-        ([RUN, "--preset", f"{OWN}:own/nothing"], "name one as "),
+        (["runs"], f"it contains the runs {RUN}, runs/own/mean/seed-1"),
+        ([RUN, "--preset", f"{OWN}:own/nothing"], "choose one, for example "),
         ([RUN, *MEAN, "--only", "spraed"], "own/mean has no evaluation 'spraed'; did you mean 'spread'?"),
         ([RUN, *MEAN, "--spread.sample", "3"], "unknown option '--spread.sample'; did you mean '--spread.samples'"),
         ([RUN, *MEAN, "--spread.sample", "3"], f"(`setsup eval {RUN} --help` lists the options)"),
@@ -216,7 +216,7 @@ def test_a_preset_without_evaluations(setsup: Run, digits: Path) -> None:
     run = "runs/own/unmeasured/seed-0"
     assert found.err.splitlines()[-1] == f"next: setsup embed {run}"
     found = setsup("eval", run, "--preset", preset)
-    refused(found, f"own/unmeasured has no evaluations; `setsup embed {run}` computes its embeddings")
+    refused(found, f"own/unmeasured has no evaluations; compute embeddings with `setsup embed {run}`")
 
 
 def test_an_evaluation_without_settings(setsup: Run, digits: Path) -> None:

@@ -116,9 +116,9 @@ def test_commands_on_a_page_open_what_it_shows(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["nothing-of-this-name"], "there is no dataset"),
-        (["shapes3d-procedural", "mnist", "--split", "train"], "go with one source"),
-        (["--sampler", "missing.json", "--export", "x.html"], "cannot be read"),
+        (["nothing-of-this-name"], "unknown dataset"),
+        (["shapes3d-procedural", "mnist", "--split", "train"], "require a single source"),
+        (["--sampler", "missing.json", "--export", "x.html"], "could not be read"),
         (["--export", "x.html", "--steps", "0"], "steps must be an integer of at least 1"),
         (["--port", "70000"], "port must be an integer"),
     ],

@@ -14,8 +14,8 @@ from tests.cli.refusals import refused
         (("sample", "--fixed", "wall_hue"), "did you mean '--inactive'?"),
         (("sample", "--varying", "wall_hue"), "did you mean '--active'?"),
         (("sample", "--batch-size", "4"), "did you mean '--size'?"),
-        (("sample", "--shuffle"), "draws are random by --seed"),
-        (("sample", "--num-workers", "2"), "nothing is loaded by processes here"),
+        (("sample", "--shuffle"), "draws are random, and --seed changes them"),
+        (("sample", "--num-workers", "2"), "this subcommand does not load batches in worker processes"),
         (("train", "abc/fig3a", "--batch-size", "4"), "did you mean '--sampler.size'?"),
     ],
 )

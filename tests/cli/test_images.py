@@ -60,10 +60,10 @@ def test_draws_are_repeated_by_their_file(setsup: Run, faces: Path) -> None:
     assert setsup("sample", "faces", "--replay", "again-0/draws.jsonl", "--json").json["draws"] == first["draws"]
     refused = setsup("sample", "faces", "--replay", recorded, "--pattern", PATTERN)
     assert (refused.code, refused.out) == (2, "")
-    assert "--replay takes everything about the draws from its file; leave out --pattern" in refused.err
+    assert "--replay takes all settings of the draws from its file; leave out --pattern" in refused.err
     (faces / "ann" / "left_30.JPG").unlink()
     changed = setsup("sample", "faces", "--replay", recorded)
-    assert "give the files that were drawn from" in changed.err
+    assert "give the original files" in changed.err
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,13 @@ def test_draws_are_repeated_by_their_file(setsup: Run, faces: Path) -> None:
         ),
         (
             ["photos.csv", "--pattern", "{a}"],
-            "--pattern goes with a folder or archive of images, and photos.csv is a table",
+            "--pattern requires a folder or archive of images, but photos.csv is a table",
         ),
-        (["mnist", "--relist"], "--relist goes with a folder or archive of images, and mnist is a benchmark"),
-        (["faces", "--image", "path"], "--image goes with a table (--table FILE), and faces is a folder or archive of"),
+        (["mnist", "--relist"], "--relist requires a folder or archive of images, but mnist is a benchmark"),
+        (["faces", "--image", "path"], "--image requires a table (--table FILE), but faces is a folder or archive of"),
         (
             ["faces", "--pattern", "{a}/...", "--option", "pattern={b}/..."],
-            "--pattern and --option pattern=… say the same",
+            "--pattern and --option pattern=… set the same option",
         ),
         (["faces", "--option", "patern={b}/..."], "has no option 'patern'; its options: pattern=TEXT"),
     ],

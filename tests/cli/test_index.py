@@ -38,7 +38,7 @@ def test_words(setsup: Run, photos: Path) -> None:
     lines = found.out.splitlines()
     assert lines[0].startswith("photos: 24 samples in 2 tars, ")
     assert lines[1:3] == ["factors: subject 3, angle ~", "modalities: image (8 × 10 × 3 uint8, .png)"]
-    assert lines[3].startswith("left out: boxes: it holds lists, such as [[0]] of 0000 in ")
+    assert lines[3].startswith("left out: boxes: it contains lists, such as [[0]] of 0000 in ")
     assert lines[4:] == ["not read: .txt", "setsup.open_shards('photos')"]
     assert sorted(path.name for path in photos.iterdir())[2:] == ["index.parquet", "shards.json"]
 
@@ -61,7 +61,7 @@ def test_what_it_says_to_do_next_works(setsup: Run, photos: Path, monkeypatch: p
 def test_what_is_refused_is_one_sentence(setsup: Run, photos: Path) -> None:
     refused(setsup("index", "nothing"), "nothing", "no tars")
     refused(setsup("index", "photos/data-{1..x}.tar"), "braces")
-    refused(setsup("index", "photos/data-{000000..000002}.tar", "--out", "new"), "data-000002.tar is not there")
+    refused(setsup("index", "photos/data-{000000..000002}.tar", "--out", "new"), "data-000002.tar does not exist")
     assert not Path("new").exists()
     with tarfile.open(photos / "data-000002.tar", "w") as tar:
         member = tarfile.TarInfo("bad.json")
@@ -71,7 +71,7 @@ def test_what_is_refused_is_one_sentence(setsup: Run, photos: Path) -> None:
     assert not (photos / "shards.json").exists()
     content = (photos / "data-000001.tar").read_bytes()
     (photos / "data-000002.tar").write_bytes(content[: len(content) // 2 - 1])
-    refused(setsup("index", "photos"), "data-000002.tar", "cut off")
+    refused(setsup("index", "photos"), "data-000002.tar", "truncated")
 
 
 def test_help_names_what_is_read(setsup: Run) -> None:

@@ -143,14 +143,14 @@ def test_an_option_before_the_subcommand(setsup: Run) -> None:
         (["datasets", "--json=true"], "--json takes no value; leave out '=true'"),
         (["fetch", "mnist", "--check=false"], "--check takes no value; leave out '=false'"),
         (["--install-completion", "extra"], "unexpected argument 'extra'"),
-        (["train", "abcd"], "there is no preset 'abcd'; did you mean 'abc/fig3d'?"),
+        (["train", "abcd"], "unknown preset 'abcd'; did you mean 'abc/fig3d'?"),
         (["sample", "--seed", "1", "--seed", "2"], "--seed is given twice; give it once"),
         (["sample", "--active", "a", "--active", "b", "c"], "give it once, with all its values: `--active FACTOR ...`"),
         (["sample", "mnist", "--seed", "1", "shape"], "unexpected argument 'shape' (`setsup sample --help`"),
         (["datasets", "extra"], "unexpected argument 'extra'"),
         (["shard", "--size", "3"], "--size requires 2 values: `--size HEIGHT WIDTH`"),
         (["shard", "--format", "gif"], "--format must be one of png, webp, jpeg, npy, not 'gif'"),
-        (["fetch"], "`setsup fetch` requires the argument DATASET: a name of `setsup datasets`"),
+        (["fetch"], "`setsup fetch` requires the argument DATASET: name listed by `setsup datasets`"),
     ],
 )
 def test_a_usage_error_is_one_sentence(setsup: Run, words: list[str], sentence: str) -> None:
@@ -298,7 +298,7 @@ def test_a_full_disk_under_standard_output_gets_one_sentence(words: list[str]) -
         done = subprocess.run(
             [sys.executable, "-c", command], stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120
         )
-    sentence = "standard output cannot be written: No space left on device"
+    sentence = "cannot write to standard output: No space left on device"
     told = json.loads(done.stderr)["error"] if "--json" in words else done.stderr
     assert told == (sentence if "--json" in words else f"setsup: {sentence}\n")
     assert done.returncode == 2
@@ -311,7 +311,7 @@ def test_standard_output_that_is_closed_gets_one_sentence(words: str, tmp_path: 
     command = f"import sys; from setsup_cli.main import main; sys.exit(main({words.split()}))"
     code = shlex.join([sys.executable, "-c", command])
     done = subprocess.run(["sh", "-c", f"{code} >&-"], capture_output=True, text=True, timeout=120)
-    assert "standard output cannot be written: Bad file descriptor" in done.stderr
+    assert "cannot write to standard output: Bad file descriptor" in done.stderr
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     # the others are missed by nobody
     done = subprocess.run(["sh", "-c", f"{code} 2>&- <&-"], capture_output=True, text=True, timeout=120)

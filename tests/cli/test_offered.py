@@ -86,14 +86,14 @@ def test_a_package_offers_a_subcommand(setsup: Run) -> None:
 def test_a_broken_package_hides_no_other_subcommand(setsup: Run) -> None:
     shown = setsup("--help")
     assert shown.code == 0
-    assert "find the pose of an object" in shown.out
+    assert "estimate the pose of an object" in shown.out
     for name in ("sample", "pose", "train"):
         assert setsup(name, "--help").code == 0
     found = setsup("boom")
-    refused(found, "the subcommand 'boom' (offered_broken) cannot be loaded: division by zero")
+    refused(found, "the subcommand 'boom' (offered_broken) cannot be imported: division by zero")
     for name, module in {"below": "offered_broken.inner", "absent": "offered_absent.inner"}.items():
-        refused(setsup(name), f"the subcommand {name!r} ({module}) cannot be loaded")
-    assert "has no Options" in setsup("hollow").err
+        refused(setsup(name), f"the subcommand {name!r} ({module}) cannot be imported")
+    assert "does not define Options" in setsup("hollow").err
     assert "unknown subcommand 'smaple'; did you mean 'sample'" in setsup("smaple").err
 
 
@@ -108,8 +108,8 @@ def test_a_process_of_its_own_finds_them(site: Path) -> None:
     shown = start(site, "--help")
     assert shown.returncode == 0, shown.stderr
     assert "greet somebody" in shown.stdout
-    assert "find the pose of an object" in shown.stdout
+    assert "estimate the pose of an object" in shown.stdout
     assert start(site, "greet").stdout == "hello\n"
     refused = start(site, "absent")
     assert refused.returncode == 2
-    assert "the subcommand 'absent' (offered_absent.inner) cannot be loaded" in refused.stderr
+    assert "the subcommand 'absent' (offered_absent.inner) cannot be imported" in refused.stderr

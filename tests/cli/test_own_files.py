@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments import find_preset, open_run, registry, train  # noqa: E402
+from setsup.experiments import find_preset, open_run, preset_registry, train  # noqa: E402
 from tests.cli.refusals import refused  # noqa: E402
 
 Run = Callable[..., Any]
@@ -40,8 +40,8 @@ def mine(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is run once in a process, which is all that a command lasts."""
-    found = registry._run.__wrapped__
-    monkeypatch.setattr(registry, "_run", found)
+    found = preset_registry._run.__wrapped__
+    monkeypatch.setattr(preset_registry, "_run", found)
 
 
 @pytest.fixture
@@ -75,8 +75,7 @@ class TestARunRemembersItsFile:
             found = setsup(*words)
             assert (found.code, found.out, found.err.count("\n")) == (2, "", 1), words
             assert (
-                f"{before}, which is not there any more: name the file where it is now, as in --preset mine.py"
-                in found.err
+                f"{before}, which no longer exists; pass the file at its new path, as in --preset mine.py" in found.err
             )
         for words in READING:
             assert setsup(*words, "--preset", moved).code == 0, words
@@ -86,9 +85,9 @@ class TestARunRemembersItsFile:
         for words in (READING[0], READING[1], READING[2]):
             found = setsup(*words)
             assert (found.code, sum(line.startswith(CHANGED) for line in found.out.splitlines())) == (0, 1), words
-        assert "the file that holds own/mean has changed since this run was trained" in setsup(*READING[3]).out
+        assert "the file of own/mean has changed since this run was trained" in setsup(*READING[3]).out
         mine.write_text(mine.read_text().replace("own/mean", "own/men"))
-        assert "does not give it any more: " in setsup(*READING[0]).err
+        assert "no longer defines that preset: " in setsup(*READING[0]).err
 
     def test_a_run_that_is_resumed_from_elsewhere_remembers_that_place(
         self, setsup: Run, trained: Path, mine: Path, digits: Path
@@ -117,7 +116,7 @@ class TestARunRemembersItsFile:
 def test_a_report_that_is_not_known_says_where_own_ones_are(setsup: Run, name: str) -> None:
     found = setsup("report", name)
     assert (found.code, found.err.count("\n")) == (2, 1)
-    assert "for one of your own name its file, as in --preset my_method.py" in found.err
+    assert "for a report of your own, pass its file, as in --preset my_method.py" in found.err
 
 
 def test_a_report_of_ones_own_names_no_paper(setsup: Run, mine: Path) -> None:
@@ -127,7 +126,7 @@ def test_a_report_of_ones_own_names_no_paper(setsup: Run, mine: Path) -> None:
 
 
 def test_the_preset_of_a_report_is_in_a_file(setsup: Run) -> None:
-    assert "takes a file of presets" in setsup("report", "own/mean", "--preset", "abc/fig3a").err
+    assert "must be a file of presets" in setsup("report", "own/mean", "--preset", "abc/fig3a").err
 
 
 class TestNamesOfPapers:
@@ -142,7 +141,7 @@ class TestNamesOfPapers:
         found = setsup("train", f"{taken}:abc/fig3a", *more)
         refused(
             found,
-            f"{taken} has a preset 'abc/fig3a', as an installed one is named",
+            f"{taken} has a preset 'abc/fig3a', but an installed preset has the same name",
             "rename it, for example 'mine/fig3a'",
         )
         assert not Path("runs").exists()
@@ -161,8 +160,6 @@ class TestNamesOfPapers:
         for written in (kept, {key: value for key, value in kept.items() if key != "preset_file"}):
             path.write_text(json.dumps(written))
             found = setsup("report", "abc/fig3a")
-            assert "is left out: it is a run of a preset 'abc/fig3a' in a file of your own" in " ".join(
-                found.out.split()
-            )
-        with pytest.raises(SetsupError, match="if it is in a file of your own, name the file"):
+            assert "is left out: its preset 'abc/fig3a' is defined in a file of your own" in " ".join(found.out.split())
+        with pytest.raises(SetsupError, match="if the preset is in a file of your own, pass the file"):
             open_run(run.folder)

@@ -67,7 +67,7 @@ def test_a_run_is_measured_by_all_views_or_one(own: Run) -> None:
     assert views["pixels:4"] == one["pixels:4"]  # which has no views
     assert views[label] == own(*words, "--embedding", "all").json["encoders"][label]
     refused(own(*words[:-1], "--embedding", "dept"), "gives no embedding 'dept'; did you mean 'depth'?")
-    refused(own("eval", run), f"`setsup report factors DATASET {run}` measures them")
+    refused(own("eval", run), f"measure them with `setsup report factors DATASET {run}`")
 
 
 def test_validation_of_no_embedding_leaves_no_folder(own: Run) -> None:
@@ -87,9 +87,9 @@ def test_embedding_data_that_lack_a_view_says_so(own: Run) -> None:
 def test_data_that_are_not_here_are_named_again(own: Run) -> None:
     Path("elsewhere").mkdir()
     Path("mine.npz").rename("elsewhere/mine.npz")
-    told = "relative to the folder where the run was started; go there, or name the data"
+    told = "relative to the folder where the run was started; "
     refused(own("embed", "runs/seed-0"), told, "`setsup embed runs/seed-0 FILE`")
-    refused(own("train", "--config", "runs/seed-0/config.yaml", "--out", "again"), told, "by --data.name FILE")
+    refused(own("train", "--config", "runs/seed-0/config.yaml", "--out", "again"), told, "with --data.name FILE")
     assert own("embed", "runs/seed-0", "elsewhere/mine.npz").code == 0
 
 
@@ -99,20 +99,23 @@ def test_data_that_are_not_here_are_named_again(own: Run) -> None:
         (["cmc", "--views", "image,depth"], ["cmc has no data: ", "as in `setsup train cmc --data.name mine.npz"]),
         (
             ["dcodr", "--seed", "1"],
-            ["dcodr has no data: it is for data of your own; name them and their domain, as in"],
+            ["dcodr has no data: it needs data of your own; name them and their domain, as in"],
         ),
-        (["dcodr", "--dry-run"], ["dcodr has no data: it is for data of your own"]),
-        (["dcodr", "--option", "size=32,32"], ["dcodr has no data: it is for data of your own"]),
-        (["orbit-joint"], ["orbit-joint has no data: it is for data of your own; name them and their orbits"]),
-        (["pixels/pairs"], ["pixels/pairs has no data: it is for data of your own; name pairs of views"]),
-        (["pixels/rooms"], ["there is no rooms-train here; render it by `setsup render room --rooms 34 --pairs 1600"]),
-        (["pixels/rooms-small"], ["there is no rooms-train here; render it by `setsup render room", "or name such"]),
-        (["cmc/rooms-2-views-small"], ["there is no rooms-train here", "docs/experiments/cmc_data.py FOLDER"]),
-        (["cmc/colors-lab-small"], ["there is no objects-train.npz here", "docs/experiments/cmc_data.py FOLDER"]),
-        (["cmc/patches-d64-small"], ["there is no images-2k here", "docs/experiments/cmc_data.py FOLDER"]),
+        (["dcodr", "--dry-run"], ["dcodr has no data: it needs data of your own"]),
+        (["dcodr", "--option", "size=32,32"], ["dcodr has no data: it needs data of your own"]),
+        (["orbit-joint"], ["orbit-joint has no data: it needs data of your own; name them and their orbits"]),
+        (["pixels/pairs"], ["pixels/pairs has no data: it needs data of your own; name pairs of views"]),
+        (["pixels/rooms"], ["rooms-train does not exist; render it by `setsup render room --rooms 34 --pairs 1600"]),
+        (["pixels/rooms-small"], ["rooms-train does not exist; render it by `setsup render room", "or name such"]),
+        (["cmc/rooms-2-views-small"], ["rooms-train does not exist", "docs/experiments/cmc_data.py FOLDER"]),
+        (["cmc/colors-lab-small"], ["objects-train.npz does not exist", "docs/experiments/cmc_data.py FOLDER"]),
+        (["cmc/patches-d64-small"], ["images-2k does not exist", "docs/experiments/cmc_data.py FOLDER"]),
         ([*TRAINING[1:], "--views", "image,deph"], ["no view 'deph', but depth, image", "; did you mean 'depth'?\n"]),
         ([*TRAINING[1:], "--views", "image,touch"], ["no view 'touch', but depth, image", "a table has one column"]),
-        ([*TRAINING[1:], "--space", "luv"], ["--space luv splits images into L and uv, and --views image,depth has"]),
+        (
+            [*TRAINING[1:], "--space", "luv"],
+            ["--space luv splits images into L and uv, but --views image,depth contains"],
+        ),
         ([*TRAINING[1:], "--batch-size", "16"], ["unknown option '--batch-size'; did you mean '--sampler.size'? ("]),
         ([*TRAINING[1:], "--view", "image"], ["unknown option '--view'; did you mean '--views'? ("]),
     ],

@@ -172,8 +172,8 @@ def test_some_renderings_only(setsup: Run, work: Path) -> None:
         told = float(line["azimuth_deg"]), float(line["elevation_deg"])
         assert (book["azimuth"][row], book["elevation"][row]) == pytest.approx(told)
     other = setsup(*words[:5], "--nearest", 2, *OWN)
-    assert "setsup-pose holds another result: this one is setsup-pose-2" in other.out
-    refused(setsup(*words[:5], "--where", "elevation > 90", *OWN), "leaves no rendering")
+    assert "setsup-pose contains another result; wrote setsup-pose-2 instead" in other.out
+    refused(setsup(*words[:5], "--where", "elevation > 90", *OWN), "no rendering satisfies --where")
 
 
 def test_matrices_alone_are_a_codebook(setsup: Run, work: Path) -> None:
@@ -207,12 +207,16 @@ def test_a_photograph_named_twice_is_not_left_out(setsup: Run, work: Path) -> No
 def test_renderings_that_are_not_of_uint8_are_refused(setsup: Run, work: Path, images: np.ndarray) -> None:
     np.savez("other.npz", image=images, azimuth=[0.0], elevation=[0.0])
     found = setsup("pose", "runs/seed-0", "photos", "--codebook", "other.npz", *OWN)
-    refused(found, f"other has 'image' as {images.dtype} (12, 12, 3), but renderings are images of uint8", late=True)
+    refused(
+        found,
+        f"uint8 images (height, width, channels) from 0 to 255, not {images.dtype} (12, 12, 3)",
+        late=True,
+    )
 
 
 def test_of_several_embeddings_one_is_named(setsup: Run, work: Path) -> None:
     words = ["pose", "named/seed-0", "photos", "--codebook", "matrices.npz", *OWN]
-    refused(setsup(*words), "gives several embeddings, embedding, other: name one", late=True)
+    refused(setsup(*words), "returns several embeddings, embedding, other; choose one", late=True)
     assert setsup(*words, "--embedding", "other").code == 0
     assert round(float(poses(work / "setsup-pose")[0]["azimuth_deg"])) == 30  # of both, so that cosines are the same
 
@@ -229,27 +233,30 @@ def refused(found: Any, words: str, late: bool = False) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["photos", "--codebook", "plain.npz"], "plain has no poses: it has neither the modality 'rotation'"),
+        (["photos", "--codebook", "plain.npz"], "plain has no poses: expected the modality 'rotation'"),
         (["photos", "--codebook", "nowhere"], "nowhere"),
         (["photos"], "--codebook requires a value"),
-        (["empty", "--codebook", "matrices.npz"], "empty has no image files"),
+        (["empty", "--codebook", "matrices.npz"], "empty contains no image files"),
         (["nothing", "--codebook", "matrices.npz"], "nothing"),
-        (["photos/a.png", "nothing.png", "--codebook", "matrices.npz"], "there is no photograph nothing.png"),
-        (["photos/a.png", "photos", "--codebook", "matrices.npz"], "photos is a folder: name one folder"),
-        (["broken", "--codebook", "matrices.npz"], "broken/half.png cannot be read"),
+        (["photos/a.png", "nothing.png", "--codebook", "matrices.npz"], "nothing.png does not exist"),
+        (["photos/a.png", "photos", "--codebook", "matrices.npz"], "photos is a folder; pass one folder"),
+        (["broken", "--codebook", "matrices.npz"], "broken/half.png could not be decoded"),
         (["broken/text.jpg", "--codebook", "matrices.npz"], "broken/text.jpg is not a readable image"),
         (["photos", "--codebook", "matrices.npz", "--nearest", "0"], "--nearest must be 1 or more, not 0"),
         (
             [*BOXED, "lost.csv"],
-            "lost.csv, line 3 names 'd.png', which is no",
+            "lost.csv, line 3 names 'd.png', and so does another line, but there is no",
         ),
         ([*BOXED, "lost.csv"], ", and so does another line"),
         ([*BOXED, "far.csv"], "far.csv, line 2: the box 30, 0, 40, 9 lies"),
-        ([*BOXED, "flat.csv"], "flat.csv, line 2: 'a.png' has the box"),
-        ([*BOXED, "words.csv"], "words.csv, line 2: the column 'left' holds 'x', which is no number of pixels"),
-        (["photos", "--codebook", "scaled.npz"], "scaled: 'rotation' of row 3 is [["),
-        (["photos", "--codebook", "scaled.npz", "--where", "model == 1"], "scaled: 'rotation' of row 3 is [["),
-        ([*BOXED, "short.csv"], "short.csv has no column 'bottom'"),
+        ([*BOXED, "flat.csv"], "flat.csv, line 2: the box of 'a.png'"),
+        ([*BOXED, "words.csv"], "words.csv, line 2: column 'left' must be a number of pixels, not 'x'"),
+        (["photos", "--codebook", "scaled.npz"], "'rotation' of row 3 of scaled is not a rotation: [["),
+        (
+            ["photos", "--codebook", "scaled.npz", "--where", "model == 1"],
+            "'rotation' of row 3 of scaled is not a rotation: [[",
+        ),
+        ([*BOXED, "short.csv"], "but has no column 'bottom'"),
         ([*BOXED, "none.csv"], "none.csv"),
         ([*BOXED, "bare.csv"], "bare.csv"),
         (["photos", "--codebook", "reads.py"], "reads.py"),

@@ -88,7 +88,7 @@ class TestFetching:
         gated = setsup("fetch", "multi-pie", "--root", archive)
         assert gated.code == 2
         assert gated.out.splitlines()[-1] == f"folder: {tmp_path}"
-        assert f"into {tmp_path} and check with `setsup fetch multi-pie --root {tmp_path} --check`" in gated.err
+        assert f"into {tmp_path}, and check with `setsup fetch multi-pie --root {tmp_path} --check`" in gated.err
         free = setsup("fetch", "mnist", "--root", archive)
         assert free.code == 2
         assert f"`setsup fetch mnist --root {tmp_path}`" in free.err

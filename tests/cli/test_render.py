@@ -179,7 +179,7 @@ def test_textures_above_the_mesh(setsup: Run, tmp_path: Path, tent: Path) -> Non
     words = ["render", "object", "--models", tent, "--size", 12, 12, "--renderer", "embree", "--elevations", 10]
     closed = setsup(*words, "--out", "closed")
     assert closed.code == 0
-    assert "leads out of the model's folder" in closed.err
+    assert "leads out of the folder of the model" in closed.err
     found = setsup(*words, "--out", "open", "--top", tmp_path, "--processes", 2)
     assert (found.code, found.err) == (0, "")
     images = open_rendered("open").fetch(np.arange(24))["image"]
@@ -224,7 +224,7 @@ def test_other_verbs_take_the_folder(setsup: Run, tmp_path: Path) -> None:
     assert contents(tmp_path / "again") == contents(tmp_path / "drawn")
     assert setsup("sample", "--replay", "drawn/draws.jsonl", "--out", "found").code == 0
     refused(setsup("sample", "shapes", "--inactive", "shap"), "did you mean 'shape'?", "`setsup info shapes`")
-    refused(setsup("sample", "shapes", "--root", "drawn", "--inactive", "shape"), "leave out the root")
+    refused(setsup("sample", "shapes", "--root", "drawn", "--inactive", "shape"), "leave out --root")
     card = setsup("info", "shapes")
     assert (card.code, card.err) == (0, "")
     assert "480 samples" in card.out
@@ -239,7 +239,7 @@ def test_draws_of_another_folder_are_refused(setsup: Run) -> None:
         words = ["--rows", 40, "--seed", seed, "--size", 8, 8, "--renderer", "embree", "--modalities", "image"]
         assert setsup("render", "shapes3d", "--out", name, *words).code == 0
     assert setsup("sample", "a", "--inactive", "shape", "--size", 3, "--out", "drawn").code == 0
-    refused(setsup("sample", "b", "--replay", "drawn/draws.jsonl"), "give the files that were drawn from")
+    refused(setsup("sample", "b", "--replay", "drawn/draws.jsonl"), "give the original files")
 
 
 # -- stopped -----------------------------------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> No
     with locked(tmp_path / "out"):
         child = command(*words)
         assert child.stderr is not None
-        assert "waits for" in child.stderr.readline()
+        assert "is waiting for" in child.stderr.readline()
         recipe = Shapes3D(size=(16, 24))
         render(RenderedDataset(recipe, renderer="embree").where(str(FEW[-1])), tmp_path / "drawn")
         (tmp_path / "drawn").rename(tmp_path / "out")
@@ -323,8 +323,8 @@ def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> No
         (["cube", "--out", "x"], ["unknown recipe 'cube'", "`setsup render` lists them"]),
         (["shapes3d"], ["`setsup render shapes3d --out FOLDER`"]),
         (["object", "--out", "x"], ["--models chair.obj table.glb"]),
-        (["object", "--out", "x", "--models", "no.obj"], ["there is no mesh file no.obj"]),
-        (["object", "--out", "x", "--models", "."], [". is a folder: name the mesh files in it, such as *.obj"]),
+        (["object", "--out", "x", "--models", "no.obj"], ["mesh file no.obj does not exist"]),
+        (["object", "--out", "x", "--models", "."], [". is a folder; pass the mesh files in it, for example *.obj"]),
         (["shapes3d", "--out", "x", "--size", "64"], ["--size requires 2 values", "`--size HEIGHT WIDTH`"]),
         (["shapes3d", "--out", "x", "--size", "0", "5"], ["size must be (height, width)"]),
         (["shapes3d", "--out", "x", "--ranges", "scale=1:2"], ["--ranges requires --rows"]),
@@ -332,8 +332,8 @@ def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> No
         (["shapes3d", "--out", "x", "--rows", "5", "--ranges", "size=1:2"], ["no factor 'size'"]),
         (["shapes3d", "--out", "x", "--rows", "0"], ["number of rows"]),
         (["shapes3d", "--out", "x", "--where", "hue == 1"], ["hue"]),
-        (["shapes3d", "--out", "x", "--where", "scale > 9"], ["leaves no row"]),
-        (["shapes3d", "--out", "x", "--renderer", "brush"], ["no renderer 'brush'"]),
+        (["shapes3d", "--out", "x", "--where", "scale > 9"], ["selects no rows"]),
+        (["shapes3d", "--out", "x", "--renderer", "brush"], ["unknown renderer 'brush'"]),
         (["shapes3d", "--out", "x", "--rows", "5", "--modalities", "colour"], ["no modality 'colour'"]),
         (
             ["shapes3d", "--out", "x", "--rows", "5", "--modalities", "image,dept"],
@@ -375,7 +375,7 @@ def test_another_rendering_is_not_mixed_in(setsup: Run, tmp_path: Path) -> None:
     before = contents(tmp_path / "out")
     for others, said in (
         (["--rows", 11, *words[2:]], "another number of rows (10 there, 11 here)"),
-        ([*words, "--seed", 1], "other rows (another seed, another choice)"),
+        ([*words, "--seed", 1], "other rows (another seed or selection)"),
         ([*words[:2], "--size", 8, 9, *words[5:]], "another image size"),
         (words[:-2], "started with the modalities image, not image, depth"),
     ):

@@ -150,9 +150,9 @@ def test_nothing_run(setsup: Run) -> None:
     assert found.code == 0
     missing = "not run as in the paper:\n  setsup train abc/figS3\n"
     named = "name other folders: setsup report abc/figS3 FOLDER\n"
-    assert f"{missing}looked for ./runs, which is not here; {named}" in found.out
+    assert f"{missing}./runs does not exist; {named}" in found.out
     Path("runs").mkdir()
-    assert f"{missing}looked below ./runs; {named}" in setsup("report", "abc/figS3").out
+    assert f"{missing}searched ./runs; {named}" in setsup("report", "abc/figS3").out
     assert "looked" not in setsup("report", "abc/figS3", "runs").out
     assert "  not tested: The number of dimensions" in found.out
 
@@ -233,7 +233,7 @@ class TestAll:
         assert not (tmp_path / "page-2.html").exists()
 
     def test_nothing_measured(self, setsup: Run) -> None:
-        assert "there is no ./runs: name folders of runs" in setsup("report", "--all").err
+        assert "./runs does not exist; name folders of runs" in setsup("report", "--all").err
         Path("runs").mkdir()
         assert setsup("report", "--all").out == (
             "no report has a measured value in ./runs; measure a run: setsup eval RUN\n"
@@ -244,10 +244,10 @@ class TestAll:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["abc/fig4"], "there is no report 'abc/fig4'; did you mean 'abc/fig"),
-        (["abc/fig4a", "nowhere"], "there is no folder nowhere"),
-        (["abc/fig4a", "--out", "a.pdf"], "--out a.pdf must be an image with the suffix .png"),
-        (["nowhere.py"], "there is no file"),
+        (["abc/fig4"], "unknown report 'abc/fig4'; did you mean 'abc/fig"),
+        (["abc/fig4a", "nowhere"], "nowhere does not exist"),
+        (["abc/fig4a", "--out", "a.pdf"], "--out must be a file with the suffix .png, not a.pdf"),
+        (["nowhere.py"], "does not exist"),
     ],
 )
 def test_what_cannot_be_done(setsup: Run, words: list[str], sentence: str) -> None:
@@ -267,7 +267,7 @@ def test_paths_of_runs_instead_of_a_report(setsup: Run, runs: Path) -> None:
     for path in ("runs/abc/fig4a/seed-0", "runs/abc/fig4a/seed-0/config.yaml"):
         found = setsup("report", path)
         assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
-        assert found.err.startswith(f"setsup: {path} belongs to a run of abc/fig4a and is no report: ")
+        assert found.err.startswith(f"setsup: {path} is a run of abc/fig4a, not a report; ")
         meant = re.findall("`setsup (.*?)`", found.err)
         assert meant == ["report abc/fig4a runs/abc/fig4a/seed-0"]
         assert "1 of 10" in setsup(*meant[0].split()).out

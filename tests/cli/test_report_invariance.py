@@ -93,10 +93,10 @@ def test_a_factor_called_domain_and_one_with_a_plus_are_read_apart(setsup: Run, 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (SHAPES, "name folders of runs, or an encoder with --encoder"),
+        (SHAPES, "name folders of runs, or give --encoder ENCODER"),
         (["report", "invariance", "shapes3d-procedural", "--encoder", "pixels"], "--domain"),
         ([*SHAPES[:3], "--domain", "shap", "--encoder", "pixels"], "did you mean 'shape'"),
-        ([*SHAPES, "--encoder", "pixel"], "'pixel' names no encoder"),
+        ([*SHAPES, "--encoder", "pixel"], "unknown encoder 'pixel'"),
     ],
 )
 def test_mistakes_are_one_sentence(setsup: Run, words: list[object], sentence: str) -> None:

@@ -90,12 +90,12 @@ def test_the_report_has_what_runs_rectify_beside_encoders(setsup: Run, digits: P
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (SHAPES, "name one with --encoder, or folders of runs"),
+        (SHAPES, "name folders of runs, or give --encoder ENCODER"),
         (["report", "orbits", "shapes3d-procedural", "--encoder", "pixels"], "--orbit"),
         ([*SHAPES[:3], "--encoder", "pixels", "--orbit", "wal_hue"], "did you mean 'wall_hue'"),
         ([*SHAPES, "--encoder", "pixels", "--canonical", "argmin:angle"], "unknown factor 'angle'"),
-        ([*SHAPES, "--encoder", "pixels", "--out", "a.jpg"], "must be an image with the suffix"),
-        ([*SHAPES, "--encoder", "pixel"], "'pixel' names no encoder"),
+        ([*SHAPES, "--encoder", "pixels", "--out", "a.jpg"], "must be a file with the suffix"),
+        ([*SHAPES, "--encoder", "pixel"], "unknown encoder 'pixel'"),
         ([*SHAPES[:-4], "--encoder", "pixels", "-n", 1], "the number of orbits"),
         ([*SHAPES[:-4], "--encoder", "pixels", "--members", 500], "draw fewer orbits, or fewer members of each"),
         ([*SHAPES, "nothing", "--encoder", "pixels"], "nothing"),

@@ -226,7 +226,7 @@ def test_sizes_and_weights_are_those_of_the_library(setsup: Run) -> None:
             "--size must be an integer, one for each set, such as 4,12, or one from each of some steps",
         ),
         (["--size", "0:3,4"], "--size must be an integer, one for each set, such as 4,12, or one from each"),
-        (["--size", "0:3,0:4"], "--size 0:3,0:4 names a step twice"),
+        (["--size", "0:3,0:4"], "--size 0:3,0:4 gives two values for the same step"),
         (["--size", "3:4"], "size by step must have one value per step, and one for step 0"),
         (["--size", "3,4,5"], "size has 3 items for --sets 2"),
         (["--random", "one"], "--random must be an integer, not 'one'"),
@@ -357,7 +357,7 @@ class TestTable:
     def test_a_replay_checks_what_the_hint_leads_to(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
         assert setsup("sample", photos, "--inactive", "subject", "--out", "a").code == 0
         photos.write_text(photos.read_text(encoding="utf-8").replace(",Mei,", ",Kim,"), encoding="utf-8")
-        refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "fingerprint", "that were drawn from")
+        refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "fingerprint", "give the original files")
 
     def test_draws_of_older_versions_have_no_hint(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
         assert setsup("sample", photos, "--inactive", "subject", "--out", "a").code == 0
@@ -369,7 +369,7 @@ class TestTable:
         assert setsup("sample", "--replay", "a/draws.jsonl", "--table", photos, "--out", "b").code == 0
         for wrong in (3, {"kind": "table"}, {"kind": "no", "path": "x"}, {"kind": "table", "path": 1}):
             path.write_text(json.dumps({**plain, "source": wrong}) + "\n")
-            refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "line 1", "under source")
+            refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "line 1", "source must have")
 
     def test_a_replay_finds_a_folder(self, setsup: Run, tmp_path: Path) -> None:
         for name in ("cats/1.png", "cats/2.png", "dogs/1.png", "dogs/2.png"):
@@ -452,7 +452,7 @@ class TestTable:
     def test_large_groups_have_the_usual_size(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
         lines = photos.read_text(encoding="utf-8").splitlines()
         photos.write_text("\n".join([*lines, *lines[1:], *lines[1:]]) + "\n", encoding="utf-8")
-        assert "\nsize 32: the default; " in setsup("sample", "--table", photos, "--inactive", "subject").out
+        assert "\nsize 32: the default, since " in setsup("sample", "--table", photos, "--inactive", "subject").out
         assert np.load(tmp_path / "setsup-samples" / "draws.npz")["indices"].shape == (1, 2, 32)
 
     def test_a_group_of_one_row(self, setsup: Run, photos: Path) -> None:
@@ -471,7 +471,7 @@ class TestTable:
         assert setsup("info", photos, "--json").json == setsup("info", "--table", photos, "--json").json
         refused(setsup("sample", photos, "--inactive", "subjekt"), "'subject'", f"`setsup info {photos}`")
         refused(setsup("sample", "--inactive", "subject", "x.csv"), "`setsup sample x.csv --inactive subject`")
-        refused(setsup("info", "album/photos.parquet"), "album/photos.parquet is not there")
+        refused(setsup("info", "album/photos.parquet"), "album/photos.parquet does not exist")
 
     def test_rows_of_a_split_and_images_of_a_size(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
         refused(setsup("sample", photos, "--split", "day", "--inactive", "subject"), "photos has no splits")
@@ -482,7 +482,7 @@ class TestTable:
         assert (found.code, found.json["rows"], found.json["options"]) == (0, 24, {"size": "8,8"})
         assert setsup("sample", photos, "--replay", "a/draws.jsonl", "--out", "b").code == 0
         assert contents(tmp_path / "b") == contents(tmp_path / "a")
-        refused(setsup("sample", photos, "--root", "a", "--inactive", "subject"), "leave out the root a")
+        refused(setsup("sample", photos, "--root", "a", "--inactive", "subject"), "leave out --root a")
 
     def test_factors_with_commas(self, setsup: Run, photos: Path) -> None:
         refused(
@@ -498,7 +498,7 @@ class TestTable:
             (["--inactive", "age", "--kinds", "age"], ["--kinds", "'age'"]),
             (["--inactive", "age", "--kinds", "age=wavy"], ["wavy"]),
             (["--inactive", "age", "--image", "picture"], ["picture"]),
-            (["--inactive", "subject", "--root", "."], ["leave out the root ."]),
+            (["--inactive", "subject", "--root", "."], ["leave out --root ."]),
             (["--inactive", "subject", "--tolerance", "age=much"], ["--tolerance age=much", "a number"]),
         ],
     )
@@ -525,19 +525,28 @@ class TestTable:
         (["--inactive", "shape", "--size", "999999"], ["999999", "shape = cube"]),
         (["--inactive", "shape", "--active", "scale"], ["--inactive", "--active"]),
         (["--inactive", "shape", "--orbit", "scale"], ["--inactive", "--orbit"]),
-        (["--domain", "shape", "--values", "equal"], ["--values", "not with --domain"]),
-        (["--inactive", "shape", "--canonical", "first"], ["--canonical goes with --orbit"]),
-        (["--triplets", "shape", "--size", "3"], ["--size", "not with --triplets"]),
-        (["--triplets", "shape", "--ways", "3"], ["--ways goes with --episode"]),
+        (["--domain", "shape", "--values", "equal"], ["--values", "cannot be combined with --domain"]),
+        (
+            ["--inactive", "shape", "--canonical", "first"],
+            ["--canonical cannot be combined with --inactive; it is an option of --orbit"],
+        ),
+        (["--triplets", "shape", "--size", "3"], ["--size", "cannot be combined with --triplets"]),
+        (
+            ["--triplets", "shape", "--ways", "3"],
+            ["--ways cannot be combined with --triplets; it is an option of --episode"],
+        ),
         (["--episode", "shape", "--domain", "scale"], ["--domain", "--episode"]),
         (["--episode", "shape", "--ways", "9"], ["--ways 9", "4 classes", "lower --ways"]),
         (["--episode", "shape", "--across", "scal"], ["did you mean 'scale'?"]),
         (["--hierarchy", "shape=2"], ["two levels"]),
-        (["--sequence", "shape"], ["--sequence needs --time FACTOR"]),
+        (["--sequence", "shape"], ["--sequence requires --time FACTOR"]),
         (["--sequence", "shape", "--time", "scal"], ["did you mean 'scale'?"]),
         (["--sequence", "shape", "--time", "scale", "--window", "0.01"], ["the smallest gap is 0.07", "--window 0.01"]),
-        (["--domain", "shape", "--window", "3"], ["--window goes with --sequence"]),
-        (["--hierarchy", "shape=2", "scale"], ["--hierarchy takes FACTOR=INTEGER"]),
+        (
+            ["--domain", "shape", "--window", "3"],
+            ["--window cannot be combined with --domain; it is an option of --sequence"],
+        ),
+        (["--hierarchy", "shape=2", "scale"], ["--hierarchy must be FACTOR=INTEGER"]),
         (["--hierarchy", "shape=2", "scale=1.5"], ["scale=1.5", "an integer"]),
         (["--hierarchy", "shape=2", "scal=3"], ["did you mean 'scale'?"]),
         (
@@ -556,7 +565,7 @@ class TestTable:
             ["--episode", "shape", "--small", "replace"],
             ["--small must be error or drop", "because a class needs all rows"],
         ),
-        (["--negative", "shape == anchor.shape", "--size", "3"], ["--size", "not with --negative"]),
+        (["--negative", "shape == anchor.shape", "--size", "3"], ["--size", "cannot be combined with --negative"]),
         (["--orbit", "shape", "--members", "scale != anchor.scale"], ["--members requires --size to be at least 2"]),
         (["--pairs", "two"], ["--pairs must be a number of factors", "'two'"]),
         (["--pairs", "1-"], ["--pairs must be a number of factors", "'1-'"]),
@@ -565,8 +574,11 @@ class TestTable:
         (["--pairs", "1", "--among", "shap"], ["did you mean 'shape'?"]),
         (["--pairs", "1", "--radius", "shape=1"], ["'shape' is nominal"]),
         (["--pairs", "1", "--radius", "scale=1.5"], ["--radius scale=1.5: expected an integer"]),
-        (["--pairs", "1", "--size", "3"], ["--size", "not with --pairs"]),
-        (["--triplets", "shape", "--differ", "no"], ["--differ goes with --pairs"]),
+        (["--pairs", "1", "--size", "3"], ["--size", "cannot be combined with --pairs"]),
+        (
+            ["--triplets", "shape", "--differ", "no"],
+            ["--differ cannot be combined with --triplets; it is an option of --pairs"],
+        ),
         (["--inactive", "shape", "--where", "shap == 'cube'"], ["shape"]),
         (["--inactive", "shape", "--where", "__import__('os')"], ["__import__"]),
         (["--inactive", "shape", "--choose", "any"], ["any", "levels"]),
@@ -582,7 +594,10 @@ class TestTable:
         (["--inactive", "digit", "mnist", "--root", "."], ["`setsup sample mnist --inactive digit`"]),
         (["--orbit", "mnist"], ["`setsup sample mnist --orbit FACTOR ...`"]),
         (["--domain", "shape", "--domains", "some"], ["domains", "'some'"]),
-        (["--inactive", "shape", "--domains", "all"], ["--domains goes with --domain"]),
+        (
+            ["--inactive", "shape", "--domains", "all"],
+            ["--domains cannot be combined with --inactive; it is an option of --domain"],
+        ),
         (["--replay", "absent.jsonl"], ["absent.jsonl"]),
         (["--replay", "absent.jsonl", "--seed", "3"], ["--replay", "leave out --seed"]),
     ],
@@ -617,7 +632,7 @@ def test_a_root_that_is_a_file(setsup: Run, tmp_path: Path, verb: str) -> None:
     refused(
         setsup(verb, "shapes3d", "--root", "data/3dshapes.h5", *words),
         "archive",
-        "data/3dshapes.h5 is a file: --root data",
+        "not the file data/3dshapes.h5; give its folder: `--root data`",
     )
 
 
@@ -662,8 +677,8 @@ class TestReplay:
         self.changed(setsup, tmp_path, [*recorded[:2], json.dumps(step), recorded[3]], "step 1")
 
     def test_a_file_that_is_cut_off(self, setsup: Run, tmp_path: Path, recorded: list[str]) -> None:
-        self.changed(setsup, tmp_path, recorded[:-1], "cut off", "2 of 3")
-        self.changed(setsup, tmp_path, [*recorded[:-1], recorded[-1][:20]], "cut off")
+        self.changed(setsup, tmp_path, recorded[:-1], "truncated", "2 of 3")
+        self.changed(setsup, tmp_path, [*recorded[:-1], recorded[-1][:20]], "truncated")
 
     def test_another_table(self, setsup: Run, tmp_path: Path, recorded: list[str]) -> None:
         head = {**json.loads(recorded[0]), "fingerprint": "00" * 16}
@@ -742,10 +757,13 @@ def test_neighbours_are_those_of_the_library(setsup: Run, tmp_path: Path) -> Non
     ("words", "sentence"),
     [
         (["--neighbours", "none.npy"], "none.npy"),
-        (["--neighbours", "a.npy", "b.npy"], "--neighbours 0:a.npy,0:b.npy names a step twice"),
+        (["--neighbours", "a.npy", "b.npy"], "--neighbours 0:a.npy,0:b.npy gives two values for the same step"),
         (["--neighbours", "a.npy", "--ranks", "3"], "--ranks must be the first and the last rank, such as 1-20"),
-        (["--neighbours", "a.npy", "--size", 3], "not with --neighbours"),
-        (["--inactive", "shape", "--ranks", "1-3"], "--ranks goes with --neighbours"),
+        (["--neighbours", "a.npy", "--size", 3], "cannot be combined with --neighbours"),
+        (
+            ["--inactive", "shape", "--ranks", "1-3"],
+            "--ranks cannot be combined with --inactive; it is an option of --neighbours",
+        ),
     ],
 )
 def test_neighbours_that_cannot_be_drawn_from(setsup: Run, words: list[object], sentence: str) -> None:
@@ -782,11 +800,11 @@ def test_the_python_of_a_sampler_of_ones_own_makes_it(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--sampler", f"{OWN}:Follower"], "no sampler 'Follower'; did you mean 'Followers'?"),
-        (["--sampler", "none.py:A"], "there is no file"),
+        (["--sampler", f"{OWN}:Follower"], "does not define a sampler 'Follower'; did you mean 'Followers'?"),
+        (["--sampler", "none.py:A"], "does not exist"),
         (["--sampler", "no_such_module:A"], "No module named 'no_such_module'; give FILE.py:CLASS or MODULE:CLASS"),
         (["--sampler", f"{OWN}:Followers", "--size", 3], "Followers has no argument 'size'"),
-        (["--sampler", f"{OWN}:Followers", "--argument", "sets"], "--argument takes"),
+        (["--sampler", f"{OWN}:Followers", "--argument", "sets"], "--argument must be NAME=VALUE"),
         (["--sampler", f"{OWN}:Followers", "--inactive", "shape"], "give only one of"),
         (
             ["--sampler", "setsup.samplers:SetSampler", "--argument", 'inactive=["shape"]', "--size", 999999],
@@ -803,4 +821,4 @@ def test_k_by_step(setsup: Run) -> None:
     changed = [np.array(list(step["pair_labels"].values())).sum(0) for step in found.json["draws"]]
     assert set(changed[0].tolist()) == {1}
     assert set(changed[1].tolist()) <= {2, 3}
-    refused(setsup("sample", "--pairs", "0:1,0:2"), "--pairs 0:1,0:2 names a step twice")
+    refused(setsup("sample", "--pairs", "0:1,0:2"), "--pairs 0:1,0:2 gives two values for the same step")

@@ -57,7 +57,7 @@ def test_help_refuses_a_group_that_does_not_exist(setsup: Run) -> None:
     refused = setsup("sample", "--help", "domain")
     assert refused.code == 2
     assert "unknown group of options 'domain'; did you mean 'domains'?" in refused.err
-    assert "Options by groups" in setsup("sample", "shapes3d", "--help").out
+    assert "Options by group" in setsup("sample", "shapes3d", "--help").out
 
 
 def test_help_begins_with_five_options_and_names_the_groups(setsup: Run) -> None:

@@ -175,7 +175,7 @@ def test_sets_are_drawn_from_shards(setsup: Run, folder: Path, tmp_path: Path) -
     assert (again.code, again.err) == (0, "")
     assert contents(tmp_path / "again") == contents(tmp_path / "drawn")
     refused(setsup("sample", folder, "--inactive", "digits"), "did you mean 'digit'?", f"`setsup info {folder}`")
-    refused(setsup("sample", folder, "--root", "drawn", "--inactive", "digit"), "leave out the root drawn")
+    refused(setsup("sample", folder, "--root", "drawn", "--inactive", "digit"), "leave out --root drawn")
     part = setsup("sample", folder, "--split", "test", "--inactive", "digit", "--json").json
     assert (part["rows"], part["split"]) == (200, "test")
 
@@ -234,7 +234,7 @@ def test_experiments_train_on_shards(folder: Path, digits: Path) -> None:
     assert (len(found), found.factors["split"].levels) == (len(rows), rows.factors["split"].levels)
     order = np.argsort(rows.factors.column("digit"), kind="stable")
     np.testing.assert_array_equal(found.fetch(np.arange(len(rows)))["image"], rows.fetch(order)["image"])
-    with pytest.raises(DataError, match="needs no other files; leave out the root"):
+    with pytest.raises(DataError, match="has no root; leave out root="):
         data.open(digits)
 
 
@@ -248,7 +248,7 @@ def test_an_index_elsewhere(setsup: Run, folder: Path, tmp_path: Path) -> None:
     for words in (["sample", "--inactive", "digit"], ["info"]):
         found = setsup(words[0], "tars", "--index", "index", *words[1:])
         assert (found.code, found.err) == (0, "")
-    refused(setsup("info", "mnist", "--index", "index"), "folder or address, and mnist is a benchmark")
+    refused(setsup("info", "mnist", "--index", "index"), "folder or address, but mnist is a benchmark")
     refused(setsup("info", "tars/data-00000.tar", "--index", "index"), "shards, given by their folder or address")
     (tmp_path / "deep").mkdir()
     (tmp_path / "tars").rename(tmp_path / "deep" / "train")
@@ -264,7 +264,7 @@ def test_folders_and_words_that_are_no_set(setsup: Run, folder: Path, tmp_path: 
     tar = next(folder.glob("*.tar"))
     shutil.copy(tar, tmp_path / "deep" / "train" / "0.tar")
     for word, said in {
-        "my": ["my is a folder, but holds no rendered dataset (rendered.json), no shards (shards.json)"],
+        "my": ["no dataset found in the folder my: expected a rendered dataset (rendered.json), shards (shards.json)"],
         "begun": ["`setsup shard`"],
         "deep": ["not indexed", "`setsup index "],
         "deep/train/0.tar": ["single tar", "pass the folder that contains it, deep/train (`setsup index deep/train`"],
@@ -272,7 +272,7 @@ def test_folders_and_words_that_are_no_set(setsup: Run, folder: Path, tmp_path: 
         "s3://bucket/set/0.tar": ["single tar", "pass the folder that contains it, s3://bucket/set ("],
         "shpes": ["did you mean 'shapes' or"],
         "./shpes": ["./shpes does not exist; did you mean './shapes'?"],
-        "shapes/README.md": ["shapes/README.md is a file, but no table; give a folder"],
+        "shapes/README.md": ["shapes/README.md is a file, but not a table; give a folder"],
         "s3:/bucket/set": ["did you mean s3://bucket/set?"],
     }.items():
         refused(setsup(verb[0], word, *verb[1:]), *said)
@@ -359,7 +359,7 @@ def test_ctrl_c_before_anything_was_written(setsup: Run, monkeypatch: pytest.Mon
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
 def test_a_place_that_can_hold_no_file_is_an_error_at_once(setsup: Run) -> None:
     rows = "shape == 'cube' and scale == 0.75"
-    refused(setsup("shard", "--where", rows, "--out", "/proc/x"), "/proc/x", "choose a folder you can write")
+    refused(setsup("shard", "--where", rows, "--out", "/proc/x"), "/proc/x", "choose a writable folder")
 
 
 @pytest.mark.long("kills and interruptions")
@@ -415,7 +415,7 @@ def test_a_place_that_is_gone_holds_no_shards(tmp_path: Path) -> None:
         (["--out", "x", "--order", "by:"], ["by:", "factors"]),
         (["--out", "x", "--order", "by:shap"], ["did you mean 'shape'?", "`setsup info shapes3d-procedural`"]),
         (["--out", "x", "--order", "sorted"], ["'sorted'", "shuffle"]),
-        (["--out", "x", "--where", "scale > 3"], ["--where 'scale > 3' leaves no row"]),
+        (["--out", "x", "--where", "scale > 3"], ["--where 'scale > 3' selects no rows"]),
         (["--out", "x", "--where", "sale > 3"], ["sale"]),
         (["--out", "x", "--format", "gif"], ["--format", "png"]),
         (["--out", "x", "--per-shard", "0"], ["at least 1, not 0"]),
@@ -424,9 +424,9 @@ def test_a_place_that_is_gone_holds_no_shards(tmp_path: Path) -> None:
         (["--out", "x", "--on", "slurm"], ["--on must be ray, not 'slurm'"]),
         (["--out", "x", "--ray-gpus", "1"], ["require --on ray"]),
         (["--out", "nonsense://x"], ["nonsense://x"]),
-        (["--out", "memory://x"], ["memory://x: the memory of this process ends with it"]),
-        (["--out", "x", "--on", "ray", "--ray-address", "127.0.0.1:1"], ["nothing answers at 127.0.0.1:1"]),
-        (["nothing-such", "--out", "x"], ["no dataset 'nothing-such'"]),
+        (["--out", "memory://x"], ["memory://x is in the memory of this process, which ends"]),
+        (["--out", "x", "--on", "ray", "--ray-address", "127.0.0.1:1"], ["no response from 127.0.0.1:1"]),
+        (["nothing-such", "--out", "x"], ["unknown dataset 'nothing-such'"]),
         (["set/data-00000.tar", "--out", "x"], ["is a single tar, not a dataset; pass the folder"]),
         (["mnist", "--out", "x"], ["`setsup fetch mnist`"]),
     ],

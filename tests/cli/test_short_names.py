@@ -73,7 +73,7 @@ def test_long_and_short_names_together(setsup: Run) -> None:
     assert settings["method"]["image"] is None, "as it is asked for"
     for other in ("wall_hue", "shape"):  # the second is the default
         found = setsup("train", OWN, "--orbit", "object_hue", "--sampler.orbit", other)
-        refused(found, "--orbit and --sampler.orbit are given with different values: leave out one of them")
+        refused(found, "--orbit and --sampler.orbit are given with different values; leave out one of them")
     assert printed(setsup, OWN, "--canonical", "none")["sampler"]["canonical"] is None
 
 
@@ -101,7 +101,7 @@ def test_a_sweep_over_a_short_name(setsup: Run) -> None:
     again = setsup(*words, "--json")
     assert [run["from_step"] for point in again.json["sweep"] for run in point["runs"]] == [1] * 2
     twice = setsup("train", OWN, "--sweep", "orbit=wall_hue", "--sweep", "method.orbit=shape")
-    assert (twice.code, "--sweep names method.orbit twice" in twice.err) == (2, True)
+    assert (twice.code, "--sweep method.orbit=… is given twice" in twice.err) == (2, True)
 
 
 def test_evaluations_and_reports_take_the_run(setsup: Run) -> None:
@@ -138,13 +138,19 @@ def marked(short: Any, kind: Any = str, value: Any = "a") -> Preset:
     ("preset", "sentence"),
     [
         *(
-            (marked(short), rf"method.mark cannot have the short name '{short}', which is another option: mark the ")
+            (
+                marked(short),
+                rf"method.mark cannot have the short name '{short}', which is another option; choose another",
+            )
             for short in ("out", "seed", "seeds", "n", "o", "steps", "sampler", "clip_norm", "help", "json", "q")
         ),
-        (marked("a-b"), "'a-b', which is no name of letters, digits and _"),
-        (marked("help me"), "which is no name"),
-        (marked("orbit"), "sampler.orbit and method.orbit and method.mark .* 'orbit', and have different types"),
-        (marked("mark", tuple[tuple[int, ...], ...], ()), "method.mark .* 'mark', which words cannot give"),
+        (marked("a-b"), "'a-b', which must consist of letters, digits and _"),
+        (marked("help me"), "which must consist of letters"),
+        (marked("orbit"), "sampler.orbit and method.orbit and method.mark .* 'orbit': their types differ"),
+        (
+            marked("mark", tuple[tuple[int, ...], ...], ()),
+            "method.mark .* 'mark': its type cannot be written as an option",
+        ),
     ],
 )
 def test_short_names_that_cannot_be_options(preset: Preset, sentence: str) -> None:

@@ -121,7 +121,7 @@ class TestFetchAndPrepare:
     def test_unknown_names(self, setsup: Run, verb: str) -> None:
         found = setsup(verb, "mnits")
         assert (found.code, found.out) == (2, "")
-        assert found.err.startswith("setsup: there is no dataset 'mnits'; did you mean 'mnist'")
+        assert found.err.startswith("setsup: unknown dataset 'mnits'; did you mean 'mnist'")
         assert found.err.endswith("? (`setsup datasets` lists them)\n")
 
     def test_checking_says_what_is_there(self, setsup: Run, tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ class TestFetchAndPrepare:
         data = setsup("fetch", "mnist", "--root", tmp_path, "--check", "--json").json
         files = data["files"]
         assert [entry["state"] for entry in files] == ["missing", "wrong", "missing", "missing"]
-        assert "cut off or damaged" in files[1]["problem"] or "has the md5" in files[1]["problem"]
+        assert "truncated or damaged" in files[1]["problem"] or "has md5" in files[1]["problem"]
         assert files[0]["path"] == str(tmp_path / "train-images-idx3-ubyte.gz")
         assert (data["opens"], data["rows"]) == (False, None)
         assert "train-images-idx3-ubyte.gz" in data["why_not"]
@@ -240,5 +240,5 @@ def test_bench(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "draws/s" in found.out
     assert "images, first time" in found.out
     assert "images, afterwards" in found.out
-    assert "casting a shape in a pose" in found.out
+    assert "placing a shape in a pose" in found.out
     assert setsup("bench", "--inactive", "shap").code == 2

@@ -19,7 +19,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup as library
-from setsup.experiments import registry
+from setsup.experiments import preset_registry
 from setsup.factors import FactorTable
 from tests.cli.refusals import refused
 
@@ -110,9 +110,9 @@ class TestValidation:
     @pytest.mark.parametrize(
         ("words", "sentence"),
         [
-            (["--validation.knn", "digit"], "--validation.knn has no effect without --validation.every N"),
-            (["--validation.every", 2], "Dense has no method loss(batch)"),
-            (["--validation.every", 2, "--validation.draws", 0], "validation measures nothing"),
+            (["--validation.knn", "digit"], "--validation.knn requires --validation.every N"),
+            (["--validation.every", 2], "validation requires Dense.loss(batch)"),
+            (["--validation.every", 2, "--validation.draws", 0], "validation has nothing to compute"),
         ],
     )
     def test_one_that_measures_nothing(self, setsup: Run, digits: Path, words: list[str | int], sentence: str) -> None:
@@ -132,7 +132,7 @@ class TestItsFile:
     def edit(self, mine: Path) -> None:
         """Another process runs the file anew."""
         mine.write_text(mine.read_text().replace("dropout(", "alpha_dropout("))
-        registry._run.cache_clear()
+        preset_registry._run.cache_clear()
 
     @pytest.mark.long("trainings")
     def test_a_change_is_said_wherever_the_run_is_read(self, setsup: Run, digits: Path, mine: Path) -> None:
@@ -154,7 +154,7 @@ class TestItsFile:
             found = setsup(*words)
             assert found.code == 0, found.err
             if words[0] == "report":
-                assert f"{self.RUN}: the file that holds own/mean has changed since this run was trained" in found.out
+                assert f"{self.RUN}: the file of own/mean has changed since this run was trained" in found.out
                 continue
             assert sum(line.startswith(self.CHANGED) for line in found.out.splitlines()) == 1
         assert setsup(*reading[0], "--json").json[0]["file_changed"] is True
@@ -195,9 +195,12 @@ class TestItsFile:
         assert found.code == 2
         (sentence,) = found.err.splitlines()
         assert (
-            "what the method of own/mean expects (layer.weight is (3, 784) there, (4, 784) in the method)" in sentence
+            "do not fit the method of own/mean (layer.weight has the shape (3, 784) there, and (4, 784) in the method)"
+            in sentence
         )
-        assert "the file of its preset has changed since: restore the method it was trained with" in sentence
+        assert (
+            "the file of its preset has changed since the training; restore the method it was trained with" in sentence
+        )
 
     def test_nothing_is_said_of_runs_that_kept_no_digest(self, setsup: Run, digits: Path, mine: Path) -> None:
         assert setsup("train", f"{mine}:own/mean", "--root", digits, "--steps", 3).code == 0
@@ -233,7 +236,7 @@ def test_a_preset_is_trained_on_a_table(setsup: Run, tmp_path: Path) -> None:
     again = setsup("train", "--config", "again.yaml")
     assert (again.code, "is finished" in again.out) == (0, True)
     found = setsup("train", "abc/fig3a", "--smoke", "--image", "which")
-    assert (found.code, "--image goes with a table" in found.err) == (2, True)
+    assert (found.code, "--image requires a table" in found.err) == (2, True)
 
 
 @pytest.mark.long("trainings")
@@ -274,14 +277,14 @@ def test_options_of_the_data_set_are_settings_of_the_run(setsup: Run, digits: Pa
     assert [found.code for found in orders] == [0, 0]
     assert "is finished" in orders[1].out
     other = setsup(*words, "--option", "copies=2")
-    assert (other.code, "holds another run: data.options " in other.err) == (2, True)
+    assert (other.code, "contains another run: data.options " in other.err) == (2, True)
     for option, said in (
         ("copy=1", "affine-mnist has no option 'copy'; its options: copies=N"),
         ("copies=x", "copies=N"),
     ):
         refused(setsup(*words, "--option", option), said)
     found = setsup("train", "abc/figS3", "--smoke", "--option", "a=1")
-    assert (found.code, "--option goes with the dataset of a preset; abc/figS3 has no options" in found.err) == (
+    assert (found.code, "--option sets options of a preset's dataset, but abc/figS3 has none" in found.err) == (
         2,
         True,
     )
@@ -310,9 +313,9 @@ def test_options_are_kept_so_that_they_can_be_given_again() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["abc/fig3z"], "there is no preset 'abc/fig3z'; did you mean"),
-        (["nowhere.py"], "there is no file "),
-        ([OWN], "name one as "),
+        (["abc/fig3z"], "unknown preset 'abc/fig3z'; did you mean"),
+        (["nowhere.py"], "nowhere.py does not exist"),
+        ([OWN], "choose one, for example "),
         (["abc/fig3a", "--sampler.sise", "3"], "unknown option '--sampler.sise'; did you mean '--sampler.size'"),
         (["--sampler.sise", "3", "abc/fig3a"], "(`setsup train abc/fig3a --help` lists the options)"),
         (["--steps", "3"], "unknown option '--steps'"),
@@ -340,7 +343,7 @@ def test_options_are_kept_so_that_they_can_be_given_again() -> None:
             "; lower --sampler.size, or pass --sampler.small short or --sampler.small replace",
         ),
         (["abc/fig3a", "--substitute", "--smoke", "--method.objective", "double"], "whose images come in two copies"),
-        (["abc/fig3a", "--substitute", "--smoke", "--method.encoder", "mnist"], "but this network reads"),
+        (["abc/fig3a", "--substitute", "--smoke", "--method.encoder", "mnist"], "for this network"),
         (["abc/fig3a", "--substitute", "--smoke", "--method.temperature", "-1"], "temperature"),
     ],
 )
@@ -377,7 +380,7 @@ def test_a_logger_that_is_not_installed_is_said_before_torch_is_imported(tmp_pat
         ("abc/fig3a --sweep sampler.inactive=subject,nope", "unknown factor 'nope'"),
         (
             "pixels/pairs",
-            "does not say which pixels of two rows show the same; give a folder of `setsup render --match",
+            "has no pixel correspondences; pass a folder of `setsup render --match",
         ),
     ],
 )
@@ -413,7 +416,7 @@ class TestMissingData:
     def test_a_stand_in_is_named_and_not_taken(self, setsup: Run, tmp_path: Path) -> None:
         found = setsup("train", "abc/fig3a")
         refused(found, "`setsup fetch shapes3d`")
-        assert found.err.endswith("; or --substitute trains on shapes3d-procedural\n")
+        assert found.err.endswith("; or train on shapes3d-procedural with --substitute\n")
         assert list(tmp_path.iterdir()) == []
 
 
@@ -494,7 +497,7 @@ def test_another_run_in_the_folder_is_refused(setsup: Run, digits: Path) -> None
     assert setsup(*common).code == 0
     before = (Path("runs/own/mean/seed-0") / "metrics.jsonl").read_bytes()
     found = setsup(*common, "--method.rate", "0.2")
-    refused(found, "runs/own/mean/seed-0 holds another run: method.rate 0.1 there, 0.2 asked")
+    refused(found, "runs/own/mean/seed-0 contains another run: method.rate is 0.1 there, not 0.2")
     assert setsup(*common, "--precision", "bf16").code == 2
     assert (Path("runs/own/mean/seed-0") / "metrics.jsonl").read_bytes() == before
 
@@ -504,9 +507,9 @@ def test_wrong_settings_are_said_before_what_the_folder_holds(setsup: Run) -> No
     common = ["train", "abc/fig3a", "--substitute", "--smoke", "--out", "run"]
     assert setsup(*common).code == 0
     for words, sentence in (
-        (("--sampler.size", "1"), "sets of one image leave no choice"),
+        (("--sampler.size", "1"), "sets must have at least two images"),
         (("--sampler.sets", "3"), "an even number of sets"),
-        (("--sampler.size", "4"), "run/seed-0 holds another run: sampler.size 8 there, 4 asked"),
+        (("--sampler.size", "4"), "run/seed-0 contains another run: sampler.size is 8 there, not 4"),
     ):
         found = setsup(*common, *words)
         assert (found.code, sentence in found.err) == (2, True), found.err

@@ -54,11 +54,11 @@ def test_help_explains_nested_settings(setsup: Run, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--clip-norm", "1", "--clip-value", "1"], "give clip_norm or clip_value"),
-        (["--accumulate", "0"], "a step has 1 draw or more"),
-        (["--method.schedule.warmup", "2"], "the warm-up of OneCycle is a share of all steps"),
+        (["--clip-norm", "1", "--clip-value", "1"], "set clip_norm or clip_value"),
+        (["--accumulate", "0"], "accumulate must be 1 or more"),
+        (["--method.schedule.warmup", "2"], "warmup of OneCycle must be a fraction of all steps"),
         (["--strategy", "fsdp"], "fsdp"),
-        (["--precision", "fp16", "--accelerator", "cpu"], "precision fp16 needs a GPU"),
+        (["--precision", "fp16", "--accelerator", "cpu"], "precision fp16 requires a GPU"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(setsup: Run, digits: Path, words: list[str], sentence: str) -> None:

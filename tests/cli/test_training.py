@@ -110,24 +110,24 @@ class TestFiles:
         for path, what in (("run", "the folder of a run"), ("run/config.yaml", "a file of settings")):
             found = setsup("train", path)
             assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
-            assert found.err.startswith(f"setsup: {path} is {what}, not a preset: `setsup train --config ")
+            assert found.err.startswith(f"setsup: {path} is {what}, not a preset; ")
             meant = found.err.split("`")[1].split()
             assert setsup(*meant[1:], "--print-config").out == printed
 
     @pytest.mark.parametrize(
         ("text", "sentence"),
         [
-            ("preset: [", "mine.yaml is not valid YAML"),
+            ("preset: [", "mine.yaml could not be parsed as YAML"),
             ("settings: {}", "mine.yaml, line 1: preset is missing"),
-            ("preset: abc/fig3z", "mine.yaml: there is no preset 'abc/fig3z'"),
+            ("preset: abc/fig3z", "mine.yaml: unknown preset 'abc/fig3z'"),
             ("preset: abc/fig3a\nsetings: {}", "mine.yaml, line 2: unknown key 'setings'; did you mean 'settings'"),
-            ("preset: abc/fig3a\nsettings: {method: {rat: 1}}", "mine.yaml: there is no setting 'method.rat'; did you"),
-            ("preset: abc/fig3a\nsettings: {method: {rate: x}}", "mine.yaml: the setting method.rate takes float, not"),
-            ("preset: abc/fig3a\nsettings: {method: Other}", "mine.yaml: the setting method is a ABCSettings here"),
-            ("preset: abc/fig3a\nsettings: {steps: 0}", "mine.yaml: abc/fig3a: steps are 1 or more with a method"),
-            ("preset: abc/fig3a\nsettings: {1: 2}", "settings must be a mapping with strings as names, and 1 is none"),
+            ("preset: abc/fig3a\nsettings: {method: {rat: 1}}", "mine.yaml: unknown setting 'method.rat'; did you"),
+            ("preset: abc/fig3a\nsettings: {method: {rate: x}}", "mine.yaml: setting method.rate must be float, not"),
+            ("preset: abc/fig3a\nsettings: {method: Other}", "mine.yaml: setting method must be a ABCSettings"),
+            ("preset: abc/fig3a\nsettings: {steps: 0}", "mine.yaml: abc/fig3a: steps must be 1 or more with a method"),
+            ("preset: abc/fig3a\nsettings: {1: 2}", "settings must be a mapping with strings as names, not 1"),
             ("preset: abc/fig3a\nseeds: [x]", "mine.yaml, line 2: seeds must be a list of integers, not ['x']"),
-            ("preset: abc/fig3a\nconfig: {presision: bf16}", "mine.yaml: config: there is no setting 'presision'; did"),
+            ("preset: abc/fig3a\nconfig: {presision: bf16}", "mine.yaml: config: unknown setting 'presision'; did"),
             ("preset: abc/fig3a\nconfig: {devices: 0}", "mine.yaml: config: devices must be 1 or more, not 0"),
             ("preset: own/mean\nfile: gone.py", "gone.py"),
         ],
@@ -140,15 +140,15 @@ class TestFiles:
     def test_another_preset_and_a_file_that_is_not_there(self, setsup: Run) -> None:
         Path("mine.yaml").write_text(setsup("train", "abc/fig3a", "--print-config").out)
         assert (
-            "its preset is abc/fig3a, not abc/fig3b: a preset of your own has its path in `file`"
+            "the config is for the preset abc/fig3a, not abc/fig3b; for a preset of your own, set `file` to its path"
             in setsup("train", "abc/fig3b", "--config", "mine.yaml").err
         )
         assert (
-            "with --config, a preset is the first argument"
+            "with --config, a preset must be the first argument"
             in setsup("train", "--config", "mine.yaml", "--steps", 3, "abc/fig3a").err
         )
         assert (
-            "there is no file other.yaml: `setsup train PRESET --print-config`"
+            "other.yaml does not exist; `setsup train PRESET --print-config`"
             in setsup("train", "--config", "other.yaml").err
         )
 
@@ -174,7 +174,7 @@ class TestDryRun:
         assert "unknown factor 'digits'" in setsup(*words, "--sampler.inactive", "digits", "--dry-run").err
         assert setsup(*words, "--steps", 3).code == 0
         before = {path: path.read_bytes() for path in Path("runs/own/mean/seed-0").iterdir()}
-        assert "holds another run" in setsup(*words, "--method.rate", 1, "--dry-run").err
+        assert "contains another run" in setsup(*words, "--method.rate", 1, "--dry-run").err
         assert "seed-0: 2 steps, from step 3" in setsup(*words, "--steps", 5, "--dry-run").out
         assert before == {path: path.read_bytes() for path in Path("runs/own/mean/seed-0").iterdir()}
 
@@ -187,7 +187,7 @@ def test_a_longer_run(setsup: Run, digits: Path) -> None:
     assert setsup(*words, "--steps", 5, "--out", "whole").code == 0
     assert equal("runs/own/mean/seed-0", "whole/seed-0")
     refused = setsup(*words, "--steps", 4)
-    assert (refused.code, "is trained for 5 steps, more than the 4 asked" in refused.err) == (2, True)
+    assert (refused.code, "has been trained for 5 steps, more than the requested 4" in refused.err) == (2, True)
 
 
 def test_checkpoints_that_are_kept(setsup: Run, digits: Path) -> None:
@@ -267,9 +267,9 @@ class TestSweeps:
         ("sweep", "sentence"),
         [
             (["method.rate=0.1,x"], "--method.rate must be a number, not 'x'"),
-            (["method.rate"], "--sweep takes SETTING=VALUE,VALUE"),
-            (["method.rat=1,2"], "there is no setting 'method.rat'; did you mean 'method.rate'"),
-            (["steps=1,2", "steps=3"], "--sweep names steps twice"),
+            (["method.rate"], "--sweep must be SETTING=VALUE,VALUE"),
+            (["method.rat=1,2"], "unknown setting 'method.rat'; did you mean 'method.rate'"),
+            (["steps=1,2", "steps=3"], "--sweep steps=… is given twice"),
             (["sampler.inactive=digit,number"], "sampler.inactive=number: unknown factor 'number'"),
         ],
     )

@@ -158,7 +158,7 @@ def test_turning_of_many_images() -> None:
     [([1, 2], np.eye(3)), ([[1, 2, 3]], np.eye(3)), ([[1, 2]], np.eye(2)), ([[1, 2]], np.ones((2, 3)))],
 )
 def test_points_and_matrices_of_other_axes_are_refused(points, matrices) -> None:
-    with pytest.raises(SetsupError, match=r"points are \(\.\.\., n, 2\)"):
+    with pytest.raises(SetsupError, match=r"points must be \(\.\.\., n, 2\)"):
         planar.carried(points, matrices)
 
 

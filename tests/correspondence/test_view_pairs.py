@@ -106,8 +106,8 @@ def test_an_empty_scene_has_no_match_and_two_scenes_are_refused() -> None:
     [
         ([[0, 1, 2]], KEYS[:1], {}, r"\(n, 2\) integers"),
         ([[0.5, 1]], KEYS[:1], {}, "integers"),
-        ([[0, 1]], KEYS, {}, "one each"),
-        ([[0, 1]], KEYS[:1], {"size": (8, 8)}, "go together"),
+        ([[0, 1]], KEYS, {}, "one for each"),
+        ([[0, 1]], KEYS[:1], {"size": (8, 8)}, "must be passed together"),
         ([[0, 1]], KEYS[:1], {"size": (8, 8), "windows": [[0, 0]]}, r"\(1, 2, 2\)"),
         ([[0, 1]], KEYS[:1], {"size": (8, 8), "windows": [[[0.5, 0], [0, 0]]]}, "integers, not float64"),
         ([[0, 1]], KEYS[:1], {"size": (8, 8, 3), "windows": [[[0, 0], [0, 0]]]}, "size must be"),

@@ -68,7 +68,7 @@ def test_a_cache_that_cannot_be_written(made, tmp_path, monkeypatch, caplog, how
     expected = made().copy()
     assert np.array_equal(cached_array("poses", [], ENTRY, 3, made), expected)
     assert made.calls == [0, 1], "made once"
-    assert "every process makes it again" in caplog.text
+    assert "each process builds it again" in caplog.text
 
 
 def test_what_cannot_be_made_leaves_nothing(tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ POINTER = b"""version https://git-lfs.github.com/spec/v1
 oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393
 size 12345
 """
-SAID = "is a Git LFS pointer, not the file itself; run `git lfs pull` in the repository that it is from"
+SAID = "is a Git LFS pointer, not the file itself; run `git lfs pull` in its repository"
 
 
 @pytest.fixture

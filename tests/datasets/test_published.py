@@ -80,7 +80,7 @@ def test_fewer_and_more_are_one_sentence_with_both_numbers(tmp_path, name, say, 
     for published, numbers in ((rows, None), (rows + 1, (rows, rows + 1)), (rows - 1, (rows, rows - 1))):
         say(name, samples=published)
         setsup.load(name, tmp_path)
-        found = [line for line in said() if "published" in line and "samples are there" in line]
+        found = [line for line in said() if "published" in line and "samples are present" in line]
         assert len(found) == (numbers is not None), found
         if numbers is not None:
             assert found[0].startswith(f"{name}: ")

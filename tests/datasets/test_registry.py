@@ -191,13 +191,13 @@ def test_an_opener_that_takes_any_option_gets_it(brought, monkeypatch):
 
 @pytest.mark.parametrize("name", ["affine-mnist", "cars196", "celeba", "edges2shoes", "hmdb51", "stl10", "ut-zap50k"])
 def test_the_folder_of_nobody(name):
-    with pytest.raises(DataError, match="no home folder of '~nobody-of-that-name' is known here"):
+    with pytest.raises(DataError, match="unknown home folder '~nobody-of-that-name'"):
         find_opener(name)("~nobody-of-that-name/data")
 
 
 @pytest.mark.parametrize("read", [read_synsets, read_abc_list])
 def test_lists_in_the_folder_of_nobody(read):
-    with pytest.raises(DataError, match="no home folder of '~nobody-of-that-name' is known here"):
+    with pytest.raises(DataError, match="unknown home folder '~nobody-of-that-name'"):
         read("~nobody-of-that-name/list.txt")
 
 

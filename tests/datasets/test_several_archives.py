@@ -97,7 +97,7 @@ def test_a_damaged_part_is_named(tmp_path, caplog):
     (root / "mvi_01.zip").write_bytes(b"PK\3\4 cut off")
     assert len(setsup.load("mvimgnet", root)) == rows
     assert "mvi_01.zip" in caplog.text
-    assert "it is left out: what is unpacked" in caplog.text
+    assert "it is left out, and the files unpacked" in caplog.text
     pack(root, [file for file in files_of(root) if file.name != "mvi_01.zip"], "mvi_00.zip")
     with pytest.raises(DataError, match=r"mvi_01\.zip"):
         setsup.load("mvimgnet", root)
@@ -129,8 +129,8 @@ def test_what_is_left_out_is_said(tmp_path, caplog):
         archive.writestr("rendered_chairs/another/renders/image_000_p020_t000_r096.png", b"x")
     with caplog.at_level(logging.WARNING, "setsup"):
         setsup.load("chairs3d", root)
-    assert "more.zip has 1 files of it that" in caplog.text
-    assert "they are left out: unpack them" in caplog.text
+    assert "more.zip contains 1 of its files that" in caplog.text
+    assert "they are left out; unpack them" in caplog.text
 
 
 def test_a_copy_beside_is_no_part(tmp_path, caplog):
@@ -162,4 +162,4 @@ def test_an_unpacked_part_in_a_folder_of_the_name(tmp_path, caplog):
     images = [file for file in files_of(root) if file.suffix == ".jpg"]
     pack(root, images[::2], "edges2shoes.zip")
     setsup.load("edges2shoes", root)
-    assert f"edges2shoes.zip has {len(images[::2])} files of it that" in caplog.text
+    assert f"edges2shoes.zip contains {len(images[::2])} of its files that" in caplog.text

@@ -43,17 +43,23 @@ def test_the_module_of_arrays_is_a_dataset() -> None:
     assert np.array_equal(digits.fetch([2, 1])["image"], images[[2, 1]])
 
 
-@pytest.mark.parametrize("number", [0, 1])
+LAYOUTS = [
+    (["train/0001_c002.jpg", "test/0003_c001.jpg"], {"vehicle": 1, "camera": 2, "split": "train"}),
+    (["art/cat/1.jpg", "photo/cat/1.jpg"], {"domain": "art", "category": "cat", "split": "test"}),
+    (["images/a.jpg", "images/b.jpg"], {"species": "crow", "country": "Chad"}),
+]
+"""Images, and the first row."""
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
 def test_layouts_of_the_page_on_them_open(tmp_path: Path, number: int) -> None:
     (tmp_path / "mine.yaml").write_text(blocks(DESCRIBED, "yaml")[number])
-    names = ["train/0001_c002.jpg", "test/0003_c001.jpg"] if number == 0 else ["images/a.jpg", "images/b.jpg"]
+    names, row = LAYOUTS[number]
     for name in names:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (6, 4)).save(tmp_path / name)
     (tmp_path / "images.csv").write_text("file,species,photographer\nb.jpg,crow,ann\na.jpg,wren,bob\n")
     (tmp_path / "photographers.csv").write_text("photographer,country\nbob,Peru\nann,Chad\n")
-    found = setsup.open(tmp_path / "mine.yaml")
-    if number == 0:
-        assert found.factors.row(0) == {"vehicle": 1, "camera": 2, "split": "train"}
-    else:
-        assert found.factors.row(0) == {"species": "crow", "country": "Chad"}
+    (tmp_path / "photo_train.txt").write_text("photo/cat/1.jpg 3\n")
+    (tmp_path / "art_test.txt").write_text("art/cat/1.jpg 3\n")
+    assert setsup.open(tmp_path / "mine.yaml").factors.row(0) == row

@@ -43,5 +43,5 @@ def test_bad_arguments():
         group_accuracy([True, False], table, ["brid"])
     with pytest.raises(DataError, match="2 counts"):
         group_accuracy([True, False], table, ["bird"]).reweighted([0, 0])
-    with pytest.raises(DataError, match="every row is of no group"):
+    with pytest.raises(DataError, match="no row belongs to a group"):
         group_accuracy([True], FactorTable([Factor("a", Kind.NOMINAL, ("x",))], {"a": np.array([-1])}), ["a"])

@@ -140,16 +140,16 @@ def test_refusals(task):
         deep_probes(points, factors * [1, 0, 1], test, test_factors)
     with pytest.raises(DataError, match="factor 0 is known in 19 rows"):
         deep_probes(points, np.where(np.arange(900)[:, None] < 19, factors, -1), test, test_factors)
-    with pytest.raises(DataError, match="factor 0 is known in no row that is tested"):
+    with pytest.raises(DataError, match="factor 0 is unknown in all rows of the test"):
         deep_probes(points, factors, test, np.full_like(test_factors, -1))
-    with pytest.raises(DataError, match="3 columns and test factors 2"):
+    with pytest.raises(DataError, match="as many columns, not 3 and 2"):
         deep_probes(points, factors, test, test_factors[:, :2])
-    with pytest.raises(DataError, match="8 dimensions and those of the test 7"):
+    with pytest.raises(DataError, match="the same length, not 8 and 7"):
         deep_probes(points, factors, test[:, :7], test_factors)
-    with pytest.raises(DataError, match="row 0 is zero and has no direction"):
+    with pytest.raises(DataError, match="row 0 is zero, so its cosine is undefined"):
         deep_probes(points * 0, factors, test, test_factors)
     for wrong in ({"layers": 1}, {"batch": 1}, {"epochs": 0}, {"rate": 0.0}, {"patience": -1}, {"device": "abacus"}):
         with pytest.raises(SetsupError, match=next(iter(wrong))):
             deep_probes(points, factors, test, test_factors, **wrong)
-    with pytest.raises(DataError, match="landmarks are one row for each embedding"):
+    with pytest.raises(DataError, match="landmarks must have one row for each embedding"):
         landmark_error(points, points[:5], test, test)

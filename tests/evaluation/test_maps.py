@@ -54,7 +54,7 @@ def test_what_has_no_map_is_refused(place) -> None:
         place(ROWS[:3])
     with pytest.raises(DataError, match=r"at least 4 rows and 2 dimensions, not \(75, 1\)"):
         place(ROWS[:, :1])
-    with pytest.raises(DataError, match="row 2 of 75 has an entry that is not finite"):
+    with pytest.raises(DataError, match="row 2 of 75 contains a value that is not finite"):
         place(np.where(np.arange(75)[:, None] == 2, np.nan, ROWS))
     with pytest.raises(DataError, match="all 75 embeddings are equal"):
         place(np.full((75, 2), 0.3))
@@ -64,12 +64,12 @@ def test_what_has_no_map_is_refused(place) -> None:
 
 @pytest.mark.parametrize("perplexity", [0.5, 75, np.nan, "30", True])
 def test_perplexities_that_cannot_be_are_refused(perplexity) -> None:
-    with pytest.raises(SetsupError, match="the perplexity of 75 rows must be from 1 to below 75"):
+    with pytest.raises(SetsupError, match="perplexity must be at least 1 and below 75 for 75 rows"):
         tsne_map(ROWS, perplexity=perplexity)
 
 
 def test_neighbours_that_cannot_be_are_refused() -> None:
-    with pytest.raises(SetsupError, match="each of 75 rows has 74 neighbours, not 75; ask for fewer"):
+    with pytest.raises(SetsupError, match="each of 75 rows has 74 neighbours, but 75 were requested; request fewer"):
         umap_map(ROWS, neighbours=75)
     with pytest.raises(SetsupError, match="neighbours must be an integer of at least 2, not 1"):
         umap_map(ROWS, neighbours=1)
@@ -78,7 +78,7 @@ def test_neighbours_that_cannot_be_are_refused() -> None:
 def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.manifold", None)
     monkeypatch.setitem(sys.modules, "umap", None)
-    with pytest.raises(SetsupError, match=r"this needs sklearn, which is not installed: pip install '\.\[train\]'"):
+    with pytest.raises(SetsupError, match=r"sklearn is required but not installed: pip install '\.\[train\]'"):
         tsne_map(ROWS)
-    with pytest.raises(SetsupError, match=r"this needs umap, which is not installed: pip install '\.\[umap\]'"):
+    with pytest.raises(SetsupError, match=r"umap is required but not installed: pip install '\.\[umap\]'"):
         umap_map(ROWS)

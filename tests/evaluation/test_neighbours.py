@@ -117,5 +117,5 @@ def test_bad_options_are_refused() -> None:
         neighbour_information(points, levels, neighbours=0)
     with pytest.raises(SetsupError, match="sigma must be a finite number"):
         neighbour_information(points, levels, sigma=[1, 2])
-    with pytest.raises(DataError, match="known in 5 rows, and 5 neighbours needs at least 6"):
+    with pytest.raises(DataError, match="known in 5 rows, but 5 neighbours requires at least 6"):
         neighbour_information(points, levels, neighbours=5)

@@ -78,11 +78,11 @@ def test_what_is_no_view_is_refused() -> None:
     one, other = told(2, images=20)
     with pytest.raises(DataError, match="20 images are too few"):
         view_information(one, other)
-    with pytest.raises(DataError, match="first has 19 images and second 20"):
+    with pytest.raises(DataError, match="the same number of images, not 19 and 20"):
         view_information(one[:19], other, batch=4)
-    with pytest.raises(DataError, match=r"second must be \(n, channels, height, width\) of 8 × 8"):
+    with pytest.raises(DataError, match=r"second must be \(n, channels, height, width\) with at least 8 × 8"):
         view_information(one, other[..., :7], batch=4)
-    with pytest.raises(DataError, match="first has numbers that are not finite"):
+    with pytest.raises(DataError, match="first contains numbers that are not finite"):
         view_information(np.where(one > 0.5, np.nan, one), other, batch=4)
     with pytest.raises(SetsupError, match="learning rate"):
         view_information(one, other, batch=4, rate=0)

@@ -38,14 +38,18 @@ def test_differences_without_variance() -> None:
 @pytest.mark.parametrize(
     ("reference", "others", "words"),
     [
-        ([0.1, 0.2], {}, "there is no method to compare"),
+        ([0.1, 0.2], {}, "at least one method is required"),
         ([0.1], {"a": [0.1]}, "the reference must have one number for each of two"),
-        ([0.1, 0.2], {"a": [0.1, 0.2, 0.3]}, "a has 3 re-splits and the reference 2"),
-        ([0.1, 0.2], {"a": [0.1, np.nan]}, "a: re-split 1 is not finite"),
+        (
+            [0.1, 0.2],
+            {"a": [0.1, 0.2, 0.3]},
+            "a must have the re-splits of the reference, not 3 re-splits in place of 2",
+        ),
+        ([0.1, 0.2], {"a": [0.1, np.nan]}, "a: the value of re-split 1 is not finite"),
     ],
 )
 def test_bad_input_is_refused(reference: Any, others: Any, words: str) -> None:
     with pytest.raises(DataError, match=words):
         paired_tests(reference, others)
-    with pytest.raises(SetsupError, match="level must lie between"):
+    with pytest.raises(SetsupError, match="level must be between"):
         paired_tests([0.1, 0.2], {"a": [0.1, 0.2]}, level=1.0)

@@ -89,7 +89,7 @@ def test_factors_without_a_choice_have_no_information() -> None:
     [
         ({"steps": 0}, "steps"),
         ({"batch": 0}, "batch"),
-        ({"sigma": [1.0, 2.0]}, "sigma is one number"),
+        ({"sigma": [1.0, 2.0]}, "sigma must be a number"),
         ({"held_out": 0}, "held_out"),
         ({"held_out": 1.0}, "held_out"),
         ({"held_out": 1e-4}, "0 held out"),
@@ -102,7 +102,7 @@ def test_options_out_of_range_are_refused(options, said: str) -> None:
 
 
 def test_continuous_factors_are_refused() -> None:
-    with pytest.raises(DataError, match="a probe needs classes"):
+    with pytest.raises(DataError, match="a probe requires classes"):
         probe_information(np.zeros((300, 2)), np.linspace(0, 1, 300))
-    with pytest.raises(DataError, match="known in 200 rows, and a batch of 256"):
+    with pytest.raises(DataError, match="known in 200 rows, but a batch of 256"):
         probe_information(np.zeros((200, 2)), np.arange(200) % 3)

@@ -150,7 +150,7 @@ def test_parts_are_keyed_and_of_the_sizes_promised() -> None:
 
 
 def test_bad_input_is_refused_in_a_sentence() -> None:
-    with pytest.raises(DataError, match="1 class is known among 300 labels"):
+    with pytest.raises(DataError, match="at least two known classes, not 1 among 300 labels"):
         logistic_probe(X, np.zeros(300, dtype=int))
     with pytest.raises(DataError, match="4 rows are too few"):
         logistic_probe(X[:4], [0, 0, 1, 1])

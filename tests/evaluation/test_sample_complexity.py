@@ -35,11 +35,11 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
     drawn = draw_resamples(LABELS, ORBITS, 1, most=2, test=5)
     with pytest.raises(SetsupError, match="a count must be an integer from 1 to 2, not 3"):
         accuracy_over_labels(POINTS, LABELS, drawn, counts=(1, 3))
-    with pytest.raises(SetsupError, match="there are 0 resamples and 1 counts"):
+    with pytest.raises(SetsupError, match="at least one resample and one count are required, not 0 and 1"):
         accuracy_over_labels(POINTS, LABELS, [], counts=(1,))
-    with pytest.raises(DataError, match=r"resample 0 has image \d+ of 3"):
+    with pytest.raises(DataError, match=r"resample 0 contains image \d+, but there are 3"):
         accuracy_over_labels(POINTS[:3], LABELS[:3], drawn, counts=(1,))
-    with pytest.raises(DataError, match="row 0 of 240 has an entry that is not finite"):
+    with pytest.raises(DataError, match="row 0 of 240 contains a value that is not finite"):
         accuracy_over_labels(np.where(np.arange(240)[:, None] == 0, np.nan, POINTS), LABELS, drawn, counts=(1,))
 
 

@@ -60,9 +60,9 @@ def test_a_perfect_prediction_has_ones_and_one_class_alone_its_share() -> None:
 
 
 def test_what_is_no_label_is_refused() -> None:
-    with pytest.raises(DataError, match=r"labels have the number 7, and there are 3 classes.*give ignored=7"):
+    with pytest.raises(DataError, match=r"labels contain the class 7, but classes must .* below 3.*ignored=7"):
         confusion_matrix([0, 7], [0, 1], 3)
-    with pytest.raises(DataError, match="predicted have the number -1"):
+    with pytest.raises(DataError, match="predicted contain the class -1"):
         confusion_matrix([0, 2], [0, -1], 3)
     with pytest.raises(DataError, match="integers of one shape"):
         confusion_matrix([0, 2], [0], 3)

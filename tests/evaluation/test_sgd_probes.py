@@ -77,13 +77,13 @@ def test_more_networks_than_are_trained_at_a_time(monkeypatch: pytest.MonkeyPatc
 
 
 def test_bad_input_is_refused_in_a_sentence() -> None:
-    with pytest.raises(DataError, match="layers have 600, 599 rows: give all the same rows"):
+    with pytest.raises(DataError, match="all layers must have the same rows, not 600, 599"):
         network_probes([LAYERS[0], LAYERS[1][1:]], FACTORS)
-    with pytest.raises(DataError, match="factor 0 has 1 known levels"):
+    with pytest.raises(DataError, match="factor 0 needs at least two known levels among 600 rows, not 1"):
         network_probes(LAYERS, np.zeros((600, 1), dtype=int))
-    with pytest.raises(SetsupError, match="one seed or more, all different"):
+    with pytest.raises(SetsupError, match="at least one seed, all different"):
         network_probes(LAYERS, FACTORS, seeds=(1, 1))
-    with pytest.raises(SetsupError, match="factor 0 has 0 rows to train and 600 held out"):
+    with pytest.raises(SetsupError, match="factor 0 has too few rows, 0 to train on and 600 held out"):
         network_probes(LAYERS, FACTORS, held_out=1)
     with pytest.raises(SetsupError, match="each hidden width must be an integer of at least 1, not 0"):
         network_probes(LAYERS, FACTORS, hidden=(0,))

@@ -243,7 +243,7 @@ def test_a_sweep_over_more_networks_than_are_trained_at_once(monkeypatch: pytest
         ({"steps": 0}, "steps must be an integer of at least 1"),
         ({"batch": 1}, "batch must be an integer of at least 2"),
         ({"last": 2.5}, "last must be an integer"),
-        ({"steps": 10, "last": 11}, "last 11 of 10 steps"),
+        ({"steps": 10, "last": 11}, "last must be at most steps, not 11 with steps=10"),
         ({"rate": 0.0}, "learning rate"),
         ({"rate": math.nan}, "learning rate"),
         ({"sigma": -1.0}, "sigma"),
@@ -262,5 +262,5 @@ def test_options_out_of_range_are_refused(options, said: str) -> None:
 def test_fewer_rows_than_a_batch_are_refused() -> None:
     points, factors = six(300)
     factors[:50, 3] = -1
-    with pytest.raises(DataError, match="factor 3 is known in 250 rows, and a batch of 256 needs at least 256"):
+    with pytest.raises(DataError, match="factor 3 is known in 250 rows, but a batch of 256 requires at least 256"):
         estimate(points, factors)

@@ -113,10 +113,10 @@ def test_32_images_are_removed_on_multi_pie() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: verification_auc([[0.0], [np.inf]], [0, 1]), "row 1 of 2 has an entry that is not finite"),
-        (lambda: verification_auc([[0.0], [1.0]], [0, -1]), "identities: that of image 1 is unknown"),
-        (lambda: verification_auc([[0.0], [1.0]], [0, 1]), "have 0 pairs of one identity and 1 of two"),
-        (lambda: verification_auc([[0.0], [1.0]], [0, 0]), "have 1 pairs of one identity and 0 of two"),
+        (lambda: verification_auc([[0.0], [np.inf]], [0, 1]), "row 1 of 2 contains a value that is not finite"),
+        (lambda: verification_auc([[0.0], [1.0]], [0, -1]), "identities of image 1 is unknown"),
+        (lambda: verification_auc([[0.0], [1.0]], [0, 1]), "have 0 and 1 such pairs"),
+        (lambda: verification_auc([[0.0], [1.0]], [0, 0]), "have 1 and 0 such pairs"),
         (lambda: verification_auc([[0.0], [1.0]], [0, 0], metric="l3"), "metric must be one of"),
         (lambda: identity_retrieval([[0.0], [1.0]], [0, 0], [[1], [1]]), "none of the 2 queries"),
         (lambda: identity_retrieval([[0.0], [1.0]], [0, 0], [1, 1]), "conditions must be an array"),

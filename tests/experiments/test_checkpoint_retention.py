@@ -63,7 +63,7 @@ def test_metrics_and_their_directions() -> None:
     asked = ("loss", "loss:min", "accuracy:max", "knn/shape:max", "a:b:max")
     found = [split_metric(one) for one in asked]
     assert found == [("loss", 1), ("loss", 1), ("accuracy", -1), ("knn/shape", -1), ("a:b", -1)]
-    with pytest.raises(SetsupError, match="is of METRIC, METRIC:min or METRIC:max, not 'loss:median'"):
+    with pytest.raises(SetsupError, match="must be METRIC, METRIC:min or METRIC:max, not 'loss:median'"):
         RunConfig(keep_best="loss:median")
 
 
@@ -113,9 +113,9 @@ class TestNowAndThen:
 def test_a_metric_that_is_never_logged_is_named_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     keeping_run(tmp_path, keep_best="los")
     assert [record.getMessage() for record in caplog.records if "keep-best" in record.getMessage()] == [
-        "the metric 'los' of --keep-best is not logged by step 4: loss is"
+        "--keep-best: the metric 'los' was not logged by step 4 (logged: loss)"
     ]
-    with pytest.raises(DataError, match=r"has no checkpoint 'best': none was kept; `setsup train` keeps some with"):
+    with pytest.raises(DataError, match=r"has no checkpoint 'best': none was kept; `setsup train` keeps more with"):
         open_run(tmp_path, PRESET, checkpoint="best").state()
 
 
@@ -161,7 +161,7 @@ class TestMeasured:
             load_trained(open_run(folder, PRESET, checkpoint="step-3"))
 
     def test_one_that_is_not_there(self, folder: Path) -> None:
-        with pytest.raises(DataError, match=r"no checkpoint 'step-000004': there are step-000003, step-000006, "):
+        with pytest.raises(DataError, match=r"no checkpoint 'step-000004': it has step-000003, step-000006, "):
             open_run(folder, PRESET, checkpoint="step-4").weights()
-        with pytest.raises(SetsupError, match=r"named last, best or step-N, such as step-500, not 'first'"):
+        with pytest.raises(SetsupError, match=r"named last, best or step-N, for example step-500, not 'first'"):
             open_run(folder, PRESET, checkpoint="first")

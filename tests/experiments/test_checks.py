@@ -178,5 +178,5 @@ def test_metrics_of_epochs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_validation_step_would_never_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Told, "validation_step", lambda self, batch, batch_idx: None)
-    one_sentence(TOLD, tmp_path / "run", r"^Told has a validation_step, which setsup does not run: .*loss\(batch\)")
+    one_sentence(TOLD, tmp_path / "run", r"^Told has a validation_step, which setsup does not call; .*loss\(batch\)")
     assert not (tmp_path / "run").exists()

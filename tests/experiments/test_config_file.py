@@ -77,10 +77,10 @@ def test_settings_of_further_datasets_are_read_from_a_file(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ("{datasets: {test: {split: 3}}}", "the setting datasets.test.split takes str | None, not 3"),
-        ("{datasets: {tset: {split: a}}}", "there is no setting 'datasets.tset.split'; did you mean"),
-        ("{datasets: {test: Other}}", "the setting datasets.test is a Data here, not 'Other'"),
-        ("{datasets: a}", "there is no setting 'datasets'"),
+        ("{datasets: {test: {split: 3}}}", "setting datasets.test.split must be str | None, not 3"),
+        ("{datasets: {tset: {split: a}}}", "unknown setting 'datasets.tset.split'; did you mean"),
+        ("{datasets: {test: Other}}", "setting datasets.test must be a Data, not 'Other'"),
+        ("{datasets: a}", "unknown setting 'datasets'"),
     ],
 )
 def test_wrong_settings_of_further_datasets_are_named(tmp_path: Path, settings: str, sentence: str) -> None:

@@ -160,7 +160,9 @@ def test_a_frequency_that_lightning_counts_in_draws(tmp_path: Path, monkeypatch:
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": rate, "interval": "step", "frequency": 2}}
 
     monkeypatch.setattr(ABC, "configure_optimizers", configured)
-    with pytest.raises(SetsupError, match="the scheduler StepLR of ABC would step at other times with --accumulate"):
+    with pytest.raises(
+        SetsupError, match="the scheduler StepLR of ABC would step at the wrong times with --accumulate"
+    ):
         train(THREE, tmp_path, config=HERE)
 
 
@@ -172,7 +174,7 @@ def test_draws_that_end_within_a_step(tmp_path: Path, monkeypatch: pytest.Monkey
     )
     data = replace(PLAIN.data, where=f"{FEW} and wall_hue == 0 and floor_hue == 0")  # 40 rows
     preset = replace(PLAIN, data=data, method=Tiny(objective="augmentation"), augmentation="abc-shapes3d", accumulate=3)
-    with pytest.raises(SetsupError, match="the draws of small/plain end after 3 of 4 steps"):
+    with pytest.raises(SetsupError, match="the sampler of small/plain ended after 3 of 4 draws"):
         train(replace(preset, steps=4), tmp_path / "four", config=HERE)
     assert train(replace(preset, steps=3), tmp_path / "three", config=HERE).finished
 
@@ -194,7 +196,7 @@ def test_checkpoints_of_earlier_versions(tmp_path: Path, two: Run) -> None:
     assert_same(train(preset, run.folder, config=HERE), whole)
     other = interrupted(TWO, tmp_path / "two")
     old(other, 2, steps=5)
-    with pytest.raises(SetsupError, match="counts the steps of each of its optimisers: train again in another folder"):
+    with pytest.raises(SetsupError, match="counted the steps of each optimiser; train again in another folder"):
         train(TWO, other.folder, config=HERE)
 
 

@@ -100,7 +100,7 @@ def test_seeds_and_checkpoints_are_no_part_of_what_is_trained(fresh: Run) -> Non
 
 def test_a_preset_that_trains_something_else_is_refused(fresh: Run) -> None:
     other = replace(SHORT, name="small/other", method=Tiny(rate=1.0), steps=3)
-    sentence = "small/other trains something else than .*: .*method.rate 1.0 instead of 0.001"
+    sentence = "small/other differs from the preset of the run .*: .*method.rate 1.0 instead of 0.001"
     with pytest.raises(SetsupError, match=sentence) as caught:
         evaluate(fresh, other, device="cpu")
     assert "steps 3 instead of 2" in str(caught.value)
@@ -115,7 +115,7 @@ def test_a_preset_that_trains_something_else_is_refused(fresh: Run) -> None:
 
 
 def test_evaluations_that_there_are_not(fresh: Run) -> None:
-    with pytest.raises(SetsupError, match="small/plain has no evaluation 'twic'; did you mean 'twice'"):
+    with pytest.raises(SetsupError, match="small/plain has no evaluation named 'twic'; did you mean 'twice'"):
         evaluate(fresh, only=["once", "twic"], device="cpu")
     assert fresh.results() == {}
 
@@ -123,7 +123,7 @@ def test_evaluations_that_there_are_not(fresh: Run) -> None:
 def test_names_of_factors_are_looked_up_before_the_first_is_measured(fresh: Run) -> None:
     late = Probes(factors=("wall_hue", "shap"), samples=100)
     preset = replace(SHORT, evaluations={"once": Weights(), "linear": late})
-    sentence = "'linear' of small/plain names the factor 'shap', which .* was not trained on; did you mean 'shape'"
+    sentence = "'linear' of small/plain uses the factor 'shap', which the training data .*; did you mean 'shape'"
     with pytest.raises(FactorError, match=sentence):
         evaluate(fresh, preset, device="cpu")
     assert fresh.results() == {}
@@ -139,7 +139,7 @@ def test_what_was_measured_before_an_error_is_kept(fresh: Run) -> None:
 
 def test_a_run_is_measured_at_any_of_its_checkpoints(tmp_path: Path) -> None:
     run = begin(tmp_path, SHORT, 0, config={"precision": "float32"})
-    with pytest.raises(DataError, match="has no checkpoint yet: run the command that started it again"):
+    with pytest.raises(DataError, match="has no checkpoint yet; run the command that started it again"):
         evaluate(run, device="cpu")
     assert not (tmp_path / "evaluation.json").exists()
 
@@ -150,5 +150,5 @@ def test_an_experiment_that_trains_nothing_is_measured(tmp_path: Path) -> None:
     assert (run.finished, run.progress().steps, run.checkpoint.exists()) == (True, 0, False)
     (found,) = evaluate(open_run(tmp_path), device="cpu").values()
     assert set(found.curves) == {"sets of 4", "sets of 32"}
-    with pytest.raises(SetsupError, match="trains something else"):
+    with pytest.raises(SetsupError, match="differs from the preset of the run"):
         evaluate(run, SHORT, device="cpu")

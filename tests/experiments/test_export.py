@@ -127,8 +127,14 @@ def test_a_method_of_several_views_and_embeddings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reads", "sentence"),
     [
-        ("indices", r"^Parts.embed reads 'indices' of a batch, and a program gets images alone: export its weights"),
-        ("python", r"^torch.export cannot export Parts.embed \(.*\): export its weights, as mine.pt$"),
+        (
+            "indices",
+            r"^Parts.embed reads 'indices' of a batch, but an exported program receives images only; export",
+        ),
+        (
+            "python",
+            r"^torch.export could not export Parts.embed \(.*\); export its weights instead, for example to mine.pt$",
+        ),
     ],
 )
 def test_a_method_that_cannot_be_exported(tmp_path: Path, reads: str, sentence: str) -> None:
@@ -155,7 +161,7 @@ def test_weights_are_those_of_the_method_by_name(run: Run, tmp_path: Path, name:
 
 
 def test_what_is_refused(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(SetsupError, match=r"is to have the suffix .pt2 for a program, or .pt or .safetensors for"):
+    with pytest.raises(SetsupError, match=r"must be .pt2 for a program, or .pt or .safetensors for"):
         export(run, tmp_path / "encoder.onnx")
     with pytest.raises(DataError, match=r"has no checkpoint yet"):
         export(replace(run, folder=tmp_path), tmp_path / "encoder.pt2")

@@ -72,7 +72,7 @@ def test_a_run_resumes_where_its_initial_weights_are_gone_and_not_from_others(
     assert resumed.finished
     assert equal(weights(resumed.folder), weights(whole.folder))
     train(replace(second, initial_run=str(moved)), whole.folder, config=HERE)  # the same weights elsewhere
-    with pytest.raises(SetsupError, match="holds another run: initial_weights '"):
+    with pytest.raises(SetsupError, match="contains another run: initial_weights is '"):
         train(replace(second, initial_run=str(other.folder)), whole.folder, config=HERE)
     with pytest.raises(SetsupError, match="initial_weights None there, '"):
         train(replace(second, steps=3, initial_run=str(moved)), moved, config=HERE)
@@ -80,16 +80,18 @@ def test_a_run_resumes_where_its_initial_weights_are_gone_and_not_from_others(
 
 def test_initial_weights_that_cannot_be_had(tmp_path: Path) -> None:
     folder = tmp_path / default_folder("small/second", 0, False, False)
-    with pytest.raises(DataError, match=r"starts from a run of 'small/first' with seed 0, and .*/first/seed-0 is not"):
+    with pytest.raises(
+        DataError, match=r"starts from a run of 'small/first' with seed 0, and .*/first/seed-0 does not exist"
+    ):
         train(SECOND, folder, config=HERE)
     assert not folder.exists(), "what is refused leaves no folder"
     with pytest.raises(DataError, match="starts from a run of 'nowhere' with seed 0, and"):
         train(replace(SECOND, initial_run="nowhere"), folder, config=HERE)
     torch.save({"encoder.0.weight": torch.zeros(2)}, tmp_path / "some.pt")
-    with pytest.raises(SetsupError, match=r"^ABC cannot start from .*some.pt \(encoder.1.weight is missing\): name a"):
+    with pytest.raises(SetsupError, match=r"^ABC cannot start from .*some.pt \(encoder.1.weight is missing\); pass a"):
         train(replace(SECOND, initial_run=str(tmp_path / "some.pt")), folder, config=HERE)
     (tmp_path / "none.pt").write_bytes(b"nothing")
-    with pytest.raises(DataError, match=r"none.pt is no readable checkpoint"):
+    with pytest.raises(DataError, match=r"none.pt is not a readable checkpoint"):
         train(replace(SECOND, initial_run=str(tmp_path / "none.pt")), folder, config=HERE)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"small/second cannot start from .*empty: no run found in "):
@@ -98,7 +100,7 @@ def test_initial_weights_that_cannot_be_had(tmp_path: Path) -> None:
     found = json.loads((begun.folder / "run.json").read_text())
     found["settings"]["steps"] = 3
     (begun.folder / "run.json").write_text(json.dumps(found))
-    with pytest.raises(SetsupError, match="begun, which is at step 2 of 3: finish that run first"):
+    with pytest.raises(SetsupError, match="begun, which has trained 2 of 3 steps; finish that run first"):
         train(replace(SECOND, initial_run=str(begun.folder)), folder, config=HERE)
 
 
@@ -121,7 +123,7 @@ def test_a_method_takes_what_it_needs_of_other_networks(tmp_path: Path) -> None:
     found = weights(train(preset, tmp_path / "run", config=HERE).folder)["encoder.4.weight"]
     torch.testing.assert_close(found, torch.full((4, 16), 0.25), atol=1e-6, rtol=0)
     torch.save({"body": torch.zeros(1)}, tmp_path / "head.pt")
-    with pytest.raises(SetsupError, match=r"^ABC cannot start from .*head.pt \(KeyError: 'head'\): name a run"):
+    with pytest.raises(SetsupError, match=r"^ABC cannot start from .*head.pt \(KeyError: 'head'\); pass a run"):
         train(preset, tmp_path / "other", config=HERE)
 
 
@@ -135,7 +137,7 @@ def test_weights_that_a_method_cannot_load_are_named() -> None:
             self.load_state_dict(given)
 
     initial = InitialWeights(Path("some.pt"), {"layer.weight": torch.zeros(3, 2)}, "")
-    with pytest.raises(SetsupError, match=r"start from some.pt \(layer.bias is missing\): name a run"):
+    with pytest.raises(SetsupError, match=r"start from some.pt \(layer.bias is missing\); pass a run"):
         start_from(Own(), initial)  # type: ignore[arg-type]
 
 
@@ -160,7 +162,7 @@ def test_evaluations_open_further_datasets_by_name(tmp_path: Path) -> None:
     assert open_run(tmp_path, replace(preset, datasets={})).preset.datasets == {}, "one was removed from the file"
     with pytest.raises(SetsupError, match=r"has no dataset 'galery'; did you mean 'gallery'"):
         load_trained(run, preset=preset).open("galery")
-    with pytest.raises(SetsupError, match="cannot name a dataset 'my gallery'"):
+    with pytest.raises(SetsupError, match="cannot use the name 'my gallery' for a dataset"):
         replace(preset, datasets={"my gallery": gallery})
 
 

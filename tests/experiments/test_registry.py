@@ -74,7 +74,7 @@ def test_an_installed_package_brings_presets_along(site: Path) -> None:
     install(site, "first = theirs_first\nthird = theirs_third", {"theirs_first": TWO, "theirs_third": THIRD})
     assert list(presets())[-3:] == ["mine/first", "mine/second", "mine/third"]
     assert find_preset("mine/second").method.rate == 0.5
-    with pytest.raises(SetsupError, match="there is no preset 'mine/secnd'; did you mean 'mine/second'"):
+    with pytest.raises(SetsupError, match="unknown preset 'mine/secnd'; did you mean 'mine/second'"):
         find_preset("mine/secnd")
 
 
@@ -87,15 +87,15 @@ def test_another_package_does_not_take_the_place_of_own_presets(site: Path) -> N
 @pytest.mark.parametrize(
     ("entries", "content", "sentence"),
     [
-        ("a = theirs_absent", None, r"the experiments 'a' \(theirs_absent\) cannot be loaded: .*theirs_absent"),
-        ("a = theirs_bad:nothing", "", r"the experiments 'a' \(theirs_bad:nothing\) cannot be loaded"),
-        ("a = theirs_bad", "PRESETS = []", "theirs_bad has no presets: give it PRESETS"),
+        ("a = theirs_absent", None, r"the experiments 'a' \(theirs_absent\) cannot be imported: .*theirs_absent"),
+        ("a = theirs_bad:nothing", "", r"the experiments 'a' \(theirs_bad:nothing\) cannot be imported"),
+        ("a = theirs_bad", "PRESETS = []", "theirs_bad has no presets; add PRESETS"),
         ("a = theirs_bad", "PRESETS = 3", "theirs_bad has no presets"),
         ("a = theirs_bad", "PRESETS = 'abc'", "theirs_bad has no presets"),
         ("a = theirs_bad", "", "theirs_bad has no presets"),
-        ("a = theirs_bad", "import no_such_module", "cannot be loaded: No module named 'no_such_module'"),
-        ("a = theirs_bad", "1 / 0", "cannot be loaded: division by zero; repair or remove the package theirs"),
-        ("a = theirs_bad", "def", r"cannot be loaded: .*theirs_bad.py, line 1"),
+        ("a = theirs_bad", "import no_such_module", "cannot be imported: No module named 'no_such_module'"),
+        ("a = theirs_bad", "1 / 0", "cannot be imported: division by zero; repair or uninstall the package theirs"),
+        ("a = theirs_bad", "def", r"cannot be imported: .*theirs_bad.py, line 1"),
     ],
 )
 def test_a_package_that_is_broken_is_named(site: Path, entries: str, content: str | None, sentence: str) -> None:
@@ -122,7 +122,10 @@ def test_presets_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fold
     monkeypatch.setenv("HOME", str(home))
     assert find_preset("~/one.py").name == "mine/first"
     for name in ("two.py", "two.py:", "two.py:mine/third"):
-        with pytest.raises(SetsupError, match=r"two.py has mine/first, mine/second: name one as .*two.py:mine/first"):
+        with pytest.raises(
+            SetsupError,
+            match=r"two.py has several presets, mine/first, mine/second; choose one, for example .*two.py:mine/first",
+        ):
             find_preset(name)
 
 
@@ -138,25 +141,25 @@ def test_a_run_of_a_preset_in_a_file_opens_with_it(tmp_path: Path) -> None:
     path = tmp_path / "run" / "run.json"
     kept = json.loads(path.read_text())
     path.write_text(json.dumps({key: value for key, value in kept.items() if key != "preset_file"}))
-    with pytest.raises(SetsupError, match="is a run of 'mine/second', and no preset has that name here"):
+    with pytest.raises(SetsupError, match="is a run of 'mine/second', but no installed preset has that name"):
         open_run(tmp_path / "run")
     path.write_text(json.dumps(kept | {"preset_file": ["own.py"]}))
-    with pytest.raises(DataError, match=r"run\.json does not say its 'preset_file'"):
+    with pytest.raises(DataError, match=r"run\.json has no valid 'preset_file'"):
         open_run(tmp_path / "run")
     path.write_text(json.dumps(kept | {"preset_file": str(tmp_path / "gone.py")}))
-    with pytest.raises(SetsupError, match=r"in .*gone.py, which is not there any more: name the file where it is now"):
+    with pytest.raises(SetsupError, match=r"in .*gone.py, which no longer exists; pass the file at its new path"):
         open_run(tmp_path / "run")
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("", "has no presets: give it PRESETS"),
+        ("", "has no presets; add PRESETS"),
         ("PRESETS = [1]", "has no presets"),
         ("PRESETS = None", "has no presets"),
         ("\nPRESETS = [}", r"SyntaxError"),
-        ("\n\n1 / 0", "broken.py, line 3 fails with ZeroDivisionError: division by zero"),
-        ("import no_such_module", "line 1 fails with ModuleNotFoundError: No module named 'no_such_module'"),
+        ("\n\n1 / 0", "broken.py, line 3 failed with ZeroDivisionError: division by zero"),
+        ("import no_such_module", "line 1 failed with ModuleNotFoundError: No module named 'no_such_module'"),
         (FILE + 'PRESETS = [preset("a"), preset("b"), preset("a")]', "has two presets named 'a'"),
     ],
 )
@@ -169,7 +172,7 @@ def test_a_file_that_is_broken(tmp_path: Path, content: str, sentence: str) -> N
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     for name in ("absent.py", "absent.py:mine/first"):
-        with pytest.raises(DataError, match=r"there is no file .*absent.py: name a preset, or a Python file"):
+        with pytest.raises(DataError, match=r"absent.py does not exist; pass the name of a preset, or a Python file"):
             find_preset(f"{tmp_path}/{name}")
     (tmp_path / "folder.py").mkdir()
     with pytest.raises(SetsupError, match=r"folder\.py"):
@@ -178,7 +181,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", ".py", "abc", "abc/", "abc/fig3a.pyc", "my.py/first", "abc/fig3a "])
 def test_names_of_no_preset(name: str) -> None:
-    with pytest.raises(SetsupError, match="there is no preset"):
+    with pytest.raises(SetsupError, match="unknown preset"):
         find_preset(name)
 
 
@@ -222,5 +225,7 @@ def test_recipes_of_a_broken_package_hide_no_own_ones(site: Path) -> None:
     install(site, "a = theirs_recipes", {"theirs_recipes": "1 / 0"})
     assert evaluation_transform("dcodr") is None
     assert evaluation_transform("cmc-resnet") is not None
-    with pytest.raises(SetsupError, match=r"the experiments 'a' \(theirs_recipes\) cannot be loaded: division by zero"):
+    with pytest.raises(
+        SetsupError, match=r"the experiments 'a' \(theirs_recipes\) cannot be imported: division by zero"
+    ):
         recipe("theirs")

@@ -157,7 +157,7 @@ def test_a_damaged_part_is_measured_again(fresh: Run, share: float, caplog: pyte
     assert COUNTED == ["squares", "total", "total"]
     assert found.values["total"] == whole.values["total"]
     assert stored(fresh.folder) == files
-    assert f"{path} is damaged: what it held is measured again" in caplog.text
+    assert f"{path} is damaged; its results are computed again" in caplog.text
 
 
 def test_any_other_byte_is_noticed(tmp_path: Path) -> None:
@@ -202,11 +202,13 @@ def test_results_are_the_same_whether_they_were_kept_or_not(tmp_path: Path) -> N
 def test_what_parts_cannot_be() -> None:
     some = trained(OneHot(), Numbered(10))
     for name in ("", "a/b", "..", "a b"):
-        with pytest.raises(SetsupError, match="the name of a part is made of letters, digits, - and _, not"):
+        with pytest.raises(SetsupError, match="the name of a part may contain letters, digits, - and _, not"):
             some.part(name, {}, lambda: 1)
-    with pytest.raises(SetsupError, match="a part of an evaluation has a set, which JSON cannot keep"):
+    with pytest.raises(SetsupError, match="a part of an evaluation contains a set, which JSON cannot represent"):
         some.part("part", {}, lambda: {1})
-    with pytest.raises(SetsupError, match="a part of an evaluation computed no 'b': return a result for each"):
+    with pytest.raises(
+        SetsupError, match="a part of an evaluation returned no result for 'b'; return a result for each"
+    ):
         some.parts("part", {}, ["a", "b"], lambda items: {"a": 1})
 
 

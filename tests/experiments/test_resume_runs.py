@@ -40,7 +40,8 @@ def test_fewer_steps_than_trained_are_refused(tmp_path: Path) -> None:
     train(SHORT, tmp_path, config=HERE)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(
-        SetsupError, match=r"is trained for 4 steps, more than the 3 asked: give --steps 4 or more, or another --out$"
+        SetsupError,
+        match=r"has been trained for 4 steps, more than the requested 3; pass --steps 4 or more, or another --out$",
     ):
         train(replace(SHORT, steps=3), tmp_path, config=HERE)
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -105,7 +106,9 @@ def test_a_schedule_that_depends_on_the_number_of_steps_is_refused(tmp_path: Pat
     preset = replace(SHORT, method=method)
     train(preset, tmp_path, config=HERE)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(SetsupError, match=rf"was started with 4 steps, and cannot have 6: {what} depends on"):
+    with pytest.raises(
+        SetsupError, match=rf"was started with steps=4 and cannot continue with steps=6, because {what} depends on"
+    ):
         train(replace(preset, steps=6), tmp_path, config=HERE)
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert train(preset, tmp_path, config=HERE).finished

@@ -138,7 +138,7 @@ def test_codes_are_those_of_a_sparse_embedding(trained: Path) -> None:
 
 @pytest.mark.long("trainings")
 def test_gradients_of_codes_that_are_never_applied_end_a_run_at_its_first_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(SetsupError, match=r"^gradients of content were never applied: call its step\(\) in the hook"):
+    with pytest.raises(SetsupError, match=r"^gradients of content were never applied; call step\(\) of the codes"):
         train(FORGOTTEN, tmp_path / "run", config=RunConfig(workers=0))
 
 

@@ -128,8 +128,8 @@ def test_a_method_with_the_same_settings_is_another(folder: Path) -> None:
     twin = replace(SHORT, method=Twin())
     run = open_run(folder, SHORT)
     assert run.difference(twin) == {"method": ("Twin", "Tiny")}
-    refused(SetsupError, "method 'Tiny' there, 'Twin' asked", lambda: train(twin, folder, config=HERE))
-    refused(SetsupError, "the setting method is a Twin here, not 'Tiny'", lambda: open_run(folder, twin))
+    refused(SetsupError, "method is 'Tiny' there, not 'Twin'", lambda: train(twin, folder, config=HERE))
+    refused(SetsupError, "setting method must be a Twin, not 'Tiny'", lambda: open_run(folder, twin))
     of_earlier(folder)
     assert open_run(folder, SHORT).preset == SHORT
     assert train(SHORT, folder, config=HERE).finished
@@ -139,7 +139,7 @@ def test_a_new_setting_does_not_keep_a_run_from_going_on(folder: Path) -> None:
     found = of_earlier(folder)
     changed = replace(SHORT, method=Later(margin=0.5))
     assert open_run(folder, changed).preset.method == Later(), "it was trained as the default has it"
-    refused(SetsupError, r"method.margin 0\.0 there, 0\.5 asked", lambda: train(changed, folder, config=HERE))
+    refused(SetsupError, r"method.margin is 0\.0 there, not 0\.5", lambda: train(changed, folder, config=HERE))
     now = replace(SHORT, method=Later())
     assert open_run(folder, now).preset == now
     assert train(now, folder, config=HERE).finished
@@ -175,13 +175,15 @@ def test_data_that_were_moved_are_the_same_data(tmp_path: Path) -> None:
     assert run.difference(at("/mnt/a", 32)).keys() == {"data.options"}
     refused(
         SetsupError,
-        r"data.options \[\['size', \[64, 64\]\]\] there, \[\['size', \[32, 32\]\]\] asked",
+        r"data.options is \[\['size', \[64, 64\]\]\] there, not \[\['size', \[32, 32\]\]\]",
         lambda: begin(tmp_path, at("/mnt/c", 32), 0, config=config),
     )
     for damaged in ([3], [[]], [[{}, 1]], {"zappos": 1}, "text"):
         settings = json.loads((tmp_path / "run.json").read_text())["settings"]
         described(tmp_path, settings=settings | {"data.options": damaged})
-        refused(SetsupError, "holds another run: data.options", lambda: begin(tmp_path, at("/mnt/c"), 0, config=config))
+        refused(
+            SetsupError, "contains another run: data.options", lambda: begin(tmp_path, at("/mnt/c"), 0, config=config)
+        )
 
 
 def test_a_measurement_opens_the_data_where_the_run_found_them(folder: Path) -> None:
@@ -196,7 +198,7 @@ def test_a_measurement_opens_the_data_where_the_run_found_them(folder: Path) -> 
 
 def test_the_folder_of_nobody(tmp_path: Path) -> None:
     root = "~nobody-of-that-name/x"
-    refused(DataError, "no home folder of", lambda: begin(tmp_path / "a", SHORT, 0, root=root, config={}))
+    refused(DataError, "unknown home folder", lambda: begin(tmp_path / "a", SHORT, 0, root=root, config={}))
 
 
 def test_each_way_of_going_on_is_remembered(folder: Path) -> None:
@@ -219,7 +221,7 @@ def test_each_way_of_going_on_is_remembered(folder: Path) -> None:
 @pytest.mark.parametrize("later", [3, [3], [{}], [{"config": {"devices": "two"}}]])
 def test_what_is_said_of_going_on_may_be_damaged(folder: Path, later: Any) -> None:
     described(folder, later=later)
-    refused(DataError, "run.json does not say its 'devices and nodes'", *ways(folder))
+    refused(DataError, "run.json has no valid 'devices and nodes'", *ways(folder))
 
 
 @pytest.mark.parametrize("end", ['{"step": 5, "lo', "12", '{"loss": 3}', "[]", ""])
@@ -239,29 +241,29 @@ def test_a_shrunk_run_opens_shrunk(tmp_path: Path) -> None:
 
 
 def test_where_there_is_no_run(tmp_path: Path, stopped: Path) -> None:
-    missing = "no run found in .*: run.json is missing; `setsup train PRESET` makes one"
+    missing = "no run found in .*: run.json is missing; `setsup train PRESET` starts one"
     refused(DataError, missing, lambda: open_run(tmp_path))
-    sentence = f"no run found in .*; below it are .*shorter, {stopped}"
+    sentence = f"no run found in .*; it contains the runs .*shorter, {stopped}"
     refused(DataError, sentence, lambda: open_run(stopped.parent))
-    refused(SetsupError, "is a run of 'small/plain', and no preset has that name here", lambda: open_run(stopped))
+    refused(SetsupError, "is a run of 'small/plain', but no installed preset has that name", lambda: open_run(stopped))
 
 
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"seed": 1}, "holds another run: seed 1 there, 0 asked; give another --out, or the same settings"),
-        ({"preset": "abc/fig3a"}, "holds another run: preset 'abc/fig3a' there, 'small/plain' asked"),
-        ({"substitute": True}, "holds another run: substitute True there, False asked"),
-        ({"config": {"precision": "bf16"}}, "holds another run: precision 'bf16' there, 'float32' asked"),
-        ({"settings": {"steps": 5}}, "holds another run: .*data.name None there"),
-        ({"seed": "zero"}, "run.json does not say its 'seed'"),
-        ({"seed": None}, "run.json does not say its 'seed'"),
-        ({"preset": None}, "run.json does not say its 'preset'"),
-        ({"preset": ["small/plain"]}, "run.json does not say its 'preset'"),
-        ({"substitute": None}, "run.json does not say its 'substitute'"),
-        ({"settings": [1]}, "run.json does not say its 'settings'"),
-        ({"config": None}, "run.json does not say its 'config'"),
-        ({"config": {}}, "run.json does not say its 'precision'"),
+        ({"seed": 1}, "contains another run: seed is 1 there, not 0; choose another --out, or use the same settings"),
+        ({"preset": "abc/fig3a"}, "contains another run: preset is 'abc/fig3a' there, not 'small/plain'"),
+        ({"substitute": True}, "contains another run: substitute is True there, not False"),
+        ({"config": {"precision": "bf16"}}, "contains another run: precision is 'bf16' there, not 'float32'"),
+        ({"settings": {"steps": 5}}, "contains another run: .*data.name is None there"),
+        ({"seed": "zero"}, "run.json has no valid 'seed'"),
+        ({"seed": None}, "run.json has no valid 'seed'"),
+        ({"preset": None}, "run.json has no valid 'preset'"),
+        ({"preset": ["small/plain"]}, "run.json has no valid 'preset'"),
+        ({"substitute": None}, "run.json has no valid 'substitute'"),
+        ({"settings": [1]}, "run.json has no valid 'settings'"),
+        ({"config": None}, "run.json has no valid 'config'"),
+        ({"config": {}}, "run.json has no valid 'precision'"),
     ],
 )
 def test_another_description_is_not_trained_on(folder: Path, changed: dict[str, Any], sentence: str) -> None:
@@ -274,10 +276,10 @@ def test_another_description_is_not_trained_on(folder: Path, changed: dict[str, 
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"steps": "many"}, "the setting steps takes int, not 'many'"),
-        ({"method.rate": None}, "the setting rate takes float, not None"),
-        ({"method.speed": 1}, "there is no setting 'method.speed'"),
-        ({"method": {}}, "the setting method is a Tiny here, not {}"),
+        ({"steps": "many"}, "setting steps must be int, not 'many'"),
+        ({"method.rate": None}, "setting rate must be float, not None"),
+        ({"method.speed": 1}, "unknown setting 'method.speed'"),
+        ({"method": {}}, "setting method must be a Tiny, not {}"),
     ],
 )
 def test_settings_that_are_none_are_not_opened(folder: Path, settings: dict[str, Any], sentence: str) -> None:
@@ -286,20 +288,20 @@ def test_settings_that_are_none_are_not_opened(folder: Path, settings: dict[str,
 
 
 def test_another_seed_preset_or_precision_is_refused(folder: Path) -> None:
-    refused(SetsupError, "seed 0 there, 3 asked", lambda: train(SHORT, folder, seed=3, config=HERE))
+    refused(SetsupError, "seed is 0 there, not 3", lambda: train(SHORT, folder, seed=3, config=HERE))
     refused(
-        SetsupError, "preset 'small/plain' there, 'small/dropout' asked", lambda: train(DROPOUT, folder, config=HERE)
+        SetsupError, "preset is 'small/plain' there, not 'small/dropout'", lambda: train(DROPOUT, folder, config=HERE)
     )
     refused(
-        SetsupError, "smoke False there, True asked", lambda: train(replace(SHORT, shrunk=True), folder, config=HERE)
+        SetsupError, "smoke is False there, not True", lambda: train(replace(SHORT, shrunk=True), folder, config=HERE)
     )
     bf16 = RunConfig(workers=0, precision="bf16")
-    refused(SetsupError, "precision 'float32' there, 'bf16' asked", lambda: train(SHORT, folder, config=bf16))
+    refused(SetsupError, "precision is 'float32' there, not 'bf16'", lambda: train(SHORT, folder, config=bf16))
     longer = replace(SHORT, steps=6, method=Tiny(rate=1.0))
     refused(
         SetsupError,
-        r"steps 5 there, 6 asked, method.rate 0.001 there, 1.0 asked|method.rate 0.001 there, "
-        r"1.0 asked, steps 5 there, 6 asked",
+        r"steps is 5 there, not 6, method.rate is 0.001 there, not 1.0|method.rate is 0.001 there, "
+        r"not 1.0, steps is 5 there, not 6",
         lambda: train(longer, folder, config=HERE),
     )
 
@@ -316,7 +318,7 @@ def test_a_description_that_is_gone_or_broken(folder: Path) -> None:
     whole = path.read_bytes()
     for content in (b"", whole[: len(whole) // 2], b"[1]", b"null", b"\xff\xfe", b'{"preset": "small/plain"'):
         path.write_bytes(content)
-        refused(DataError, "run.json (cannot be read|is no JSON object)", *ways(folder))
+        refused(DataError, "run.json (cannot be read|is not a JSON object)", *ways(folder))
     path.unlink()
     refused(DataError, "run.json cannot be read", lambda: train(SHORT, folder, config=HERE))
     path.mkdir()
@@ -372,7 +374,7 @@ def test_runs_of_earlier_versions_are_read_and_resumed(folder: Path) -> None:
 
 def test_a_folder_in_which_nothing_was_trained_is_overwritten(folder: Path) -> None:
     (folder / "last.ckpt").unlink()
-    refused(SetsupError, "seed 0 there, 3 asked", lambda: begin(folder, SHORT, 3, config={"precision": "float32"}))
+    refused(SetsupError, "seed is 0 there, not 3", lambda: begin(folder, SHORT, 3, config={"precision": "float32"}))
     (folder / "metrics.jsonl").write_text("")
     (folder / "run.json").write_text("broken")
     assert begin(folder, SHORT, 3, config={"precision": "float32"}).seed == 3
@@ -394,7 +396,7 @@ def test_a_malicious_checkpoint_is_refused_and_not_executed(folder: Path, tmp_pa
     whole = torch.load(path, weights_only=True)
     for key in ("state_dict", "callbacks", "loops", "hyper_parameters", "pytorch-lightning_version"):
         torch.save(whole | {key: Evil(marker)}, path)
-        refused(DataError, r"last.ckpt is not opened \(it holds more than tensors and plain values", *ways(folder))
+        refused(DataError, r"last.ckpt was not loaded \(it contains more than tensors and plain values", *ways(folder))
     for content in (pickle.dumps(Evil(marker)), pickle.dumps(whole | {"state_dict": Evil(marker)}, protocol=2)):
         path.write_bytes(content)
         refused(DataError, "last.ckpt is (not opened|damaged)", *ways(folder))
@@ -429,7 +431,7 @@ def test_a_checkpoint_that_is_none_of_this_run(folder: Path) -> None:
         torch.save(whole | {"state_dict": others}, path)
         refused(
             SetsupError,
-            "last.ckpt does not hold what the method of small/plain expects .*restore the method",
+            "last.ckpt do not fit the method of small/plain .*restore the method",
             *ways(folder),
         )
 

@@ -89,7 +89,7 @@ def test_codes_of_rows(tmp_path: Path) -> None:
     trained(replace(preset, steps=30), tmp_path)  # rows of the 400 are drawn once or twice
     run = open_run(tmp_path, replace(preset, steps=30))
     other = setsup.open("shapes3d-procedural", where="scale == 1.25 and floor_hue == 0 and orientation == 0")
-    with pytest.raises(SetsupError, match=r"^Lord has no values for 256 of 256 rows \(not of the training data: 256\)"):
+    with pytest.raises(SetsupError, match=r"^Lord has no values for 256 of 256 rows \(not in the training data: 256\)"):
         load_trained(run, preset=preset).embed(other)
 
 

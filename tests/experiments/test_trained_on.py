@@ -82,5 +82,5 @@ def test_what_is_not_there_is_one_sentence(tmp_path):
         data=replace(run.preset.data, where="shape == 'cube'"),
         sampler=replace(run.preset.sampler, where=None),
     )
-    with pytest.raises(DataError, match=r"not what .* was trained on"):
+    with pytest.raises(DataError, match=r"differs from the training data of"):
         trained_on(Run(run.folder, other, 5, run.description), 1)

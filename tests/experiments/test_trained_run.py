@@ -40,7 +40,7 @@ def test_any_rows_in_the_order_asked_for(rows: list[int]) -> None:
 
 
 def test_rows_of_two_axes_are_refused() -> None:
-    with pytest.raises(RowError, match=r"of the shape \(1, 2\)"):
+    with pytest.raises(RowError, match=r"of shape \(1, 2\)"):
         embed(ROWS, Numbered(600), np.array([[3, 4]]))
 
 
@@ -69,7 +69,7 @@ def test_indices_of_a_batch_name_rows_of_what_is_embedded(count: int) -> None:
 
 
 def test_no_row_is_no_embedding() -> None:
-    with pytest.raises(SetsupError, match="no row"):
+    with pytest.raises(SetsupError, match="at least one row"):
         embed(ROWS, Numbered(600), np.array([], np.int64))
 
 
@@ -218,7 +218,7 @@ def test_a_run_remembers_where_its_files_were(tmp_path: Path) -> None:
 
 def test_a_run_without_a_checkpoint_has_no_trained_method(tmp_path: Path) -> None:
     run = begin(tmp_path, SHORT, 0, config={"precision": "float32"})
-    with pytest.raises(DataError, match="has no checkpoint yet: run the command that started it again"):
+    with pytest.raises(DataError, match="has no checkpoint yet; run the command that started it again"):
         load_trained(run)
 
 

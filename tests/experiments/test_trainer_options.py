@@ -162,17 +162,17 @@ def test_gradients_are_clipped_after_they_are_unscaled(manual: bool) -> None:
     torch.testing.assert_close(before.found, [torch.tensor([[3.0, 4.0]])])
     torch.testing.assert_close(after.found, [torch.tensor([[0.6, 0.8]])])
     torch.testing.assert_close(method.layer.weight.detach(), torch.tensor([[0.4, 0.2]]))
-    with pytest.raises(SetsupError, match="small/plain: gradients of a fused SGD are unscaled within its step"):
+    with pytest.raises(SetsupError, match="small/plain: a fused SGD unscales its gradients within the step"):
         fitted(Scaled(manual, fused=True), ClipCallback("small/plain", norm=1.0))
 
 
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"clip_norm": 0.0}, "small/plain: clip_norm is above 0, or None for gradients as they are, not 0.0"),
-        ({"clip_value": float("inf")}, "small/plain: clip_value is above 0, .* not inf"),
-        ({"clip_norm": 1.0, "clip_value": 1.0}, "give clip_norm or clip_value"),
-        ({"accumulate": 0}, "small/plain: a step has 1 draw or more, so accumulate cannot be 0"),
+        ({"clip_norm": 0.0}, "small/plain: clip_norm must be above 0, or None to leave gradients unchanged, not 0.0"),
+        ({"clip_value": float("inf")}, "small/plain: clip_value must be above 0, .* not inf"),
+        ({"clip_norm": 1.0, "clip_value": 1.0}, "set clip_norm or clip_value"),
+        ({"accumulate": 0}, "small/plain: accumulate must be 1 or more .* not 0"),
     ],
 )
 def test_optimisation_that_there_is_not(changed: dict[str, Any], sentence: str) -> None:
@@ -196,7 +196,7 @@ def test_a_run_of_an_earlier_version_has_the_defaults(tmp_path: Path) -> None:
     assert open_run(tmp_path, PLAIN).preset == SHORT
     assert train(SHORT, tmp_path, config=HERE).finished
     for name, value in (("accumulate", 2), ("clip_norm", 1.0), ("clip_value", 1.0)):
-        with pytest.raises(SetsupError, match=f"holds another run: {name} (1|None) there, {value} asked"):
+        with pytest.raises(SetsupError, match=f"contains another run: {name} is (1|None) there, not {value}"):
             train(replace(SHORT, **{name: value}), tmp_path, config=HERE)
 
 
@@ -205,8 +205,11 @@ def test_a_run_of_an_earlier_version_has_the_defaults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"precision": "fp16"}, "^precision fp16 needs a GPU, and this training runs on the CPU: use bf16 or float32"),
-        ({"sync_batchnorm": True}, "^sync_batchnorm needs GPUs, and this training runs on the CPU"),
+        (
+            {"precision": "fp16"},
+            "^precision fp16 requires a GPU, but this training runs on the CPU; use bf16 or float32",
+        ),
+        ({"sync_batchnorm": True}, "^sync_batchnorm requires GPUs, but this training runs on the CPU"),
     ],
 )
 def test_what_needs_a_gpu(tmp_path: Path, changed: dict[str, Any], sentence: str, accelerator: Any) -> None:

@@ -105,7 +105,7 @@ def test_two_trainings_of_a_folder_are_refused(tmp_path: Path) -> None:
         before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
         for seed in (0, 1):
             with pytest.raises(
-                SetsupError, match=r"^another process trains in .*: wait for it, or give another --out$"
+                SetsupError, match=r"^another process trains in .*; wait for it, or choose another --out$"
             ):
                 train(SHORT, tmp_path, seed=seed, config=HERE)
         assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -149,7 +149,7 @@ def test_bfloat16_stays_close_to_float32(tmp_path: Path) -> None:
     assert there.dtype == np.float32
     np.testing.assert_allclose(there, here, atol=0.03 * np.abs(here).max())
     assert not np.array_equal(there, here)
-    with pytest.raises(SetsupError, match="precision 'bf16' there, 'float32' asked"):
+    with pytest.raises(SetsupError, match="precision is 'bf16' there, not 'float32'"):
         train(SHORT, tmp_path / "16", config=HERE)
 
 
@@ -384,14 +384,14 @@ def test_without_a_terminal_there_is_a_line_a_minute(
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"precision": "fp8"}, "^the setting precision takes 'float32' or 'bf16' or 'fp16', not 'fp8'$"),
-        ({"strategy": "fsdp"}, "^the setting strategy takes 'auto' or 'ddp' or 'ddp-unused', not 'fsdp'$"),
-        ({"profiler": "xla"}, "^the setting profiler takes .*, not 'xla'$"),
-        ({"accelerator": "tpu"}, "^the setting accelerator takes 'auto' or 'cpu' or 'gpu', not 'tpu'$"),
-        ({"log": ("csv",)}, r"^the setting log takes .* not \('csv',\)$"),
+        ({"precision": "fp8"}, "^setting precision must be 'float32' or 'bf16' or 'fp16', not 'fp8'$"),
+        ({"strategy": "fsdp"}, "^setting strategy must be 'auto' or 'ddp' or 'ddp-unused', not 'fsdp'$"),
+        ({"profiler": "xla"}, "^setting profiler must be .*, not 'xla'$"),
+        ({"accelerator": "tpu"}, "^setting accelerator must be 'auto' or 'cpu' or 'gpu', not 'tpu'$"),
+        ({"log": ("csv",)}, r"^setting log must be .* not \('csv',\)$"),
         ({"devices": 0}, "^devices must be 1 or more, not 0$"),
         ({"nodes": -1}, "^nodes must be 1 or more, not -1$"),
-        ({"devices": "auto"}, "^the setting devices takes int, not 'auto'$"),
+        ({"devices": "auto"}, "^setting devices must be int, not 'auto'$"),
     ],
 )
 def test_a_way_to_run_that_there_is_not(changed: dict[str, Any], sentence: str) -> None:
@@ -441,10 +441,14 @@ class Digits:
         ({}, {"substitute": True}, "shapes3d-procedural has no substitute"),
         ({}, {"seed": -1}, "the seed must be an integer"),
         ({}, {"config": RunConfig(workers=-1)}, "workers must be"),
-        ({"sampler": Sets(inactive=("wall_hue",), sets=3, size=4)}, {}, "the objective 'correspondence' takes pairs"),
-        ({"method": Tiny(objective="double")}, {}, "the objective 'double' takes pairs of sets whose images come in"),
-        ({"method": Digits()}, {}, "but this network reads"),
-        ({"method": Digits(loss=False)}, {}, "but this network reads"),
+        (
+            {"sampler": Sets(inactive=("wall_hue",), sets=3, size=4)},
+            {},
+            "objective 'correspondence' requires images as pairs",
+        ),
+        ({"method": Tiny(objective="double")}, {}, "objective 'double' requires images as pairs of sets whose images"),
+        ({"method": Digits()}, {}, "for this network"),
+        ({"method": Digits(loss=False)}, {}, "for this network"),
     ],
 )
 def test_what_does_not_fit_leaves_no_folder(
@@ -751,7 +755,7 @@ def test_an_augmentation_has_settings_of_its_own(tmp_path: Path) -> None:
     (embedded,) = encoder(next(draws(SHAPES, sets)) / 255)
     scores = -(torch.cdist(embedded, embedded) ** 2)
     assert losses(other)[0] == pytest.approx((torch.logsumexp(scores, 1) - scores.diagonal()).mean().item(), rel=1e-5)
-    with pytest.raises(SetsupError, match=r"augmentation.turn 0\.5 there, 0\.0 asked"):
+    with pytest.raises(SetsupError, match=r"augmentation.turn is 0\.5 there, not 0\.0"):
         train(replace(preset, augmentation=Turned(0.0)), run.folder, config=HERE)
 
 
@@ -772,5 +776,7 @@ def test_draws_that_end_before_the_steps_do(tmp_path: Path) -> None:
     preset = replace(AUGMENTED, data=data, sampler=sampler, steps=5)
     assert train(preset, tmp_path / "whole", config=HERE).finished
     for _ in range(2):
-        with pytest.raises(SetsupError, match="the draws of small/augmented end after 5 of 6 steps: give it fewer"):
+        with pytest.raises(
+            SetsupError, match="the sampler of small/augmented ended after 5 of 6 draws; train for fewer"
+        ):
             train(replace(preset, steps=6), tmp_path / "short", config=HERE)

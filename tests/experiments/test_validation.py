@@ -188,9 +188,9 @@ class Lossless(ABC):
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        (Validation(every=1, knn=("shapes",)), r"^validation names the factor 'shapes', .*did you mean 'shape'\?$"),
+        (Validation(every=1, knn=("shapes",)), r"^validation uses the factor 'shapes', .*did you mean 'shape'\?$"),
         (Validation(every=1, split="test"), "no split 'test'"),
-        (Validation(every=1, dataset="gallery"), "^small/plain has no further dataset 'gallery' to validate on"),
+        (Validation(every=1, dataset="gallery"), "^small/plain has no further dataset 'gallery' for validation"),
         (Validation(every=1, where="scale == 1.25"), "^validation cannot draw from its rows as .*draws 0$"),
     ],
 )
@@ -205,7 +205,7 @@ def test_a_method_without_a_loss(tmp_path: Path) -> None:
     dataset = PLAIN.data.open()
     method = Lossless(ABCObjective(), nn.Identity())
     preset = replace(PLAIN, validation=Validation(every=1))
-    with pytest.raises(SetsupError, match=r"^Lossless has no method loss\(batch\), .* --validation.draws 0$"):
+    with pytest.raises(SetsupError, match=r"^validation requires Lossless.loss\(batch\), .* --validation.draws 0$"):
         hold_out(preset, method, dataset)
     preset = replace(PLAIN, validation=Validation(every=1, draws=0, knn=("shape",)))
     assert hold_out(preset, method, dataset) is not None
@@ -218,7 +218,7 @@ def test_a_loss_that_is_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         return whole(self, batch) if self.training else whole(self, batch)[None].expand(3)
 
     monkeypatch.setattr(ABC, "loss", loss)
-    with pytest.raises(SetsupError, match=r"^ABC.loss gave Tensor \(3,\), and validation measures one number"):
+    with pytest.raises(SetsupError, match=r"^ABC.loss returned Tensor \(3,\), but validation needs one number"):
         train(replace(PLAIN, steps=2, validation=Validation(every=1)), tmp_path, config=HERE)
 
 

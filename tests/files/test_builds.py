@@ -50,7 +50,7 @@ def test_what_was_found_is_returned_though_nothing_can_be_written(
 
 
 def test_a_file_that_cannot_be_read_once_it_was_built(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"index cannot be read although it was written just now"):
+    with pytest.raises(DataError, match=r"index cannot be read, although it was just written"):
         build_once(tmp_path / "index", lambda path: None, lambda path: path.write_bytes(b""))
 
 

@@ -9,9 +9,9 @@ from setsup.files import existing_folder, need_readable
 def test_a_file_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("")
     need_readable(tmp_path / "x.csv", "a CSV file")
-    with pytest.raises(DataError, match=r"y\.csv is not there; a CSV file was expected"):
+    with pytest.raises(DataError, match=r"y\.csv does not exist; expected a CSV file"):
         need_readable(tmp_path / "y.csv", "a CSV file")
-    with pytest.raises(DataError, match="is not a file; a CSV file was expected"):
+    with pytest.raises(DataError, match="is not a file; expected a CSV file"):
         need_readable(tmp_path, "a CSV file")
 
 

@@ -74,9 +74,9 @@ def test_a_killed_holder_blocks_nobody(tmp_path: Path, caplog: pytest.LogCapture
         waiter.join(30)
     assert entered.is_set()
     holder.join()
-    said = [record.getMessage() for record in caplog.records if "waits for" in record.getMessage()]
+    said = [record.getMessage() for record in caplog.records if "is waiting for" in record.getMessage()]
     assert len(said) == 1
-    assert f"process {os.getpid()} waits for {path}" in said[0]
+    assert f"process {os.getpid()} is waiting for another process to write {path}" in said[0]
 
 
 def test_the_lock_is_released_after_an_error(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_nowhere_to_put_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
 def test_a_folder_that_can_hold_no_file_is_an_error_at_once() -> None:
     with (
-        pytest.raises(DataError, match=r"cannot write /proc/x: No such file or directory; choose a folder"),
+        pytest.raises(DataError, match=r"cannot write /proc/x: No such file or directory; choose a writable folder"),
         locked("/proc/x"),
     ):
         pass
@@ -141,5 +141,5 @@ def test_a_folder_that_can_hold_no_file_is_an_error_at_once() -> None:
 
 def test_a_lock_file_that_is_a_folder_is_an_error_at_once(tmp_path: Path) -> None:
     (tmp_path / "set.lock").mkdir()
-    with pytest.raises(DataError, match="set: a folder is in its place"), locked(tmp_path / "set"):
+    with pytest.raises(DataError, match="set: a folder of this name exists"), locked(tmp_path / "set"):
         pass

@@ -43,7 +43,9 @@ def test_an_array_whose_file_is_cut_off(mapped, tmp_path):
     np.testing.assert_array_equal(gather(array, np.arange(len(array))), whole)
     for left in (size - 1, 4096, 0):
         os.truncate(path, left)
-        with pytest.raises(DataError, match=rf"numbers\.npy was cut off .* it has {left:,} bytes, and {size:,} were"):
+        with pytest.raises(
+            DataError, match=rf"numbers\.npy was truncated .* it has {left:,} bytes instead of {size:,}"
+        ):
             gather(array, np.array([0]))
     os.truncate(path, size + 10)  # longer does no harm
     check_mapped(array)
@@ -76,7 +78,7 @@ def test_a_factor_table(derived, tmp_path):
         lambda: table.rows("id == 17"),
         lambda: table.group_by(["id"]),
     ):
-        with pytest.raises(DataError, match=r"table\.arrow was cut off while it was read: it has 100 bytes"):
+        with pytest.raises(DataError, match=r"table\.arrow was truncated while it was read: it has 100 bytes"):
             read()
 
 
@@ -88,7 +90,7 @@ def test_a_prepared_array(tmp_path):
     array = prepared.open()
     assert gather(array, np.array([ROWS - 1])).tolist() == [[3] * 8]
     os.truncate(prepared.find(), 4096)
-    with pytest.raises(DataError, match=r"images\.images\.npy was cut off"):
+    with pytest.raises(DataError, match=r"images\.images\.npy was truncated"):
         gather(array, np.array([ROWS - 1]))
 
 
@@ -102,7 +104,7 @@ def test_groups_of_a_large_table(tmp_path, monkeypatch):
     for path in tmp_path.rglob("*.npy"):
         os.truncate(path, 64)
     for read in (lambda: groups.members(2), groups.keys, lambda: sampler[0]):
-        with pytest.raises(DataError, match="was cut off while it was read"):
+        with pytest.raises(DataError, match="was truncated while it was read"):
             read()
 
 
@@ -112,7 +114,7 @@ def test_places_of_shards(tmp_path, monkeypatch):
     assert shards.fetch([3])["image"].shape == (1, 64, 64, 3)
     for path in (tmp_path / "cache").rglob("column.npy"):
         os.truncate(path, 64)
-    with pytest.raises(DataError, match="was cut off while it was read"):
+    with pytest.raises(DataError, match="was truncated while it was read"):
         shards.fetch([3])
 
 

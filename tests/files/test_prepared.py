@@ -152,7 +152,7 @@ def test_an_array_of_another_source_is_not_used(array: PreparedArray, caplog: py
         prepare_array(array, BLOCK, filler)
     assert filler.filled == list(range(BLOCKS))
     assert str(path) in caplog.text
-    assert "made again" in caplog.text
+    assert "converting it again" in caplog.text
     assert array.find() == path
     assert array.outdated() is None
 
@@ -450,7 +450,7 @@ def test_a_full_disk_is_said_before_the_work_begins(
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 1000))
     filler = Filler()
-    with pytest.raises(DataError, match=r"pictures\.h5 needs .* free some space"):
+    with pytest.raises(DataError, match=r"pictures\.h5 requires .* free some space"):
         prepare_array(array, BLOCK, filler)
     assert not filler.filled
     assert names(tmp_path) == ["pictures.h5"]
@@ -492,6 +492,6 @@ def test_a_source_that_changes_meanwhile_is_refused(array: PreparedArray, tmp_pa
     def change() -> None:
         array.source.write_bytes(b"new")
 
-    with pytest.raises(DataError, match=r"pictures\.h5 changed while it was being converted"):
+    with pytest.raises(DataError, match=r"pictures\.h5 was changed while it was being converted"):
         prepare_array(array, BLOCK, Filler(3, change))
     assert names(tmp_path) == ["pictures.h5"]

@@ -48,8 +48,8 @@ def test_what_is_missing_is_said_with_the_command(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         find_root("mnist", root, WANTED)
     assert str(caught.value) == (
-        f"mnist: b not found; looked in {root}, {root / 'mnist'} (no such folder); "
-        f"run `setsup fetch mnist --root '{root}'`, or name the folder that holds the files (--root or root=)"
+        f"mnist: b not found; looked in {root}, {root / 'mnist'} (does not exist); "
+        f"run `setsup fetch mnist --root '{root}'`, or give the folder that contains the files (root=)"
     )
 
 
@@ -58,7 +58,7 @@ def test_without_a_root_the_command_is_short(tmp_path: Path, cache: Path, monkey
     with pytest.raises(DataError) as caught:
         find_root("mnist", None, WANTED)
     assert "mnist: a.gz, b not found" in str(caught.value)
-    assert f"looked in {tmp_path / 'shared' / 'mnist'} (no such folder), {cache / 'mnist'}" in str(caught.value)
+    assert f"looked in {tmp_path / 'shared' / 'mnist'} (does not exist), {cache / 'mnist'}" in str(caught.value)
     assert "`setsup fetch mnist`" in str(caught.value)
     assert list(tmp_path.iterdir()) == []  # looking makes nothing
 
@@ -90,16 +90,18 @@ def test_a_folder_that_may_not_be_entered(tmp_path: Path, monkeypatch: pytest.Mo
     fill(tmp_path / "closed", "a", "b")
     monkeypatch.setattr(os, "stat", refused)
     with pytest.raises(
-        DataError, match=r"looked in .*closed \(may not be entered\), .*closed/mnist \(may not be entered\);"
+        DataError, match=r"looked in .*closed \(permission denied\), .*closed/mnist \(permission denied\);"
     ):
         find_root("mnist", tmp_path / "closed", WANTED)
-    with pytest.raises(DataError, match=r"open, .*open/mnist \(no such folder\);"):
+    with pytest.raises(DataError, match=r"open, .*open/mnist \(does not exist\);"):
         find_root("mnist", fill(tmp_path / "open"), WANTED)
 
 
 def test_a_file_as_root(tmp_path: Path) -> None:
     (tmp_path / "all.zip").write_bytes(b"")
-    with pytest.raises(DataError, match=r"looked in .*all\.zip \(no folder\), .*; run `setsup fetch mnist`, or name"):
+    with pytest.raises(
+        DataError, match=r"looked in .*all\.zip \(not a folder\), .*; run `setsup fetch mnist`, or give"
+    ):
         find_root("mnist", tmp_path / "all.zip", WANTED)
 
 
@@ -109,7 +111,7 @@ def test_a_data_set_that_is_made_of_another_ones_files(
     with pytest.raises(DataError) as caught:
         find_root("affine-mnist", tmp_path, WANTED)
     for place in ("affine-mnist", "mnist"):
-        assert f"{tmp_path / place} (no such folder)" in str(caught.value)
+        assert f"{tmp_path / place} (does not exist)" in str(caught.value)
     assert f"run `setsup fetch affine-mnist --root {tmp_path}`" in str(caught.value)
     theirs = fill(tmp_path / "mnist", "a", "b")
     assert find_root("affine-mnist", tmp_path, WANTED) == theirs

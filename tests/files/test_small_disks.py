@@ -46,7 +46,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
 def test_a_read_only_disk(tmp_path: Path) -> None:
     said = on_disk(tmp_path / "disk", "ro", WRITE).splitlines()
-    assert "x: the disk is read-only; choose a folder you can write" in said[0]
+    assert "x: the disk is read-only; choose a writable folder" in said[0]
     assert said[1] == "['cache']"
 
 
@@ -67,7 +67,7 @@ try:
 except DataError as error:
     print(error)
 """
-    assert "mnist needs 11.6 MB in" in on_disk(tmp_path / "disk", "rw", script)
+    assert "mnist requires 11.6 MB in" in on_disk(tmp_path / "disk", "rw", script)
 
 
 FULL = """

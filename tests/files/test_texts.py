@@ -11,7 +11,7 @@ def test_texts_are_utf8_with_a_mark_or_without():
     assert text_of("Käfer\n".encode(), "a.txt") == "Käfer\n"
     assert text_of(codecs.BOM_UTF8 + b"a\n", "a.txt") == "a\n"
     assert text_of(b"", "a.txt") == ""
-    with pytest.raises(DataError, match=r"^a\.txt is not a text \(.* at byte 2\); take it away$"):
+    with pytest.raises(DataError, match=r"^a\.txt is not UTF-8 text \(.* at byte 2\); take it away$"):
         text_of(b"ab\xff", "a.txt", "take it away")
 
 
@@ -36,12 +36,12 @@ def test_files_of_the_release_come_before_those_beside_it(tmp_path):
 
 def test_what_cannot_be_read_is_told(tmp_path):
     file = tmp_path / "val.txt"
-    with pytest.raises(DataError, match=r"val\.txt is not there; a list was expected"):
+    with pytest.raises(DataError, match=r"val\.txt does not exist; expected a list"):
         read_beside(file, 3, "a list")
     file.write_text("long")
     with pytest.raises(DataError, match=r"val\.txt has 4 bytes, too many for a list; fetch it again"):
         read_beside(file, 3, "a list")
     with pytest.raises(DataError):
         content_of((open_members(tmp_path), 0), 3, "a list")
-    with pytest.raises(DataError, match="is not a file; a list was expected"):
+    with pytest.raises(DataError, match="is not a file; expected a list"):
         read_beside(tmp_path, 3, "a list")

@@ -231,7 +231,7 @@ def test_a_resumed_stream_resumes_where_it_was(step: int) -> None:
 
 @pytest.mark.parametrize("transform", [[], "dcodr", 5])
 def test_what_is_no_transform_is_refused_at_once(transform: Any) -> None:
-    with pytest.raises(SetsupError, match=r"must be a callable that takes a batch.*Augment"):
+    with pytest.raises(SetsupError, match=r"must be a callable that takes and returns a batch.*Augment"):
         setsup.loader(Pictures(), sets(), transform=transform)
 
 
@@ -244,7 +244,7 @@ def test_an_operation_is_no_transform() -> None:
 
 
 def test_arguments_that_are_swapped_are_refused() -> None:
-    with pytest.raises(SamplerError, match="takes a dataset and then a sampler, not Pictures"):
+    with pytest.raises(SamplerError, match="the second argument of the loader must be a sampler, not Pictures"):
         setsup.loader(sets(), Pictures())  # type: ignore[arg-type]
 
 
@@ -607,13 +607,13 @@ def test_a_transform_may_drop_add_and_copy() -> None:
             r"'factors: size' from 2 sets of 3 to \(2, 2\)",
         ),
         (lambda batch: {"inactive": {"shape": np.zeros(3)}}, r"'inactive: shape' from 2 sets to \(3,\)"),
-        (lambda batch: {"image": None}, r"'image' a NoneType: keep one array per position"),
+        (lambda batch: {"image": None}, r"'image' by a NoneType; return an array with one entry per position"),
     ],
 )
 def test_a_transform_that_drops_slots_is_one_sentence(change: Any, words: str) -> None:
     sampler = setsup.OrbitSampler(FACTORS, "shape", sets=2, size=3, canonical="first")
     loader = setsup.loader(Pictures(), sampler, transform=lambda batch: batch | change(batch), workers=0, to="numpy")
-    with pytest.raises(SetsupError, match=f"the transform (changed|made) {words}"):
+    with pytest.raises(SetsupError, match=f"the transform (changed|replaced) {words}"):
         next(iter(loader))
 
 
@@ -640,7 +640,9 @@ def test_one_batch_ahead_is_enough() -> None:
 @pytest.mark.parametrize("returned", [None, [1], "batch"])
 def test_a_transform_that_returns_no_batch_is_one_sentence(returned: Any) -> None:
     loader = setsup.loader(Pictures(), sets(), transform=lambda batch: returned, workers=0, to="numpy")
-    with pytest.raises(SetsupError, match=f"returned {type(returned).__name__}, not the batch: let it return a dict"):
+    with pytest.raises(
+        SetsupError, match=f"the transform must return the batch, a dict, not {type(returned).__name__}"
+    ):
         next(iter(loader))
 
 

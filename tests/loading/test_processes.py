@@ -127,7 +127,7 @@ def test_a_killed_worker_is_one_sentence_and_no_hang(at: int) -> None:
 @pytest.mark.long("worker processes")
 def test_a_worker_that_ended_by_a_bus_error_names_what_causes_it() -> None:
     batches = iter(setsup.loader(Mortal(0, signal.SIGBUS), sets(), workers=1, to="numpy"))
-    with pytest.raises(DataError, match=r"ended by SIGBUS .* a file that it had mapped into memory was cut off"):
+    with pytest.raises(DataError, match=r"ended by SIGBUS .* a memory-mapped file was truncated"):
         next(batches)
 
 
@@ -170,6 +170,24 @@ class Sealed:
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return int, ("no number",)
+
+
+class Noticing(Pictures):
+    """Refuses to be fetched where torch is imported."""
+
+    def fetch(self, indices: Any, modalities: Iterable[str] | None = None) -> dict[str, Any]:
+        if "torch" in sys.modules:
+            raise DataError("torch is here")
+        return super().fetch(indices, modalities)
+
+
+@pytest.mark.long("worker processes")
+def test_torch_is_imported_by_workers_with_a_transform_of_tensors_only() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    batch = next(iter(setsup.loader(Noticing(), sets(), workers=1)))
+    assert isinstance(batch["image"], torch.Tensor)
+    with pytest.raises(DataError, match="torch is here"):
+        next(iter(setsup.loader(Noticing(), sets(), workers=1, transform=lambda batch: batch)))
 
 
 @pytest.mark.long("worker processes")

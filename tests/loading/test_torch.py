@@ -287,7 +287,7 @@ def test_a_start_that_a_trainer_passes_over_is_said(caplog: pytest.LogCaptureFix
     batches.set_epoch(2)
     assert not caplog.records
     batches.set_epoch(0)
-    assert "start=16, which lies in pass 2, is not used" in caplog.text
+    assert "start=16, which is in pass 2, is ignored" in caplog.text
     assert next(iter(batches)) == flat(setsup.EpochSampler(Grey.factors, size=8), [0])[0]
 
 
@@ -311,13 +311,15 @@ def test_set_batches_leave_padding_out() -> None:
 
 
 def test_a_dataset_and_a_sampler_in_each_others_place_are_one_sentence(shapes, sets) -> None:
-    with pytest.raises(setsup.SetsupError, match=r"as_torch takes a dataset, .* not SetSampler"):
+    with pytest.raises(setsup.SetsupError, match=r"as_torch requires a dataset, .* not SetSampler"):
         setsup.loading.as_torch(sets)
-    with pytest.raises(setsup.SetsupError, match=r"set_batches takes a sampler, .* not Selection"):
+    with pytest.raises(setsup.SetsupError, match=r"set_batches requires a sampler, .* not Selection"):
         setsup.loading.set_batches(shapes)
     with pytest.raises(setsup.SetsupError, match="start must be an integer from 0 to"):
         setsup.loading.set_batches(sets, start=-1)
-    with pytest.raises(setsup.SetsupError, match="start=4 is in addition to the shard's start=3: give one of them"):
+    with pytest.raises(
+        setsup.SetsupError, match="start=4 and the shard's start=3 are mutually exclusive; pass one of them"
+    ):
         setsup.loading.set_batches(sets.shard(0, 2, 3), start=4)
 
 
@@ -379,7 +381,7 @@ def test_a_loader_that_came_to_several_workers_is_refused_however_they_started(c
 
 @pytest.mark.long("large or genuine files")
 def test_a_loader_in_place_of_a_dataset_says_what_to_do(shapes, sets) -> None:
-    with pytest.raises(TypeError, match="of an IterableDataset, batch_size=None and num_workers=0"):
+    with pytest.raises(TypeError, match="as an IterableDataset with batch_size=None and num_workers=0"):
         next(iter(torch.utils.data.DataLoader(setsup.loader(shapes, sets), batch_size=None)))
 
 
@@ -392,7 +394,7 @@ def test_set_batches_have_the_length_of_their_sampler(shapes, sets) -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is such a device")
 def test_a_device_that_is_not_there_is_one_sentence(shapes, sets) -> None:
-    with pytest.raises(setsup.SetsupError, match="torch cannot use 'cuda:0' here"):
+    with pytest.raises(setsup.SetsupError, match="device 'cuda:0' is not available"):
         setsup.loader(shapes, sets, to="cuda:0")
 
 

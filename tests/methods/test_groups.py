@@ -77,5 +77,5 @@ def test_the_groups_of_a_loss_are_those_of_the_sampler() -> None:
 def test_wrong_orbits_are_named() -> None:
     table = FactorTable([Factor("turn", Kind.CONTINUOUS)], {"turn": np.zeros(3)})
     for orbit, words in ((["turn"], "'turn'"), ([], "none")):
-        with pytest.raises(SetsupError, match=f"orbits are combinations of factors with levels.*not of {words}"):
+        with pytest.raises(SetsupError, match=f"must be combinations of one or more factors with levels.*not {words}"):
             GroupCodes(table, orbit)

@@ -157,7 +157,7 @@ def test_recipes_of_one_seed_draw_independently() -> None:
 
 def test_a_recipe_twice_is_refused() -> None:
     for name in ("cmc-stl10", "oxels-3d", "dcodr", "oxels-2d"):
-        with pytest.raises(SetsupError, match=rf"same numbers \(seed 0, stream '{name}'\)"):
+        with pytest.raises(SetsupError, match=rf"same random numbers \(seed 0, stream '{name}'\)"):
             Compose([recipe(name), recipe(name)])
         assert Compose([recipe(name), recipe(name, seed=1)])
 

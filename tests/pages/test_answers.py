@@ -254,7 +254,7 @@ def test_the_first_sampler_draws_from_what_there_is():
         ({"s": "d0", "q": "thumbs", "rows": "0," * 64 + "0"}, DataError, "up to 64"),
         ({"s": "d0", "q": "image", "row": "0", "modality": "/etc/passwd"}, DataError, "must be one of"),
         ({"s": "d0", "q": "joint", "x": "shape", "y": "nothing"}, FactorError, "unknown factor"),
-        ({"s": "s0", "q": "draw", "sampler": "[" * 5000, "step": "0"}, DataError, "no JSON"),
+        ({"s": "s0", "q": "draw", "sampler": "[" * 5000, "step": "0"}, DataError, "not valid JSON"),
         ({"s": "s0", "q": "draw", "sampler": "{}", "step": "0"}, SamplerError, "description of a sampler must have"),
         ({"s": "s0", "q": "draw", "sampler": "[]", "step": "0"}, SamplerError, "description of a sampler must have"),
         ({"s": "s0", "q": "draw", "sampler": '{"sampler":"SetSampler","arguments":{"inactive":["shape"],"size":4000}}',
@@ -413,7 +413,7 @@ def test_neighbour_tables_of_questions_are_not_kept():
     [
         ('{"sampler":"SetSampler","fingerprint":"\\udfff","arguments":{}}', "half of a surrogate pair"),
         ('{"sampler":"SetSampler","arguments":{"\\ud800":1}}', "half of a surrogate pair"),
-        ("[" * 900 + "]" * 900, "nested more than 64 deep"),
+        ("[" * 900 + "]" * 900, "nested more than 64 levels deep"),
     ],
 )
 def test_what_no_answer_could_repeat_is_refused(sampler, sentence):

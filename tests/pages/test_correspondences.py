@@ -94,7 +94,7 @@ def test_of_large_views_a_grid_of_pixels_has_partners(page: Any) -> None:
 @pytest.mark.parametrize(
     ("question", "said"),
     [
-        ({"q": "partners", "rows": "0,0"}, "not two views"),
+        ({"q": "partners", "rows": "0,0"}, "cannot be both views"),
         ({"q": "partners", "rows": "0,3"}, "different scenes"),
         ({"q": "partners", "rows": "0,6"}, "from 0 to 5"),
         ({"q": "partners", "rows": "0"}, "must be two"),

@@ -106,7 +106,7 @@ def test_one_and_two_dimensions_need_no_projection():
     assert points.tolist() == [[5, 0], [1, 1], [3, 2]]
     with pytest.raises(DataError, match="collapsed"):
         project(np.ones((4, 3)), np.arange(4))
-    with pytest.raises(DataError, match="no finite"):
+    with pytest.raises(DataError, match="none of the embeddings is finite"):
         project(np.ones((4, 3)), np.arange(0))
 
 
@@ -252,9 +252,9 @@ def test_images_of_other_data_are_not_shown(folder):
 @pytest.mark.parametrize(
     ("file", "content", "sentence"),
     [
-        ("rows.npy", np.arange(9), "must hold a row number for each of 10 rows"),
-        ("embeddings.npy", np.zeros((9, 2)), "must hold an embedding of each of 10 rows"),
-        ("embeddings.npy", np.zeros((10, 4, 4, 2)), "holds maps"),
+        ("rows.npy", np.arange(9), "must contain a row number for each of 10 rows"),
+        ("embeddings.npy", np.zeros((9, 2)), "must contain an embedding of each of 10 rows"),
+        ("embeddings.npy", np.zeros((10, 4, 4, 2)), "contains maps"),
         ("embeddings.npy", np.array([None] * 10), "cannot be read"),
     ],
 )

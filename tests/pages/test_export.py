@@ -263,7 +263,7 @@ def test_an_interrupted_export_leaves_nothing_and_the_next_removes_what_a_killed
 @pytest.mark.parametrize("name", ["page.pdf", "page.PNG", "page.tar.gz", "page.zip"])
 def test_a_page_is_not_exported_under_the_name_of_another_kind_of_file(name: str, tmp_path: Path) -> None:
     few = setsup.from_arrays({"number": [1, 2]}, factors={"kind": ["a", "b"]})
-    with pytest.raises(DataError, match=r"give a file that ends in \.html, or a new folder"):
+    with pytest.raises(DataError, match=r"pass a file that ends in \.html, or a new folder"):
         export(page_of({"few": few}), tmp_path / name, steps=1)
     assert not list(tmp_path.iterdir())
     assert export(page_of({"few": few}), tmp_path / "page-1.0", steps=1) == tmp_path / "page-1.0" / "index.html"

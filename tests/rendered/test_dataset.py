@@ -214,9 +214,11 @@ class Free(Dots):
 
 
 def test_a_recipe_with_a_continuous_factor_needs_rows() -> None:
-    with pytest.raises(FactorError, match="'dots' has the continuous factor 'azimuth', and so no grid: give factors"):
+    with pytest.raises(
+        FactorError, match="'dots' has the continuous factor 'azimuth', so it has no grid; pass factors"
+    ):
         RenderedDataset(Free(), renderer=Crayon())
-    with pytest.raises(FactorError, match="give its range"):
+    with pytest.raises(FactorError, match="pass its range"):
         sampled(Free(), 5)
     assert len(RenderedDataset(Free(), sampled(Free(), 5, ranges={"azimuth": (0, 90)}), Crayon())) == 5
 
@@ -224,10 +226,10 @@ def test_a_recipe_with_a_continuous_factor_needs_rows() -> None:
 @pytest.mark.parametrize(
     ("recipe", "renderer", "said"),
     [
-        ("room", "auto", "needs a recipe, such as .*, not from 'room'"),
-        (Dots, "auto", "not from <class"),
-        (Dots(), None, "a renderer is a name, such as 'embree', or an object with load and render, not None"),
-        (Dots(), Crayon, "a renderer is a name"),
+        ("room", "auto", "recipe must be a recipe, .*, not 'room'"),
+        (Dots, "auto", "not <class"),
+        (Dots(), None, "renderer must be a name, for example 'embree', or an object with load and render, not None"),
+        (Dots(), Crayon, "renderer must be a name"),
     ],
 )
 def test_what_is_no_recipe_or_renderer_is_refused(recipe: Any, renderer: Any, said: str) -> None:
@@ -238,7 +240,7 @@ def test_what_is_no_recipe_or_renderer_is_refused(recipe: Any, renderer: Any, sa
 def test_tables_that_do_not_fit_are_refused() -> None:
     with pytest.raises(FactorError, match="must be a FactorTable, not dict"):
         dots(factors={"shape": ["cone"]})
-    with pytest.raises(FactorError, match="needs the factor 'hue'"):
+    with pytest.raises(FactorError, match="requires the factor 'hue'"):
         dots(factors=FactorTable([Dots.factors[0], Dots.factors[2]]))
     with pytest.raises(DataError, match="no row"):
         dots(factors=FactorTable(Dots.factors).select([]))
@@ -258,7 +260,7 @@ def test_refuses_what_is_not_there() -> None:
             dataset.fetch(rows)
     with pytest.raises(DataError, match=r"rendered dots has no modality 'images'; did you mean 'image'"):
         dataset.fetch([0], ["images"])
-    with pytest.raises(DataError, match="no renderer 'crayons'"):
+    with pytest.raises(DataError, match="unknown renderer 'crayons'"):
         dots(renderer="crayons").fetch([0])
 
 
@@ -286,8 +288,8 @@ class Odd(Dots):
     ("how", "said"),
     [
         ("scene", "^rendered dots, row 96: the cube is lost$"),
-        ("size", "row 100: the camera has 5 × 5 pixels, but the size of the recipe is 4 × 6"),
-        ("background", r"row 100: its image has the shape \(4, 6, 4\), that of the first row \(4, 6, 3\)"),
+        ("size", "row 100: the camera has 5 × 5 pixels, but the recipe has the size 4 × 6"),
+        ("background", r"row 100: its image has the shape \(4, 6, 4\), but the first row has \(4, 6, 3\)"),
     ],
 )
 def test_says_which_row_cannot_be_drawn(how: str, said: str) -> None:

@@ -43,7 +43,7 @@ class Broken(Dots):
 
     def camera(self, values: Mapping[str, Any], scene: Scene) -> Camera:
         if values["shape"] == "cube" and (values["hue"], values["azimuth"]) in ((20, 60.0), (40, 345.0)):
-            raise SetsupError(f"no place at {values['azimuth']}")
+            raise SetsupError(f"found no positions at {values['azimuth']}")
         return super().camera(values, scene)
 
 
@@ -93,7 +93,7 @@ def test_all_others_are_drawn_and_the_broken_ones_named(tmp_path: Path, processe
     assert said.startswith(
         f"26 of 144 rows of dots cannot be rendered, all others are in {folder}: 24 rows from 48 on (shape 'ball', hue "
         "20)"
-        ": the mesh of the ball has no triangles; row 100 (shape 'cube', hue 20): no place at 60.0; row 143 ("
+        ": the mesh of the ball has no triangles; row 100 (shape 'cube', hue 20): found no positions at 60.0; row 143 ("
     )
     assert f"{folder / 'failed.json'} lists them all" in said
     assert "For temporary faults, such as too little memory, run the same `setsup render` again" in said
@@ -137,7 +137,7 @@ def test_many_errors_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     )
 
     def bad() -> Camera:
-        raise SetsupError("no place")
+        raise SetsupError("found no positions")
 
     with pytest.raises(DataError, match=r"139 of 144 rows .*; and 3 more\. ") as caught:
         render(broken(), tmp_path / "out")
@@ -178,11 +178,13 @@ def test_a_first_row_that_cannot_be_drawn_is_told_how_to_leave_out(tmp_path: Pat
     assert expression == "shape != 'ball' or hue != 20"
     assert len(render(broken(factors=balls_first.where(expression)), tmp_path / "balls")) == 48
     # a camera is placed only when it is drawn; nothing is left behind
-    with pytest.raises(DataError, match=r"row 0: no place at 60\.0; .* --where \"shape != 'cube' or hue != 20\"$"):
+    with pytest.raises(
+        DataError, match=r"row 0: found no positions at 60\.0; .* --where \"shape != 'cube' or hue != 20\"$"
+    ):
         render(broken(factors=table.select([100, 0, 1])), tmp_path / "out")
     assert not (tmp_path / "out").exists()
     # where there is no other scene, no row would be left
-    with pytest.raises(DataError, match=r"row 0: no place at 60\.0$"):
+    with pytest.raises(DataError, match=r"row 0: found no positions at 60\.0$"):
         render(broken(factors=table.select([100, 101])), tmp_path / "out")
 
 
@@ -250,9 +252,7 @@ def test_they_are_left_out_later_too_and_nothing_is_drawn_again(tmp_path: Path, 
     )
     assert (len(again), again.left_out, idle.counts[1]) == (len(LEFT), len(LOST), 0)
     assert said == [(len(LEFT), len(LEFT))]
-    with pytest.raises(
-        DataError, match=r"leaves out 26 rows that could not be rendered, which failed\.json in it lists"
-    ):
+    with pytest.raises(DataError, match=r"leaves out 26 rows that could not be rendered \(listed in failed\.json\)"):
         render(broken(), folder)
     # who asks for the rows that are there gets them; as the cache of all rows it will not do
     assert len(render(RenderedDataset(Broken(), FactorTable(Broken.factors).select(LEFT), Crayon()), folder)) == len(

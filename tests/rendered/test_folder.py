@@ -413,7 +413,7 @@ def test_another_version_is_never_mixed_in(copy: Path) -> None:
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "image.npy").write_bytes(b"precious")
-    with pytest.raises(DataError, match=r"mine holds other files \(image.npy\); choose a new folder"):
+    with pytest.raises(DataError, match=r"mine contains other files \(image.npy\); choose a new folder"):
         render(dots(), tmp_path / "mine")
     assert contents(tmp_path / "mine") == {"image.npy": b"precious"}
     (tmp_path / "file").write_text("x")
@@ -508,14 +508,14 @@ def test_arrays_that_are_other_arrays(copy: Path) -> None:
 def test_a_later_format_is_refused_in_words(copy: Path) -> None:
     about = json.loads((copy / "rendered.json").read_text())
     (copy / "rendered.json").write_text(json.dumps({**about, "format": 2, "setsup": "9.1", "new": {"things": []}}))
-    with pytest.raises(DataError, match=r"has the format 2, written by setsup 9.1; this one reads format 1"):
+    with pytest.raises(DataError, match=r"has the format 2, written by setsup 9.1, but this version reads format 1"):
         open_rendered(copy)
 
 
 def test_folders_that_are_none(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is not there"):
+    with pytest.raises(DataError, match="does not exist"):
         open_rendered(tmp_path / "nowhere")
-    with pytest.raises(DataError, match=r"rendered.json is not there; a folder that `setsup render` wrote"):
+    with pytest.raises(DataError, match=r"rendered.json does not exist; expected a folder that `setsup render` wrote"):
         open_rendered(tmp_path)
     (tmp_path / "file").write_text("x")
     with pytest.raises(DataError, match="is not a folder"):
@@ -548,7 +548,7 @@ def test_damage_in_the_progress_is_said(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         render(dots(renderer=Stopping(10)), tmp_path / "out")
     (tmp_path / "out" / "depth.npy").unlink()
-    with pytest.raises(DataError, match=r"depth.npy is not there"):
+    with pytest.raises(DataError, match=r"depth.npy does not exist"):
         render(dots(), tmp_path / "out")
     (tmp_path / "out" / "rendered.progress").write_bytes(b"\x1f")
     with pytest.raises(DataError, match=r"rendered.progress is damaged: it has 1 bytes for 144 rows; remove"):

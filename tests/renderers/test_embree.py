@@ -183,13 +183,13 @@ def test_frames_stay_when_the_next_is_drawn():
 def test_misuse_is_said_in_one_sentence():
     camera = Camera.look_at((3, 0, 0), (0, 0, 0), height=5, width=5, focal_length=6)
     one = EmbreeRenderer()
-    with pytest.raises(SetsupError, match=r"no scene yet: call load\(scene\)"):
+    with pytest.raises(SetsupError, match=r"no scene; call load\(scene\)"):
         one.render(camera)
     one.load(Scene())
     one.close()
     one.close()
     for misuse in (lambda: one.render(camera), lambda: one.load(Scene())):
-        with pytest.raises(SetsupError, match="this renderer was closed: make another"):
+        with pytest.raises(SetsupError, match="this renderer is closed; create another"):
             misuse()
     for wrong in (0, 17, 1.5, True, "2"):
         with pytest.raises(SetsupError, match="supersample must be an integer from 1 to 16"):

@@ -97,5 +97,5 @@ def test_drivers_that_tell_less(without: list[bytes], order: list[int], monkeypa
 def test_without_devices_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for egl in (faked([]), faked([], [b"eglQueryDevicesEXT"])):
         monkeypatch.setattr(gl_context, "_egl", lambda egl=egl: egl)
-        with pytest.raises(DataError, match="EGL finds no device here; on Debian: apt-get install libegl1"):
+        with pytest.raises(DataError, match="EGL found no device; on Debian: apt-get install libegl1"):
             gl_context._devices(None)

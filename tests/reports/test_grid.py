@@ -101,16 +101,16 @@ def test_a_grid_at_twice_the_resolution() -> None:
 
 def test_numbers_that_disagree_are_refused() -> None:
     images = solid(colors(2, 3))
-    with pytest.raises(DataError, match="a grid of 2 rows and 3 columns needs 2 row labels, not 1"):
+    with pytest.raises(DataError, match="a grid of 2 rows and 3 columns requires 2 row labels, not 1"):
         image_grid(images, ["a"])
-    with pytest.raises(DataError, match="needs 3 column labels, not 2"):
+    with pytest.raises(DataError, match="requires 3 column labels, not 2"):
         image_grid(images, [], ["a", "b"])
-    with pytest.raises(DataError, match="needs 2 queries, not 3"):
+    with pytest.raises(DataError, match="requires 2 queries, not 3"):
         image_grid(images, queries=images[0])
-    with pytest.raises(DataError, match=r"rows of one length from 1 on, not \[2, 3\]"):
+    with pytest.raises(DataError, match=r"the same length, 1 or more, not \[2, 3\]"):
         image_grid([images[0], images[1, :2]])
     with pytest.raises(DataError, match="not none"):
         image_grid([])
     for wrong in (images[..., 0], images.astype(float), images[:, :, :0], np.moveaxis(images, -1, 2)):
-        with pytest.raises(DataError, match=r"image 0 of the grid must be \(height, width, 1, 3 or 4\) uint8"):
+        with pytest.raises(DataError, match=r"image 0 of the grid must be uint8 \(height, width, 1, 3 or 4\)"):
             image_grid(wrong)

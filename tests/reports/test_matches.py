@@ -113,5 +113,5 @@ def test_what_does_not_go_together_is_refused() -> None:
     view = np.zeros((8, 8, 3), np.uint8)
     with pytest.raises(DataError, match="as many pixel pairs and captions"):
         match_sheet([(view, view)], [], [])
-    with pytest.raises(DataError, match="one height"):
+    with pytest.raises(DataError, match="the same height"):
         matches_drawn(view, np.zeros((9, 8, 3), np.uint8), pairs_of())

@@ -27,7 +27,7 @@ def test_few_channels_and_constant_features_are_drawn() -> None:
     ramp = component_images([two])[0]
     assert ramp[0, 0].tolist() in ([0, 0, 0], [255, 0, 0])
     assert len(np.unique(ramp[..., 0])) > 15
-    with pytest.raises(DataError, match=r"\(h, w, D\) with one D"):
+    with pytest.raises(DataError, match=r"\(h, w, D\) with the same D"):
         component_images([one, np.zeros((4, 5, 2))])
 
 

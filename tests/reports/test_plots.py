@@ -361,9 +361,9 @@ def test_a_reference_that_all_series_share_is_a_line() -> None:
 @pytest.mark.parametrize(
     ("references", "message"),
     [
-        ({"paper": {"c": {"x": (1.0, None)}}}, "references of 'paper' belong to no series 'c'"),
-        ({"paper": {"a": {"z": (1.0, None)}}}, "references of 'paper' belong to no label 'z'"),
-        ({"paper": {"a": {"x": (np.nan, None)}}}, "the bar 'x' of 'paper, a' must be a finite mean"),
+        ({"paper": {"c": {"x": (1.0, None)}}}, "references of 'paper': there is no series 'c'"),
+        ({"paper": {"a": {"z": (1.0, None)}}}, "references of 'paper': there is no label 'z'"),
+        ({"paper": {"a": {"x": (np.nan, None)}}}, "bar 'x' of 'paper, a' must have a finite mean"),
     ],
 )
 def test_references_that_belong_to_nothing_are_refused(references, message: str) -> None:
@@ -460,7 +460,7 @@ def test_a_band_is_pale_and_behind_its_curve() -> None:
 
 @pytest.mark.parametrize("points", [[], [[1, 2, 3]], [1, 2], [["a", "b"]], np.zeros((2, 2), complex)])
 def test_what_is_no_plane_is_refused(points) -> None:
-    with pytest.raises(DataError, match=r"points must be numbers \(n, 2\), one row a point"):
+    with pytest.raises(DataError, match=r"points must be numbers \(n, 2\), one row per point"):
         scatter(points, [0])
     with pytest.raises(DataError, match="points must be"):
         image_scatter(points, [])
@@ -481,8 +481,8 @@ def test_points_that_are_nowhere_are_refused(bad: float) -> None:
         ([0, 1, 2, 3], SHAPE, "must be codes from 0 to 2, or -1 where unknown"),
         ([0, 1, 2, -2], SHAPE, "must be codes from 0 to 2"),
         ([0.0, 1.0, 2.0, 0.0], SHAPE, "must be codes from 0 to 2"),
-        (["cube"] * 4, SHAPE, "must be codes of its levels, not text; see Factor.code"),
-        ([0, 1, np.inf, 2], DEPTH, "values of 'depth': row 2 is infinite; write NaN"),
+        (["cube"] * 4, SHAPE, "must be codes of its levels, not strings; see Factor.code"),
+        ([0, 1, np.inf, 2], DEPTH, "values of 'depth': row 2 is infinite; use NaN"),
         ([None] * 4, None, "values must be numbers"),
     ],
 )
@@ -492,16 +492,16 @@ def test_values_that_are_none_of_the_factor_are_refused(values, factor, message)
 
 
 def test_panels_without_values_are_refused() -> None:
-    with pytest.raises(DataError, match="panels need the values of scale and hue; none are given"):
+    with pytest.raises(DataError, match="panels require the values of scale and hue"):
         scatter_panels(SQUARE, [SHAPE, SCALE, HUE], {"shape": [0] * 4})
     with pytest.raises(DataError, match="at least one factor"):
         scatter_panels(SQUARE, [], {})
 
 
 def test_images_that_are_none_are_refused() -> None:
-    with pytest.raises(DataError, match="4 points need as many images, not 3"):
+    with pytest.raises(DataError, match="4 points require as many images, not 3"):
         image_scatter(SQUARE, np.zeros((3, 8, 8, 1), np.uint8))
-    with pytest.raises(DataError, match=r"image 0 must be \(height, width, 1, 3 or 4\) uint8, not \(8, 8, 1\) float64"):
+    with pytest.raises(DataError, match=r"image 0 must be uint8 \(height, width, 1, 3 or 4\), not \(8, 8, 1\) float64"):
         image_scatter(SQUARE, np.zeros((4, 8, 8, 1)))
     with pytest.raises(DataError, match=r"channels first"):
         image_scatter(SQUARE, np.zeros((4, 3, 8, 8), np.uint8))
@@ -509,7 +509,7 @@ def test_images_that_are_none_are_refused() -> None:
 
 @pytest.mark.parametrize("bar", [(np.nan, None), (1.0, -0.1), (1.0, np.inf), ("1", None), (None, None)])
 def test_bars_that_are_none_are_refused(bar) -> None:
-    with pytest.raises(DataError, match="the bar 'x' of 'a' must be a finite mean and a spread from 0 on or None"):
+    with pytest.raises(DataError, match="bar 'x' of 'a' must have a finite mean and a spread of None or 0 or more"):
         bars({"a": {"x": bar}})
 
 
@@ -524,13 +524,16 @@ def test_bars_without_any_and_ceilings_of_none_are_refused() -> None:
     ("arguments", "message"),
     [
         ({"series": {}}, "at least one curve"),
-        ({"series": {"a": ([1, 2], [1])}}, "the curve 'a' has 2 x and 1 y"),
-        ({"series": {"a": ([], [])}}, r"the curve 'a' must be numbers \(n,\), at least one"),
-        ({"series": {"a": ([1, 2], [1, np.nan])}}, "the curve 'a' is not finite at point 1; leave such points out"),
-        ({"series": {"a": ([0, 1], [1, 2])}, "log_x": True}, "x=0, which has no place on a logarithmic axis"),
-        ({"series": {"a": ([0, 1], [1, 2])}, "bands": {"b": ([0, 1], [1, 2])}}, "the band 'b' belongs to no curve"),
-        ({"series": {"a": ([0, 1], [1, 2])}, "bands": {"a": ([0], [1])}}, "the band of 'a' has 1 low and 1 high"),
-        ({"series": {"a": ([0, 1], [1, 2])}, "references": {"r": np.inf}}, "the reference 'r' must be a finite number"),
+        ({"series": {"a": ([1, 2], [1])}}, "curve 'a' must have as many x as y values, not 2 and 1"),
+        ({"series": {"a": ([], [])}}, r"curve 'a' must be numbers \(n,\), at least one"),
+        ({"series": {"a": ([1, 2], [1, np.nan])}}, "curve 'a' is not finite at point 1; leave out such points"),
+        ({"series": {"a": ([0, 1], [1, 2])}, "log_x": True}, "x=0, which a logarithmic axis cannot show"),
+        ({"series": {"a": ([0, 1], [1, 2])}, "bands": {"b": ([0, 1], [1, 2])}}, "band 'b' has no curve of that name"),
+        (
+            {"series": {"a": ([0, 1], [1, 2])}, "bands": {"a": ([0], [1])}},
+            "band of 'a' must have one low and one high value for each of the 2 points of its curve, not 1 and 1",
+        ),
+        ({"series": {"a": ([0, 1], [1, 2])}, "references": {"r": np.inf}}, "reference 'r' must be a finite number"),
     ],
 )
 def test_curves_that_are_none_are_refused(arguments, message) -> None:

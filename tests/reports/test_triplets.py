@@ -35,7 +35,7 @@ def test_columns_hold_pictures_of_several_shapes() -> None:
 
 
 def test_what_is_no_triplet_is_refused() -> None:
-    with pytest.raises(DataError, match=r"has 3 images .*, not 4"):
+    with pytest.raises(DataError, match=r"must have 3 images .*, not 4"):
         triplet_sheet(np.zeros((2, 4, 8, 8, 3), np.uint8))
 
 

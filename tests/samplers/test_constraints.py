@@ -423,7 +423,7 @@ def test_the_report_counts_infeasible_anchors():
     assert entry.partners["negative"].most == 3
     assert entry.unreachable == 3  # unknown camera, unknown identity, another kind
     text = str(sampler.report())
-    assert "rows that are no anchors: 4 without a positive, 1 without a negative, 2 with an unknown value" in text
+    assert "rows that are not anchors: 4 without a positive, 1 without a negative, 2 with an unknown value" in text
     assert POSITIVE in text
     assert sampler.report().to_dict()["entries"][0]["partners"]["positive"]["constraint"] == POSITIVE
 
@@ -507,7 +507,7 @@ def test_samplers_are_made_again_from_plain_data():
         (
             {"positive": POSITIVE, "negative": NEGATIVE, "weights": [1, 0, 1, 1, 1, 1, 1, 1]},
             SamplerError,
-            "no row has both a positive and a negative: .*1 left out by where, weights",
+            "no row has both a positive and a negative: .*1 left out by where=, weights=",
         ),
         ({"positive": POSITIVE, "negative": NEGATIVE, "choose": "row"}, SamplerError, "did you mean 'rows'"),
         ({"positive": 3, "negative": NEGATIVE}, FactorError, "positive must be a string"),

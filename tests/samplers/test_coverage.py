@@ -25,7 +25,7 @@ from setsup.samplers import (
     TripletSampler,
     Zip,
 )
-from setsup.samplers.groups.chances import inclusion
+from setsup.samplers.groups.reach_chances import inclusion
 
 SEEDS = 1500
 
@@ -319,7 +319,7 @@ def test_where_chances_are_not_counted_rows_never_drawn_are(make):
     assert found.wait == math.inf
     assert found.reasons
     assert math.isnan(reach.row(int(np.argmax(share))).wait)
-    assert any("not counted" in note for note in reach.notes)
+    assert any("not computed" in note for note in reach.notes)
 
 
 def test_pairs_count_at_the_step():
@@ -353,7 +353,7 @@ def test_reasons_and_options():
     few = HierarchicalSampler(RAGGED, ["a", "b"], [1, 2], size=2, on_small_group="drop").reach()
     assert {reason.option for reason, _ in few.groups[0].never()} == {"lower size", "lower sets"}
     lost = OrbitSampler(RAGGED, "a", sets=1, size=1, canonical="x > 5", on_small_group="drop").reach()
-    assert "no row of it is canonical" in str(lost)
+    assert "it has no canonical row" in str(lost)
 
 
 def test_a_row_that_is_never_drawn_says_what_would_reach_it():

@@ -341,7 +341,11 @@ def test_files_are_known_by_path_and_digest(tmp_path):
         ({"weights": [1.0] * 59}, SamplerError, r"weights must have shape \(60,\), one number per row"),
         ({"weights": [-1.0] * 60}, SamplerError, "at least 0"),
         ({"weights": [0.0] * 60}, SamplerError, "not all 0"),
-        ({"weights": [1.0] + [0.0] * 59}, SamplerError, "no row has a valid positive .*59 left out by where, weights"),
+        (
+            {"weights": [1.0] + [0.0] * 59},
+            SamplerError,
+            "no row has a valid positive .*59 left out by where=, weights=",
+        ),
         ({"seed": -1}, SamplerError, "seed"),
     ],
 )

@@ -207,7 +207,8 @@ def test_the_report_in_words():
     assert text[1] == "inactive: a"
     assert text[2] == "  groups of rows with equal values: 3, of 1 to 3 rows each; 2 can be drawn"
     assert text[3] == (
-        "  rows never drawn: 1 in groups too small or left out, 1 with an unknown value, 2 left out by where or weights"
+        "  rows never drawn: 1 in groups too small or left out, 1 with an unknown value, "
+        "2 left out by where= and weights="
     )
     assert text[4].startswith("  distinct sets: 6; two sets share 0.667 rows on average")
     assert text[5].startswith("  distinct values expected in a set: b ")

@@ -42,23 +42,23 @@ def test_forms_that_count_alike_are_told_apart():
 
 
 BAD = {
-    "holds zero bytes": SQUARE + b"\0",
-    "no OBJ file with vertices": b"solid stl\n",
+    "contains zero bytes": SQUARE + b"\0",
+    "not an OBJ file with vertices": b"solid stl\n",
     "has no faces, only points": SQUARE[: SQUARE.index(b"f 1")],
     "has no faces;": SQUARE[: SQUARE.index(b"f 1")] + b"f\n",
     "'v' without 3 finite numbers": SQUARE.replace(b"v 1 1 0", b"v 1 1"),
     "'v' without 3 finite": SQUARE.replace(b"v 1 1 0", b"v 1 nan 0"),
     "'vn' without 3": SQUARE.replace(b"vn 0 0 1", b"vn 0 0 inf"),
-    "than numbers": SQUARE.replace(b"v 1 1 0", b"v 1 x 0"),
-    "4 of vertex, but a face names number 5": SQUARE.replace(b"4/1/1", b"5/1/1"),
-    "names number 0": SQUARE.replace(b"4/1/1", b"0/1/1"),
-    "names number -5": SQUARE.replace(b"4/1/1", b"-5/1/1"),
-    "1 of texture coordinate, but a face names number 2": SQUARE.replace(b"4/1/1", b"4/2/1"),
-    "1 of normal, but a face names number 9": SQUARE.replace(b"4/1/1", b"4/1/9"),
+    "other characters": SQUARE.replace(b"v 1 1 0", b"v 1 x 0"),
+    "4 of vertex, but a face refers to number 5": SQUARE.replace(b"4/1/1", b"5/1/1"),
+    "refers to number 0": SQUARE.replace(b"4/1/1", b"0/1/1"),
+    "refers to number -5": SQUARE.replace(b"4/1/1", b"-5/1/1"),
+    "1 of texture coordinate, but a face refers to number 2": SQUARE.replace(b"4/1/1", b"4/2/1"),
+    "1 of normal, but a face refers to number 9": SQUARE.replace(b"4/1/1", b"4/1/9"),
     "fewer than three corners": SQUARE.replace(b"3/1/1 4/1/1", b""),
     "integers": SQUARE.replace(b"4/1/1", b"4.5/1/1"),
     "a corner like": SQUARE.replace(b"4/1/1", b"4/1/1/1"),
-    "only lines and points, which are not rendered; add faces": b"v 0 0 0\nv 1 0 0\nl 1 2\np 1\n",
+    "only lines and points, which cannot be rendered; add faces": b"v 0 0 0\nv 1 0 0\nl 1 2\np 1\n",
 }
 
 

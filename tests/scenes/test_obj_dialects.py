@@ -95,7 +95,11 @@ def test_a_list_that_is_missing_beside_one_that_is_there(tmp_path, warned):
     obj = "mtllib a.mtl gone.mtl\nmtllib lost.mtl\n" + CORNERS + "usemtl m\nf 1 2 3\nusemtl other\nf 1 3 4\n"
     mesh = load_mesh(model(tmp_path, obj, "newmtl m\nKd 0 1 0\n"))
     assert by_height(mesh) == [(0, 255, 0), (188, 188, 188)]
-    for words in ("'gone.mtl' is not there", "'lost.mtl' is not there", "the material 'other' is in none of its lists"):
+    for words in (
+        "'gone.mtl' does not exist",
+        "'lost.mtl' does not exist",
+        "the material 'other' is not in any of its material files",
+    ):
         assert words in warned.text
 
 
@@ -164,7 +168,7 @@ def test_faces_with_and_without_normals(tmp_path):
     [("l 1 2 3\n", "lines"), ("p 1 2\n", "points"), ("", "points"), ("l 1 2\np 3\n", "lines and points")],
 )
 def test_files_without_faces_say_what_they_hold(tmp_path, rest, kinds):
-    with pytest.raises(DataError, match=f"has no faces, only {kinds}, which are not rendered; add faces") as error:
+    with pytest.raises(DataError, match=f"has no faces, only {kinds}, which cannot be rendered; add faces") as error:
         load_mesh(model(tmp_path, CORNERS + rest))
     assert "again" not in str(error.value)
 

@@ -101,7 +101,7 @@ def test_textures(tmp_path, of, caplog):
     assert caplog.text == ""
     (tmp_path / "a b.png").unlink()
     assert load_mesh(path).materials[0].texture is None
-    assert "'a b.png' is not there" in caplog.text
+    assert "'a b.png' does not exist" in caplog.text
 
 
 def test_strips_that_end_within_a_list(tmp_path):
@@ -111,7 +111,7 @@ def test_strips_that_end_within_a_list(tmp_path):
     turn = np.cross(mesh.corners[:, 1] - mesh.corners[:, 0], mesh.corners[:, 2] - mesh.corners[:, 0])[:, 2]
     assert (turn > 0).all()
     path.write_text(path.read_text().replace("9 0 1 3 2 -1", "9 0 1 3 9 -1"))
-    with pytest.raises(DataError, match="names"):
+    with pytest.raises(DataError, match="refers to"):
         load_mesh(path)
 
 

@@ -154,7 +154,7 @@ def test_every_number_is_covered_by_the_digest(tmp_path):
         {"materials": [[[200, 180, 161], 0], [[1, 2, 3], None], [[188, 188, 188], None]]},
     ):
         path.write_bytes(_edited(content, **changed))
-        with pytest.raises(DataError, match=r"another digest|is damaged"):
+        with pytest.raises(DataError, match=r"the digest of its content|is damaged"):
             load_scene(path)
     for place in range(content.index(TEXTURE.tobytes()), len(content), 997):
         damaged = bytearray(content)
@@ -163,11 +163,11 @@ def test_every_number_is_covered_by_the_digest(tmp_path):
         try:  # what lies between the arrays has no meaning
             assert load_scene(path).digest == ROOM.digest
         except DataError as error:
-            assert "another digest" in str(error)  # noqa: PT017
+            assert "the digest of its content" in str(error)  # noqa: PT017
 
 
 HOSTILE = {
-    "is not a scene of setsup": [
+    "is not a scene file of setsup": [
         b"",
         b"\n",
         b"PK\x03\x04",
@@ -175,7 +175,7 @@ HOSTILE = {
         b"setsup scene x\n{}\n",
         b"setsup scene 1" * 9,
     ],
-    "version 2, of which this setsup knows 1; update it": [b"setsup scene 2\nwhatever"],
+    "version 2, but this version of setsup reads 1; update setsup": [b"setsup scene 2\nwhatever"],
     "is damaged": [
         b"setsup scene 1\n",
         b"setsup scene 1\n{}\n",
@@ -208,7 +208,7 @@ def test_other_files(tmp_path):
         load_scene(tmp_path)
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
         file.writestr("a", "b")
-    with pytest.raises(DataError, match="not a scene of setsup"):
+    with pytest.raises(DataError, match="not a scene file of setsup"):
         load_scene(tmp_path / "a.zip")
 
 

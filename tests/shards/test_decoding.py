@@ -103,14 +103,14 @@ def test_pickles_are_not_opened() -> None:
             return pytest.fail, ("it was unpickled",)
 
     for content in (pickle.dumps(Bomb()), npy(np.zeros(1, object)) + pickle.dumps(Bomb()), b"", b"\x93NUMPY"):
-        with pytest.raises(DataError, match=r"it is not a \.npy file of numbers"):
+        with pytest.raises(DataError, match=r"it is not a numeric \.npy file"):
             read(content)
 
 
 @pytest.mark.parametrize("size", [-1, 1])
 def test_numbers_that_do_not_fill_the_shape(size: int) -> None:
     content = npy(np.arange(6, dtype=np.int16).reshape(2, 3))
-    with pytest.raises(DataError, match=r"damaged: int16 \(2, 3\) takes 12 bytes, and 1[13] are there"):
+    with pytest.raises(DataError, match=r"damaged: int16 \(2, 3\) requires 12 bytes, but it has 1[13]"):
         read(content[:size] if size < 0 else content + bytes(size))
 
 
@@ -183,19 +183,19 @@ def test_unusual_pngs_are_left_to_the_general_decoder(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("extension", "modality", "words"),
     [
-        ("pyd", Modality((), "uint8"), "members of the kind .pyd"),
-        ("depth.pth", Modality((), "uint8"), "members of the kind .depth.pth"),
-        ("json", Modality((), "uint8"), "members of the kind .json"),
-        ("npy", Modality((3,), "object"), "is of object"),
-        ("npy", Modality((3,), "datetime64"), "is of datetime64"),
-        ("npy", Modality((3,), "i4,i4"), "is of void64"),
-        ("png", Modality((3, 4, 3), "i4,i4"), "cannot hold"),
+        ("pyd", Modality((), "uint8"), "members .pyd"),
+        ("depth.pth", Modality((), "uint8"), "members .depth.pth"),
+        ("json", Modality((), "uint8"), "members .json"),
+        ("npy", Modality((3,), "object"), "numeric dtype, not object"),
+        ("npy", Modality((3,), "datetime64"), "numeric dtype, not datetime64"),
+        ("npy", Modality((3,), "i4,i4"), "numeric dtype, not void64"),
+        ("png", Modality((3, 4, 3), "i4,i4"), "cannot be stored"),
         ("png", Modality((9000, 9000, 3), "uint8", color="srgb"), "at most 80,000,000 pixels"),
-        ("png", Modality((4, 4, 3), "float32", color="srgb"), "cannot hold"),
-        ("png", Modality((4, 4), "uint8"), "cannot hold"),
-        ("webp", Modality((4, 4, 2), "uint8"), "cannot hold"),
-        ("jpg", Modality((None, None, None), "uint8"), "cannot hold"),
-        ("png", Modality((1 << 30, 1 << 30, 3), "uint8", color="srgb"), "cannot hold"),
+        ("png", Modality((4, 4, 3), "float32", color="srgb"), "cannot be stored"),
+        ("png", Modality((4, 4), "uint8"), "cannot be stored"),
+        ("webp", Modality((4, 4, 2), "uint8"), "cannot be stored"),
+        ("jpg", Modality((None, None, None), "uint8"), "cannot be stored"),
+        ("png", Modality((1 << 30, 1 << 30, 3), "uint8", color="srgb"), "cannot be stored"),
     ],
 )
 def test_members_that_are_not_decoded(extension: str, modality: Modality, words: str) -> None:
@@ -212,7 +212,7 @@ def test_images_are_resized_and_other_modalities_stay() -> None:
     found = resized_modalities(members, (4, 5))
     assert [one.shape for one in found.values()] == [(4, 5, 3), (4, 5, 1), (9, 9)]
     assert resized_modalities(members, None) == {name: member.modality for name, member in members.items()}
-    with pytest.raises(DataError, match="size= resizes images, and there are only depth"):
+    with pytest.raises(DataError, match="size= requires images, but the shards have only depth"):
         resized_modalities({"depth": members["depth"]}, (4, 5))
 
 

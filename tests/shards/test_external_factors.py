@@ -32,7 +32,7 @@ def test_values_of_json(tmp_path):
     assert np.array_equal(table.values("f"), np.float32([1, 2.5, np.nan, np.nan]), equal_nan=True)
     assert np.array_equal(table.values("g"), np.float32([np.nan, np.nan, np.nan, 0.25]), equal_nan=True)
     assert found.left_out.keys() == {"n", "x.y", "l", "h", "u", "i"}
-    assert "never known" in found.left_out["n"]
+    assert "all of its values are unknown" in found.left_out["n"]
     assert "lists" in found.left_out["l"]
     assert "of c in" in found.left_out["h"]
 
@@ -63,11 +63,11 @@ def test_mixed_types_name_tar_key_and_field(tmp_path, values, said, apart):
     [
         (b'{"a": ', "damaged"),
         (b"", "damaged"),
-        (b"{}{}", "more follows"),
+        (b"{}{}", "extra data"),
         (b"\xff\xfe", "UTF-8"),
         (b"[" * 100_000, "damaged"),
         (b'{"a": ' + b"9" * 5000 + b"}", "damaged"),
-        (b"[1]", "not an object"),
+        (b"[1]", "must be an object"),
     ],
 )
 def test_bad_json(tmp_path, content, said):
@@ -78,7 +78,7 @@ def test_bad_json(tmp_path, content, said):
 def test_json_that_never_is_an_object_is_left_out(tmp_path):
     pack(tmp_path / "a.tar", [(f"{row}.boxes.json", b"[[0, 1, 2, 3]]") for row in range(2)])
     found = write_external_index(tmp_path)
-    assert "no objects" in found.left_out[".boxes.json"]
+    assert "instead of objects" in found.left_out[".boxes.json"]
     assert open_shards(tmp_path).factors["shard"] == Factor("shard", Kind.NOMINAL, ("a.tar",), role="part")
 
 
@@ -139,7 +139,7 @@ def test_texts_that_name_samples(tmp_path, monkeypatch):
     found = write_external_index(tmp_path)
     table = open_shards(tmp_path).factors
     assert found.left_out.keys() == {"caption", "hash"}
-    assert "names samples" in found.left_out["caption"]
+    assert "more than half of its values are distinct" in found.left_out["caption"]
     assert [table[name].role for name in table.names] == ["variation", "variation"]
     assert table.names == ("url", "who")
 
@@ -154,7 +154,7 @@ def test_texts_that_are_too_long_for_a_catalogue(tmp_path, monkeypatch):
     monkeypatch.setattr(external_factors, "_LEVELS", 10_000)
     pack(tmp_path / "a.tar", documents(*({"page": f"{row % 3}" * 4000, "size": row} for row in range(9))))
     found = write_external_index(tmp_path)
-    assert "3 values take 12.0 kB" in found.left_out["page"]
+    assert "3 values have 12.0 kB" in found.left_out["page"]
     assert open_shards(tmp_path).factors.names == ("size",)
 
 
@@ -164,7 +164,7 @@ def test_the_empty_text_is_unknown_whatever_else_there_is(tmp_path):
     table = open_shards(tmp_path).factors
     assert table["width"] == Factor("width", Kind.ORDINAL, (640,))
     assert table.values("width").tolist() == [640, None]
-    assert found.left_out == {"error": "it is never known"}
+    assert found.left_out == {"error": "all of its values are unknown"}
 
 
 def test_names_that_the_index_uses(tmp_path):

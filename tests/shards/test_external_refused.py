@@ -23,12 +23,12 @@ from tests.shards.external_tars import documents, npy, pack, png, refused, strea
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (["0.png", "0.png"], "an extension twice"),
-        (["0.png", "0.PNG"], "an extension twice"),
+        (["0.png", "0.png"], "with the same extension"),
+        (["0.png", "0.PNG"], "with the same extension"),
         (["0.png", "1.png", "0.json"], "tar --sort=name"),
-        (["../0.png"], "lead out"),
-        (["/0.png"], "lead out"),
-        (["a/../../0.png"], "lead out"),
+        (["../0.png"], "outside its folder"),
+        (["/0.png"], "outside its folder"),
+        (["a/../../0.png"], "outside its folder"),
         (["readme"], "no samples"),
         ([], "no samples"),
         ([f"0.a{n}.png" for n in range(300)], "first dot"),
@@ -65,7 +65,7 @@ def test_a_tar_that_is_cut_off(tmp_path, cut):
     path = pack(tmp_path / "a.tar", [("0.png", png(0)), ("0.json", b"{}")])
     assert 512 < len(png(0)) <= 1024  # so that its last block ends at byte 1536
     path.write_bytes(path.read_bytes()[:cut])
-    refused(tmp_path, "a.tar", "cut off or damaged")
+    refused(tmp_path, "a.tar", "truncated or damaged")
 
 
 def test_what_is_no_tar(tmp_path):
@@ -90,13 +90,13 @@ def test_places_that_cannot_be_written(tmp_path, written):
     (tmp_path / "file").write_text("")
     refused(written, "file", out=tmp_path / "file")
     pq.write_table(pa.table({"a": [1]}), written / "index.parquet")
-    refused(written, "table of something else")
+    refused(written, "another table")
 
 
 def test_the_index_of_other_tars_is_not_replaced(written, tmp_path):
     index_shards(written)
-    refused(written / "data-001.tar", "other tars", "--out")
-    refused(f"{written}/data-{{001..002}}.tar", "data-000.tar", "--out")
+    refused(written / "data-001.tar", "other tars", "out=")
+    refused(f"{written}/data-{{001..002}}.tar", "data-000.tar", "out=")
     pack(tmp_path / "other" / "a.tar", documents({"a": 1}))
     with pytest.raises(DataError, match="other tars"):
         index_shards(tmp_path / "other", written)
@@ -107,7 +107,7 @@ def test_the_index_of_other_tars_is_not_replaced(written, tmp_path):
 
 def test_levels_that_the_catalogue_cannot_hold_are_refused_before_anything_is_written(written, monkeypatch):
     monkeypatch.setattr("setsup.shards.external.indexing.LARGEST", 100)
-    refused(written, "the levels of the factors would take", "index a copy of the tars without it")
+    refused(written, "the levels of the factors take", "index a copy of the tars without")
     assert not list(written.glob("*.json")) + list(written.glob("*.parquet"))
 
 

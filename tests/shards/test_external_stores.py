@@ -112,7 +112,7 @@ def test_an_index_of_ours_in_a_store_is_restored_where_it_is_damaged(request, ki
 def test_tars_of_the_web(written, web, tmp_path, short_waits):
     for path in written.glob("*.tar"):
         web.files[f"set/{path.name}"] = path.read_bytes()
-    with pytest.raises(DataError, match="--out"):
+    with pytest.raises(DataError, match="out="):
         index_shards(f"{web.url}/set/data-{{000..002}}.tar")
     far = index_shards(f"{web.url}/set/data-{{000..002}}.tar", tmp_path / "index")
     assert far.keys([29]) == ["sample0029"]

@@ -148,7 +148,7 @@ def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
 def test_names_that_the_index_uses_itself() -> None:
     for name in ("__key__", "__shard__", "image.offset"):
         table = FactorTable.from_values({name: [1, 2]})
-        with pytest.raises(FactorError, match=f"has a column '{name}' of its own"):
+        with pytest.raises(FactorError, match=f"uses the name '{name}' for a column of its own"):
             part(table, ["a", "b"], 0, {"image": Spans(*np.zeros((3, 2), np.int64))})
 
 
@@ -168,7 +168,7 @@ def test_many_small_parts_are_joined_once(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_an_index_of_nothing(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="would be the index of no rows"):
+    with pytest.raises(DataError, match="there are no rows to index"):
         write_index(tmp_path / "index.parquet", [])
     assert list(tmp_path.iterdir()) == []
 
@@ -207,7 +207,8 @@ def test_a_missing_index(tmp_path: Path) -> None:
     folder, *_ = small_set(tmp_path / "set")
     (folder / "index.parquet").unlink()
     with pytest.raises(
-        DataError, match=r"index\.parquet is not there.*; fetch it again, or restore it .* `setsup index"
+        DataError,
+        match=r"index\.parquet, .*, does not exist; fetch it again, or restore it .* `setsup index",
     ):
         open_shards(folder)
 
@@ -237,13 +238,13 @@ def test_an_index_of_the_same_size(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("image.offset", 1 << 40, "the 'image' of row 4 would lie outside of data-00001.tar"),
-        ("image.offset", -2, "the 'image' of row 4 would lie outside of data-00001.tar"),
-        ("image.offset", 0, "the 'image' of row 4 would lie outside of data-00001.tar"),
-        ("image.size", -1, "the 'image' of row 4 would lie outside of data-00001.tar"),
-        ("depth.size", (1 << 63) - 1, "the 'depth' of row 4 would lie outside of data-00001.tar"),
-        ("__shard__", 3, "lists more shards than the 3 of the catalogue"),
-        ("image.check", None, r"has no image\.check in 1 rows"),
+        ("image.offset", 1 << 40, "the 'image' of row 4 is outside data-00001.tar"),
+        ("image.offset", -2, "the 'image' of row 4 is outside data-00001.tar"),
+        ("image.offset", 0, "the 'image' of row 4 is outside data-00001.tar"),
+        ("image.size", -1, "the 'image' of row 4 is outside data-00001.tar"),
+        ("depth.size", (1 << 63) - 1, "the 'depth' of row 4 is outside data-00001.tar"),
+        ("__shard__", 3, "lists more shards than the 3 in the catalogue"),
+        ("image.check", None, r"image\.check is missing in 1 rows"),
         ("shape", None, None),
         ("shape", "c", "level"),
     ],
@@ -278,7 +279,7 @@ def test_tars_of_others_tell_no_source_rows(tmp_path: Path) -> None:
     changed(folder, lambda table: table.drop_columns(["__source_row__"]))
     dataset = open_shards(folder)
     assert dataset.keys([1]) == ["000001"]
-    with pytest.raises(DataError, match="does not tell of __source_row__: the shards were written by another program"):
+    with pytest.raises(DataError, match="does not contain __source_row__: the shards were written by another program"):
         dataset.source_rows([1])
 
 
@@ -291,7 +292,7 @@ def test_keys_and_source_rows_of_another_type(tmp_path: Path, values: list[objec
         folder, *_ = small_set(tmp_path / what)
         changed(folder, lambda table, name=name, array=array: table.drop_columns([name]).append_column(name, array))
         dataset = open_shards(folder)
-        with pytest.raises(DataError, match=rf"the column '{name}' is not of {what}, or has gaps"):
+        with pytest.raises(DataError, match=rf"the column '{name}' must be {what} without missing values"):
             dataset.keys([1]) if name == "__key__" else dataset.source_rows([1])
 
 
@@ -305,7 +306,7 @@ def test_places_are_looked_at_for_each_catalogue(tmp_path: Path) -> None:
     (folder / "shards.json").write_text(json.dumps(about))
     assert list(open_shards(folder).modalities) == ["image"]
     (folder / "shards.json").write_text(text)
-    with pytest.raises(DataError, match="the 'depth' of row 4 would lie outside"):
+    with pytest.raises(DataError, match="the 'depth' of row 4 is outside"):
         open_shards(folder)
 
 

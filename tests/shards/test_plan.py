@@ -86,7 +86,7 @@ def test_seeds_shuffle_differently():
 def test_what_is_no_order_is_refused():
     some = table(5)
     for wrong in ("sorted", "by:", "by", "", "Keep"):
-        with pytest.raises(DataError, match="the order of shards is 'keep', 'shuffle', or 'by:'"):
+        with pytest.raises(DataError, match="order must be 'keep', 'shuffle', or 'by:'"):
             order_rows(some, wrong)
     with pytest.raises(FactorError, match="unknown factor 'catgory'; did you mean 'category'"):
         order_rows(some, "by:catgory")
@@ -126,7 +126,7 @@ def test_without_groups_all_shards_but_the_last_are_full(rows, per_shard):
 
 @pytest.mark.parametrize("wrong", [0, -3, 2.5, True, "7"])
 def test_what_is_no_number_of_rows_is_refused(wrong):
-    with pytest.raises(DataError, match="rows of a shard must be an integer of at least 1"):
+    with pytest.raises(DataError, match="per_shard must be an integer of at least 1"):
         cut(10, wrong)
 
 

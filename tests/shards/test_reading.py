@@ -99,7 +99,7 @@ def test_a_tar_of_another_size(reader: LocalReader, tmp_path: Path) -> None:
         file.write(b"x")
     take(reader, [(0, 0, 10)])
     said = r"2\.tar has changed since it was indexed: it has 5,001 bytes, not 5,000; "
-    with pytest.raises(DataError, match=f"{said}fetch the tar again, or remove it and start the same `setsup shard` "):
+    with pytest.raises(DataError, match=f"{said}fetch the tar again, or remove it and run the same `setsup shard` "):
         take(reader, [(0, 0, 10), (2, 0, 10)])
     external = LocalReader(tmp_path, catalogue({"2.tar": 5000}, HEADER))
     with pytest.raises(DataError, match=f"{said}index it again with `setsup index`, or fetch it again"):
@@ -133,7 +133,7 @@ def test_a_tar_that_is_removed_or_replaced_is_told_by_its_path(
     (tmp_path / "new").replace(tmp_path / "0.tar")
     assert bytes(take(reader, [(0, 0, 1024)])[0]) == bytes(1024)
     (tmp_path / "1.tar").unlink()
-    with pytest.raises(DataError, match=r"1\.tar is missing"):
+    with pytest.raises(DataError, match=r"1\.tar, a shard .* is missing"):
         take(reader, [(1, 0, 1)])
 
 
@@ -144,14 +144,16 @@ def test_a_missing_tar_and_what_is_none(reader: LocalReader, tmp_path: Path) -> 
     (tmp_path / "2.tar").unlink()
     os.mkfifo(tmp_path / "2.tar")
     with pytest.raises(
-        DataError, match=r"0\.tar is missing, a shard .* fetch it again, or start the same `setsup shard`"
+        DataError, match=r"0\.tar, a shard .* is missing; fetch it again, or run the same `setsup shard`"
     ):
         take(reader, [(0, 0, 1)])
     external = LocalReader(tmp_path, catalogue({"0.tar": 1024}, HEADER))
-    with pytest.raises(DataError, match=r"0\.tar is missing, .*, or index the others again with `setsup index`"):
+    with pytest.raises(
+        DataError, match=r"0\.tar, a shard .* is missing; .*, or index the others again with `setsup index`"
+    ):
         take(external, [(0, 0, 1)])
     for number in (1, 2):
-        with pytest.raises(DataError, match=rf"{number}\.tar is not a file; a shard was expected"):
+        with pytest.raises(DataError, match=rf"{number}\.tar is not a file; expected a shard"):
             take(reader, [(number, 0, 1)])
 
 

@@ -52,7 +52,7 @@ def test_a_set_that_is_whole_stays_as_it_is(folder, whole, caplog):
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     found = write_external_index(folder)
     assert (found.restored, found.left_out) == ((), {})
-    assert found.notes == ("nothing to do: shards.json and index.parquet are whole, and so are their tars",)
+    assert found.notes == ("nothing to do: shards.json, index.parquet and the tars are complete",)
     assert contents(folder) == contents(whole)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
     np.testing.assert_array_equal(
@@ -95,9 +95,9 @@ def test_a_tar_that_does_not_belong_to_a_whole_index_is_named(folder, change):
         tar = folder / "mine.tar"
         shutil.copyfile(folder / "data-00001.tar", tar)
     before = contents(folder)
-    sentences = {"lost": "missing: fetch it again, or give the same", "another": "not of it"}
-    what = sentences.get(change, "not the tar that `setsup shard` wrote")
-    with pytest.raises(DataError, match=f"{tar.name} is {what}"):
+    sentences = {"lost": "is missing: fetch it again, or run the same", "another": "which is not one of them"}
+    what = sentences.get(change, "is not the tar that `setsup shard` wrote")
+    with pytest.raises(DataError, match=f"{tar.name},? {what}"):
         index_shards(folder)
     assert contents(folder) == before
 
@@ -138,7 +138,7 @@ def test_without_the_second_copy_source_rows_are_lost_and_that_is_said(folder, w
     assert pq.read_table(folder / "index.parquet").equals(table)  # all but the source rows
     assert found.catalogue.plan == setsup.open_shards(whole).catalogue.plan
     assert found.verify() == []
-    with pytest.raises(DataError, match="or it was restored"):
+    with pytest.raises(DataError, match="or the index was restored"):
         found.source_rows([0])
 
 
@@ -250,7 +250,7 @@ def test_without_its_copy_a_description_that_does_not_fit_the_tars_is_one_senten
     description.write_text(description.read_text().replace('"hue"', '"other"'))
     for name in ("index.parquet", "backup.parquet"):
         (folder / name).unlink()
-    with pytest.raises(DataError, match=r"'other'.*does not fit the values in the tars"):
+    with pytest.raises(DataError, match=r"'other'.*does not match the values in the tars"):
         index_shards(folder)
 
 

@@ -77,7 +77,7 @@ def test_a_copy_on_the_disk_is_whole(store, tmp_path, monkeypatch):
         store.put("x.bin", local(tmp_path, data))
         store.get("x.bin", tmp_path / "copies" / "x.bin")
         assert (tmp_path / "copies" / "x.bin").read_bytes() == data
-    with pytest.raises(DataError, match=r"missing\.bin is not there"):
+    with pytest.raises(DataError, match=r"missing\.bin does not exist"):
         store.get("missing.bin", tmp_path / "copies" / "y.bin")
     assert [path.name for path in (tmp_path / "copies").iterdir()] == ["x.bin"]
 
@@ -128,7 +128,7 @@ def test_no_name_leads_out(store, name, tmp_path):
         lambda: store.remove([name]),
     )
     for call in calls:
-        with pytest.raises(DataError, match="cannot be the name of a file in"):
+        with pytest.raises(DataError, match=r"invalid name .* of a file in"):
             call()
     assert path.read_bytes() == b"mine"
 
@@ -137,11 +137,11 @@ def test_what_is_missing_too_long_or_cut_off_is_named(store, short_waits):
     store.put_bytes("a.tar", b"x" * 100)
     where = store.url
     for call, said in (
-        (lambda: store.read("b.tar", 10), "b.tar is not there"),
-        (lambda: store.ranges([Range("b.tar", 0, 1)]), "b.tar is not there"),
+        (lambda: store.read("b.tar", 10), "b.tar does not exist"),
+        (lambda: store.ranges([Range("b.tar", 0, 1)]), "b.tar does not exist"),
         (lambda: store.read("a.tar", 99), "a.tar has .*more than"),
-        (lambda: store.ranges([Range("a.tar", 90, 101)]), "a.tar ends before"),
-        (lambda: store.ranges([Range("a.tar", 200, 210)]), "a.tar ends before"),
+        (lambda: store.ranges([Range("a.tar", 90, 101)]), "a.tar .*ends before"),
+        (lambda: store.ranges([Range("a.tar", 200, 210)]), "a.tar .*ends before"),
     ):
         with pytest.raises(DataError, match=said) as caught:
             call()
@@ -245,11 +245,11 @@ def test_the_home_folder_is_known(monkeypatch, tmp_path):
 
 
 def test_unknown_addresses_and_missing_libraries_are_told():
-    with pytest.raises(DataError, match=r"foo://bar/x is not an address .*Protocol not known"):
+    with pytest.raises(DataError, match=r"foo://bar/x cannot be opened .*Protocol not known"):
         open_store("foo://bar/x")
-    with pytest.raises(DataError, match=r"http://\[bad is not an address"):
+    with pytest.raises(DataError, match=r"http://\[bad is not a valid address"):
         open_store("http://[bad")
-    with pytest.raises(DataError, match=r"^\[bad is not an address") as error:
+    with pytest.raises(DataError, match=r"^\[bad is not a valid address") as error:
         open_store("https://me:word@[bad?sig=secret")
     assert "word" not in str(error.value)
     assert "secret" not in str(error.value)
@@ -299,7 +299,7 @@ def test_an_address_without_a_bucket_is_told_as_given(address):
 def test_addresses_are_said_as_given():
     store = open_store("memory://")
     assert store.url == "memory://"
-    with pytest.raises(DataError, match=r"^memory://gone\.tar is not there"):
+    with pytest.raises(DataError, match=r"^memory://gone\.tar does not exist"):
         store.read("gone.tar", 10)
 
 

@@ -57,7 +57,7 @@ def test_a_large_file_goes_in_parts_and_one_that_fails_leaves_nothing(bucket, tm
     monkeypatch.setattr(S3FileSystem, "_put_file", in_parts)
     monkeypatch.setattr(S3FileSystem, "_call_s3", failing)
     path = local(tmp_path, data)
-    with pytest.raises(DataError, match=r"data-00000\.tar cannot be accessed now: the connection dropped"):
+    with pytest.raises(DataError, match=r"data-00000\.tar cannot be accessed: the connection dropped"):
         store.put("data-00000.tar", path)
     assert store.names() == []
     assert path.exists()
@@ -76,7 +76,7 @@ def test_a_bucket_that_is_not_there_is_told(bucket):
         lambda: store.ranges([Range("a", 0, 1)]),
         lambda: store.put_bytes("a", b""),
     ):
-        with pytest.raises(DataError, match="there is no such bucket"):
+        with pytest.raises(DataError, match="the bucket does not exist"):
             call()
 
 
@@ -156,7 +156,7 @@ def test_an_s3_server_that_cannot_be_reached_or_refuses_is_told(bucket, web, sho
     web.failing = [-3, 500, -1]
     assert store.ranges([Range("a", 2, 9)]) == [b"2345678"]
     web.failing = [503] * 99
-    with pytest.raises(DataError, match="a cannot be accessed now: the store answers HTTP 503"):
+    with pytest.raises(DataError, match="a cannot be accessed: the store returned HTTP 503"):
         store.ranges([Range("a", 2, 4)])
     assert len(web.seen) < 40
 
@@ -208,7 +208,7 @@ def test_files_of_the_hub_are_read(hub, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"), [(401, "HF_TOKEN"), (403, "HF_TOKEN"), (404, "is not there"), (500, "HTTP 500")]
+    ("wrong", "said"), [(401, "HF_TOKEN"), (403, "HF_TOKEN"), (404, "does not exist"), (500, "HTTP 500")]
 )
 def test_what_the_hub_refuses_is_told(hub, wrong, said):
     web, _ = hub
@@ -254,6 +254,6 @@ for wanted in (Range("c.tar", 0, 1), Range("b.tar", 290, 301)):
     assert head == b"['a.tar', 'b.tar'] 5000 None"
     assert data == b"".join(content(1, 5000)[start : start + 70] for start in range(0, 4800, 150))
     assert done.stderr.decode().splitlines() == [
-        "gs://bucket/set/c.tar is not there; check the address, or write it again",
+        "gs://bucket/set/c.tar does not exist; check the address, or write it again",
         "gs://bucket/set/b.tar ends before the requested bytes",
     ]

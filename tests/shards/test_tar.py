@@ -29,12 +29,12 @@ def test_headers_are_those_of_the_standard_library(members):
 
 def test_a_name_of_100_bytes_fits_and_one_of_101_does_not():
     assert bytes(headers(["ü" * 50], [1])[0]) == standard("ü" * 50, 1)
-    with pytest.raises(DataError, match="has 101 bytes, but 100 are the most"):
+    with pytest.raises(DataError, match="has 101 bytes, more than the 100"):
         headers(["a.png", "ü" * 50 + "a"], [1, 1])
 
 
 def test_a_member_of_8_gib_is_refused_by_name():
-    with pytest.raises(DataError, match=r"b\.npy would have 8,589,934,592 bytes, but 8 GiB"):
+    with pytest.raises(DataError, match=r"b\.npy would have 8,589,934,592 bytes, more than the 8 GiB"):
         headers(["a.npy", "b.npy"], [5, 1 << 33])
 
 

@@ -260,8 +260,8 @@ def test_a_member_that_changed_is_noticed(drawn, tmp_path):
     [
         ({"pair_factors": ["shape", "color"]}, "pair_factors must be names of factors"),
         ({"pair_factors": [3]}, "pair_factors"),
-        ({"members": {"camera": {"extension": "camera.json", "shape": [3], **BYTES}}}, "are not read"),
-        ({"members": {"look": {"extension": "camera.json", "shape": [None], **BYTES}}}, "are not read"),
+        ({"members": {"camera": {"extension": "camera.json", "shape": [3], **BYTES}}}, "are not supported"),
+        ({"members": {"look": {"extension": "camera.json", "shape": [None], **BYTES}}}, "are not supported"),
     ],
 )  # fmt: skip
 def test_catalogues_that_tell_otherwise(drawn, tmp_path, change, said):

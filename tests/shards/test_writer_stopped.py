@@ -95,7 +95,9 @@ def test_a_full_disk_is_told_in_a_sentence(tmp_path, monkeypatch):
 def test_too_little_room_is_noticed_before(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=500))
     # 24 bytes of a pair, 120 of a depth, 2 of a weight; what the pictures take nobody knows
-    with pytest.raises(DataError, match=r"writing shards of varied needs 730 bytes in .*, but only 500 bytes are free"):
+    with pytest.raises(
+        DataError, match=r"writing shards of varied requires 730 bytes in .*, but only 500 bytes are free"
+    ):
         write_shards(Varied(5), tmp_path / "set")
     assert list(tmp_path.iterdir()) == []
 
@@ -119,7 +121,7 @@ def test_a_damaged_part_is_named(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         _interrupted(tmp_path, monkeypatch, folder, KeyboardInterrupt())
     (folder / ".setsup/parts/00001.parquet").write_bytes(b"PAR1 nothing")
-    with pytest.raises(DataError, match=r"parts/00001\.parquet is damaged .*remove it and start again"):
+    with pytest.raises(DataError, match=r"parts/00001\.parquet is damaged .*remove it and run the same command again"):
         write_shards(Varied(), folder, **FEW)
 
 
@@ -251,9 +253,7 @@ def test_a_lost_tar_is_not_replaced_by_other_rows(tmp_path, whole):
     write_shards(Varied(), folder, per_shard=12, **looked)
     (folder / "data-00000.tar").unlink()
     before = contents(folder)
-    with pytest.raises(
-        DataError, match=r"data-00000\.tar was lost, and the dataset gives other rows now.* write them again"
-    ):
+    with pytest.raises(DataError, match=r"data-00000\.tar is missing and cannot be written again.* write them again"):
         write_shards(Other(), folder, per_shard=12, **looked)
     assert contents(folder) == before
     assert not (folder / ".setsup").exists()
@@ -288,7 +288,7 @@ def test_a_cluster_that_cannot_be_used_leaves_nothing_behind(tmp_path, memory):
 
     pytest.importorskip("ray")
     for place in (tmp_path / "set", memory):
-        with pytest.raises(DataError, match=r"nothing answers at 127\.0\.0\.1:1 "):
+        with pytest.raises(DataError, match=r"no response from 127\.0\.0\.1:1 "):
             write_shards(Varied(), place, on=Ray("127.0.0.1:1"), **FEW)
     assert list(tmp_path.iterdir()) == []
     assert in_store(memory) == {}
@@ -316,7 +316,7 @@ def test_other_work_is_refused(tmp_path, monkeypatch, whole, dataset, change):
     with pytest.raises(KeyboardInterrupt):
         _interrupted(tmp_path, monkeypatch, begun, KeyboardInterrupt())
     before = contents(begun)
-    with pytest.raises(DataError, match=r"was started with .*; use the same, choose another place, or remove"):
+    with pytest.raises(DataError, match=r"was started with .*; use the same settings, choose another place, or remove"):
         write_shards(dataset, begun, **{**FEW, **change})
     assert contents(begun) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["begun", "set"]
@@ -329,18 +329,18 @@ def test_other_rows_of_equal_factors_are_other_work(tmp_path):
             self.factors = FactorTable([Factor("one", Kind.ORDINAL, (1,))], {"one": np.zeros(6, int)})
 
     write_shards(Plain().select([0, 1, 2, 3, 5]), tmp_path / "set")
-    with pytest.raises(DataError, match="holds other shards"):
+    with pytest.raises(DataError, match="contains other shards"):
         write_shards(Plain().select([0, 4, 2, 3, 5]), tmp_path / "set")
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path):
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "thesis.tex").touch()
-    with pytest.raises(DataError, match=r"holds other files \(thesis\.tex\); choose a new place"):
+    with pytest.raises(DataError, match=r"contains other files \(thesis\.tex\); choose a new place"):
         write_shards(Varied(5), tmp_path / "set")
     assert list(contents(tmp_path)) == ["set/thesis.tex"]
     (tmp_path / "file").touch()
-    with pytest.raises(DataError, match=r"cannot write .*/file: a file is in the place of a folder"):
+    with pytest.raises(DataError, match=r"cannot write .*/file: a file exists where a folder is required"):
         write_shards(Varied(5), tmp_path / "file")
 
 
@@ -350,7 +350,7 @@ def test_files_that_only_look_like_what_a_kill_leaves_stay(tmp_path, name):
     folder.mkdir()
     (folder / name).write_text("mine")
     (folder / "thesis.tex").touch()
-    with pytest.raises(DataError, match="holds other files"):
+    with pytest.raises(DataError, match="contains other files"):
         write_shards(Varied(5), folder)
     assert (folder / name).read_text() == "mine"
     (folder / name).unlink()
@@ -397,7 +397,9 @@ def test_two_jobs_at_once_in_a_store(memory, whole):
         write_shards(Varied(), url, **FEW)
     assert nested
     assert in_store(url) == contents(whole)
-    with pytest.raises(DataError, match="holds other shards: 50 rows of varied in 5 shards in the order 'by:category'"):
+    with pytest.raises(
+        DataError, match="contains other shards: 50 rows of varied in 5 shards in the order 'by:category'"
+    ):
         write_shards(Varied(), url, per_shard=12)
 
 

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Takes about five seconds, longer if images are slow to open for the first time. One process, two sets of 32, one fixed
-factor (by default the first). All rates except that of the first time are medians after a warm-up; they vary with the
-load of the machine."""
+Takes about five seconds, or longer if images are slow to open the first time. Draws two sets of 32 with one fixed
+factor (by default the first), in one process. All rates except that of the first time are medians after a warm-up; they
+vary with the load of the machine."""
 
 _FIRST = "images, first time"
 _NOTE = """\
-The first time includes work that is done once and cached, such as casting a shape in a pose or unpacking a file; \
-afterwards is the rate of a training that has run for a while."""
+The first time includes work that is done once and cached, such as placing a shape in a pose or unpacking a file; \
+"afterwards" is the rate of a training that has run for a while."""
 
 _SECONDS = 0.9
 _BLOCK = 64
@@ -37,7 +37,7 @@ _DRAWS = 4
 class Options(Source):
     """Options of the subcommand."""
 
-    inactive: Annotated[tuple[str, ...] | None, option("FACTOR ...", "Factors that are fixed within each set.")] = None
+    inactive: Annotated[tuple[str, ...] | None, option("FACTOR ...", "Factors to fix within each set.")] = None
 
 
 def run(options: Options) -> int:
@@ -88,7 +88,7 @@ def _measured(dataset: "Dataset", sampler: "SetSampler") -> dict[str, tuple[str,
 def _first(dataset: "Dataset") -> list[str]:
     names = [factor.name for factor in dataset.factors.factors if factor.role == "variation" and not factor.continuous]
     if not names:
-        raise SamplerError(f"{dataset.name} has no factor with levels that sets could fix; name one with --inactive")
+        raise SamplerError(f"{dataset.name} has no discrete factor to fix by default; name one with --inactive")
     return names[:1]
 
 

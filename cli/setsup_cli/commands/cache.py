@@ -15,8 +15,8 @@ from setsup_cli.suggestions import advise
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Indexes and prepared arrays are rebuilt when they are needed. Fetched datasets must be downloaded again, so they are
-cleared only by name."""
+Indexes and prepared arrays are rebuilt when they are needed. Fetched datasets would have to be downloaded again, so
+they are cleared only by name."""
 
 _REBUILT = {
     "groups": "which rows share which factors",
@@ -68,7 +68,7 @@ def _entries(folder: Path) -> dict[str, int]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        raise DataError(f"{folder} cannot be read: {error.strerror}; SETSUP_CACHE=/path/to/folder moves it") from error
+        raise DataError(f"{folder} cannot be read: {error.strerror}; set SETSUP_CACHE to another folder") from error
     # a download that failed at once leaves an empty folder
     return {path.name: _size(path) for path in paths if path.name in known and _has_files(path)}
 
@@ -92,9 +92,9 @@ def _size(folder: Path) -> int:
 def _clear(folder: Path, entries: dict[str, int], names: list[str]) -> None:
     for name in names:
         if name not in entries:
-            raise DataError(f"nothing named {name!r} is cached in {folder}{did_you_mean(name, entries)}")
+            raise DataError(f"cache entry {name!r} not found in {folder}{did_you_mean(name, entries)}")
         if (folder / name).is_symlink():
-            raise DataError(f"{folder / name} is a link, and what it points to is not the cache's; remove it yourself")
+            raise DataError(f"{folder / name} is a link to a folder outside the cache; remove it yourself")
     for name in dict.fromkeys(names):
         with disk_errors(folder / name):
             shutil.rmtree(folder / name)

@@ -45,9 +45,9 @@ __all__ = ["HELP", "Options", "resolve_options", "run"]
 HELP = """\
 Embeds with the method of a run, or with any frozen encoder: `setsup embed --encoder ENCODER DATASET`. Writes
 embeddings.npy, float32 (rows, dimensions), or (rows, height, width, dimensions) for maps, or embeddings-NAME.npy for
-each of several embeddings; factors.parquet, the factors of the same rows, which setsup.FactorTable.from_parquet reads;
-and rows.npy, int64 (rows), their row numbers in the dataset. With --neighbours K also neighbours.npy, int64 (rows of
-the dataset, K), a table for setsup.NeighbourSampler. The last lines printed are the paths."""
+each of several embeddings; factors.parquet, the factors of these rows, to read with setsup.FactorTable.from_parquet;
+and rows.npy, int64 (rows), their row numbers in the dataset. --neighbours K adds neighbours.npy, int64 (rows of the
+dataset, K), a table for setsup.NeighbourSampler. The last lines printed are the paths."""
 
 _log = logging.getLogger("setsup")
 
@@ -58,7 +58,7 @@ Where = Annotated[str | None, declared("EXPRESSION", "Only rows such as \"scale 
 
 Neighbours = Annotated[
     int | None,
-    declared("K", "Also write neighbours.npy, the K rows nearest to each row, for `setsup sample --neighbours`."),
+    declared("K", "Also write neighbours.npy, the K nearest rows of each row, for `setsup sample --neighbours`."),
 ]
 
 
@@ -71,7 +71,7 @@ class Options(Common):
         str | None,
         declared(
             "[DATASET]",
-            "A name of `setsup datasets`, a folder of `setsup render`, or a folder or address of shards.",
+            "Name listed by `setsup datasets`, folder of `setsup render`, or folder or address of shards.",
             "the dataset of the training",
         ),
     ] = field(default=None, kw_only=False)
@@ -86,14 +86,14 @@ class Options(Common):
         declared(
             "FOLDER",
             "Output folder.",
-            "RUN/embeddings-DATASET or -DATASET-SPLIT, with the suffixes -best and the like of another checkpoint than "
-            "the last, and -part if rows are left out; an error if the folder has other rows",
+            "RUN/embeddings-DATASET or RUN/embeddings-DATASET-SPLIT, with a suffix such as -best for a checkpoint "
+            "other than the last, and -part if rows are left out; an error if the folder contains other rows",
             alias="-o",
         ),
     ] = None
     neighbours: Neighbours = None
     checkpoint: Checkpoint = "last"
-    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own and was moved.")] = None
+    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own and has moved.")] = None
     device: Device = None
     option: DatasetOptions = None
     encoder: MODE = None
@@ -110,8 +110,8 @@ class ByEncoder(EncoderOptions):
         declared(
             "FOLDER",
             "Output folder.",
-            "encoders/ENCODER/embeddings-DATASET or -DATASET-SPLIT, with the suffix -part if rows are left out; an "
-            "error if the folder has other rows",
+            "encoders/ENCODER/embeddings-DATASET or encoders/ENCODER/embeddings-DATASET-SPLIT, with -part if "
+            "rows are left out; an error if the folder contains other rows",
             alias="-o",
         ),
     ] = None
@@ -216,7 +216,9 @@ def _of_run(options: Options) -> _Job:
     opened_run = opened(options.run, options.preset, options.checkpoint)
     data = opened_run.preset.data
     if data is None:
-        raise SetsupError(f"{opened_run.preset.name} trains nothing, so that it has no embeddings")
+        raise SetsupError(
+            f"{opened_run.preset.name} does not train a method, so its runs have no embeddings; choose another run"
+        )
     if options.dataset is None and options.option:
         raise SetsupError("--option requires the argument DATASET")
     trained = load_trained(opened_run, root=options.root, device=options.device)
@@ -284,7 +286,7 @@ def _rows(options: "Options | ByEncoder", trained: "TrainedRun", dataset: "Datas
         return None
     kept = np.arange(len(dataset)) if options.where is None else dataset.factors.rows(options.where)
     if not len(kept):
-        raise FactorError(f"--where {options.where!r} leaves no row")
+        raise FactorError(f"--where {options.where!r} selects no rows")
     if options.rows is not None:
         kept = kept[np.sort(trained.sample(options.rows, dataset.factors.select(kept)))]
     return kept

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-Results are written to RUN/evaluation.json, and figures to the same folder; those of another checkpoint than the last
-to RUN/evaluation-best.json and the like. Settings of the evaluations are options: `setsup eval RUN --help` lists them,
-and `setsup eval RUN --information.steps 5000` changes one. Results measured before, on the same weights with the same
-settings, are printed again; an interrupted evaluation resumes.
+Results are written to RUN/evaluation.json (RUN/evaluation-best.json for the checkpoint best), and figures to the same
+folder. Settings of the evaluations are options: `setsup eval RUN --help` lists them, and `setsup eval RUN
+--information.steps 5000` changes one. Existing results for the same weights and settings are printed again; an
+interrupted evaluation resumes.
 
 `setsup eval --encoder ENCODER DATASET` measures any frozen encoder by probes, retrieval, principal components and
 information."""
@@ -43,8 +43,8 @@ class Options(Common):
         str | None,
         option(
             "NAME",
-            "Run the evaluations of this preset, whose training is the same; or the file of the runs' preset, if it is "
-            "your own and was moved.",
+            "Run the evaluations of this preset, which must train with the same settings; or the file of the runs' "
+            "preset, if it is your own and has moved.",
         ),
     ] = None
     only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run only these evaluations.")] = None

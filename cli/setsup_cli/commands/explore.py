@@ -26,8 +26,8 @@ _LARGE = 25_000_000
 
 HELP = """\
 Examples: `setsup explore`, which needs no download; `setsup explore photos.csv mnist`; `setsup explore photos.csv
---export photos.html` for a file that opens with a double click. The page is for this machine alone; to look from
-another one, forward its port: `ssh -L 8000:127.0.0.1:PORT`."""
+--export photos.html` for a single file that opens in any browser. The page is served to this machine only; to view it
+from another machine, forward its port: `ssh -L 8000:127.0.0.1:PORT`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,8 @@ class Options(Common):
         tuple[str, ...] | None,
         declared(
             "[SOURCE|RUN|EMBEDDINGS ...]",
-            "What `setsup sample` draws from: names of `setsup datasets`, files, folders; runs of `setsup train`; or "
-            "folders of `setsup embed`.",
+            "Sources of `setsup sample` (dataset names, files, folders), runs of `setsup train`, or folders of "
+            "`setsup embed`.",
             DEFAULT,
             completer=names_and_paths,
         ),
@@ -49,21 +49,21 @@ class Options(Common):
     option: DatasetOptions = None
     sampler: Annotated[
         Path | None,
-        declared("FILE", "JSON of the sampler to start with, from `sampler.to_dict()`."),
+        declared("FILE", "JSON file of the initial sampler, from `sampler.to_dict()`."),
     ] = None
-    preset: Annotated[str | None, declared("FILE.py", "File of the runs' preset, if it is your own and was moved.")] = (
+    preset: Annotated[str | None, declared("FILE.py", "File of the runs' preset, if it is your own and has moved.")] = (
         None
     )
     port: Annotated[int, declared("N", "Port of the page on 127.0.0.1.", "a free one")] = 0
     no_browser: Annotated[bool, flag("Only print the address.", negative=())] = False
     export: Annotated[
         Path | None,
-        declared("FOLDER|FILE.html", "Write the page as files that need no server: into a new folder, or as one file."),
+        declared("FOLDER|FILE.html", "Write the page for use without a server: to a new folder, or as one file."),
     ] = None
-    rows: Annotated[int, declared("N", "Rows with images in an exported page, in table order and in random order.")] = (
-        4096
-    )
-    steps: Annotated[int, declared("N", "Steps of the sampler in an exported page.")] = 64
+    rows: Annotated[
+        int, declared("N", "Number of rows with images in an exported page, in table order and in random order.")
+    ] = 4096
+    steps: Annotated[int, declared("N", "Number of steps of the sampler in an exported page.")] = 64
 
 
 def run(options: Options) -> int:
@@ -78,13 +78,15 @@ def run(options: Options) -> int:
     if options.export is None:
         require_modules("a live page needs", "starlette", "uvicorn")
     if len(sources) > 1 and (options.root or options.split or options.option or options.sampler):
-        raise DataError("--root, --split, --option and --sampler go with one source; explore the others by themselves")
+        raise DataError(
+            "--root, --split, --option and --sampler require a single source; explore the others separately"
+        )
     datasets = {source: _opened(options, source) for source in sources}
     opened_with = {source: open_arguments(_named(options, source)) for source in sources}
     samplers = {}
     if options.sampler is not None:
         if not sources:
-            raise DataError("--sampler goes with a dataset, and none is given")
+            raise DataError("--sampler requires a dataset; name one, as in `setsup explore photos.csv --sampler FILE`")
         samplers = {sources[0]: _sampler(options.sampler, datasets[sources[0]])}
     embeddings = [
         embedding for folder in folders for embedding in _embeddings(folder, list(datasets.values()), options.preset)
@@ -104,7 +106,7 @@ def run(options: Options) -> int:
             return 0
         say(f"{written}: {size / 1e6:,.1f} MB")
         if size > _LARGE:
-            say(f"more than {_LARGE / 1e6:,.0f} MB open slowly: --rows and --steps make it smaller")
+            say(f"pages of more than {_LARGE / 1e6:,.0f} MB open slowly; lower --rows or --steps to make it smaller")
         return 0
 
     def ready(address: str) -> None:
@@ -151,7 +153,7 @@ def _opened(options: Options, source: str) -> "Dataset":
             raise
         runs = [str(path.parent) for path in sorted(folder.glob("*/run.json"))[:3]]
         hint = f"; {' and '.join(runs)} are runs" if len(runs) > 1 else f"; {runs[0]} is a run" if runs else ""
-        raise DataError(f"{error}; nor is it a run of `setsup train`, a folder with a run.json{hint}") from None
+        raise DataError(f"{error}; it is not a run of `setsup train` either (run.json is missing){hint}") from None
 
 
 def _sampler(path: Path, dataset: "Dataset") -> "Sampler":
@@ -160,7 +162,9 @@ def _sampler(path: Path, dataset: "Dataset") -> "Sampler":
     try:
         description = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read ({error}); write json.dumps(sampler.to_dict()) there") from None
+        raise DataError(
+            f"{path} could not be read as the JSON of a sampler: {error}; write it with json.dumps(sampler.to_dict())"
+        ) from None
     return from_dict(description, dataset.factors)
 
 

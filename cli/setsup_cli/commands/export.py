@@ -19,7 +19,7 @@ __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
 FILE.pt2 is a program of torch.export: torch.export.load("FILE.pt2").module() embeds images (n, C, H, W) for any n,
-without setsup. FILE.pt and FILE.safetensors have the weights by name."""
+without setsup. FILE.pt and FILE.safetensors contain the weights by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Options(Common):
     )
     checkpoint: Checkpoint = "last"
     root: Root = None
-    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own and was moved.")] = None
+    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own and has moved.")] = None
 
 
 def run(options: Options) -> int:
@@ -44,7 +44,7 @@ def run(options: Options) -> int:
     opened_run = opened(options.run, options.preset, options.checkpoint)
     path = expanded(options.file)
     if not path.parent.is_dir():
-        raise DataError(f"there is no folder {path.parent}; make it, or name another FILE", file=path.parent)
+        raise DataError(f"folder {path.parent} does not exist; create it, or choose another FILE", file=path.parent)
     about = export(opened_run, path, root=options.root)
     if options.json:
         show_json({"run": str(opened_run.folder), "file": str(path), **about})

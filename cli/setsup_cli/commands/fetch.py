@@ -17,9 +17,9 @@ __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
 Existing files are verified and not downloaded again; an interrupted download resumes. Without --root the files are
-stored in $SETSUP_DATA/NAME, else in the user's cache; datasets that share files share the folder. The last line printed
-is the folder. If files cannot be downloaded automatically, the steps to get them are printed. With --check the exit
-code is 0 if the dataset opens and no file is wrong, 1 otherwise."""
+stored in $SETSUP_DATA/NAME if SETSUP_DATA is set, else in the user's cache; datasets that share files share the folder.
+The last line printed is the folder. If files cannot be downloaded automatically, the steps to get them are printed.
+With --check the exit code is 0 if the dataset opens and no file is wrong, 1 otherwise."""
 
 
 _EXAMPLE = 4  # alternatives from which a file stands for any of them, such as a category's
@@ -35,21 +35,21 @@ class Options(Common):
         tuple[str, ...] | None,
         option(
             "NAME ...",
-            "Download these files only, by name or pattern such as '*_X2.zip'; `setsup info NAME --json` lists them. "
-            "Some files are downloaded only if they are named.",
+            "Download only these files, by name or pattern such as '*_X2.zip'; `setsup info NAME --json` lists them. "
+            "Optional files are downloaded only if they are named.",
         ),
     ] = None
     copies: Annotated[
         Path | None,
         option(
             "FOLDER",
-            "Folder of files that another tool has downloaded, such as tensorflow_datasets/downloads: files with the "
+            "Folder of files that another tool downloaded, such as tensorflow_datasets/downloads: files with the "
             "published checksum are copied instead of downloaded.",
         ),
     ] = None
     check: Annotated[
         bool,
-        flag("Download nothing: report which files are right, missing or wrong, and whether the dataset opens."),
+        flag("Download nothing; report which files are right, missing or wrong, and whether the dataset opens."),
     ] = False
 
 
@@ -60,7 +60,7 @@ def run(options: Options) -> int:
     check_root(options.root)
     package = foreign().get(name)
     if package is not None:
-        raise DataError(f"{name} comes from the package {package}, which says how to get its files")
+        raise DataError(f"{name} belongs to the package {package}; its documentation says how to get the files")
     manifest = load_manifest(name)
     if not manifest.files and not options.check:
         raise DataError(f"{name} has no files to fetch; use it as it is (`setsup info {name}`)")

@@ -19,11 +19,11 @@ __all__ = ["HELP", "Options", "run"]
 HELP = """\
 Example: `setsup index photos`, a folder of tars. Images and .npy arrays become modalities; the fields of KEY.json, the
 text of KEY.cls and the folders in keys become factors. Strings of more than 4,096 values of which more than half
-differ, lists and fields of mixed types are left out, each with the reason. The index (index.parquet) and the catalogue
-(shards.json) are written to the folder of the tars, or to --out. Run the command again after tars have been changed or
-added: all of them are read again, and factors stay as shards.json describes them, so that kinds can be corrected there.
-For shards that `setsup shard` wrote, it restores a damaged or missing shards.json, index.parquet or README.md, byte for
-byte if backup.parquet exists, and where all of them are whole it says so."""
+are distinct, lists and fields of mixed types are left out; the output gives each reason. The index (index.parquet) and
+the catalogue (shards.json) are written to the folder of the tars, or to --out. Run the command again after you change
+or add tars: it reads all of them again and keeps the factors as shards.json describes them, so you can correct their
+kinds there. For shards written by `setsup shard`, it restores a damaged or missing shards.json, index.parquet or
+README.md, byte for byte if backup.parquet exists."""
 
 _MOST = 12  # names that are listed
 
@@ -33,11 +33,12 @@ class Options(Common):
     """Options of the subcommand."""
 
     url: Annotated[
-        str, option("URL", "Folder or address of tars, one tar, or a pattern: https://…/data-{000000..000099}.tar.")
+        str,
+        option("URL", "Folder or address of tars, a single tar, or a pattern: https://…/data-{000000..000099}.tar."),
     ] = field(kw_only=False)
     out: Annotated[
         str | None,
-        option("FOLDER|URL", "Output folder of the index, if that of the tars cannot be written.", alias="-o"),
+        option("FOLDER|URL", "Output folder of the index, if the folder of the tars is read-only.", alias="-o"),
     ] = None
 
 

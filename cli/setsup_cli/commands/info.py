@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Counts, a sample and further attributes of the dataset are shown only if its files are here; the rest needs no files."""
+Counts, a sample and further attributes are shown only if the files of the dataset are on this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,15 +31,15 @@ reads the runs in ./runs, prints means and standard deviations over seeds, and t
 substitute dataset, in another precision or with other settings are listed in separate lines. `setsup report --all`
 prints every table that has a measured value, of all papers; `--out page.html` writes them as one page.
 
-`setsup report factors DATASET --encoder A --encoder B RUNS ...` shows what frozen encoders, and runs, know about each
-factor of a dataset; `setsup report orbits DATASET RUNS ... --orbit FACTOR ... --encoder A` whether the members of an
-orbit are together in their embeddings; `setsup report invariance DATASET RUNS ... --domain FACTOR ...` whether the
-domain can be predicted from them. `setsup report factors --help` and the like list their options."""
+Three reports compare the embeddings of frozen encoders and runs, with options of their own (`setsup report factors
+--help`). `setsup report factors DATASET --encoder A --encoder B RUNS ...` measures how well they predict each factor of
+a dataset, `setsup report orbits DATASET RUNS ... --orbit FACTOR ... --encoder A` whether members of an orbit are close
+to each other, and `setsup report invariance DATASET RUNS ... --domain FACTOR ...` whether they predict the domain."""
 
 _ENCODERS = {module.NAME: module for module in (knowledge, orbits, invariance)}
 """Reports on encoders, which have options of their own."""
 _DEFAULT = Path("runs")
-_LISTED = "Reports by papers and groups, with their number; `setsup report abc` lists those of one paper."
+_LISTED = "Number of reports by paper and group; `setsup report abc` lists the reports of one paper."
 _PAGES = (".html", ".htm")
 
 
@@ -57,16 +57,18 @@ class Options(Common):
 
     report: Annotated[
         str | None,
-        option("[REPORT]", "A report that `setsup report` lists, or a preset of `setsup train`.", completer=_reports),
+        option("[REPORT]", "Report listed by `setsup report`, or preset of `setsup train`.", completer=_reports),
     ] = field(default=None, kw_only=False)
     runs: Annotated[
         tuple[Path, ...] | None, option("[RUNS ...]", "Folders of runs, searched recursively.", "./runs")
     ] = field(default=None, kw_only=False)
-    preset: Annotated[str | None, option("FILE", "File of REPORT, if it is your own and no run records it.")] = None
-    all: Annotated[bool, flag("Every report with a measured value; all arguments are folders of runs.")] = False
+    preset: Annotated[
+        str | None, option("FILE", "File that defines REPORT, if it is your own and no run records it.")
+    ] = None
+    all: Annotated[bool, flag("Print every report with a measured value; all arguments are folders of runs.")] = False
     out: Annotated[
         Path | None,
-        option("FILE", "Write the report as a page, FILE.html, or plot it, FILE.png; with --all a page.", alias="-o"),
+        option("FILE", "Write a page (FILE.html) or a chart (FILE.png); with --all only a page.", alias="-o"),
     ] = None
     force: Force = False
 
@@ -144,7 +146,7 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
         file = None if out is None else str(out)
         show_json({**filled.to_dict(), "picture": None if page else file, "page": file if page else None})
         return 0
-    looked = "looked below ./runs" if folders else "looked for ./runs, which is not here"
+    looked = "searched ./runs" if folders else "./runs does not exist"
     print_report(filled, "" if options.runs else f"{looked}; name other folders: setsup report {quote(name)} FOLDER")
     if out is not None:
         say()
@@ -161,13 +163,13 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
 
 def _name(options: Options) -> str:
     """The report that options name, as :func:`find_report` takes it."""
-    from setsup.experiments.registry import split_file_name
+    from setsup.experiments.preset_registry import split_file_name
 
     if options.preset is None:
         return options.report or ""
     file = split_file_name(options.preset)
     if file is None:
-        raise SetsupError(f"--preset takes a file of presets, as in --preset my_method.py, not {options.preset!r}")
+        raise SetsupError(f"--preset must be a file of presets, such as my_method.py, not {options.preset!r}")
     return options.preset if file[1] or options.report is None else f"{file[0]}:{options.report}"
 
 
@@ -178,11 +180,11 @@ def _run_all(options: Options) -> int:
     out = None if options.out is None else expanded(options.out)
     if out is not None:
         if out.suffix.lower() not in _PAGES:
-            raise DataError(f"--out {out} must be a page with the suffix .html where --all is given")
+            raise DataError(f"--out must be a page with the suffix .html if --all is given, not {out}")
         need_writable(out)
     named = (*([] if options.report is None else [Path(options.report)]), *(options.runs or ()))
     if not named and not _DEFAULT.is_dir():
-        raise SetsupError("there is no ./runs: name folders of runs, `setsup report --all FOLDER`")
+        raise SetsupError("./runs does not exist; name folders of runs: `setsup report --all FOLDER`")
     reports = measured_reports(named or (_DEFAULT,))
     if out is not None:
         asked, out = out, _write_page(reports, "Measured results", out, options.force)

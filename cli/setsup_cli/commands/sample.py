@@ -62,7 +62,7 @@ class OutputOptions(Common):
     steps: Annotated[int, option("N", "Number of steps, from step 0 on.", alias="-n")] = 1
     replay: Annotated[
         Path | None,
-        option("DRAWS.JSONL", "Repeat the draws that this file records, and verify that they are the same."),
+        option("DRAWS.JSONL", "Repeat the draws recorded in this file, and verify that they are identical."),
     ] = None
     out: Annotated[Path, option("FOLDER", "Output folder of draws.jsonl, draws.npz and sheet.png.", alias="-o")] = Path(
         "setsup-samples"
@@ -70,7 +70,7 @@ class OutputOptions(Common):
     force: Force = False
     format: Annotated[Literal["png", "pdf", "svg"], option("png|pdf|svg", "Format of the sheet.")] = "png"
     tile: Annotated[
-        int | None, option("PIXELS", "Longer side of a thumbnail, 8 to 1,024.", "128 of few images, else 64")
+        int | None, option("PIXELS", "Longer side of a thumbnail, 8 to 1,024.", "128 for few images, else 64")
     ] = None
     title: Annotated[str | None, option("TEXT", "Heading of the sheet.", "dataset, sets and seed")] = None
 
@@ -191,7 +191,7 @@ def _replay(options: Any, path: Path) -> _Drawn:
     kept = {*_LOCATION, *(member.name for member in fields(OutputOptions) if member.name != "steps"), "sampler"}
     for member in fields(Options):
         if member.name not in kept and getattr(options, member.name) != member.default:
-            raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{member.name}")
+            raise SamplerError(f"--replay takes all settings of the draws from its file; leave out --{member.name}")
     recorded = read_draws(path)
     named = options.dataset is not None or options.table is not None
     source, of = find_source(options) if named else (None, None)

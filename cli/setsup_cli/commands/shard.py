@@ -53,7 +53,7 @@ class Options(Source):
         str,
         option(
             "keep|shuffle|by:FACTOR,...",
-            "Order of the rows: as they are, at random, or by factor, so that a set is one read.",
+            "Order of the rows: unchanged, random, or by factor, so that one read fetches a set.",
         ),
     ] = "keep"
     format: Annotated[
@@ -94,7 +94,8 @@ def run(options: Options) -> int:
         raise DataError("--out must be a folder or an address, not ''")
     if options.out.rpartition("::")[2].startswith("memory://"):
         raise DataError(
-            f"--out {options.out}: the memory of this process ends with it; give a folder, or the address of a store"
+            f"--out {options.out} is in the memory of this process, which ends with the command; give a folder, or the "
+            "address of a store"
         )
     on = cluster(options.on, options.ray_address, options.ray_gpus)
     dataset = _chosen(options)
@@ -154,7 +155,7 @@ def _chosen(options: Options) -> "Dataset":
         return dataset
     dataset = dataset.where(options.where)
     if not len(dataset):
-        raise FactorError(f"--where {options.where!r} leaves no row")
+        raise FactorError(f"--where {options.where!r} selects no rows")
     return dataset
 
 

@@ -31,7 +31,7 @@ All settings of a preset are options: `setsup train abc/fig3a --help` lists them
 
 
 _ALIASES = {"steps": "-n"}
-_LISTED = "Presets by papers and groups, with their number; `setsup train cmc` lists those of one paper."
+_LISTED = "Number of presets by paper and group; `setsup train cmc` lists the presets of one paper."
 _OUTPUT = ("--json", "--quiet", "-q", "--verbose", "-v")
 
 
@@ -48,11 +48,11 @@ class Options(Common):
 
     preset: Annotated[
         str | None,
-        declared("[PRESET]", "A preset, or a file of presets: my_method.py, my_method.py:NAME.", completer=_presets),
+        declared("[PRESET]", "Preset, or file of presets: my_method.py, my_method.py:NAME.", completer=_presets),
     ] = field(default=None, kw_only=False)
     out: Annotated[
         Path | None,
-        declared("FOLDER", "Folder of the runs; seed N is written to FOLDER/seed-N.", "runs/PRESET", alias="-o"),
+        declared("FOLDER", "Output folder; the run of seed N is written to FOLDER/seed-N.", "runs/PRESET", alias="-o"),
     ] = None
     seeds: Annotated[
         tuple[int, ...] | None, declared("N ...", "Random seeds, one run each.", "0", name="--seed", alias="--seeds")
@@ -61,36 +61,38 @@ class Options(Common):
         Path | None,
         declared("FILE", "YAML file of settings, from --print-config or a run; other options override it."),
     ] = None
-    print_config: Annotated[bool, flag("Print all settings as such a file, and train nothing.")] = False
+    print_config: Annotated[bool, flag("Print all settings as a file for --config, without training.")] = False
     dry_run: Annotated[bool, flag("Check everything, print what would be trained, and write nothing.")] = False
     sweep: Annotated[
         tuple[str, ...] | None,
         declared(
             "SETTING=VALUE,... ...",
-            "Train with each of these values; several sweeps are combined, and each point has a folder in the output "
-            "folder.",
+            "Train with each of these values; several sweeps form a grid, and each point has its own folder in the "
+            "output folder.",
             allow_repeating=True,
         ),
     ] = None
     parallel: Annotated[
         int | None,
-        declared("N", "Runs to train at a time, seeds or points of a sweep, in a process each.", "1, or one per GPU"),
+        declared("N", "Number of runs to train in parallel, each in its own process.", "1, or one per GPU"),
     ] = None
     root: Root = None
-    substitute: Annotated[bool, flag("Train on the substitute of the published dataset; the results say so.")] = False
-    smoke: Annotated[bool, flag("Shrink the training to seconds, to test that it runs; its results mean nothing.")] = (
-        False
-    )
+    substitute: Annotated[
+        bool, flag("Train on the substitute of the published dataset; results are marked as such.")
+    ] = False
+    smoke: Annotated[
+        bool, flag("Shrink the training to seconds to test that it runs; the results are meaningless.")
+    ] = False
     precision: Annotated[
         Literal["float32", "bf16", "fp16"],
-        declared("float32|bf16|fp16", "Precision of convolutions and products; weights are float32."),
+        declared("float32|bf16|fp16", "Precision of convolutions and matrix products; weights are float32."),
     ] = "float32"
     devices: Annotated[int, declared("N", "Number of GPUs, or of processes without a GPU; each has its own draws.")] = 1
     nodes: Annotated[int, declared("N", "Number of machines.")] = 1
     accelerator: Annotated[Literal["auto", "cpu", "gpu"], declared("auto|cpu|gpu", "Accelerator.")] = "auto"
     strategy: Annotated[
         Literal["auto", "ddp", "ddp-unused"],
-        declared("auto|ddp|ddp-unused", "How devices train together; ddp-unused allows parameters without a gradient."),
+        declared("auto|ddp|ddp-unused", "Distributed strategy; ddp-unused allows parameters without a gradient."),
     ] = "auto"
     sync_batchnorm: Annotated[bool, flag("Compute batch normalization over all GPUs.")] = False
     compile: Annotated[bool, flag("Compile the networks with torch.compile.")] = False
@@ -110,15 +112,15 @@ class Options(Common):
         bool,
         flag("Continue when the loss or the weights are not finite; by default the run stops."),
     ] = False
-    keep_every: Annotated[int | None, declared("N", "Keep the checkpoint of every N-th step, as step-000500.ckpt.")] = (
+    keep_every: Annotated[int | None, declared("N", "Keep a checkpoint every N steps, such as step-000500.ckpt.")] = (
         None
     )
     keep_best: Annotated[
         str | None,
         declared(
             "METRIC|METRIC:max",
-            "Keep the checkpoint with the lowest value of a metric, or the highest, as best.ckpt; a metric of every "
-            "step is averaged since the previous checkpoint.",
+            "Keep the checkpoint with the lowest value of a metric (:max, the highest) as best.ckpt; metrics of single "
+            "steps are averaged since the previous checkpoint.",
         ),
     ] = None
     option: DatasetOptions = None
@@ -236,7 +238,7 @@ def _print_config(asked: Asked, options: Any) -> int:
     from setsup.experiments.settings import flatten
 
     if options.sweep:
-        raise SetsupError("--print-config prints the settings of one training: leave out --sweep")
+        raise SetsupError("--print-config prints the settings of one training; leave out --sweep")
     root = None if asked.root is None else str(expanded(asked.root).absolute())
     content = config_content(
         asked.preset,

@@ -41,7 +41,8 @@ class ByEncoder(EncoderOptions):
     ] = None
     only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run only these evaluations.")] = None
     out: Annotated[
-        Path | None, option("FOLDER", "Output folder.", "encoders/ENCODER/DATASET or DATASET-SPLIT", alias="-o")
+        Path | None,
+        option("FOLDER", "Output folder.", "encoders/ENCODER/DATASET or encoders/ENCODER/DATASET-SPLIT", alias="-o"),
     ] = None
     typed: ClassVar[frozenset[str]] = frozenset()
     opened: "ClassVar[_Opened | None]" = None

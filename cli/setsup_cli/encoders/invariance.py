@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 __all__ = ["NAME", "SHOWS", "SUBCOMMAND", "Options", "run"]
 
 NAME = "invariance"
-SHOWS = "how well the domain and other factors can be read, before and after: setsup report invariance --help"
+SHOWS = "how well codes predict the domain and other factors: setsup report invariance --help"
 
 HELP = """\
-For the domain and each other factor: accuracy (R² of a continuous factor) of a network that reads it from codes of rows
-that were not fitted, for each encoder and run, and for a run's initial weights; beside the ideal, of the domain the
-share of the most frequent one, and what the same network finds where labels are permuted. Example: `setsup report
+For each encoder and run, and for the initial weights of each run, a network is trained to predict the domain and each
+other factor from codes. The table shows its accuracy on held-out rows (R² for continuous factors), the ideal value (for
+the domain the share of the most frequent one), and the accuracy with permuted labels. Example: `setsup report
 invariance shapes3d-procedural runs/dcodr/seed-0 --domain shape --encoder pixels:8`."""
 
 _BEFORE = "before: "
@@ -47,9 +47,9 @@ class Options(Common):
 
     report: Annotated[Literal["invariance"], declared("invariance", "This report.")] = field(kw_only=False)
     dataset: DatasetName = field(kw_only=False)
-    runs: Annotated[
-        tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`, before and after.")
-    ] = field(default=None, kw_only=False)
+    runs: Annotated[tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`.")] = field(
+        default=None, kw_only=False
+    )
     domain: Annotated[tuple[str, ...], declared("FACTOR ...", "Factors whose combinations are the domains.")]
     encoder: Encoders = None
     root: Root = None
@@ -61,7 +61,7 @@ class Options(Common):
         tuple[str, ...] | None,
         declared(
             "NAME ...",
-            "Other factors to predict; elevation+azimuth is the combinations of both.",
+            "Other factors to predict; elevation+azimuth predicts their combination.",
             "all that vary, with 5 rows per level or more",
         ),
     ] = None
@@ -85,7 +85,7 @@ def run(options: Options) -> int:
 
     if not (options.encoder or options.runs):
         raise SetsupError(
-            "`setsup report invariance` measures codes: name folders of runs, or an encoder with --encoder"
+            "`setsup report invariance` requires runs or an encoder; name folders of runs, or give --encoder ENCODER"
         )
     source = Source(
         options.dataset,
@@ -148,8 +148,8 @@ def _print(studies: "Mapping[str, StudiedInvariance]", domain: Sequence[str]) ->
     ]
     show_table(["", *heads], rows, right=heads)
     say_prose(
-        "accuracy on rows that were not fitted, R² of continuous factors; of the domain, lower is more invariant; "
-        "permuted: what the same network reads of shuffled labels, the largest of these columns"
+        "accuracy on held-out rows, R² for continuous factors; for the domain, lower is more invariant; "
+        "permuted: accuracy with shuffled labels, the largest of these columns"
     )
 
 

@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 __all__ = ["NAME", "SHOWS", "SUBCOMMAND", "Options", "run", "trained_methods"]
 
 NAME = "factors"
-SHOWS = "what frozen encoders and runs know about each factor of a dataset: setsup report factors --help"
+SHOWS = "how well frozen encoders and runs predict each factor of a dataset: setsup report factors --help"
 
 HELP = """\
-For each factor and each encoder: accuracy of a linear probe and of nearest neighbours (R² of a continuous factor), a
+For each factor and each encoder: accuracy of a linear probe and of nearest neighbours (R² for continuous factors), a
 lower bound on the information in nats, mean average precision of retrieval, and the share of the embedding's variance
-within sets in which the factor is fixed, 0 where nothing else moves it. Embeddings that know nothing have the values of
-the row "chance". Example: `setsup report factors shapes3d-procedural --encoder pixels:16 --encoder random:resnet18`."""
+within sets in which the factor is fixed (0 for an embedding that depends on this factor alone). The row "chance" shows
+the values of an uninformative embedding. Example: `setsup report factors shapes3d-procedural --encoder pixels:16
+--encoder random:resnet18`."""
 
 _TITLES = {
     "linear probe": "linear probe: accuracy, or R² of continuous factors",
@@ -60,9 +61,9 @@ class Options(Common):
 
     report: Annotated[Literal["factors"], declared("factors", "This report.")] = field(kw_only=False)
     dataset: DatasetName = field(kw_only=False)
-    runs: Annotated[
-        tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`, compared too.")
-    ] = field(default=None, kw_only=False)
+    runs: Annotated[tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`.")] = field(
+        default=None, kw_only=False
+    )
     encoder: Encoders = None
     root: Root = None
     split: Split = None
@@ -99,7 +100,9 @@ def run(options: Options) -> int:
     from setsup.experiments.encoders import FactorKnowledge, suitable_factors
 
     if not (options.encoder or options.runs):
-        raise SetsupError("`setsup report factors` compares encoders: name one with --encoder, or folders of runs")
+        raise SetsupError(
+            "`setsup report factors` requires runs or an encoder; name folders of runs, or give --encoder ENCODER"
+        )
     out = None if options.out is None else expanded(options.out)
     if out is not None:
         require_modules("--out needs", "matplotlib")
@@ -199,7 +202,7 @@ def _plot(
     picture = bar_panels(
         panels,
         references=references,
-        reference="chance: an embedding that knows nothing",
-        title=f"What encoders know about {dataset}",
+        reference="chance: an uninformative embedding",
+        title=f"Factors of {dataset} predicted from embeddings",
     )
     return write_image(picture, out, force=force)

@@ -48,20 +48,20 @@ _FORMS = (
 )
 MODE = Annotated[
     str | None,
-    option("ENCODER", f"A frozen encoder instead of RUN, with its own options (--encoder pixels --help): {_FORMS}"),
+    option("ENCODER", f"Frozen encoder instead of RUN, with its own options (--encoder pixels --help): {_FORMS}"),
 ]
 """The option where a run may be named instead."""
 Batch = Annotated[int, option("N", "Images per forward pass of the encoder, 1 to 256.")]
-Seed = Annotated[int, option("N", "Seed of the rows that are drawn, of estimators, and of random weights.")]
+Seed = Annotated[int, option("N", "Random seed for drawing rows, for estimators and for random weights.")]
 
 DatasetName = Annotated[
-    str, option("DATASET", "A name of `setsup datasets`, a table in a file, a folder, or an address of shards.")
+    str, option("DATASET", "Name listed by `setsup datasets`, table in a file, folder, or address of shards.")
 ]
 Encoders = Annotated[
     tuple[str, ...] | None,
     option(
         "ENCODER",
-        "Frozen encoder, as `setsup embed --encoder pixels --help` describes it; may be repeated.",
+        "Frozen encoder, as described by `setsup embed --encoder pixels --help`; may be repeated.",
         consume_multiple=False,
         allow_repeating=True,
     ),
@@ -70,7 +70,7 @@ Embedding = Annotated[
     str | None,
     option("NAME", "Name of the embedding, if the method of the runs has several, such as a view.", "all of them"),
 ]
-OwnPreset = Annotated[str | None, option("FILE", "File of the runs' preset, if it is your own and was moved.")]
+OwnPreset = Annotated[str | None, option("FILE", "File of the runs' preset, if it is your own and has moved.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ def open_data(options: Source) -> "tuple[Dataset, Data]":
     """The dataset that options name, and its name and options, by which another split of it is opened."""
     check_root(options.root)
     if options.dataset is None and options.table is None:
-        raise SetsupError("an encoder needs images: give a DATASET, as in --encoder pixels shapes3d-procedural")
+        raise SetsupError("--encoder requires the argument DATASET, as in `--encoder pixels shapes3d-procedural`")
     dataset = open_source(options)
     source, kind = find_source(options)
     given = given_words(options, source, kind)
@@ -132,7 +132,7 @@ def results_folder(name: str, dataset: "Dataset", split: str | None, before: str
 def _slug(text: str) -> str:
     slug = re.sub(r"[^\w.+-]+", "-", text).strip("-.")
     if not slug:
-        raise SetsupError(f"{text!r} makes no name of a folder: give --out FOLDER")
+        raise SetsupError(f"{text!r} cannot be used as the name of a folder; give --out FOLDER")
     return slug
 
 

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 __all__ = ["NAME", "SHOWS", "SUBCOMMAND", "Options", "run"]
 
 NAME = "orbits"
-SHOWS = "whether frozen encoders and runs have members of an orbit together: setsup report orbits --help"
+SHOWS = "whether frozen encoders and runs embed the members of an orbit close together: setsup report orbits --help"
 
 HELP = """\
-For each encoder and run: Euclidean distances of all drawn rows within and between orbits; the probability that a pair
-of one orbit is closer than a pair of two (AUC); the share of members whose nearest canonical member is that of their
-orbit; and for methods with `rectify` the error of the canonical images that they decode, beside two baselines. The
-sheet shows the first orbits. Example: `setsup report orbits shapes3d-procedural --orbit wall_hue shape --canonical
+For each encoder and run: Euclidean distances between drawn rows, within and between orbits; the probability that a pair
+from one orbit is closer than a pair from two orbits (AUC); the share of members whose nearest canonical member belongs
+to their orbit; and, for methods with `rectify`, the error of the decoded canonical images, compared with two baselines.
+The sheet shows the first orbits. Example: `setsup report orbits shapes3d-procedural --orbit wall_hue shape --canonical
 argmin:orientation --encoder pixels:16`."""
 
 _NUMBERS = ("mean", "5 %", "25 %", "50 %", "75 %", "95 %")
@@ -51,16 +51,16 @@ class Options(Common):
 
     report: Annotated[Literal["orbits"], declared("orbits", "This report.")] = field(kw_only=False)
     dataset: DatasetName = field(kw_only=False)
-    runs: Annotated[
-        tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`, compared too.")
-    ] = field(default=None, kw_only=False)
+    runs: Annotated[tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`.")] = field(
+        default=None, kw_only=False
+    )
     orbit: Annotated[tuple[str, ...], declared("FACTOR ...", "Factors whose combinations are the orbits.")]
     canonical: Annotated[
         str | None,
         declared(
             "EXPRESSION",
-            "Canonical member of an orbit: `first`, `argmin:FACTOR`, or the first row with \"camera == '05_1'\".",
-            "none: only distances are measured",
+            "Canonical member of an orbit: first, argmin:FACTOR, or the first row with \"camera == '05_1'\".",
+            "none, to measure only distances",
         ),
     ] = None
     encoder: Encoders = None
@@ -88,7 +88,9 @@ def run(options: Options) -> int:
     from setsup.experiments.evaluations.orbits import OrbitStructure, draw_orbit_sheet, study_orbits
 
     if not (options.encoder or options.runs):
-        raise SetsupError("`setsup report orbits` compares encoders: name one with --encoder, or folders of runs")
+        raise SetsupError(
+            "`setsup report orbits` requires runs or an encoder; name folders of runs, or give --encoder ENCODER"
+        )
     out = None if options.out is None else expanded(options.out)
     if out is not None:
         check_image(out)
@@ -148,7 +150,7 @@ def _print(measured: Mapping[str, Mapping[str, float]], among: int) -> None:
     say_prose(
         f"{first['orbits']:,} of {among:,} orbits, {first['rows']:,} rows; all {first['pairs within']:,} pairs within "
         f"and {first['pairs between']:,} between orbits"
-        + (f"; {single:,} orbits of one drawn member have no pair within" if single else "")
+        + (f"; {single:,} orbits with a single drawn member have no pair within" if single else "")
     )
     say_prose("Euclidean distances, divided by the root mean square of those between orbits:")
     rows = []

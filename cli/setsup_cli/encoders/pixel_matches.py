@@ -17,25 +17,26 @@ from setsup_cli.runs import check_device, opened
 __all__ = ["SUBCOMMAND", "Options", "run"]
 
 HELP = """\
-Pixels of a grid over the first image are matched to the nearest feature in the second, and back; those that come back
-to within two pixels are drawn as lines. Below, the sheet shows how near the features of the second image are to that of
-one pixel. Example: `setsup pairs --run runs/pixels/rooms-small/seed-0 left.png right.png --pixel 120 80`."""
+Each pixel of a grid over the first image is matched to the nearest feature in the second image, and back. Matches that
+return to within two pixels are plotted as lines. Below, the sheet shows the distance from the feature of one pixel to
+all features of the second image. Example: `setsup pairs --run runs/pixels/rooms-small/seed-0 left.png right.png --pixel
+120 80`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Common):
     """Options with a run."""
 
-    images: Annotated[tuple[Path, ...], declared("IMAGE1 IMAGE2", "Two images that show the same things.")] = field(
+    images: Annotated[tuple[Path, ...], declared("IMAGE1 IMAGE2", "Two images of the same scene or objects.")] = field(
         kw_only=False
     )
-    run: Annotated[Path, declared("RUN", "Folder of a run whose method gives every pixel a feature.")]
-    height: Annotated[int, declared("N", "Height in pixels to which both images are resized, a multiple of 32.")] = 192
+    run: Annotated[Path, declared("RUN", "Folder of a run whose method computes features of pixels.")]
+    height: Annotated[int, declared("N", "Height to which both images are resized, in pixels; a multiple of 32.")] = 192
     pixel: Annotated[
         tuple[int, int] | None,
-        declared("X Y", "Pixel of the resized first image to show distances from.", "the middle"),
+        declared("X Y", "Pixel of the resized first image whose distances are shown.", "the centre"),
     ] = None
-    lines: Annotated[int, declared("N", "Number of lines, at most.")] = 24
+    lines: Annotated[int, declared("N", "Maximum number of lines.")] = 24
     preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own.")] = None
     device: Device = None
     out: Annotated[Path, declared("FILE", "Output image.", alias="-o")] = Path("setsup-pairs.png")
@@ -58,11 +59,11 @@ def run(options: Options) -> int:
     from setsup.reports.pixel_features import pixel_match_sheet
 
     if len(options.images) != 2:
-        raise DataError(f"two images are matched, not {len(options.images)}: `setsup pairs --run RUN IMAGE1 IMAGE2`")
+        raise DataError(f"--run requires two images, not {len(options.images)}: `setsup pairs --run RUN IMAGE1 IMAGE2`")
     if options.lines < 1:
-        raise DataError(f"--lines is 1 or more, not {options.lines}")
+        raise DataError(f"--lines must be 1 or more, not {options.lines}")
     if options.height < MULTIPLE or options.height % MULTIPLE:
-        raise DataError(f"--height is a multiple of {MULTIPLE}, not {options.height}")
+        raise DataError(f"--height must be a multiple of {MULTIPLE}, not {options.height}")
     out = expanded(options.out)
     check_image(out)
     check_device(options.device)
@@ -75,7 +76,7 @@ def run(options: Options) -> int:
     x, y = options.pixel or (views[0].shape[1] // 2, views[0].shape[0] // 2)
     if not (0 <= x < views[0].shape[1] and 0 <= y < views[0].shape[0]):
         size = f"{views[0].shape[1]} × {views[0].shape[0]}"
-        raise DataError(f"--pixel {x} {y} lies outside of the first image, which is resized to {size} pixels")
+        raise DataError(f"--pixel {x} {y} is outside the first image, which is resized to {size} pixels")
     matches = mutual_pixels(first, second)
     distances = np.linalg.norm(second - first[y, x], axis=-1)
     names = " and ".join(path.name for path in options.images)

@@ -71,13 +71,13 @@ def names_and_paths(context: Any) -> Iterable[str]:
     yield from glob(escape(word) + "*") if word else ()
 
 
-Dataset = Annotated[str, option("DATASET", "A name of `setsup datasets`.", completer=_names)]
+Dataset = Annotated[str, option("DATASET", "Name listed by `setsup datasets`.", completer=_names)]
 MaybeDataset = Annotated[
     str | None,
     option(
         "[DATASET]",
-        "A name of `setsup datasets`; a CSV, Parquet or JSON lines file; a folder, zip or tar of images; a folder of "
-        "`setsup render` or of a Hugging Face dataset; or a folder or address of shards.",
+        "Name listed by `setsup datasets`; CSV, Parquet or JSON lines file; folder, zip or tar of images; folder of "
+        "`setsup render` or of a Hugging Face dataset; or folder or address of shards.",
         DEFAULT,
         completer=names_and_paths,
     ),
@@ -85,11 +85,11 @@ MaybeDataset = Annotated[
 Root = Annotated[Path | None, option("FOLDER", "Folder of the published files, or an archive of it.", group=SOURCE)]
 Split = Annotated[
     str | None,
-    option("NAME", "A split or subset that `setsup info` lists; its rows are numbered from 0.", group=SOURCE),
+    option("NAME", "Split or subset listed by `setsup info`; its rows are numbered from 0.", group=SOURCE),
 ]
 Index = Annotated[
     str | None,
-    option("URL", "Index of the shards that `setsup index --out` wrote, if it is not in their folder.", group=SOURCE),
+    option("URL", "Index written by `setsup index --out`, if it is not in the folder of the shards.", group=SOURCE),
 ]
 DatasetOptions = Annotated[
     tuple[str, ...] | None,
@@ -115,12 +115,12 @@ Pattern = Annotated[
 ]
 Relist = Annotated[
     bool,
-    flag("List a folder or archive of images again, if file times do not show that it changed.", group=SOURCE),
+    flag("List a folder or archive of images again, for changes that file times do not show.", group=SOURCE),
 ]
-Device = Annotated[str | None, option("cpu|cuda|cuda:N", "Device of the networks.", "a GPU if any")]
+Device = Annotated[str | None, option("cpu|cuda|cuda:N", "Device of the networks.", "a GPU if available")]
 
 Checkpoint = Annotated[
-    str, option("last|best|step-N", "Checkpoint of the run: the last one, or one that `setsup train` kept.", "last")
+    str, option("last|best|step-N", "Checkpoint of the run: the last one, or one kept by `setsup train`.", "last")
 ]
 
 
@@ -129,7 +129,7 @@ class Common:
     """Options of all subcommands."""
 
     json: Annotated[bool, flag("Output JSON.", group=OUTPUT)] = False
-    quiet: Annotated[bool, flag("No progress and no advice on standard error.", group=OUTPUT, alias="-q")] = False
+    quiet: Annotated[bool, flag("Hide progress and advice on standard error.", group=OUTPUT, alias="-q")] = False
     verbose: Annotated[bool, flag("Log details to standard error.", group=OUTPUT, alias="-v")] = False
 
 

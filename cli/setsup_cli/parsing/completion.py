@@ -70,7 +70,7 @@ def install(
     """Print what installing completion of a shell writes, by default of the shell in which this runs; or write it."""
     name = shell or detect_shell()
     if name not in ("bash", "zsh", "fish"):
-        raise SetsupError(f"there is no completion for {name}; name another shell: --shell bash, zsh or fish")
+        raise SetsupError(f"completion for {name} is not supported; choose another shell: --shell bash, zsh or fish")
     script = (output or script_path(name)).absolute()
     start = find_start(name, script)
     if start is not None:
@@ -85,7 +85,7 @@ def install(
         if start is not None:
             say(f"would add to the {'beginning' if start.first else 'end'} of {start.file}:\n")
             say("".join(f"    {line}\n" for line in start.lines))
-        say("nothing is written yet; --yes writes it")
+        say("nothing was written; --yes writes it")
         return
     with disk_errors(script), written(script) as part:
         part.write_text(app.generate_completion(shell=name), encoding="utf-8")
@@ -94,7 +94,7 @@ def install(
         with disk_errors(file):
             file.write_bytes(after)
         say(f"added to {start.file}: {start.lines[-1]}")
-    say("completion works in new shells")
+    say("completion is available in new shells")
 
 
 def _oh_my_zsh() -> Path | None:

@@ -67,7 +67,7 @@ def _by_step(parts: Sequence[str], option: str, read: Callable[[str], Any]) -> d
         raise ValueError
     by_step = {int(match[1]): read(match[2]) for match in matches if match}
     if len(by_step) < len(parts):
-        raise SamplerError(f"{option} {','.join(parts)} names a step twice; each value needs a step of its own")
+        raise SamplerError(f"{option} {','.join(parts)} gives two values for the same step; give one value per step")
     return by_step
 
 
@@ -130,8 +130,9 @@ def find_levels(words: Mapping[str, str], table: "FactorTable", option: str) -> 
 def _find_level(factor: "Factor", word: str, option: str) -> "Level":
     if factor.levels is None:
         raise FactorError(
-            f'factor {factor.name!r} is continuous: use {option} "{factor.name} == {word}", the first row of an '
-            f"orbit that satisfies it, or {option} argmin:{factor.name}"
+            f"factor {factor.name!r} is continuous and has no levels; use {option} "
+            f'"{factor.name} == {word}" for the first row of an orbit that satisfies it, or {option} '
+            f"argmin:{factor.name}"
         )
     written = [str(level) for level in factor.levels]
     if word in written:
@@ -177,8 +178,8 @@ NOTATIONS: Mapping[str, Notation] = {
         factors=lambda value: [] if isinstance(value, int) else list(value),
     ),
     "Sequence[str | Sequence[str]]": Notation(
-        "FACTOR=N ...", Words, _by_name("integer", int), "N values of each are drawn within each of the factor before.",
-        factors=list,
+        "FACTOR=N ...", Words, _by_name("integer", int),
+        "N values of each are drawn within each value of the one before.", factors=list,
     ),
     "int | tuple[int, int] | Mapping[int, int | tuple[int, int] | None]": Notation(
         "K", str, _factor_numbers, "A number, a range such as 1-3, or any; 0:1,100:1-3 gives 1 to 3 from step 100 on.",
@@ -186,8 +187,8 @@ NOTATIONS: Mapping[str, Notation] = {
         "0:1,100:1-3",
     ),
     "Neighbours": Notation(
-        "FILE ...", Words, _tables, "A table of `setsup embed --neighbours`; 0:FILE 100:FILE gives one from step 0 and "
-        "one from step 100 on.",
+        "FILE ...", Words, _tables, "FILE is a table of `setsup embed --neighbours`; 0:FILE 100:FILE uses one table "
+        "from step 0 and another from step 100 on.",
     ),
     "Sequence[int] | Mapping[str, Sequence[int]]": Notation(
         "R-R", Words, _by_name("1-20", _range, alone=lambda word: "=" not in word),

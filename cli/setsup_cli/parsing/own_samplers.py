@@ -18,7 +18,7 @@ __all__ = ["build_own", "find_class"]
 
 def find_class(word: str) -> "type[Sampler]":
     """The class of a sampler in a Python file, or in a module that can be imported."""
-    from setsup.experiments.registry import import_file, split_file_name
+    from setsup.experiments.preset_registry import import_file, split_file_name
     from setsup.samplers import Sampler
 
     if (file := split_file_name(word)) is not None:
@@ -35,8 +35,8 @@ def find_class(word: str) -> "type[Sampler]":
     name = names[0] if not name and len(names) == 1 else name
     sampler = getattr(module, name, None) if name else None
     if not isinstance(sampler, type) or not issubclass(sampler, Sampler):
-        listed = did_you_mean(name, names) if names else "; samplers derive from setsup.samplers.Sampler"
-        raise SamplerError(f"--sampler {word}: {where} has no sampler {name!r}{listed}")
+        listed = did_you_mean(name, names) if names else "; a sampler must derive from setsup.samplers.Sampler"
+        raise SamplerError(f"--sampler {word}: {where} does not define a sampler {name!r}{listed}")
     return sampler
 
 
@@ -54,7 +54,9 @@ def build_own(options: Mapping[str, Any], table: "FactorTable") -> "Sampler":
     try:
         return kind(table, **arguments)
     except TypeError as error:
-        raise SamplerError(f"{kind.__name__} cannot be made of these options: {error}") from error
+        raise SamplerError(
+            f"{kind.__name__} cannot be constructed from these options: {error}; give others with --argument NAME=VALUE"
+        ) from error
 
 
 def _value(word: str) -> Any:

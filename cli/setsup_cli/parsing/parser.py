@@ -9,7 +9,7 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import partial
 from inspect import Parameter as Argument
 from inspect import Signature
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cyclopts.help import ColumnSpec
     from rich.console import Console
 
-__all__ = ["Subcommand", "complete", "parse", "parse_known", "print_help"]
+__all__ = ["Subcommand", "complete", "option_names", "parse", "parse_known", "print_help"]
 
 
 class Subcommand(NamedTuple):
@@ -103,8 +103,17 @@ def _check_words(subcommand: Subcommand, words: Sequence[str]) -> None:
         is_one_seed = name == "--seed" and int in alternatives(get_args(kinds[name])[0])
         if is_one_seed and more and re.fullmatch(r"\d+", more[0]):
             raise SetsupError(
-                f"--seed takes one seed here, and {more[0]!r} is a second one; run `{subcommand.command}` once per seed"
+                f"--seed takes a single seed, but {more[0]!r} is a second one; run `{subcommand.command}` once per seed"
             )
+
+
+def option_names(options: type) -> dict[str, str]:
+    """Names of options by those of the fields of their class, without settings in groups such as ``method.rate``."""
+    return {
+        member.name: _long_name(member)
+        for member in fields(options)
+        if member.kw_only and not is_dataclass(get_args(member.type)[0])
+    }
 
 
 def _long_name(member: "Field[Any]") -> str:
@@ -160,7 +169,7 @@ def complete(subcommands: Sequence[Subcommand], words: Sequence[str]) -> None:
     except CycloptsError as error:
         raise SetsupError(_sentence(error, "setsup --install-completion")) from error
     except ShellDetectionError as error:
-        raise SetsupError("no shell is detected; name it: `setsup --install-completion --shell bash`") from error
+        raise SetsupError("could not detect the shell; name it: `setsup --install-completion --shell bash`") from error
 
 
 def parse_known(subcommand: Subcommand, words: Sequence[str]) -> Any:
@@ -301,8 +310,8 @@ _ELSEWHERE = {
 """Options by names that they have in other programs."""
 
 _NOT_HERE = {
-    "--shuffle": "draws are random by --seed",
-    "--num-workers": "nothing is loaded by processes here",
+    "--shuffle": "draws are random, and --seed changes them",
+    "--num-workers": "this subcommand does not load batches in worker processes",
 }
 """Why there is no such option."""
 

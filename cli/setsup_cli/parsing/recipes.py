@@ -56,7 +56,7 @@ class RecipeOptions(Common):
         str, option("NAME", "Renderer: embree, gl, pyrender, or auto for the fastest on this machine.")
     ] = "auto"
     supersample: Annotated[
-        int, option("N", "Average colors over N x N samples per pixel; depth and the rest are those of its centre.")
+        int, option("N", "Average colors over N x N samples per pixel; other modalities are sampled at its centre.")
     ] = 1
 
 
@@ -226,9 +226,9 @@ def build_table(recipe: "Recipe", options: Any) -> "FactorTable | None":
 
     views = getattr(options, "views", None)
     if views is not None and options.rows is not None:
-        raise FactorError("--rows and --views exclude each other")
+        raise FactorError("--rows and --views are mutually exclusive; leave out one of them")
     if options.ranges is not None and options.rows is None:
-        raise FactorError("--ranges requires --rows N, the number of rows that are drawn from them")
+        raise FactorError("--ranges requires --rows N, the number of rows to draw from the ranges")
     table = None
     if options.rows is not None:
         table = sampled(
@@ -243,7 +243,7 @@ def build_table(recipe: "Recipe", options: Any) -> "FactorTable | None":
         return table
     table = (FactorTable(recipe.factors) if table is None else table).where(options.where)
     if not len(table):
-        raise FactorError(f"--where {options.where!r} leaves no row")
+        raise FactorError(f"--where {options.where!r} selects no rows")
     return table
 
 

@@ -49,7 +49,7 @@ def _check_group(words: Sequence[str], groups: Iterable[str], subcommand: Subcom
 
 def _list_groups(groups: dict[str, list[Setting]]) -> list[tuple[str, str]]:
     """Lines with the options of each group that no group before has."""
-    lines = [("", "Options by groups; `setsup sample --help pairs` shows those of one:")]
+    lines = [("", "Options by group; `setsup sample --help pairs` shows those of one group:")]
     listed = {*_FIRST}
     for key, settings in groups.items():
         names = [setting[0] for setting in settings if setting[0] not in listed]

@@ -85,14 +85,14 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "neighbours": Family(
         "rows near in an embedding", "neighbours", "NeighbourSampler", ["neighbours"],
-        defaults={"ranks": "all of the table"},
+        defaults={"ranks": "the whole table"},
     ),
     "mixtures": Family("your own sampler, such as a mixture, from a file", "", "", ["sampler"]),
 }  # fmt: skip
 """The samplers of the command, by the words after --help that show their options."""
 
 _SHARED = {
-    "weights": "Numeric factor: the relative probability of each row.",
+    "weights": "Numeric factor with the relative probability of each row.",
     "where": "Draw only from rows such as \"scale >= 1.0 and shape != 'cube'\".",
     "seed": "Random seed.",
 }

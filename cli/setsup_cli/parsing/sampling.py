@@ -34,7 +34,7 @@ def choose_family(given: Given) -> str | None:
     choosing = [name for name in families if name in given and name not in _CONSTRAINTS]
     choosing = choosing or [name for name in _CONSTRAINTS if name in given][:1]
     if len(choosing) > 1:
-        raise SamplerError(f"give only one of --{' and --'.join(choosing)}")
+        raise SamplerError(f"--{' and --'.join(choosing)} are mutually exclusive; give only one of them")
     if not choosing:
         return None
     key = families[choosing[0]]
@@ -42,7 +42,7 @@ def choose_family(given: Given) -> str | None:
     for name in given:
         if name not in taken[key]:
             goes = ", ".join(_describe(family) for family in FAMILIES if name in taken[family])
-            raise SamplerError(f"--{name} goes with {goes}, not with --{choosing[0]}")
+            raise SamplerError(f"--{name} cannot be combined with --{choosing[0]}; it is an option of {goes}")
     return key
 
 
@@ -70,8 +70,8 @@ def check_factor_lists(values: Given) -> None:
             if is_table(name) or name in names():
                 others = " ".join(other for other in factors if other != name) or "FACTOR ..."
                 raise FactorError(
-                    f"{name!r} was taken for a factor of --{option}; name it before the options: `setsup sample {name} "
-                    f"--{option} {others}`"
+                    f"{name!r} was parsed as a factor of --{option}; put the dataset before the options: `setsup "
+                    f"sample {name} --{option} {others}`"
                 )
 
 
@@ -93,7 +93,7 @@ def build_sampler(key: str, values: Given, table: "FactorTable", card: str) -> "
         arguments |= {"factors": list(values["hierarchy"]), "sets": list(values["hierarchy"].values())}
         names["sets"] = "the numbers of --hierarchy"
     if key == "time" and "time" not in values:
-        raise SamplerError("--sequence needs --time FACTOR, the factor that says when a row was taken")
+        raise SamplerError("--sequence requires --time FACTOR, the factor with the time of each row")
     with advised_for_command(names):
         sampler: Sampler = getattr(samplers, FAMILIES[key].sampler)(table, **arguments)
     return sampler
@@ -137,7 +137,7 @@ def fill_defaults(
             filled[name] = fit
             notes.append(f"{name} {fit}: {why} (--{name} changes it)")
         elif name == "size":
-            notes.append(f"size {default}: the default; every group has enough rows (--size changes it)")
+            notes.append(f"size {default}: the default, since every group has enough rows (--size changes it)")
     return {**values, **filled}, notes
 
 

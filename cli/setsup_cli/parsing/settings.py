@@ -104,14 +104,14 @@ def short_fields(settings: Any, leave_out: Collection[str], taken: Collection[st
         kinds = [_readable(_hints(type(owner)).get(member.name)) for owner, member in map(owners.__getitem__, names)]
         listed = " and ".join(names)
         if not (isinstance(short, str) and short.isidentifier()) or short in taken:
-            why = "is another option" if short in taken else "is no name of letters, digits and _"
-            raise SetsupError(f"{listed} cannot have the short name {short!r}, which {why}: mark the setting otherwise")
+            why = "is another option" if short in taken else "must consist of letters, digits and _"
+            raise SetsupError(f"{listed} cannot have the short name {short!r}, which {why}; choose another short name")
         if kinds[0] is None or any(kind != kinds[0] for kind in kinds):
-            why = "which words cannot give" if kinds[0] is None else "and have different types"
-            raise SetsupError(f"{listed} cannot have the short name {short!r}, {why}: declare one type of plain values")
+            why = "its type cannot be written as an option" if kinds[0] is None else "their types differ"
+            raise SetsupError(f"{listed} cannot have the short name {short!r}: {why}; declare one type of plain values")
         owner, member = owners[names[0]]
         values = [write_value(getattr(part, field.name)) for part, field in map(owners.__getitem__, names)]
-        default = (values[0] or "none of them") if len(set(values)) == 1 else "as each of these has it"
+        default = (values[0] or "none of them") if len(set(values)) == 1 else "the value of each setting"
         text = helps(type(owner)).get(member.name, "").rstrip(".")
         sets = f"sets {' and '.join(f'--{name}' for name in names)}".replace("_", "-")
         about = option(

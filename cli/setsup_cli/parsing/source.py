@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setsup.checks import check_choice
-from setsup.errors import DataError, FactorError, did_you_mean
+from setsup.errors import DataError, FactorError, advised_for_command, did_you_mean
 from setsup_cli.parsing.arguments import DEFAULT, Named
 from setsup_cli.parsing.values import is_readable, read_options, write_literal
 
@@ -43,6 +43,9 @@ _GO_WITH = {
 }
 """Options of the command line that only some sources take."""
 
+_OWN = {name: f"--{name}" for name in ("root", "split", *_GO_WITH)}
+"""Arguments of :func:`setsup.open` that are options of their own."""
+
 _WORDS = ("pattern", "relist")
 """Those of them that ``--option`` takes too, for subcommands without them."""
 
@@ -67,11 +70,12 @@ def find_source(options: Named) -> "tuple[str | Path, SourceKind]":
 
 
 def open_source(options: Named) -> "Dataset":
-    """Open the source that the options of a subcommand name."""
+    """Open the source that the options of a subcommand name; errors name these options, or ``--option``."""
     from setsup.opening import open
 
     source, kind, given = _asked(options)
-    return open(source, options.root, options.split, kind=kind, **given)
+    with advised_for_command({name: f"--option {name}" for name in given} | _OWN):
+        return open(source, options.root, options.split, kind=kind, **given)
 
 
 def source_words(options: Named) -> list[str]:
@@ -110,7 +114,7 @@ def _asked(options: Named) -> "tuple[str | Path, SourceKind, dict[str, Any]]":
     check_root(options.root)
     for name, where in _GO_WITH.items():
         if getattr(options, name, None) and name not in options_of(source, kind):
-            raise DataError(f"--{name} goes with {where}, and {source} is {KINDS[kind]}")
+            raise DataError(f"--{name} requires {where}, but {source} is {KINDS[kind]}")
     given = given_words(options, source, kind)
     given |= {name: value for name in ("index", "image") if (value := getattr(options, name, None)) is not None}
     if kinds := getattr(options, "kinds", None):
@@ -124,7 +128,7 @@ def given_words(options: Named, source: str | Path, kind: "SourceKind | None" = 
     for name in _WORDS:
         if value := getattr(options, name):
             if name in given:
-                raise DataError(f"--{name} and --option {name}=… say the same; leave out one of them")
+                raise DataError(f"--{name} and --option {name}=… set the same option; leave out one of them")
             given[name] = value
     return given
 
@@ -156,15 +160,15 @@ def card_command(options: Named) -> str:
 def check_benchmark(name: str, what: str) -> None:
     """Refuse a file or folder of one's own where only benchmarks have something to do."""
     if Path(name).suffix and Path(name).exists():
-        raise DataError(f"{name} is a file of your own, which needs no {what}; `setsup info {name}` opens it")
+        raise DataError(f"{name} is your own file and requires no {what}; `setsup info {name}` shows it")
 
 
 def check_root(root: Path | str | None) -> None:
     """Refuse a file where a folder, or an archive of one, is expected."""
     if root is not None and Path(root).is_file() and Path(root).suffix.lower() not in _ARCHIVES:
         raise DataError(
-            "--root takes the folder that holds the files or an archive of it (.zip, .tar, .tar.gz), and "
-            f"{root} is a file: --root {Path(root).parent}"
+            "--root must be the folder that contains the files, or an archive of it (.zip, .tar, .tar.gz), not the "
+            f"file {root}; give its folder: `--root {Path(root).parent}`"
         )
 
 
@@ -174,9 +178,10 @@ def assignments(words: Iterable[str], option: str, what: str, read: Callable[[st
     for word in words:
         name, equals, value = word.partition("=")
         if not (name and equals and value):
-            raise DataError(f"{option} takes FACTOR={what.upper()}, such as `{option} name={what}`, not {word!r}")
+            of = "NAME" if what == "value" else "FACTOR"
+            raise DataError(f"{option} must be {of}={what.upper()}, as in `{option} name={what}`, not {word!r}")
         if name in values:
-            raise DataError(f"{option} names {name!r} twice")
+            raise DataError(f"{option} {name}=… is given twice; give it once")
         try:
             values[name] = read(value)
         except ValueError:

@@ -88,7 +88,7 @@ def split_names(words: Iterable[str] | None) -> list[str] | None:
 def check_image(path: Path) -> None:
     """Raise an error if an image cannot be written to a file."""
     if path.suffix.lower() != ".png":
-        raise DataError(f"--out {path} must be an image with the suffix .png")
+        raise DataError(f"--out must be a file with the suffix .png, not {path}")
     need_writable(path)
 
 
@@ -136,16 +136,16 @@ def read_options(words: Sequence[str], known: Mapping[str, Parameter], name: str
         option, equals, value = word.partition("=")
         if not (option and equals):
             example = next(iter(describe_options(known)), "size=64,64").partition("|")[0]
-            raise DataError(f"--option takes NAME=VALUE, such as {example}, not {word!r}")
+            raise DataError(f"--option must be NAME=VALUE, such as {example}, not {word!r}")
         if option not in known:
             there = ", ".join(describe_options(known)) or "none"
             raise DataError(f"--option {word}: {name} has no option {option!r}; its options: {there}")
         if option in values:
-            raise DataError(f"--option names {option!r} twice")
+            raise DataError(f"--option {option}=… is given twice; give it once")
         try:
             values[option] = _convert(value, _type(known[option]))
         except (CycloptsError, ValueError):
-            raise DataError(f"--option {word}: {name} takes {_describe(known[option])}") from None
+            raise DataError(f"--option {word}: {name} expects {_describe(known[option])}") from None
     return values
 
 

@@ -69,7 +69,7 @@ def describe(asked: Asked) -> Iterator[str]:
     usual, data = asked.usual, asked.preset.data
     yield f"{usual.name}: {usual.shows}"
     if usual.shrunk:
-        yield "shrunk by --smoke, to test that it runs; its results mean nothing"
+        yield "shrunk by --smoke to test that it runs; the results are meaningless"
     if asked.file_changed:
         yield "FILE CHANGED: the file of the preset has changed since the file of settings was written"
     if data is None:

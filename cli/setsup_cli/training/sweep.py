@@ -43,12 +43,14 @@ def read_points(asked: Asked, options: Any) -> list[Point]:
         name, equals, texts = word.partition("=")
         name = name.removeprefix("--").replace("-", "_")
         if not (name and equals and texts):
-            raise SetsupError(f"--sweep takes SETTING=VALUE,VALUE,… such as steps=500,1000, not {word!r}")
+            raise SetsupError(f"--sweep must be SETTING=VALUE,VALUE,… such as steps=500,1000, not {word!r}")
         if name not in known:
-            raise SetsupError(f"--sweep {word}: there is no setting {name!r}{did_you_mean(name, known)}")
+            raise SetsupError(f"--sweep {word}: unknown setting {name!r}{did_you_mean(name, known)}")
         for setting in short.get(name, [name]):
             if setting in sets:
-                raise SetsupError(f"--sweep names {setting} twice: give all its values at once, separated by commas")
+                raise SetsupError(
+                    f"--sweep {setting}=… is given twice; give all its values at once, separated by commas"
+                )
             sets.add(setting)
         # a value of several words is separated by spaces
         several = isinstance(known[name], list)

@@ -109,12 +109,12 @@ def read_file(path: Path, name: str | None, shrink: bool) -> tuple["TrainingFile
 def read_asked(options: Any) -> Asked:
     """What options ask for, with those of their file."""
     from setsup.experiments import RunConfig
-    from setsup.experiments.registry import need_own_name
+    from setsup.experiments.preset_registry import need_own_name
     from setsup.experiments.settings import difference, flatten, put
 
     file: TrainingFile | None = options.file
     if file is not None and options.preset not in (None, options.named):
-        raise SetsupError(f"unexpected argument {options.preset!r}: with --config, a preset is the first argument")
+        raise SetsupError(f"unexpected argument {options.preset!r}; with --config, a preset must be the first argument")
     check_root(options.root)
     name = options.preset if file is None else file.name
     usual = find(name, options.smoke) if file is None else file.found
@@ -152,7 +152,7 @@ def _by_short_names(options: Any, preset: "Preset") -> dict[str, Any]:
         for name in names:
             if name in options.typed and reduce(getattr, name.split("."), options) != value:
                 words = f"--{short} and --{name}".replace("_", "-")
-                raise SetsupError(f"{words} are given with different values: leave out one of them")
+                raise SetsupError(f"{words} are given with different values; leave out one of them")
             settings[name] = value
     return settings
 
@@ -180,7 +180,7 @@ def _check_validation(before: "Preset", preset: "Preset") -> None:
     ]
     if given:
         raise SetsupError(
-            f"--validation.{given[0]} has no effect without --validation.every N, the steps from one validation to the "
+            f"--validation.{given[0]} requires --validation.every N, the number of steps from one validation to the "
             "next"
         )
 
@@ -194,8 +194,8 @@ def _check_place(options: Any, preset: "Preset") -> None:
         return
     if data.name not in preset.missing and is_lost(data.name):
         raise DataError(
-            f"{data.name}, the data.name of {options.config}, is not here: its path is relative to the folder where "
-            "the run was started; go there, or name the data by --data.name FILE"
+            f"{data.name}, the data.name of {options.config}, does not exist: the path is relative to the folder where "
+            "the run was started; run the command there, or give the path with --data.name FILE"
         )
 
 
@@ -211,7 +211,7 @@ def _opening(options: Any, preset: "Preset", name: str | None = None) -> dict[st
     first = next(iter(words))
     if preset.data is None or options.substitute:
         what = preset.name if preset.data is None else f"the substitute of {preset.name}"
-        raise SetsupError(f"--{first} goes with the dataset of a preset; {what} has no options")
+        raise SetsupError(f"--{first} sets options of a preset's dataset, but {what} has none; leave it out")
     from setsup.experiments.data import explain_missing
     from setsup.opening import KINDS, find_kind, options_of, path_options
 
@@ -219,11 +219,11 @@ def _opening(options: Any, preset: "Preset", name: str | None = None) -> dict[st
     with explain_missing(preset.name, name, preset.missing):
         kind = find_kind(name)
     if kind in ("rendered", "shards"):
-        raise SetsupError(f"--{first} is for datasets that are opened with options; {name} is {KINDS[kind]}")
+        raise SetsupError(f"--{first} requires a dataset that takes options, but {name} is {KINDS[kind]}; leave it out")
     given = read_source_options(words.pop("option", ()), name, kind)
     for option, value in words.items():
         if option not in options_of(name, kind):
-            raise SetsupError(f"--{option} goes with a table (--data.name photos.csv), and {name} is {KINDS[kind]}")
+            raise SetsupError(f"--{option} requires a table (--data.name photos.csv), but {name} is {KINDS[kind]}")
         given[option] = tuple(assignments(value, "--kinds", "kind").items()) if option == "kinds" else value
     for option in given.keys() & path_options(name, kind):
         if isinstance(given[option], str | Path):  # the run may be resumed from another folder

@@ -86,7 +86,7 @@ def _as_asked(training: Training, begun: Sequence[object] = ()) -> Iterator[None
         )
         if other is None:
             raise
-        raise DataError(f"{error}; or --substitute trains on {other}") from None
+        raise DataError(f"{error}; or train on {other} with --substitute") from None
 
 
 # -- side by side ------------------------------------------------------------------------------------------------------
@@ -98,8 +98,8 @@ def check_parallel(training: Training, processes: int) -> None:
         raise SetsupError(f"--parallel must be 1 or more, not {processes}")
     if processes > 1 and training.config.devices * training.config.nodes > 1:
         raise SetsupError(
-            f"--parallel {processes} trains runs side by side, each on one device: leave out --parallel, --devices or "
-            "--nodes"
+            f"--parallel {processes} trains several runs in parallel, each on one device; leave out --parallel, or "
+            "--devices and --nodes"
         )
 
 

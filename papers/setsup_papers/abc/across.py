@@ -101,7 +101,7 @@ def nearest_across(embeddings: npt.ArrayLike, labels: npt.ArrayLike, first: int 
     check_arguments(nearest_across, locals(), DataError)
     reals, digits, members = _first_of_each(embeddings, labels, first)
     if len(digits) < 2:
-        raise DataError(f"all known labels are {digits[0]}, and neighbours across classes need two classes")
+        raise DataError(f"neighbours across classes need at least two classes, but all known labels are {digits[0]}")
     pairs = [(own, others) for own in members for others in members if own is not others]
     queries = [own for own, _ in pairs]
     rows = [others[nearest(reals[own], reals[others])[0][:, 0]] for own, others in pairs]
@@ -146,11 +146,11 @@ def centred_correlation(
     classes = [check_labels(given, len(pair[0])) for given in (query_labels, labels)]
     known = (classes[0] >= 0) & (classes[1] >= 0)
     if not known.any():
-        raise DataError(f"in none of the {len(known):,} pairs are both labels known, so there is nothing to correlate")
+        raise DataError(f"both labels are known in none of the {len(known):,} pairs, so there is nothing to correlate")
     first, second = (_centre(v[known], c[known]) for v, c in zip(pair, classes, strict=True))
     length = float(np.sqrt((first @ first) * (second @ second)))
     if length <= _ROUNDING * len(first) * np.abs(pair[0]).max() * np.abs(pair[1]).max():
-        raise DataError("the measure is the same throughout each class, and a constant correlates with nothing")
+        raise DataError("the values are constant within each class, so their correlation is undefined")
     return float(np.clip(first @ second / length, -1.0, 1.0))
 
 

@@ -42,7 +42,7 @@ def read_cells(file: Path, settings: dict[str, Any]) -> dict[tuple[int, int], Ce
         return {}
     values = [_value(line, f"{file}, line {number}") for number, line in enumerate(lines, 1)]
     if values and values[0] != settings:
-        raise DataError(f"{file} holds a simulation of {values[0]}, not of {settings}: choose another folder for these")
+        raise DataError(f"{file} contains a simulation of {values[0]}, not of {settings}; choose another folder")
     cells = [_check_cell(value, f"{file}, line {number}") for number, value in enumerate(values[1:], 2)]
     return {(cell.size, cell.dimensions): cell for cell in cells}
 
@@ -59,5 +59,5 @@ def _check_cell(value: Any, where: str) -> Cell:
     types = {field.name: field.type for field in fields(Cell)}
     known = isinstance(value, dict) and {name: type(of) for name, of in value.items()} == types
     if not known or not all(0 <= number < math.inf for number in value.values()):
-        raise DataError(f"{where} is no result of a simulation; remove the file to simulate again")
+        raise DataError(f"{where} is not the result of a simulation; remove the file to simulate again")
     return Cell(**value)

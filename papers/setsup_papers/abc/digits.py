@@ -159,7 +159,7 @@ def thickness(images: npt.ArrayLike) -> Reals:
 
 
 def pixels(images: npt.ArrayLike) -> Reals:
-    """Pixels as embeddings: grey values from 0 to 1, one row an image.
+    """Pixels as embeddings: grey values from 0 to 1, one row per image.
 
     Their first principal components are the baseline of an encoder. Fit them on its training data, without the withheld
     digit.
@@ -208,7 +208,7 @@ def digit_measures(
     embeddings : (n, d) numbers
         Of the test images, all digits, in the order of the dataset.
     digits : (n,) integers
-        Their digits; -1 where unknown, which is no query and no neighbour.
+        Their digits; -1 where unknown, which is neither a query nor a neighbour.
     images : (n, h, w) or (n, h, w, 1) uint8
         Test images.
     withheld_embeddings, withheld_images : (m, d) numbers, (m, h, w) or (m, h, w, 1) uint8
@@ -248,7 +248,7 @@ def digit_measures(
     known = check_labels(digits, len(reals), "digits")
     if reals.shape[1] != withheld.shape[1]:
         raise DataError(
-            f"embeddings have {reals.shape[1]} dimensions and withheld ones {withheld.shape[1]}; "
+            f"embeddings must have as many dimensions as withheld ones, not {reals.shape[1]} and {withheld.shape[1]}; "
             "embed both with one network"
         )
     if not isinstance(sigma, int | float | np.integer | np.floating) or not 0 <= sigma < np.inf:
@@ -289,7 +289,7 @@ def _left_out(reals: Reals, labels: npt.NDArray[np.int64], k: int) -> float:
 def _styles(images: npt.ArrayLike, rows: int, name: str) -> list[Reals]:
     grey = _check_images(images, name)
     if len(grey) != rows:
-        raise DataError(f"there are {len(grey):,} {name} and {rows:,} embeddings of them; give one for each")
+        raise DataError(f"there must be one embedding for each of the {len(grey):,} {name}, not {rows:,}")
     return [slant(grey), thickness(grey)]
 
 
@@ -318,8 +318,8 @@ def _check_images(images: npt.ArrayLike, name: str = "images") -> Bytes:
         given = given[..., 0]
     if given.ndim != 3 or 0 in given.shape or given.dtype != np.uint8:
         raise DataError(
-            f"{name} must be grey images (n, h, w) or (n, h, w, 1) of uint8, as datasets give them, "
-            f"not {given.dtype} {given.shape}"
+            f"{name} must be grey uint8 images (n, h, w) or (n, h, w, 1), as datasets return them, not {given.dtype} "
+            f"{given.shape}"
         )
     return given
 

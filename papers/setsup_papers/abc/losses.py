@@ -9,7 +9,7 @@ Gradients flow through queries, weights, averages, and candidates. Embeddings ar
 average is over unnormalised v_j.
 
 All functions take sets of any two sizes, with leading axes for several pairs, over which they take the mean. Sets of
-unlike sizes are padded and come with masks: a slot that is False is no query, has no weight in an average, and is no
+unlike sizes are padded and come with masks: a slot that is False is not a query, has no weight in an average, and is no
 candidate, whatever its values. A pair with an empty set counts for nothing: the mean is over the others, and 0 where
 there are none. Half precision is computed in float32, under autocast, too.
 
@@ -87,7 +87,7 @@ def directed_loss(
     check_temperature(temperature)
     if candidates is not None and candidates.shape != queries.shape:
         given = f"{tuple(candidates.shape)} and {tuple(queries.shape)}"
-        raise DataError(f"candidates are other copies of the queries, shaped alike, not {given}")
+        raise DataError(f"candidates must be other copies of the queries, with the same shape, not {given}")
     sets = (queries, keys) if candidates is None else (queries, keys, candidates)
     with without_autocast(queries):
         queries, keys, *copies = match_types(*sets)
@@ -203,7 +203,9 @@ def double_augmentation_loss(
     """
     check_arguments(double_augmentation_loss, locals())
     if neighbours not in ("second", "first"):
-        raise SetsupError(f"soft neighbours are made of the 'second' or the 'first' copy, not of {neighbours!r}")
+        raise SetsupError(
+            f"neighbours must be 'second' or 'first' (the copy that soft neighbours are made of), not {neighbours!r}"
+        )
     of = 1 if neighbours == "second" else 0
     there = directed_loss(u[1], v[of], similarity, temperature, candidates=u[0], query_mask=u_mask, key_mask=v_mask)
     return there + directed_loss(
@@ -257,7 +259,7 @@ def augmentation_loss(
     check_temperature(temperature)
     if queries.shape != candidates.shape:
         given = f"{tuple(queries.shape)} and {tuple(candidates.shape)}"
-        raise DataError(f"queries and candidates are copies of one set, shaped alike, not {given}")
+        raise DataError(f"queries and candidates must be copies of one set, with the same shape, not {given}")
     queries, candidates = match_types(queries, candidates)
     with without_autocast(queries):
         (queries, _), (candidates, mask) = fill_padding(queries, mask), fill_padding(candidates, mask)

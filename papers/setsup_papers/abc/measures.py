@@ -9,9 +9,9 @@ import numpy as np
 
 from setsup import evaluation
 from setsup.arrays import Array
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations import noise_of
 from setsup.experiments.evaluations.components import component_labels
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.abc.digit_images import open_digit_images, read_digits, read_images
 from setsup_papers.abc.digits import pixels

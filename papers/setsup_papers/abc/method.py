@@ -80,12 +80,15 @@ class ABC(LightningModule):
         check_temperature(settings.temperature)
         objective, neighbours, halve_every = settings.objective, settings.neighbours, settings.halve_every
         if objective not in _OBJECTIVES:
-            raise SetsupError(f"the objective is one of {', '.join(_OBJECTIVES)}, not {objective!r}")
+            raise SetsupError(f"objective must be one of {', '.join(_OBJECTIVES)}, not {objective!r}")
         if neighbours not in _NEIGHBOURS:
-            raise SetsupError(f"soft neighbours are made of the second or the first copy, not of {neighbours!r}")
+            raise SetsupError(
+                "neighbours must be 'second' or 'first' (the copy that soft neighbours are made of), not "
+                f"{neighbours!r}"
+            )
         if halve_every is not None and (type(halve_every) is not int or halve_every < 1):
             raise SetsupError(
-                f"the rate is halved every so many steps, 1 or more, or never (None), not {halve_every!r}"
+                f"halve_every must be 1 or more (steps), or None to never halve the rate, not {halve_every!r}"
             )
         check_rates(rate=settings.rate)
 
@@ -117,7 +120,7 @@ class ABC(LightningModule):
         return self.compare(self.embed(batch), batch)
 
     def compare(self, embedded: Tensor, batch: Batch) -> Tensor:
-        """The objective on embeddings of a batch that are there already.
+        """Compute the objective from embeddings of a batch.
 
         Parameters
         ----------
@@ -159,13 +162,13 @@ class ABC(LightningModule):
         paired = objective != "augmentation"
         if images.ndim != 5 + copied or (copied and images.shape[2] != 2) or (paired and len(images) % 2):
             raise DataError(
-                f"images came as {tuple(images.shape)}, but the objective {objective!r} takes "
-                f"{_OBJECTIVES[objective]}; draw and augment them so, or choose another objective"
+                f"objective {objective!r} requires images as {_OBJECTIVES[objective]}, not {tuple(images.shape)}; draw "
+                "and augment them so, or choose another objective"
             )
         if images.shape[1] < 2:
             raise DataError(
-                "an image is found among those of its set, and sets of one image leave no choice: draw sets of two "
-                "images or more, as --sampler.size 2"
+                "sets must have at least two images, so that an image can be found among those of its set; draw larger "
+                "sets, for example with --sampler.size 2"
             )
 
     training_step = log_loss

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from setsup.experiments.data import Data
+from setsup.experiments.evaluation import Evaluation
 from setsup.experiments.evaluations import Accuracy, Components, FactorInformation, NoiseSweep
-from setsup.experiments.preset import Evaluation, Preset
+from setsup.experiments.preset import Preset
 from setsup.experiments.sets import Sets
 from setsup_papers.abc.measures import DigitStyle, LossOverDimensions
 from setsup_papers.abc.settings import ABCSettings

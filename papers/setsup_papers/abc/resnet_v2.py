@@ -91,7 +91,7 @@ class ResNet50V2(nn.Sequential):
 
     def __init__(self, *, pixels: PixelRange = "unit", frozen_norm: bool = False) -> None:
         if pixels not in get_args(PixelRange):
-            raise SetsupError(f"pixels are brought to one of {', '.join(get_args(PixelRange))}, not {pixels!r}")
+            raise SetsupError(f"pixels must be one of {', '.join(get_args(PixelRange))}, not {pixels!r}")
         parts: OrderedDict[str, nn.Module] = OrderedDict()
         parts["conv1"] = bare(nn.Conv2d, 3, 64, 7, 2, 3)
         # padded by zeros, not by −∞ as MaxPool2d's own padding: before the first ReLU, that is another result
@@ -138,15 +138,15 @@ class ResNet50V2(nn.Sequential):
         for name, published in _keras_names(self):
             if published not in weights:
                 raise DataError(
-                    f"{source} lacks the weight {published!r} of Keras' ResNet50V2: pass its published file, such as "
-                    "resnet50v2_weights_tf_dim_ordering_tf_kernels_notop.h5"
+                    f"{source} does not contain the weight {published!r} of Keras' ResNet50V2; pass the published "
+                    "file, resnet50v2_weights_tf_dim_ordering_tf_kernels_notop.h5"
                 )
             weight = weights[published]
             weight = weight.permute(3, 2, 0, 1) if weight.ndim == 4 else weight
             if weight.shape != state[name].shape or not weight.isfinite().all():
                 raise DataError(
-                    f"{source} holds {published!r} as {tuple(weights[published].shape)}, or with values that are not "
-                    f"finite, where ResNet50V2 has {tuple(state[name].shape)} (channels first): pass its published file"
+                    f"weight {published!r} of {source} must be finite and have the shape {tuple(state[name].shape)} "
+                    f"(channels first) of ResNet50V2, not {tuple(weights[published].shape)}; pass the published file"
                 )
             loaded[name] = weight
         self.load_state_dict(state | loaded)
@@ -168,8 +168,8 @@ def load_trunk(method: nn.Module, weights: Mapping[str, Tensor]) -> None:
     trunks = [part for part in method.modules() if isinstance(part, ResNet50V2)]
     if not trunks:
         raise SetsupError(
-            f"{type(method).__name__} has no ResNet50-V2 that could start from weights of Keras: train it with "
-            "--method.encoder resnet50v2, or without an initial run"
+            f"{type(method).__name__} has no ResNet50-V2 to load weights of Keras into; train it with --method.encoder "
+            "resnet50v2, or without an initial run"
         )
     for trunk in trunks:
         trunk.load_keras(weights)

@@ -16,7 +16,7 @@ __all__ = ["ABCObjective", "ABCSettings"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ABCObjective:
-    """What :class:`setsup_papers.abc.ABC` minimises, and how, whatever its encoder.
+    """Settings of the objective of :class:`setsup_papers.abc.ABC` and of its optimiser.
 
     Attributes
     ----------

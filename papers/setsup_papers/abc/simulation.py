@@ -100,8 +100,8 @@ class Simulation:
         first = np.flatnonzero(self.dimensions == 1)
         if not len(first):
             raise SetsupError(
-                f"losses are scaled by that of 1 dimension, and {self.dimensions.tolist()} were simulated: "
-                "add 1 to the dimensions"
+                "losses are scaled by the loss of 1 dimension, but the simulation has the dimensions "
+                f"{self.dimensions.tolist()}; add 1 to the dimensions"
             )
         return np.asarray(self.losses / self.losses[:, first[:1]])
 
@@ -273,7 +273,7 @@ def simulate(
     rows, columns = _check_several("set sizes", sizes, 2), _check_several("numbers of dimensions", dimensions, 1)
     draws = check_integer(draws, "draws", SetsupError, 2)
     if not 0 <= error < 1:
-        raise SetsupError(f"the relative standard error must be a number from 0 to below 1, not {error!r}")
+        raise SetsupError(f"the relative standard error must be at least 0 and below 1, not {error!r}")
     stream_key(seed, "simulation")  # checks the seed
     settings = {"simulation": 1, "seed": int(seed), "draws": draws, "error": float(error)}
     file = None if folder is None else Path(folder) / CELLS
@@ -363,8 +363,8 @@ def _valley(loss: Callable[[float], float], start: float, sets_of: str) -> tuple
     if not (here < behind and here < ahead):
         low, high = sorted((math.exp(start - way), math.exp(at + way)))
         raise SetsupError(
-            f"the mean loss of sets of {sets_of} has no least value inside the temperatures {low:.1e} to {high:.1e}: "
-            "give more draws, or another similarity"
+            f"the mean loss of sets of {sets_of} has no minimum between the temperatures {low:.1e} and {high:.1e}; use "
+            "more draws, or another similarity"
         )
     return at, here
 

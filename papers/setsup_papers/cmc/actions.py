@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup.random import fold, randint_below, stream_key
 from setsup_papers.cmc.frozen import (
@@ -93,7 +93,7 @@ class Actions:
     baselines: tuple[Literal["untrained"], ...] = ("untrained",)
 
     def shrunk(self) -> "Actions":
-        """The same with few steps."""
+        """Return the evaluation shrunk to few steps."""
         return replace(self, steps=2, batch=4)
 
     def measure(self, trained: TrainedRun) -> Measured:
@@ -103,8 +103,8 @@ class Actions:
         for data in (fit, test):
             if "video" not in data.modalities or not {self.factor, self.video} <= set(data.factors.names):
                 raise SetsupError(
-                    f"{data.name} has not the modality 'video' and factors {self.factor}, {self.video}: name a dataset "
-                    "of videos, such as ucf101, and its factors"
+                    f"{data.name} must have the modality 'video' and the factors {self.factor} and {self.video}; "
+                    "choose a dataset of videos, for example ucf101, and its factors"
                 )
         classes = shared_classes(fit, test, self.factor)
         names = ("factor", "video", "layer", "size", "frozen", "steps", "batch", "rate", "frames")

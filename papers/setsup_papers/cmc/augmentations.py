@@ -24,7 +24,7 @@ _LAB = "lab"
 """The usual colour space."""
 
 _CLASSES = ("label", "labels", "classes", "segmentation")
-"""Names of maps of classes, which are no images."""
+"""Names of maps of classes, which are not images."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,19 +76,19 @@ class ViewCrops:
         wanted = [self.image] if colors else []
         wanted += [view for view in self.views if view in dataset.modalities]
         if not self.views:
-            raise SetsupError("no view is named; name modalities of the data, such as --views image,depth")
+            raise SetsupError("views must name at least one modality of the data, for example --views image,depth")
         if not wanted:
             known, channels = ", ".join(dataset.modalities), " and ".join(color_space(self.space).views)
             raise SetsupError(
-                f"{dataset.name} has none of the views {', '.join(self.views)}; name some of {known} by --views, or "
-                f"{channels} of the colour space {self.space} (--space) where there is {self.image!r}; images of two "
-                "sensors belong in one .npz file, since a table has one column of images"
+                f"{dataset.name} has none of the views {', '.join(self.views)}; choose from {known} with --views, or "
+                f"{channels} of the color space {self.space} (--space) if there is {self.image!r}; to use images of "
+                "two sensors, store them in one .npz file, since a table has one column of images"
             )
         if self.space != _LAB and not set(self.views) & set(color_space(self.space).views):
             channels = " and ".join(color_space(self.space).views)
             raise SetsupError(
-                f"--space {self.space} splits images into {channels}, and --views {','.join(self.views)} has neither; "
-                "add them to --views, or leave out --space"
+                f"--space {self.space} splits images into {channels}, but --views {','.join(self.views)} contains "
+                "neither; add them to --views, or omit --space"
             )
         _check_kinds(dataset, wanted, self.image if colors else None, self.space)
         shape = dataset.modalities[wanted[0]].shape[:2]
@@ -101,15 +101,15 @@ class ViewCrops:
             crops = {"box": Crop(box), "center": CenterCrop(box), "whole": Resize(self.size)}
             operations.append(crops[self.crop] if self.crop in crops else ResizedCrop(self.size, self.area))
         elif self.crop in ("resized", "whole"):
-            raise SetsupError("images are resized to a size: give --augmentation.size, or another crop")
+            raise SetsupError("images must be resized to one size; pass --augmentation.size, or another crop")
         if self.flip:
             operations.append(Flip())
         shapes = {name: dataset.modalities[name].shape[:2] for name in wanted}
         if operations and len(set(shapes.values())) > 1:
             sizes = ", ".join(f"{name} {' × '.join(map(str, size))}" for name, size in shapes.items())
             raise SetsupError(
-                f"views of {dataset.name} are cropped and flipped alike, and have several sizes: {sizes}; resize them "
-                "to one, or leave out --crop-size and flips"
+                f"views of {dataset.name} are cropped and flipped together, but their sizes differ: {sizes}; resize "
+                "them to one size, or omit --crop-size and flips"
             )
         kinds = {
             name: kind
@@ -142,19 +142,19 @@ def _check_kinds(dataset: "Dataset", wanted: list[str], colored: str | None, spa
         if name == colored and (not modality.color or modality.shape[-1] != 3):
             shape = " × ".join(map(str, modality.shape))
             raise SetsupError(
-                f"channels of {space} are views of colour images, height × width × 3 of uint8, and {name!r} of "
-                f"{dataset.name} is {shape} {modality.dtype}; name other views by --views, or another image by "
+                f"channels of {space} are views of RGB images (height, width, 3) of uint8, but {name!r} of "
+                f"{dataset.name} is {shape} {modality.dtype}; choose other views with --views, or another image with "
                 "--augmentation.image"
             )
         if modality.color == "grey" and name in _CLASSES:
             raise SetsupError(
-                f"{name!r} of {dataset.name} is a grey image, since it is uint8, and would be scaled and interpolated; "
-                "store classes as int16 (n, height, width), or rename it if it is an image"
+                f"{name!r} of {dataset.name} is uint8 and would be resized and scaled as a grey image; store classes "
+                "as int16 (n, height, width), or rename the modality if it is an image"
             )
 
 
 def resampling_kind(name: str, modality: "Modality") -> str:
-    """How a modality is resampled, as :class:`~setsup.loading.transforms.Augment` names it; empty for what is no map.
+    """How a modality is resampled, as :class:`~setsup.loading.transforms.Augment` names it; empty if it is not a map.
 
     Maps of integers are classes, and maps of floats are interpolated as depth is, but for normals and flow.
     """
@@ -185,8 +185,9 @@ class _Views:
             taken := [view for view in color_space(self.colors.space).views if view in batch]
         ):
             raise SetsupError(
-                f"the data have a modality {taken[0]!r}, which is also a view of the colour space {self.colors.space}, "
-                "whose two views are made together; leave it out by --data.modalities, which lists the others"
+                f"the modality {taken[0]!r} of the data has the name of a view of the color space "
+                f"{self.colors.space}, whose two views are created together; leave it out with --data.modalities, "
+                "which lists the others"
             )
         kinds = {name: kind for name, kind in self.kinds.items() if name in batch}
         if self.operations and kinds:
@@ -286,7 +287,7 @@ class Frames:
         from setsup.loading.views import FrameTriples
 
         if "flow" not in dataset.modalities:
-            raise SetsupError(f"{dataset.name} has no modality 'flow': open it with optical flow, --option flow=true")
+            raise SetsupError(f"{dataset.name} has no modality 'flow'; open it with optical flow, --option flow=true")
         triples = FrameTriples(self.later, self.flow, seed=seed)
         operations: list[Any] = []
         if self.size is not None:

@@ -36,7 +36,7 @@ class BankContrast(nn.Module):
     An anchor's positive is its own row of the other view's bank, that is, the features of an earlier step; its m
     negatives are uniform over all N rows. All pairs of a step share one table of negatives. After scoring, a row
     becomes the normalised momentum · row + (1 - momentum) · z. In evaluation mode nothing is written, and the positive
-    of an image that is no row of the training data, whose number is -1, is its other view's z.
+    of an image that is not a row of the training data, whose number is -1, is its other view's z.
 
     Under ``torch.distributed`` the banks are divided among ranks, see :class:`~setsup.methods.rows.RowState`; W ranks
     have the losses and banks of one process that gets their draws as one batch.
@@ -100,7 +100,7 @@ class BankContrast(nn.Module):
         check_temperature(temperature)
         if negatives < 1 or not 0 <= momentum < 1:
             raise SetsupError(
-                f"a bank takes 1 negative or more, and a momentum from 0 to below 1, not {negatives} and {momentum}"
+                f"negatives must be 1 or more, and momentum at least 0 and below 1, not {negatives} and {momentum}"
             )
         check_different(pairs)
         check_names(view for pair in pairs for view in pair)
@@ -157,7 +157,7 @@ class BankContrast(nn.Module):
             z = float(normalisers[~normalisers.isfinite()][0])
             raise SetsupError(
                 f"Z of {anchor!r} and {other!r} is {z} on the first batch: features are not finite, or exp(1/τ) is too "
-                f"large at τ = {self.temperature}; check the range of the values of these views, or raise "
+                f"large at τ = {self.temperature}; check the range of values of these views, or raise "
                 "--method.temperature"
             )
         if self.training:

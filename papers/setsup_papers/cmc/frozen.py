@@ -66,13 +66,13 @@ def check_views(method: Any, views: Sequence[str]) -> tuple[str, ...]:
     known = tuple(getattr(method, "encoders", ()))
     if not known:
         raise SetsupError(
-            f"{type(method).__name__} has no encoders of views, whose layers this evaluation reads: train a preset of "
-            "cmc, or give a method `encoders` and `inputs(batch, views)`"
+            f"{type(method).__name__} has no encoders of views, whose layers this evaluation reads; train a preset of "
+            "cmc, or define `encoders` and `inputs(batch, views)` in the method"
         )
     for view in views:
         if view not in known:
             there = f"{type(method).__name__} has no view {view!r}, but {', '.join(known)}"
-            raise SetsupError(f"{there}; name some of these{did_you_mean(view, known)}")
+            raise SetsupError(f"{there}; choose some of these{did_you_mean(view, known)}")
     return tuple(views) or known
 
 
@@ -90,7 +90,7 @@ def shared_classes(fit: "Dataset", test: "Dataset", factor: str) -> int:
     levels = fit.factors[factor].levels
     if levels is None or levels != test.factors[factor].levels:
         raise DataError(
-            f"{factor!r} must have the same levels in {fit.name} and in {test.name}: test on data of one kind"
+            f"the levels of {factor!r} must be the same in {fit.name} and {test.name}; test on data of the same kind"
         )
     return len(levels)
 

@@ -41,7 +41,7 @@ def view_images(batch: Batch, name: str) -> Tensor:
     SetsupError
         When the batch has no such modality.
     DataError
-        When it is no image or map.
+        When it is not an image or map.
 
     Examples
     --------
@@ -56,15 +56,15 @@ def view_images(batch: Batch, name: str) -> Tensor:
         if not meant.startswith("; did you mean"):
             meant = "; images of two sensors belong in one .npz file, since a table has one column of images"
         raise SetsupError(
-            f"the batch has no view {name!r}, but {', '.join(known) or 'no images'}; name some of these by --views, or "
-            f"channels of a colour space (--space), such as L and ab{meant}"
+            f"the batch has no view {name!r}, but {', '.join(known) or 'no images'}; choose from these with --views, "
+            f"or use channels of a color space (--space), such as L and ab{meant}"
         )
     images, lead = batch[name], tuple(batch["mask"].shape)
     if not isinstance(images, Tensor) or tuple(images.shape[:2]) != lead or images.ndim not in (4, 5):
         shape = tuple(images.shape) if isinstance(images, Tensor) else type(images).__name__
         raise DataError(
-            f"the view {name!r} must be (sets, size, channels, height, width), (sets, size, height, width) or (sets, "
-            f"size, height, width, channels) with sets and size {lead}, not {shape}"
+            f"view {name!r} must be (sets, size, channels, height, width), (sets, size, height, width) or (sets, size, "
+            f"height, width, channels) with (sets, size) = {lead}, not {shape}"
         )
     images = images.flatten(0, 1)
     if images.ndim == 3:
@@ -92,11 +92,11 @@ def pair_views(views: Sequence[str], pairs: Pairs = "full") -> tuple[tuple[str, 
 
     """
     if not views:
-        raise SetsupError("no view is named; name modalities of the data, such as --views image,depth")
+        raise SetsupError("views must name at least one modality of the data, for example --views image,depth")
     if twice := [view for view in views if list(views).count(view) > 1]:
-        raise SetsupError(f"the view {twice[0]!r} is named twice; name each view once, as in --views image,depth")
+        raise SetsupError(f"view {twice[0]!r} is listed twice; list each view once, as in --views image,depth")
     if pairs not in get_args(Pairs):
-        raise SetsupError(f"pairs are {' or '.join(get_args(Pairs))}, not {pairs!r}")
+        raise SetsupError(f"pairs must be {' or '.join(get_args(Pairs))}, not {pairs!r}")
     if len(views) == 1:
         return ((views[0], views[0]),)
     heads = views[:1] if pairs == "core" else views
@@ -112,8 +112,8 @@ def check_different(pairs: Sequence[tuple[str, str]]) -> None:
     """Refuse a view that is paired with itself: its features of an image are not alike, they are the same."""
     if (single := next((view for view, other in pairs if view == other), None)) is not None:
         raise SetsupError(
-            f"features of images are compared with those of another view, and {single!r} is the only one: add another "
-            "to --views, or compare its places by --method.objective patch"
+            f"features are compared between views, but {single!r} is the only view; add another to --views, or compare "
+            "its positions with --method.objective patch"
         )
 
 
@@ -122,8 +122,8 @@ def check_names(views: Iterable[str]) -> None:
     for view in views:
         if not view or "." in view or hasattr(nn.ModuleDict(), view):
             raise SetsupError(
-                f"no view can be named {view!r}: its encoder is kept under that name, which has no dot, and is no name "
-                "that torch gives its modules, such as 'training'; rename the modality"
+                f"{view!r} cannot be the name of a view, because its encoder is stored under that name: names must not "
+                "contain a dot or be a name of torch modules, such as 'training'; rename the modality"
             )
 
 
@@ -138,8 +138,8 @@ def group_numbers(batch: Batch, factors: Sequence[str]) -> Tensor | None:
     if missing:
         known = tuple(batch["factors"])
         raise SetsupError(
-            f"the data have no factor {missing[0]!r} to keep images apart by{did_you_mean(missing[0], known)}; name "
-            "factors by --method.apart"
+            f"the data have no factor {missing[0]!r} to keep images apart by{did_you_mean(missing[0], known)}; choose "
+            "factors with --method.apart"
         )
     codes = torch.stack([batch["factors"][name].flatten().to(torch.int64) for name in factors], 1)
     numbers = torch.unique(codes, dim=0, return_inverse=True)[1]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from setsup.errors import DataError, SetsupError
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.rows import SMOKE_ROWS
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup.progress import progress
 from setsup_papers.cmc.frozen import (
@@ -118,12 +118,14 @@ class LayerProbes:
     def __post_init__(self) -> None:
         """Check settings before classifiers are trained."""
         if self.dataset is None and self.split is None:
-            raise SetsupError("give a split or a dataset to test on: nothing is tested on images of the fit")
+            raise SetsupError(
+                "nothing would be tested apart from the images of the fit; set a split or a dataset to test on"
+            )
         if not self.layers or len(self.pooled) > len(self.layers):
-            raise SetsupError(f"pooled has a side for each layer at most, not {len(self.pooled)} for {self.layers}")
+            raise SetsupError(f"pooled must have at most one side per layer, not {len(self.pooled)} for {self.layers}")
 
     def shrunk(self) -> "LayerProbes":
-        """The same with two epochs of few images."""
+        """Return the evaluation shrunk to two epochs of few images."""
         return replace(self, epochs=2, decays=(1,), batch=16, samples=SMOKE_ROWS)
 
     def measure(self, trained: TrainedRun) -> Measured:
@@ -160,11 +162,13 @@ class LayerProbes:
     def _known(self, trained: TrainedRun, dataset: "Dataset") -> "Dataset":
         """Rows whose class is known, at most so many."""
         if self.factor not in dataset.factors:
-            raise SetsupError(f"{dataset.name} has no factor {self.factor!r}: {', '.join(dataset.factors.names)}")
+            raise SetsupError(
+                f"{dataset.name} has no factor {self.factor!r}; known: {', '.join(dataset.factors.names)}"
+            )
         codes = dataset.factors.codes(self.factor)
         rows = np.flatnonzero(codes >= 0)
         if not len(rows):
-            raise DataError(f"no image of {dataset.name} has a known {self.factor!r}: give another split")
+            raise DataError(f"{self.factor!r} is unknown for all images of {dataset.name}; choose another split")
         if len(rows) < len(codes):
             dataset = dataset.select(rows)
         if self.samples is not None and self.samples < len(dataset):

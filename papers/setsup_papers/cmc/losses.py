@@ -63,7 +63,7 @@ def nce_loss(scores: Tensor, images: int, normaliser: float, temperature: float 
     scores = _check_scores(nce_loss, locals())
     check_temperature(temperature)
     if images < 1 or not 0 < normaliser < math.inf:
-        raise SetsupError(f"N={images} images and the normaliser Z={normaliser} are positive numbers")
+        raise SetsupError(f"images (N) and normaliser (Z) must be positive, not {images} and {normaliser}")
     with without_autocast(scores):
         noise = (scores.shape[1] - 1) / images
         logarithms = scores / temperature - math.log(normaliser)  # log p
@@ -147,7 +147,9 @@ def in_batch_loss(
     check_temperature(temperature)
     anchors, candidates = match_types(anchors, candidates)
     if anchors.ndim != 2 or anchors.shape != candidates.shape:
-        raise DataError(f"features of two views are (n, d), not {tuple(anchors.shape)} and {tuple(candidates.shape)}")
+        raise DataError(
+            f"features of two views must be (n, d) each, not {tuple(anchors.shape)} and {tuple(candidates.shape)}"
+        )
     with without_autocast(anchors):
         logits = anchors @ candidates.T / temperature
         own = torch.arange(len(logits), device=logits.device)
@@ -190,7 +192,7 @@ def patch_loss(vectors: Tensor, maps: Tensor, groups: Tensor | None = None) -> T
     check_arguments(patch_loss, locals())
     if maps.ndim != 4 or vectors.ndim != 2 or vectors.shape != maps.shape[:2]:
         raise DataError(
-            f"features are (n, d), and maps (n, d, h, w), not {tuple(vectors.shape)} and {tuple(maps.shape)}"
+            f"features must be (n, d) and maps (n, d, h, w), not {tuple(vectors.shape)} and {tuple(maps.shape)}"
         )
     vectors, places = match_types(vectors, maps.flatten(2).movedim(1, 2).flatten(0, 1))
     with without_autocast(vectors):
@@ -209,12 +211,12 @@ def _check_scores(function: object, given: dict[str, object]) -> Tensor:
     scores = given["scores"]
     if not isinstance(scores, Tensor) or scores.ndim != 2 or scores.shape[1] < 2 or not scores.is_floating_point():
         shape = tuple(scores.shape) if isinstance(scores, Tensor) else scores
-        raise DataError(f"scores are a floating (n, 1 + m) tensor with at least one negative, not {shape}")
+        raise DataError(f"scores must be a floating-point tensor (n, 1 + m) with at least one negative, not {shape}")
     return scores if scores.dtype == torch.float64 else scores.float()
 
 
 def _same(groups: Tensor, count: int) -> Tensor:
     """Which images are of one group, (n, n) bool."""
     if tuple(groups.shape) != (count,):
-        raise DataError(f"groups are one number for each of {count} images, not {tuple(groups.shape)}")
+        raise DataError(f"groups must be one number for each of the {count} images, not {tuple(groups.shape)}")
     return groups == groups[:, None]

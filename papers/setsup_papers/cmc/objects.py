@@ -54,7 +54,9 @@ def cut_objects(
     """
     missing = [name for name in ("image", "instances") if name not in rooms.modalities]
     if missing:
-        raise DataError(f"{rooms.name} has no {', '.join(missing)}: render it by `setsup render room` with them")
+        raise DataError(
+            f"{rooms.name} has no {', '.join(missing)}; render it again with `setsup render room` and these modalities"
+        )
     images: list[Any] = []
     shapes: list[str] = []
     numbers: list[int] = []
@@ -73,7 +75,9 @@ def cut_objects(
                     numbers.append(int(room[row]))
                     counts.append(count)
     if not images:
-        raise DataError(f"{rooms.name} shows no object of {least} pixels: render larger images of rooms with objects")
+        raise DataError(
+            f"{rooms.name} shows no object of at least {least} pixels; render larger images of rooms with objects"
+        )
     return np.stack(images), shapes, numbers, counts
 
 
@@ -81,7 +85,7 @@ def write_objects(rooms: Path | str, path: Path | str, size: int = 32, least: in
     """Write the objects of a folder of rooms to an ``.npz`` file that :func:`setsup.open` opens; their number."""
     target = Path(path)
     if target.suffix != ".npz":
-        raise SetsupError(f"objects are written to an .npz file, not {target.name}")
+        raise SetsupError(f"objects can only be written to an .npz file, not to {target.name}")
     images, shapes, numbers, visible = cut_objects(setsup.open(rooms), size, least)
     with written(target) as part, part.open("wb") as file:
         np.savez(file, image=images, shape=np.array(shapes), room=np.array(numbers), visible=np.array(visible))

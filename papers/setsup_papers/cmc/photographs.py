@@ -37,7 +37,7 @@ def photograph_tiles(size: int = 96, stride: int = 48) -> tuple[npt.NDArray[np.u
 
     """
     if size < 1 or stride < 1:
-        raise SetsupError(f"size and stride of tiles are 1 or more, not {size} and {stride}")
+        raise SetsupError(f"size and stride of tiles must be 1 or more, not {size} and {stride}")
     tiles, names = [], []
     for name in PHOTOGRAPHS:
         whole = _photograph(name)
@@ -57,7 +57,7 @@ def write_photographs(path: Path | str, size: int = 96, stride: int = 48) -> int
     tiles, names = photograph_tiles(size, stride)
     target = Path(path)
     if target.suffix != ".npz":
-        raise SetsupError(f"photographs are written to an .npz file, not {target.name}")
+        raise SetsupError(f"photographs can only be written to an .npz file, not to {target.name}")
     with written(target) as part, part.open("wb") as file:
         np.savez(file, image=tiles, photograph=np.array(names))
     return len(tiles)
@@ -74,8 +74,8 @@ def _photograph(name: str) -> npt.NDArray[np.uint8]:
     path = next((candidate for end in ("png", "jpg") if (candidate := folder / f"{stem}.{end}").exists()), None)
     if path is None:
         raise SetsupError(
-            f"scikit-image {package.__version__} has no image {stem} in {folder}: install scikit-image 0.26 or another "
-            "version that ships it"
+            f"scikit-image {package.__version__} does not contain the image {stem} (looked in {folder}); install "
+            "scikit-image 0.26 or another version that ships it"
         )
     from PIL import Image
 

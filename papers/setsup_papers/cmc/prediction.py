@@ -95,7 +95,7 @@ class CrossViewPrediction(LightningModule):
         return view.float()
 
     def loss(self, batch: Batch) -> Tensor:
-        """The mean error over all pixels of images that are no padding.
+        """The mean error over all pixels of images that are not padding.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class CrossViewPrediction(LightningModule):
         Raises
         ------
         DataError
-            When the target has another size than the prediction, or labels are no classes of the decoder.
+            When the target has another size than the prediction, or labels are not classes of the decoder.
 
         """
         counts = batch["mask"].flatten()
@@ -119,7 +119,8 @@ class CrossViewPrediction(LightningModule):
             wanted.shape[1] != (1 if self.settings.error == "cross_entropy" else predicted.shape[1])
         ):
             raise DataError(
-                f"{self.settings.target!r} is {tuple(wanted.shape[1:])}, and predicted as {tuple(predicted.shape[1:])}"
+                f"{self.settings.target!r} has the shape {tuple(wanted.shape[1:])}, but its prediction has the shape "
+                f"{tuple(predicted.shape[1:])}"
             )
         if self.settings.error == "l1":
             return functional.l1_loss(predicted, wanted)
@@ -131,7 +132,7 @@ class CrossViewPrediction(LightningModule):
         largest = int(labels.max())
         if largest >= logits.shape[1]:
             raise DataError(
-                f"{self.settings.target!r} has the label {largest}, and the decoder {logits.shape[1]} classes"
+                f"{self.settings.target!r} has the label {largest}, but the decoder predicts {logits.shape[1]} classes"
             )
         labels = torch.where((labels == self.settings.unlabelled) | (labels < 0), -100, labels)
         # the mean over labelled pixels; a batch without any has no error

@@ -16,7 +16,7 @@ import numpy as np
 
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.segmentation import confusion_matrix, segmentation_scores
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.cmc.frozen import (
     augmented_batches,
@@ -103,10 +103,10 @@ class Segmentation:
     def __post_init__(self) -> None:
         """Check settings before networks are trained."""
         if self.dataset is not None and self.split is not None:
-            raise SetsupError("give dataset or split to test on, not both")
+            raise SetsupError("only one of dataset and split can be set")
 
     def shrunk(self) -> "Segmentation":
-        """The same with few steps."""
+        """Return the evaluation shrunk to few steps."""
         return replace(self, steps=2, baseline_steps=2, batch=4)
 
     def measure(self, trained: TrainedRun) -> Measured:
@@ -145,17 +145,20 @@ class Segmentation:
         for data in (train, test):
             if self.labels not in data.modalities:
                 raise SetsupError(
-                    f"{data.name} has no modality {self.labels!r}, but {', '.join(data.modalities)}: name the one with "
-                    "classes by labels=, or render it, `setsup render room --modalities image … labels`"
+                    f"{data.name} has no modality {self.labels!r}, but {', '.join(data.modalities)}; set labels= to "
+                    "the modality with the classes, or render it with `setsup render room --modalities image … labels`"
                 )
         names = _names(train, self.labels)
         if names != _names(test, self.labels):
-            raise SetsupError(f"classes of {train.name} and {test.name} have different names: test on data of one kind")
+            raise SetsupError(f"the class names of {train.name} and {test.name} differ; test on data of the same kind")
         if self.classes is None and not names:
-            raise SetsupError(f"{train.name} does not name its classes: give classes=, the number of them")
+            raise SetsupError(f"{train.name} does not name its classes; set classes= to their number")
         classes = len(names) if self.classes is None else self.classes
         if classes < 2:
-            raise SetsupError(f"class {_UNLABELLED} counts for nothing, and there are {classes} in all; give classes=")
+            raise SetsupError(
+                f"at least two classes are required besides class {_UNLABELLED}, which is ignored, not {classes} in "
+                "all; set classes="
+            )
         return classes
 
     def _measured(
@@ -225,12 +228,15 @@ class Segmentation:
             # the unlabelled class has a score, which is never the target
             labels = batch[self.labels].flatten(0, 1).long()
             if not bool((labels != _UNLABELLED).any()):
-                raise SetsupError(f"a batch has no pixel of a known class in {self.labels!r}: are these the labels?")
+                raise SetsupError(
+                    f"{self.labels!r} of the batch contains no pixel of a known class; check that it is the modality "
+                    "with the classes"
+                )
             low, high = int(labels.min()), int(labels.max())
             if low < 0 or high >= scores.shape[1]:
                 raise DataError(
-                    f"{self.labels!r} has the class {low if low < 0 else high}, and there are {scores.shape[1]}, "
-                    "from 0 on; give the number of them by classes="
+                    f"{self.labels!r} contains the class {low if low < 0 else high}, but classes must be at least 0 "
+                    f"and below {scores.shape[1]}; set classes= to their number"
                 )
             return functional.cross_entropy(scores, labels, ignore_index=_UNLABELLED)
 

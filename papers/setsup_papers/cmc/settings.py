@@ -136,10 +136,11 @@ class CMCSettings(ViewSettings):
             object.__setattr__(self, name, names_of(getattr(self, name)))
         for name in ("features", "projection", "width"):
             if not getattr(self, name) > 0:
-                raise SetsupError(f"{name} is a size of networks, above 0, not {getattr(self, name)}")
+                raise SetsupError(f"{name} must be above 0, not {getattr(self, name)}")
         if other := [view for view in self.shared if view not in self.views]:
             raise SetsupError(
-                f"{other[0]!r} of shared is none of the views {self.views}{did_you_mean(other[0], self.views)}"
+                f"shared contains {other[0]!r}, which is not one of the views "
+                f"{self.views}{did_you_mean(other[0], self.views)}"
             )
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
@@ -152,8 +153,8 @@ class CMCSettings(ViewSettings):
         """Untrained encoders by view, for weights of torch's global generator."""
         if self.images is None or len(self.images) != len(self.views):
             raise SetsupError(
-                f"the sizes of {len(self.views)} views are {self.images}: give (channels, height, width) of each as "
-                "images, or complete the settings by fit_to(batch)"
+                f"images must be the sizes (channels, height, width) of the {len(self.views)} views, not "
+                f"{self.images}; set images=, or complete the settings with fit_to(batch)"
             )
         sizes = dict(zip(self.views, self.images, strict=True))
         common = None
@@ -161,7 +162,7 @@ class CMCSettings(ViewSettings):
             if len({sizes[view] for view in self.shared}) > 1:
                 several = ", ".join(f"{view} {' × '.join(map(str, sizes[view]))}" for view in self.shared)
                 raise SetsupError(
-                    f"views of one encoder have one size, and {several} (channels × height × width) have several; "
+                    f"views that share an encoder must have the same size (channels × height × width), not {several}; "
                     "leave one out of --method.shared"
                 )
             common = self._encoder(sizes[self.shared[0]])
@@ -238,7 +239,8 @@ class CrossViewPredictionSettings(ViewSettings):
 
         if self.images is None or len(self.images) != 2:
             raise SetsupError(
-                f"the sizes of source and target are {self.images}: complete the settings by fit_to(batch)"
+                f"images must be the sizes of source and target, not {self.images}; complete the settings with "
+                "fit_to(batch)"
             )
         source, (channels, *_) = self.images
         encoder = _build_encoder("nyu", source, 256, self.width)
@@ -263,7 +265,7 @@ def _build_encoder(
         "small": networks.small_view,
     }
     if name not in built:
-        raise SetsupError(f"there is no encoder {name!r}{did_you_mean(name, (*built, 'caffenet', *networks.RESNETS))}")
+        raise SetsupError(f"unknown encoder {name!r}{did_you_mean(name, (*built, 'caffenet', *networks.RESNETS))}")
     return built[name](image, features, width)
 
 
@@ -277,7 +279,7 @@ def _sizes(batch: "Batch", views: tuple[str, ...]) -> tuple[Image, ...]:
         values = batch[view]
         if values.is_floating_point() and not bool(values.isfinite().any()):
             _log.warning(
-                "the view %r has no finite value in the first %d images, and is 0 there: is this the right one?",
+                "the view %r has no finite value in the first %d images, and is set to 0 there; check the view",
                 view,
                 len(values.flatten(0, 1)),
             )

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.cmc.frozen import augmented_batches, needed_modalities
 
@@ -60,17 +60,17 @@ class ViewsInformation:
     def __post_init__(self) -> None:
         """Check the number of views before any is drawn."""
         if len(self.views) not in (0, 2):
-            raise SetsupError(f"information is measured between two views, not {self.views}")
+            raise SetsupError(f"views must be two different views, not {self.views}")
 
     def shrunk(self) -> "ViewsInformation":
-        """The same on few pairs."""
+        """Return the evaluation shrunk to few pairs."""
         return replace(self, pairs=100, steps=4, batch=16, width=2)
 
     def measure(self, trained: TrainedRun) -> Measured:
         """Values ``nats``, the bound on pairs of the test, and ``nats of the fit``; the curve is that of the choice."""
         names = self.views or tuple(getattr(trained.method, "views", ()))[:2]
         if len(names) != 2:
-            raise SetsupError(f"{type(trained.method).__name__} has not two views: name them by views=")
+            raise SetsupError(f"{type(trained.method).__name__} does not have exactly two views; set views=")
         dataset = trained.open(self.dataset)
         settings = {"views": names, "data": dataset.factors.fingerprint, "name": dataset.name}
         settings |= {key: getattr(self, key) for key in ("pairs", "steps", "batch", "rate", "width", "pair_seed")}

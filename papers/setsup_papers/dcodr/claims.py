@@ -31,7 +31,7 @@ def compared(datasets: Sequence[str]) -> tuple[Claim, ...]:
     ]
     return (
         Claim(
-            says="The domain can be read less well from DCoDR than from LORD, DRNET and ML-VAE (table 2).",
+            says="The domain is predicted less accurately from DCoDR than from LORD, DRNET and ML-VAE (table 2).",
             tested="accuracy of the domain, with and without reconstruction, is below that of each baseline",
             rows=rows,
             criterion=compare(less, needs="a run of DCoDR and one of a baseline, on one dataset"),
@@ -49,7 +49,7 @@ def without_negatives(rows: Mapping[str, str], key: str = _DOMAIN) -> Claim:
     """Claim on negatives of the domain: labels of rows without them, by those with them."""
     pairs = [Comparison((whole,), "<", (without,), key, by=_LOST) for whole, without in rows.items()]
     return Claim(
-        says="Negatives of the image's own domain make the code invariant: without them the domain can be read "
+        says="Negatives of the image's own domain make the code invariant: without them it contains the domain "
         "(table 3).",
         tested=f"accuracy of the domain is at least {_LOST:g} higher with negatives of all domains",
         rows=tuple(label for pair in rows.items() for label in pair),

@@ -112,7 +112,7 @@ class DRNET(LightningModule):
         return encode_images(lambda images: self.pose(images)[0], batch["image"])
 
     def loss(self, batch: Batch) -> Tensor:
-        """What the encoders and the decoder minimise; its terms are logged.
+        """Compute the loss of encoders and decoder; its terms are logged.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class DRNET(LightningModule):
     def _encode(self, batch: Batch) -> "_Encoded":
         """Codes of the images that take part, and pairs of them."""
         need_members(
-            batch, self.domains, "an image is decoded from another of its domain, and sets of one image hold none"
+            batch, self.domains, "each image is decoded from another of its domain, but sets of one image have none"
         )
         used, domains = self.domains.used(batch)
         images = unit_range(batch["image"].flatten(0, 1)[used])
@@ -165,10 +165,12 @@ class DRNET(LightningModule):
         strangers, apart = draw_partners(domains, other=True)
         if not bool(apart.any()):
             several = len(self.domains) > 1
-            advice = "draw two or more per step, as --sampler.sets 4" if several else "name another --domain"
+            advice = (
+                "draw two or more per step, for example with --sampler.sets 4" if several else "choose another --domain"
+            )
             raise SetsupError(
-                f"all images of {'a batch' if several else 'the data'} are of one domain "
-                f"({', '.join(self.domains.factors)}), and the discriminator compares domains: {advice}"
+                f"the discriminator compares domains, but all images of {'a batch' if several else 'the data'} have "
+                f"one domain ({', '.join(self.domains.factors)}); {advice}"
             )
         return _Encoded(images, content, maps, poses, partners, paired, strangers, apart)
 

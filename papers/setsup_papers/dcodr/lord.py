@@ -208,7 +208,7 @@ class AmortisedLORD(LightningModule):
         Raises
         ------
         SetsupError
-            When they are not those of a LORD, its codes are of other data or domains, or an encoder is no ResNet, and
+            When they are not from LORD, its codes are of other data or domains, or an encoder is not a ResNet, and
             cannot start from MoCo-v2.
         DataError
             When the file of the encoders cannot be read, or holds other weights.
@@ -216,21 +216,21 @@ class AmortisedLORD(LightningModule):
         """
         if not all(_below(weights, prefix) for prefix in ("generator.", "classes.", "codes.codes.")):
             raise SetsupError(
-                "the initial weights are not those of a first stage of LORD, which has codes of images and of domains: "
-                "name a run of LORD, such as one of dcodr/…-lord-latent"
+                "the initial weights are not from a first stage of LORD, which has codes of images and domains; pass a "
+                "run of LORD, for example of dcodr/…-lord-latent"
             )
         table = weights.get("table")
         if table is not None and not torch.equal(table.cpu(), _described(self.domains)):
             raise SetsupError(
-                "the first stage of LORD has codes of the rows of other data, or of other domains: train both stages "
-                "on the same data and domains, with the same --data.split, --data.where and --domain"
+                "the codes of the first stage are of other rows or other domains; train both stages on the same data "
+                "and domains, with the same --data.split, --data.where and --domain"
             )
         lazy = self.settings.lazy_codes
         if bool(weights.get("lazy", torch.tensor(True))) is not lazy:
             updated, other = ("only where a step used them", "false") if lazy else ("all in every step", "true")
             raise SetsupError(
-                f"this stage is for codes of images that were updated {updated}, and those of the first stage were "
-                f"not: train the first stage again, or give --method.lazy-codes {other}"
+                f"this stage requires codes of images that were updated {updated}, but the first stage did not update "
+                f"them so; train the first stage again, or pass --method.lazy-codes {other}"
             )
         self.generator.load_state_dict(_below(weights, "generator."))
         self.classes.load_state_dict(_below(weights, "classes."))
@@ -240,7 +240,7 @@ class AmortisedLORD(LightningModule):
         self.started.fill_(True)
 
     def embed(self, batch: Batch) -> Tensor:
-        """What the encoder of content gives for a batch's images, (sets, size, dimensions) float32."""
+        """Encode the content of a batch's images, (sets, size, dimensions) float32."""
         return encode_images(self.content, batch["image"])
 
     def loss(self, batch: Batch) -> Tensor:
@@ -258,7 +258,7 @@ class AmortisedLORD(LightningModule):
         """
         if not bool(self.started):
             raise SetsupError(
-                "the encoders of LORD are fitted to codes of a first stage: name its run, as --initial-run "
+                "the encoders of LORD are fitted to the codes of a first stage; pass its run as --initial-run "
                 "runs/…/seed-0"
             )
         used, classes = _classes(self.domains, batch)
@@ -288,7 +288,9 @@ class AmortisedLORD(LightningModule):
         weights = read_weights(source)
         for encoder in (self.content, self.style):
             if not isinstance(encoder, ResNetEncoder):
-                raise SetsupError("only ResNet encoders start from MoCo-v2: choose encoder resnet50, or no weights")
+                raise SetsupError(
+                    "only ResNet encoders can load MoCo-v2 weights; set encoder to resnet50, or omit the weights"
+                )
             encoder.load_moco(weights, source)
 
     def _content_error(self, codes: Tensor, rows: Tensor) -> Tensor:

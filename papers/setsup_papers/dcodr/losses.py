@@ -40,7 +40,7 @@ def domain_contrast_loss(
 
     Embeddings z and z⁺ are scaled to length 1. The images themselves are anchors and negatives, and z⁺ is one augmented
     copy of each, as in the published code; for the text of the paper, in which both are augmented copies, pass those of
-    another copy as `embeddings`. The anchor itself is no negative, and augmented copies are neither. There is no
+    another copy as `embeddings`. The anchor itself is not a negative, and augmented copies are neither. There is no
     stop-gradient.
 
     An image without a negative, the only one of its domain, has the loss 0, or is left out if `decoupled`.
@@ -78,7 +78,7 @@ def domain_contrast_loss(
     DataError
         When the shapes disagree.
     SetsupError
-        When there is no such choice, or the temperature is not positive.
+        When the choice is unknown, or the temperature is not positive.
 
     Examples
     --------
@@ -149,14 +149,17 @@ def _check(
     shape = tuple(embeddings.shape)
     if embeddings.ndim != 2 or domains.shape != embeddings.shape[:1]:
         raise DataError(
-            f"embeddings are (n, d) with a domain for each, (n,), not {shape} with {tuple(domains.shape)}; flatten "
-            "sets and positions first"
+            f"embeddings must be (n, d) and domains (n,), not {shape} and {tuple(domains.shape)}; flatten sets and "
+            "positions first"
         )
     if positives is not None and positives.shape != embeddings.shape:
-        raise DataError(f"positives are {tuple(positives.shape)}, but embeddings {shape}: give one copy of each image")
+        raise DataError(
+            f"positives must have the shape {shape} of the embeddings, not {tuple(positives.shape)}; pass one copy of "
+            "each image"
+        )
     if mask is not None and (mask.dtype != torch.bool or mask.shape != domains.shape):
-        raise DataError(f"the mask is {tuple(mask.shape)} of {mask.dtype}, not {tuple(domains.shape)} of torch.bool")
+        raise DataError(f"mask must be {tuple(domains.shape)} of torch.bool, not {tuple(mask.shape)} of {mask.dtype}")
     if negatives not in get_args(NegativeSource):
-        raise SetsupError(f"negatives are one of {', '.join(get_args(NegativeSource))}, not {negatives!r}")
+        raise SetsupError(f"negatives must be one of {', '.join(get_args(NegativeSource))}, not {negatives!r}")
     if short not in get_args(ShortDomains):
-        raise SetsupError(f"short is one of {', '.join(get_args(ShortDomains))}, not {short!r}")
+        raise SetsupError(f"short must be one of {', '.join(get_args(ShortDomains))}, not {short!r}")

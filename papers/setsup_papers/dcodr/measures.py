@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.errors import SetsupError
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.classes import FitRows, rows_of, split_attribute
 from setsup.experiments.evaluations.rows import SMOKE_ROWS, Sample, shared_rows
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup.factors import Kind
 from setsup_papers.dcodr.retrieval_sheet import retrieval_sheet
@@ -28,7 +28,7 @@ _TRAINING = ("width", "layers", "rate", "batch", "epochs", "patience")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeepProbeSettings:
-    """Which rows deep probes are fitted to and tested on, and how they are trained.
+    """Rows that deep probes are fitted to and tested on, and settings of their training.
 
     Attributes
     ----------
@@ -59,11 +59,11 @@ class DeepProbeSettings:
 
     @property
     def training(self) -> dict[str, Any]:
-        """How probes are trained."""
+        """Settings of the training of probes."""
         return {name: getattr(self, name) for name in _TRAINING}
 
     def shrunk(self) -> Self:
-        """The same on few rows, for two epochs."""
+        """Return the evaluation shrunk to few rows and two epochs."""
         return replace(self, samples=SMOKE_ROWS, epochs=2)
 
     def rows(self, trained: TrainedRun, resplit: tuple[str, ...] | None) -> FitRows:
@@ -102,9 +102,9 @@ class InvarianceProbes(DeepProbeSettings):
     def __post_init__(self) -> None:
         """Check names before all is embedded."""
         if not self.domain:
-            raise SetsupError("the domain is one factor or more: name them as --domain")
+            raise SetsupError("domain must name at least one factor; pass --domain")
         if self.resplit and self.dataset is None and self.split is None:
-            raise SetsupError("resplit divides the rows of a test: name its dataset or split")
+            raise SetsupError("resplit requires a dataset or split to test on; set one of them")
         _check_labels(self.attributes, (_DOMAIN, "ideal", "informativeness"))
 
     def measure(self, trained: TrainedRun) -> Measured:
@@ -146,9 +146,7 @@ def _probe(
 def _check_labels(attributes: Sequence[str], taken: Sequence[str]) -> None:
     """Refuse attributes whose names are those of other results."""
     if same := next((attribute for attribute in attributes if attribute in taken), None):
-        raise SetsupError(
-            f"an attribute cannot be called {same!r}, as one of the results is: rename the factor, or leave it out"
-        )
+        raise SetsupError(f"the factor {same!r} has the name of a result; rename the factor, or leave it out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,8 +193,8 @@ class LandmarkProbe(DeepProbeSettings):
         """Numbers (n, 2 · points) of each row, and whether they are known."""
         if self.landmarks not in sample.dataset.modalities:
             raise SetsupError(
-                f"{sample.dataset.name} has no {self.landmarks!r}: see its page on how to make the file of landmarks, "
-                "or name another modality as landmarks="
+                f"{sample.dataset.name} has no {self.landmarks!r}; create the file of landmarks as the page of the "
+                "dataset describes, or set landmarks= to another modality"
             )
         points = np.concatenate(
             [
@@ -247,12 +245,13 @@ class Retrieval:
         """Check names before all is embedded."""
         known = self._factors
         if not known:
-            raise SetsupError("nothing can be retrieved by no attribute: name one or more")
+            raise SetsupError("attributes must name at least one factor")
         _check_labels(self.attributes, ("all", "attainable"))
         for name, levels in self.tolerances:
             if name not in known or levels < 0:
                 raise SetsupError(
-                    f"a tolerance is of one of {', '.join(sorted(known))}, 0 levels or more, not {name!r}, {levels}"
+                    f"tolerances must be 0 or more levels of one of {', '.join(sorted(known))}, not {levels} of "
+                    f"{name!r}"
                 )
 
     @property
@@ -261,7 +260,7 @@ class Retrieval:
         return list(dict.fromkeys(name for attribute in self.attributes for name in split_attribute(attribute)))
 
     def shrunk(self) -> "Retrieval":
-        """The same with few queries."""
+        """Return the evaluation shrunk to few queries."""
         return replace(self, samples=SMOKE_ROWS)
 
     def measure(self, trained: TrainedRun) -> Measured:
@@ -285,7 +284,9 @@ class Retrieval:
         table = rows.test.dataset.factors
         nested = [name for name, _ in self.tolerances if table.outer(name)]
         if nested:  # its classes are combinations with the other, so that equal instances of two categories differ
-            raise SetsupError(f"{nested[0]!r} counts within another factor, so its levels have no distance")
+            raise SetsupError(
+                f"{nested[0]!r} is nested in another factor, so distances between its levels are undefined"
+            )
         cyclic = {at: len(table[name]) for at, name in enumerate(names) if table[name].kind is Kind.CYCLIC}
         periods = {at: levels for at, levels in cyclic.items() if levels > 1}  # one level is no circle
         tolerances = dict(self.tolerances)
@@ -296,7 +297,7 @@ class Retrieval:
         right = evaluation.matches(queries, codes, near, tolerance=levels, period=periods)[:, 0]
         known = (queries >= 0).all(axis=1)
         if not known.any():
-            raise SetsupError("no query has all attributes: name others")
+            raise SetsupError("none of the queries has all attributes; choose other attributes")
         values: dict[str, float] = {}
         for attribute in self.attributes:
             columns = [names.index(name) for name in split_attribute(attribute)]

@@ -95,20 +95,23 @@ class DCoDR(LightningModule):
         if generator is not None:
             if distance is None:
                 raise SetsupError(
-                    "a generator is trained by a distance of images: pass distance=, such as PerceptualDistance(), or "
-                    "no generator"
+                    "a generator requires a distance between images; pass distance=, for example PerceptualDistance(), "
+                    "or omit the generator"
                 )
             weight = settings.reconstruction
             check_number(weight, "reconstruction, the weight of the distance,", SetsupError, positive=True)
         if settings.negatives == "domain" and domains.largest < 2:
             raise SetsupError(
-                f"an image is contrasted with others of its domain, and each domain ({', '.join(domains.factors)}) has "
-                "one image or none: name a coarser --domain, or contrast whole batches with --method.negatives batch"
+                f"images are contrasted with others of their domain, but each domain ({', '.join(domains.factors)}) "
+                "has at most one image; choose a coarser --domain, or contrast whole batches with --method.negatives "
+                "batch"
             )
         check_rates(rate=settings.rate, generator_rate=settings.generator_rate, style_rate=settings.style_rate)
         check_number(settings.decay, "decay, a factor of rates,", SetsupError, 0)
         if settings.decay_every is not None and settings.decay_every < 1:
-            raise SetsupError(f"rates decay every 1 step or more, or never (None), not every {settings.decay_every}")
+            raise SetsupError(
+                f"decay_every must be 1 or more (steps), or None for constant rates, not {settings.decay_every}"
+            )
         self.settings = settings
         self.encoder, self.domains, self.head = encoder, domains, head
         self.generator, self.distance = generator, distance
@@ -157,7 +160,9 @@ class DCoDR(LightningModule):
         settings = self.settings
         if settings.negatives == "domain":
             need_members(
-                batch, self.domains, "an image is contrasted with others of its domain, and sets of one image hold none"
+                batch,
+                self.domains,
+                "each image is contrasted with others of its domain, but sets of one image have none",
             )
         keep = batch["mask"].flatten()
         whole = bool(keep.all())
@@ -226,7 +231,7 @@ class DCoDR(LightningModule):
         Raises
         ------
         SetsupError
-            When they are MoCo's, and the encoder is no ResNet.
+            When they are MoCo's, and the encoder is not a ResNet.
         DataError
             When they do not fit.
 
@@ -238,20 +243,22 @@ class DCoDR(LightningModule):
             self.encoder.load_moco(weights, "the initial weights")
         else:
             raise SetsupError(
-                f"the initial weights are not those of a DCoDR, and a {type(self.encoder).__name__} cannot start from "
-                "the weights of a ResNet: train with --method.encoder resnet50, or without --initial-run"
+                f"the initial weights are not from DCoDR, and {type(self.encoder).__name__} cannot load the weights of "
+                "a ResNet; train with --method.encoder resnet50, or without --initial-run"
             )
 
     def _copies(self, batch: Batch) -> Tensor:
         if "positive_image" not in batch:
             raise SetsupError(
-                "DCoDR contrasts images with augmented copies of themselves, and the batch has no 'positive_image': "
-                "let the augmentation be a recipe that adds one, such as --augmentation dcodr"
+                "DCoDR contrasts images with augmented copies of them, but the batch has no 'positive_image'; use a "
+                "recipe that adds it, for example --augmentation dcodr"
             )
         copies: Tensor = batch["positive_image"]
         extra = copies.shape[2:-3]
         if extra not in ((), (2,)):
-            raise SetsupError(f"images have one augmented copy or two, not {'×'.join(map(str, extra))}: set copies=2")
+            raise SetsupError(
+                f"images must have one or two augmented copies, not {'×'.join(map(str, extra))}; set copies=2"
+            )
         return copies
 
     def _codes(self, images: Tensor) -> Tensor:
@@ -263,6 +270,6 @@ class DCoDR(LightningModule):
 
     def _generated(self, codes: Tensor, domains: Tensor) -> Tensor:
         if self.generator is None or self.styles is None:
-            raise SetsupError("DCoDR-norec has no generator, and reconstructs nothing: train DCoDR with one")
+            raise SetsupError("DCoDR-norec has no generator, so it reconstructs nothing; train DCoDR with one")
         images: Tensor = self.generator(codes, self.styles(domains))
         return images

@@ -72,13 +72,13 @@ class MLVAE(LightningModule):
         super().__init__()
         likelihood, samples = settings.likelihood, settings.samples
         if likelihood not in get_args(Likelihood):
-            raise SetsupError(f"the likelihood is one of {', '.join(get_args(Likelihood))}, not {likelihood!r}")
+            raise SetsupError(f"likelihood must be one of {', '.join(get_args(Likelihood))}, not {likelihood!r}")
         if samples not in get_args(GroupSamples):
-            raise SetsupError(f"samples of groups are one for each image or group, not {samples!r}")
+            raise SetsupError(f"samples must be one for each image or one for each group, not {samples!r}")
         check_rates(rate=settings.rate)
         if decoder.parts != (2 if likelihood == "gaussian" else 1):
             raise SetsupError(
-                f"a decoder of {decoder.parts} maps does not fit the likelihood {likelihood!r}: gaussian takes 2, "
+                f"a decoder of {decoder.parts} maps does not fit the likelihood {likelihood!r}; gaussian requires 2, "
                 "bernoulli 1"
             )
         self.settings = settings

@@ -13,8 +13,9 @@ from typing import Any
 
 from setsup.experiments.configs import MethodConfig
 from setsup.experiments.data import YOURS, Data
+from setsup.experiments.evaluation import Evaluation
 from setsup.experiments.image_batches import Images
-from setsup.experiments.preset import Evaluation, Preset
+from setsup.experiments.preset import Preset
 from setsup_papers.dcodr.augmentations import Positives, Resized
 from setsup_papers.dcodr.baseline_settings import AmortisedLORDSettings, DRNETSettings, LORDSettings, MLVAESettings
 from setsup_papers.dcodr.benchmarks import BENCHMARKS, PAPER_EPOCHS, Benchmark

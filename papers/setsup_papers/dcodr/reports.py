@@ -104,7 +104,7 @@ def _table_2() -> Report:
         optimal |= _published({"DCoDR": best}, (_READ[0], _second(dataset)), f"{dataset}, ")
     return _PAPER.report(
         "table2",
-        "how well the domain and the attributes can be read: all methods on four datasets",
+        "accuracy of the domain and the attributes: all methods on four datasets",
         "table 2",
         "probes landmarks",
         rows,
@@ -134,7 +134,7 @@ def _table_3() -> Report:
         rows += [_PAPER.row("smallnorb", f"{ENDS[method]}{ends[name]}", f"{method}, {name}") for name in numbers]
         published |= _published(numbers, (_DOMAIN, _ATTRIBUTES), f"{method}, ")
     negatives = claims.without_negatives({f"{method}, complete": _SHUFFLED[method] for method in _OWN})
-    shows = "what parts of DCoDR do, on SmallNORB"
+    shows = "ablations of DCoDR on SmallNORB"
     return _PAPER.report(
         "table3", shows, "table 3", "probes", rows, columns=_PROBED, published=published, claims=(negatives,)
     )
@@ -207,7 +207,7 @@ def _transforms(table: str, column: int, key: str, shown: str) -> Report:
             label = f"{dataset}, {transform.replace('-', ' ')}"
             rows.append(Row(f"dcodr/{_NAMES[dataset]}", label, f"{transform}: "))
             published[label, key] = numbers[number][column]
-    shows = f"how far an autoencoder moves images that are transformed, {shown}"
+    shows = f"how much a transform changes the reconstructions of an autoencoder, {shown}"
     where = table.replace("table", "table ")
     return _PAPER.report(table, shows, where, "transforms", rows, columns=(Column(key),), digits=4, published=published)
 
@@ -234,7 +234,7 @@ def _by_attribute(
 
 def _tables_8_to_12() -> Iterator[Report]:
     for number, dataset in ((8, "SmallNORB"), (9, "Shapes3D")):
-        shows = f"how well each factor of {dataset} can be read"
+        shows = f"accuracy of each factor of {dataset}"
         yield _by_attribute(f"table{number}", dataset, shows, "probes", tables.ATTRIBUTES[dataset])
     for number, dataset in ((10, "SmallNORB"), (11, "Shapes3D"), (12, "Edges2Shoes")):
         shows = f"attributes of the nearest image, {dataset}"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.runs.checkpoint import callback_state, has_checkpoint, open_checkpoint, trained_steps
 from setsup.experiments.trained_run import TrainedRun
 
@@ -34,7 +34,7 @@ class EpochTime:
     def measure(self, trained: TrainedRun) -> Measured:
         """``seconds per step``, ``seconds per epoch``, ``images per second``, and ``hours`` of all epochs."""
         if not has_checkpoint(trained.folder):
-            raise SetsupError(f"{trained.folder} has no trained step: train it first")
+            raise SetsupError(f"{trained.folder} has not been trained for a step; train it first")
         state = open_checkpoint(trained.folder)[1]
         kept = callback_state(state)
         seconds = kept["seconds"] / trained_steps(state)

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from setsup.errors import SetsupError
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.rows import SMOKE_ROWS
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.dcodr.network_choice import image_distance
 from setsup_papers.dcodr.tables import AUTOENCODERS
@@ -79,11 +79,11 @@ class AutoencoderInvariance:
         """Check names before anything is computed."""
         unknown = [name for name in self.transforms if name not in TRANSFORMS]
         if unknown or not self.transforms:
-            named = f"not {unknown[0]!r}" if unknown else "and one or more of them"
-            raise SetsupError(f"transforms are those of appendix A, {', '.join(TRANSFORMS)}, {named}")
+            named = f"not {unknown[0]!r}" if unknown else "not an empty list"
+            raise SetsupError(f"transforms must be one or more of appendix A ({', '.join(TRANSFORMS)}), {named}")
 
     def shrunk(self) -> "AutoencoderInvariance":
-        """The same on few images."""
+        """Return the evaluation shrunk to few images."""
         return replace(self, samples=min(self.samples, SMOKE_ROWS // 8))
 
     def measure(self, trained: TrainedRun) -> Measured:
@@ -91,8 +91,8 @@ class AutoencoderInvariance:
         method: Any = trained.method
         if not hasattr(method, "reconstruct") or getattr(method, "generator", method) is None:
             raise SetsupError(
-                f"{type(method).__name__} reconstructs no images: measure a method with a generator, such as DCoDR "
-                "with --method.reconstruction above 0"
+                f"{type(method).__name__} reconstructs no images; evaluate a method with a generator, for example "
+                "DCoDR with --method.reconstruction above 0"
             )
         own = self.dataset is None and self.split is None
         dataset = trained.dataset if own else trained.open(self.dataset, split=self.split)
@@ -123,7 +123,7 @@ class AutoencoderInvariance:
             return image_distance(self.distance, self.vgg_weights).to(trained.device)
         own: Any = getattr(trained.method, "distance", None)
         if own is None:
-            raise SetsupError(f"{type(trained.method).__name__} has no distance of images: name one as distance=")
+            raise SetsupError(f"{type(trained.method).__name__} defines no distance between images; set distance=")
         return own
 
 

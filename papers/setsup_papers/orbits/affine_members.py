@@ -57,8 +57,8 @@ class AffineMembers:
         missing = [name for name in ("original", *_FACTORS) if name not in (batch if name == "original" else factors)]
         if missing:
             raise DataError(
-                f"AffineMembers renders digits of affine-mnist by its factors, and this batch has no "
-                f"{', '.join(missing)}: fetch the modality 'original' of affine-mnist or even-odd"
+                "AffineMembers renders digits of affine-mnist from its factors, but the batch has no "
+                f"{', '.join(missing)}; fetch the modality 'original' of affine-mnist or even-odd"
             )
         transformed = {name: value for name, value in batch.items() if name not in ("original", "canonical_original")}
         digits = batch["original"]

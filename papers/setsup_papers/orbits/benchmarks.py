@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from setsup.experiments.data import Data
-from setsup.experiments.preset import Evaluation
+from setsup.experiments.evaluation import Evaluation
 from setsup_papers.orbits.evaluations import OneShot, SampleComplexity
 from setsup_papers.orbits.settings import MembersOnDevice
 from setsup_papers.orbits.verification import Verification

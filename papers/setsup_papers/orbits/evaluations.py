@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.orbits.orbit_rows import OrbitRows, at_most_few, check_limits, draw_rows, embedders, number
 
@@ -85,15 +85,15 @@ class OneShot:
         """Check settings before all is embedded."""
         if not 0 <= self.validation < 1 or self.splits < 1:
             raise SetsupError(
-                f"validation is a share from 0 to less than 1, and splits are 1 or more, not {self.validation} and "
+                f"validation must be at least 0 and below 1, and splits 1 or more, not {self.validation} and "
                 f"{self.splits}"
             )
         if self.part == "validation" and not self.validation:
-            raise SetsupError("without a share for validation there is nothing to measure there: set validation")
+            raise SetsupError("without a fraction for validation there is nothing to evaluate on; set validation")
         check_limits(groups=self.groups, members=self.members)
 
     def shrunk(self) -> "OneShot":
-        """The same on few orbits."""
+        """Return the evaluation shrunk to few orbits."""
         return replace(
             self, groups=at_most_few(self.groups), members=at_most_few(self.members), splits=min(self.splits, 3)
         )
@@ -198,7 +198,7 @@ class SampleComplexity:
         """Check settings before all is embedded."""
         if not self.counts or min(self.counts) < 1 or self.resamples < 1 or self.test < 1 or not 0 < self.c:
             raise SetsupError(
-                f"counts, resamples and test are 1 or more, and c is above 0, not {self.counts}, {self.resamples}, "
+                f"counts, resamples and test must be 1 or more, and c above 0, not {self.counts}, {self.resamples}, "
                 f"{self.test} and {self.c}"
             )
         check_limits(groups=self.groups)
@@ -209,7 +209,7 @@ class SampleComplexity:
         return ("sklearn",)
 
     def shrunk(self) -> "SampleComplexity":
-        """The same with few images."""
+        """Return the evaluation shrunk to few images."""
         return replace(self, counts=(1, 2), resamples=2, test=2, groups=at_most_few(self.groups))
 
     def measure(self, trained: TrainedRun) -> Measured:

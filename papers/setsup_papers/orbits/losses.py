@@ -38,7 +38,7 @@ def triplet_loss(
     0; if none is farther than the positive, n is the farthest image of another group. Which image is chosen has no
     gradient.
 
-    Pairs without a negative, where a batch has one group only, are no triplets. Without triplets the loss is 0.
+    Pairs without a negative, where a batch has one group only, are not triplets. Without triplets the loss is 0.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def triplet_loss(
     DataError
         When the shapes disagree.
     SetsupError
-        When there is no such choice of negatives.
+        When the choice of negatives is unknown.
 
     Examples
     --------
@@ -74,8 +74,8 @@ def triplet_loss(
     """
     if embeddings.ndim != 2 or groups.shape != embeddings.shape[:1]:
         raise DataError(
-            f"embeddings are (n, d) with a group for each, (n,), not {tuple(embeddings.shape)} with "
-            f"{tuple(groups.shape)}; flatten sets and positions first"
+            f"embeddings must be (n, d) and groups (n,), not {tuple(embeddings.shape)} and {tuple(groups.shape)}; "
+            "flatten sets and positions first"
         )
     distances = _squared_distances(embeddings)
     anchor, near, far = mine_triplets(distances.detach(), groups, margin=margin, negatives=negatives, mask=mask)
@@ -114,7 +114,7 @@ def mine_triplets(
     DataError
         When the shapes disagree.
     SetsupError
-        When there is no such choice of negatives.
+        When the choice of negatives is unknown.
 
     Examples
     --------
@@ -125,9 +125,11 @@ def mine_triplets(
 
     """
     if distances.ndim != 2 or not groups.shape == distances.shape[:1] == distances.shape[1:]:
-        raise DataError(f"distances are (n, n) with n groups, not {tuple(distances.shape)} with {tuple(groups.shape)}")
+        raise DataError(
+            f"distances must be (n, n) and groups (n,), not {tuple(distances.shape)} and {tuple(groups.shape)}"
+        )
     if negatives not in get_args(Negatives):
-        raise SetsupError(f"negatives are one of {', '.join(get_args(Negatives))}, not {negatives!r}")
+        raise SetsupError(f"negatives must be one of {', '.join(get_args(Negatives))}, not {negatives!r}")
     here = groups >= 0 if mask is None else (groups >= 0) & mask
     same, both = groups[:, None] == groups, here[:, None] & here
     others = (both & ~same).sum(1)
@@ -166,8 +168,8 @@ def rectification_loss(rectified: Tensor, targets: Tensor, mask: Tensor | None =
     """
     if rectified.shape != targets.shape:
         raise DataError(
-            f"rectified images are {tuple(rectified.shape)}, but their targets {tuple(targets.shape)}; "
-            "give one target for each, of its size"
+            f"rectified images must have the shape {tuple(targets.shape)} of their targets, not "
+            f"{tuple(rectified.shape)}; pass one target for each image"
         )
     distances = (rectified - targets).square().flatten(1).sum(1)
     return distances.mean() if mask is None else torch.where(mask, distances, 0).sum() / mask.sum().clamp(min=1)

@@ -56,7 +56,7 @@ class OrbitEncoder(nn.Module):
     ) -> None:
         super().__init__()
         if len(pools) != len(channels):
-            raise SetsupError(f"pools={tuple(pools)} are not one for each of the {len(channels)} stages")
+            raise SetsupError(f"pools must have one number for each of the {len(channels)} stages, not {tuple(pools)}")
         for number in (*image, *channels, size, *pools):
             check_integer(number, "a number of channels, of dimensions, or the side of a pool", SetsupError, 1)
         self.pools = tuple(pools)
@@ -66,7 +66,7 @@ class OrbitEncoder(nn.Module):
             self.sides.append((height // pool, width // pool))
         if min(self.sides[-1]) < 1:
             raise SetsupError(
-                f"images of {image[1]} × {image[2]} pixels are too small for pools={self.pools}: use larger images or "
+                f"images of {image[1]} × {image[2]} pixels are too small for pools={self.pools}; use larger images or "
                 "smaller pools"
             )
         inside = [image[0], *(width for width in channels for _ in range(2))]
@@ -119,7 +119,7 @@ class OrbitDecoder(nn.Module):
     ) -> None:
         super().__init__()
         if unpooling not in get_args(Unpooling):
-            raise SetsupError(f"unpooling is one of {', '.join(get_args(Unpooling))}, not {unpooling!r}")
+            raise SetsupError(f"unpooling must be one of {', '.join(get_args(Unpooling))}, not {unpooling!r}")
         self.unpooling: Unpooling = unpooling
         mirrored = list(reversed([layer for layer, _ in encoder.layers()]))
         inside = [layer.in_channels for layer in mirrored]
@@ -167,7 +167,9 @@ class SpatialTransformer(nn.Module):
         super().__init__()
         sides = [((side // 2 - 4) // 2) - 4 for side in image[1:]]
         if min(sides) < 1:
-            raise SetsupError(f"a spatial transformer reads images of 26 × 26 or more, not {image[1]} × {image[2]}")
+            raise SetsupError(
+                f"a spatial transformer requires images of at least 26 × 26 pixels, not {image[1]} × {image[2]}"
+            )
         self.layers = nn.Sequential(
             nn.MaxPool2d(2),
             nn.Conv2d(image[0], 20, 5),

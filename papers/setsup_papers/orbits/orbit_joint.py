@@ -85,16 +85,16 @@ class OrbitJoint(LightningModule):
         self.settings = settings
         objective = settings.objective
         if objective not in get_args(Objective):
-            raise SetsupError(f"the objective is one of {', '.join(get_args(Objective))}, not {objective!r}")
+            raise SetsupError(f"objective must be one of {', '.join(get_args(Objective))}, not {objective!r}")
         if settings.scale not in get_args(Scale):
-            raise SetsupError(f"the scale of losses is one of {', '.join(get_args(Scale))}, not {settings.scale!r}")
+            raise SetsupError(f"scale must be one of {', '.join(get_args(Scale))}, not {settings.scale!r}")
         if objective in DECODED and decoder is None:
-            raise SetsupError(f"the objective {objective!r} decodes images: pass a decoder")
+            raise SetsupError(f"objective {objective!r} decodes images; pass a decoder")
         if objective in _MINED and (len(orbits) < 2 or orbits.largest < 2):
             images = f"{orbits.largest:,} image{'s' * (orbits.largest != 1)}"
             raise SetsupError(
-                f"a triplet is two images of one orbit and one of another, and {', '.join(orbits.factors)} makes "
-                f"{len(orbits):,} orbits of {images} at most: name other factors as --orbit, or train "
+                f"a triplet needs two images of one orbit and one of another, but {', '.join(orbits.factors)} makes "
+                f"{len(orbits):,} orbits of at most {images}; choose other factors with --orbit, or train "
                 "--method.objective exemplar, or rectification to canonical images"
             )
         check_number(settings.margin, "the margin of triplets", SetsupError, 0)
@@ -107,7 +107,7 @@ class OrbitJoint(LightningModule):
         return self._points(self._encode(batch["image"])[0]).reshape(*batch["image"].shape[:-3], -1)
 
     def rectify(self, batch: Batch) -> Tensor:
-        """What the decoder gives for each image, (sets, size, C, H, W) float32 in [0, 1].
+        """Decode each image, (sets, size, C, H, W) float32 in [0, 1].
 
         Of an ``autoencoder`` that is the image itself, and not the canonical one.
 
@@ -165,7 +165,7 @@ class OrbitJoint(LightningModule):
         need_members(
             batch,
             self.orbits,
-            "a triplet is two images of one orbit and one of another, and sets of one image hold none",
+            "a triplet needs two images of one orbit and one of another, but sets of one image have none",
         )
         orbits, mask = self.orbits.codes(batch).flatten(), batch["mask"].flatten()
         settings, points = self.settings, self._points(code)
@@ -186,7 +186,7 @@ class OrbitJoint(LightningModule):
     def _decode(self, code: Tensor, switches: list[Tensor]) -> Tensor:
         """Images (n, C, H, W) float32."""
         if self.decoder is None:
-            raise SetsupError(f"the objective {self.settings.objective!r} trains no decoder: {', '.join(DECODED)} do")
+            raise SetsupError(f"objective {self.settings.objective!r} trains no decoder, unlike {', '.join(DECODED)}")
         decoded: Tensor = self.decoder(self.encoder, code, switches).float()
         return decoded
 
@@ -207,8 +207,8 @@ class OrbitJoint(LightningModule):
             return unit_range(images.reshape(-1, *images.shape[-3:]))
         if "canonical_image" not in batch:
             raise SetsupError(
-                f"the objective {objective!r} decodes the canonical image of each orbit, and these draws have "
-                "none: name it, as --canonical 'yaw == 0', or train --method.objective triplet or exemplar"
+                f"objective {objective!r} decodes the canonical image of each orbit, but these draws have none; set "
+                "it, for example --canonical 'yaw == 0', or train --method.objective triplet or exemplar"
             )
         targets = unit_range(batch["canonical_image"])[:, None]
         return targets.expand(*images.shape[:2], *targets.shape[2:]).flatten(0, 1)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from setsup.evaluation.maps import tsne_map
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup.factors import Factor, Kind
 from setsup_papers.orbits.orbit_rows import at_most_few, check_limits, draw_rows, embedders
@@ -69,7 +69,7 @@ class OrbitMap:
         return ("sklearn", "matplotlib")
 
     def shrunk(self) -> "OrbitMap":
-        """The same on few orbits."""
+        """Return the evaluation shrunk to few orbits."""
         return replace(self, orbits=at_most_few(self.orbits), members=at_most_few(self.members))
 
     def measure(self, trained: TrainedRun) -> Measured:

@@ -63,13 +63,17 @@ def draw_rows(
     """Rows of known class and orbit: of the first classes, some groups of each, and the first members of each orbit."""
     table = dataset.factors
     if table[factor].continuous:
-        raise SetsupError(f"classes are levels, and the factor {factor!r} has none: bin it, or name another")
+        raise SetsupError(
+            f"classes require a factor with levels, but {factor!r} is continuous; bin it, or choose another"
+        )
     labels = np.asarray(table.codes(factor), dtype=np.int64)
     orbits = number(table, orbit)
     groups = number(table, group) if group else orbits
     known = (labels >= 0) & (orbits >= 0) & (groups >= 0)
     if not known.any():
-        raise DataError(f"no image of {dataset.name} has a known {factor} and orbit ({', '.join(orbit)})")
+        raise DataError(
+            f"class {factor} and orbit ({', '.join(orbit)}) are known together for no image of {dataset.name}"
+        )
     rows = np.flatnonzero(known)
     if classes is not None:
         rows = rows[np.isin(labels[rows], np.unique(labels[rows])[:classes])]
@@ -80,8 +84,8 @@ def draw_rows(
     check_training(trained, dataset, rows, orbit)
     if len(np.unique(np.stack([orbits[rows], groups[rows]]), axis=1).T) > len(np.unique(orbits[rows])):
         raise DataError(
-            f"an orbit ({', '.join(orbit)}) has images of two groups ({', '.join(group)}): name groups that hold whole "
-            "orbits"
+            f"an orbit ({', '.join(orbit)}) has images of two groups ({', '.join(group)}); choose groups that contain "
+            "whole orbits"
         )
     sample = Sample(trained, dataset, rows, {}, embedding)
     return OrbitRows(sample, labels[rows], orbits[rows], groups[rows])
@@ -90,10 +94,10 @@ def draw_rows(
 def number(table: "FactorTable", names: Sequence[str]) -> Codes:
     """Number of the group of equal levels of some factors that each row is of (n,), -1 where one is unknown."""
     if not names:
-        raise SetsupError("orbits are combinations of one factor or more: name them")
+        raise SetsupError("orbit must name at least one factor")
     for name in names:
         if table[name].continuous:
-            raise SetsupError(f"orbits are combinations of levels, and the factor {name!r} has none: name others")
+            raise SetsupError(f"orbits require factors with levels, but {name!r} is continuous; choose other factors")
     return table.group_by(names).of_rows()
 
 
@@ -115,7 +119,8 @@ def check_training(trained: TrainedRun, dataset: "Dataset", rows: Codes, orbit: 
         codes = [(name, int(dataset.factors.codes(name, row)[0])) for name in orbit]
         listed = ", ".join(f"{name} {(dataset.factors[name].levels or ())[code]}" for name, code in codes)
         raise DataError(
-            f"an orbit ({listed}) is in the training data and in the test: split {dataset.name} by orbit, not by image"
+            f"an orbit ({listed}) is in both the training data and the test; split {dataset.name} by orbit, not by "
+            "image"
         )
 
 
@@ -158,7 +163,7 @@ def embedders(
 
     known = {"pixels": pixels, "untrained": untrained}
     if unknown := [name for name in baselines if name not in known]:
-        raise SetsupError(f"baselines are {' and '.join(known)}, not {unknown[0]!r}")
+        raise SetsupError(f"baselines must be {' or '.join(known)}, not {unknown[0]!r}")
     return {"": lambda: rows.sample.embedded} | {name: known[name] for name in baselines}
 
 
@@ -166,7 +171,7 @@ def check_limits(**limits: int | None) -> None:
     """Raise SetsupError unless each limit is 1 or more, or None."""
     for name, limit in limits.items():
         if limit is not None and limit < 1:
-            raise SetsupError(f"{name} are 1 or more, or None for all, not {limit}")
+            raise SetsupError(f"{name} must be 1 or more, or None for all, not {limit}")
 
 
 def at_most_few(limit: int | None) -> int:

@@ -134,7 +134,7 @@ def _reports(end: str) -> Iterator[Report]:
 def _map(end: str) -> Report:
     return _report(
         "fig2",
-        "t-SNE of orbits of digits, coloured by class and by orbit",
+        "t-SNE of orbits of digits, colored by class and by orbit",
         f"figure 2 of {PAPER}: images only{_SIZE if end else ''}",
         "map",
         end,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.orbits.orbit_rows import at_most_few, check_limits, draw_rows, embedders
 
@@ -61,11 +61,11 @@ class Verification:
     def __post_init__(self) -> None:
         """Check settings before all is embedded."""
         if not self.conditions:
-            raise SetsupError("without conditions nothing is removed from the gallery: name one or more")
+            raise SetsupError("conditions must contain at least one condition, or nothing is removed from the gallery")
         check_limits(identities=self.identities)
 
     def shrunk(self) -> "Verification":
-        """The same on few identities."""
+        """Return the evaluation shrunk to few identities."""
         return replace(self, identities=at_most_few(self.identities))
 
     def measure(self, trained: TrainedRun) -> Measured:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.benchmarks.colored_mnist import LABEL_NOISE, NOISE
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class ColorSwap:
     norm: Literal["inf", "l1", "l2"] = "inf"
 
     def shrunk(self) -> "ColorSwap":
-        """The same on few images."""
+        """Return the evaluation shrunk to few images."""
         return replace(self, images=min(self.images, 8))
 
     def measure(self, trained: TrainedRun) -> Measured:
@@ -126,7 +126,7 @@ class PixelLabels:
     hidden: tuple[int, ...] = (150, 100, 50)
 
     def shrunk(self) -> "PixelLabels":
-        """The same with few steps and images."""
+        """Return the evaluation shrunk to few steps and images."""
         return replace(self, steps=2, batch=8, images=16, test=16, stride=4)
 
     def measure(self, trained: TrainedRun) -> Measured:

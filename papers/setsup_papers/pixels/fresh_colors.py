@@ -10,7 +10,7 @@ from setsup.datasets.benchmarks.colored_mnist import LABEL_NOISE, NOISE, zeroed
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.modalities import get_images, keyed_slots
-from setsup.loading.transforms.operations.arguments import check_probability
+from setsup.loading.transforms.operations.base import check_probability
 from setsup.random import stream_key
 
 __all__ = ["FreshColors"]
@@ -108,14 +108,14 @@ def _codes(batch: Batch, name: str, lead: tuple[int, ...], levels: int) -> Codes
     given = batch.get("factors", {}).get(name)
     if given is None or tuple(given.shape) != lead:
         raise SetsupError(
-            f"the batch has no codes of the factor {name!r} for its {lead[0]} sets of {lead[1]}: FreshColors takes "
-            "batches of colored-mnist, before its images are copied or moved"
+            f"the batch has no codes of the factor {name!r} for its {lead[0]} sets of {lead[1]}; use FreshColors on "
+            "batches of colored-mnist, before images are copied or moved"
         )
     codes = np.asarray(torch.as_tensor(given).cpu().numpy(), np.int64)
     if not ((codes >= 0) & (codes < levels)).all():
         raise DataError(
-            f"the factor {name!r} of the batch has the codes {codes.min()} to {codes.max()}, and FreshColors knows 0 "
-            f"to {levels - 1}: draw from colored-mnist, and give noise= a share for each of its environments"
+            f"the factor {name!r} of the batch has codes from {codes.min()} to {codes.max()}, but FreshColors knows 0 "
+            f"to {levels - 1}; draw from colored-mnist, and set noise= to one value for each of its environments"
         )
     return codes
 
@@ -124,8 +124,8 @@ def _check_free(batch: Batch) -> None:
     fixed = [name for name in ("label", "color") if name in batch.get("inactive", {})]
     if fixed:
         raise SetsupError(
-            f"the sets fix {' and '.join(fixed)}, which FreshColors draws again per image: fix clean_label, digit "
-            "or environment, or leave the transform out"
+            f"the sets fix {' and '.join(fixed)}, which FreshColors draws again per image; fix clean_label, digit or "
+            "environment, or omit the transform"
         )
 
 

@@ -46,7 +46,7 @@ def pixel_distances(first: Tensor, second: Tensor, norm: Norm = "inf") -> Tensor
     Raises
     ------
     SetsupError
-        When there is no such norm.
+        When the norm is unknown.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def within_loss(
 
     """
     if balance not in get_args(Balance):
-        raise SetsupError(f"the balance of the parts is one of {', '.join(get_args(Balance))}, not {balance!r}")
+        raise SetsupError(f"balance must be one of {', '.join(get_args(Balance))}, not {balance!r}")
     counted = _check_pixels(first, second, partner, positive, valid)
     moved = _moved(second, partner)
     if valid is not None:  # NaN of a pixel that does not count would be in the gradient of those that do
@@ -153,7 +153,7 @@ def between_loss(
     DataError
         When the shapes disagree.
     SetsupError
-        When there is no such norm.
+        When the norm is unknown.
 
     Examples
     --------
@@ -196,18 +196,20 @@ def _mean(terms: Tensor, counted: Tensor) -> Tensor:
 
 def _check_norm(norm: str) -> None:
     if norm not in _ORDERS:
-        raise SetsupError(f"the norm is one of {', '.join(_ORDERS)}, not {norm!r}")
+        raise SetsupError(f"norm must be one of {', '.join(_ORDERS)}, not {norm!r}")
 
 
 def _check_pixels(first: Tensor, second: Tensor, partner: Tensor, flags: Tensor, valid: Tensor | None) -> Tensor:
     """Which pixels count, (n, p) bool."""
     if first.ndim != 3 or second.ndim != 3 or first.shape[:2] != second.shape[:2]:
         raise DataError(
-            f"features of both views are (n, D, pixels), not {tuple(first.shape)} and {tuple(second.shape)}; flatten "
-            "height and width first"
+            f"features of both views must be (n, D, pixels), not {tuple(first.shape)} and {tuple(second.shape)}; "
+            "flatten height and width first"
         )
     wanted = (len(first), first.shape[2])
     for name, given in (("partner", partner), ("positive", flags), ("valid", valid)):
         if given is not None and tuple(given.shape) != wanted:
-            raise DataError(f"{name} is {tuple(given.shape)}, but view 1 has {wanted} pixels; give one value for each")
+            raise DataError(
+                f"{name} must have one value for each of the {wanted} pixels of view 1, not {tuple(given.shape)}"
+            )
     return torch.ones_like(partner, dtype=torch.bool) if valid is None else valid

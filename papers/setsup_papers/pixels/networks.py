@@ -51,7 +51,7 @@ class PixelUNet(nn.Module):
     Raises
     ------
     SetsupError
-        When widths and blocks do not agree, the last width is no multiple of the heads, or the first none of eight.
+        When widths and blocks do not agree, the last width is not a multiple of the heads, or the first none of eight.
 
     Examples
     --------
@@ -75,7 +75,9 @@ class PixelUNet(nn.Module):
     ) -> None:
         super().__init__()
         if len(widths) != len(blocks) or not widths:
-            raise SetsupError(f"widths={tuple(widths)} and blocks={tuple(blocks)} need one number for each stage")
+            raise SetsupError(
+                f"widths and blocks must have one number for each stage, not {tuple(widths)} and {tuple(blocks)}"
+            )
         for number in (*widths, features, channels, heads):
             check_integer(number, "a number of channels or heads", SetsupError, 1)
         for number in blocks:
@@ -83,7 +85,7 @@ class PixelUNet(nn.Module):
         check_number(dropout, "dropout", SetsupError, 0, 1)
         if widths[-1] % heads or widths[0] % _HEAD_GROUPS:
             raise SetsupError(
-                f"the last width is a multiple of {heads} heads and the first one of {_HEAD_GROUPS} groups, not "
+                f"the last width must be a multiple of {heads} heads and the first of {_HEAD_GROUPS} groups, not "
                 f"widths={tuple(widths)}"
             )
         self.first = _convolution(channels, widths[0], 3)
@@ -105,7 +107,7 @@ class PixelUNet(nn.Module):
 
     @property
     def divisor(self) -> int:
-        """What heights and widths of images are multiples of."""
+        """The number that heights and widths of images must be multiples of."""
         return 1 << len(self.down)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -114,13 +116,13 @@ class PixelUNet(nn.Module):
         Raises
         ------
         SetsupError
-            When a side is no multiple of :attr:`divisor`.
+            When a side is not a multiple of :attr:`divisor`.
 
         """
         height, width = images.shape[-2:]
         if height % self.divisor or width % self.divisor:
             raise SetsupError(
-                f"images of {height} × {width} pixels cannot be halved {len(self.down)} times: crop or resize them to "
+                f"images of {height} × {width} pixels cannot be halved {len(self.down)} times; crop or resize them to "
                 f"multiples of {self.divisor}"
             )
         values, kept = self.first(images), []

@@ -47,7 +47,9 @@ class PixelContrast(LightningModule):
     def __init__(self, settings: PixelContrastSettings, network: nn.Module) -> None:
         super().__init__()
         if not 0 <= settings.within <= 1:
-            raise SetsupError(f"the weight λ of the loss within pairs lies in [0, 1], not at {settings.within}")
+            raise SetsupError(
+                f"within, the weight λ of the loss within pairs, must be in [0, 1], not {settings.within}"
+            )
         check_rates(rate=settings.rate)
         check_number(settings.warmup, "warmup, a share of the steps,", SetsupError, 0, 1)
         check_number(settings.weight_decay, "the weight decay", SetsupError, 0)
@@ -84,8 +86,8 @@ class PixelContrast(LightningModule):
         missing = [name for name in _VIEWS if name not in batch]
         if missing:
             raise SetsupError(
-                f"single-pixel contrast compares pixels of two views, and the batch has no {', '.join(missing)}: let "
-                "the augmentation be PlanarPairs or SpatialPairs"
+                f"single-pixel contrast compares pixels of two views, but the batch has no {', '.join(missing)}; set "
+                "the augmentation to PlanarPairs or SpatialPairs"
             )
         partner, positive, valid = (batch[name].reshape(-1, batch[name].shape[-1]) for name in _VIEWS[2:])
         # one pass: no layer mixes images

@@ -71,13 +71,13 @@ def _gap(says: str, tested: str, within: float, least: float = -math.inf, most: 
 
 _CLAIMS = (
     _gap(
-        "With the loss within pairs alone, λ = 1, features ignore the colour.",
+        "With the loss within pairs alone, λ = 1, features ignore the color.",
         "accuracy out of distribution is at most 0.05 below that in distribution",
         within=1.0,
         most=0.05,
     ),
     _gap(
-        "With more weight on the loss between pairs, features hold the colour.",
+        "With more weight on the loss between pairs, features represent the color.",
         "at λ = 0.3 accuracy out of distribution is at least 0.5 below that in distribution",
         within=0.3,
         least=0.5,

@@ -19,7 +19,7 @@ from setsup.correspondence import Status
 from setsup.correspondence.pair_sampler import PixelPairSampler
 from setsup.errors import SetsupError, imported
 from setsup.evaluation.pixels import edge_pixels, nearest_pixels, separation
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup.random import fold, permute, stream_key
 
@@ -82,7 +82,7 @@ class RoomMatches:
         return ("sklearn", "scipy", *(("skimage",) if "daisy" in self.baselines else ()))
 
     def shrunk(self) -> "RoomMatches":
-        """The same on few pixels."""
+        """Return the evaluation shrunk to few pixels."""
         return replace(self, pairs=min(self.pairs, 2), queries=min(self.queries, 16), instances=100)
 
     def measure(self, trained: TrainedRun) -> Measured:
@@ -99,8 +99,8 @@ class RoomMatches:
         missing = [name for name in _MODALITIES if name not in dataset.modalities]
         if missing:
             raise SetsupError(
-                f"{dataset.name} has no {', '.join(missing)}: render it by `setsup render room --matches N` with these "
-                "modalities"
+                f"{dataset.name} has no {', '.join(missing)}; render it again with `setsup render room --matches N` "
+                "and these modalities"
             )
         pairs = self._pairs(dataset)
         values: dict[str, float] = {"pairs": len(pairs)}

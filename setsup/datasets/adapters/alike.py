@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.files import Manifest, ManifestFile, content_digest, load_manifest, manifest_names
 
 __all__ = ["check_alike"]
@@ -38,8 +38,8 @@ def check_alike(name: str, folder: Path, alike: Sequence[str]) -> None:
         for file in other.files:
             if _is_published(folder, file, unpacked=not known):
                 raise DataError(
-                    f"{_path(folder, file)} is {file.path} of {other.title}, whose files have the same names as "
-                    f"those of {name}; open it as {other.name}, or pass the folder of {name} (--root or root=)"
+                    f"{_path(folder, file)} is {file.path} of {other.title}, whose files have the same names as those "
+                    f"of {name}; open it as {other.name}, or pass the folder of {name} ({advice('root=', '--root')})"
                 )
     if known:
         return
@@ -47,14 +47,14 @@ def check_alike(name: str, folder: Path, alike: Sequence[str]) -> None:
     whose = _named(called, [load_manifest(own), *others])
     if whose is None:
         _log.warning(
-            "%s: neither the published digests nor the name of the folder identify the files in %s: those of %s "
+            "%s: neither the published digests nor the name of the folder identifies the files in %s: those of %s "
             "have the same names and sizes",
             *(name, folder, " and ".join(other.title for other in others)),
         )
     elif whose != own:
         raise DataError(
             f"{folder} is named after {whose}, and none of its files is known to belong to {name}, whose files have "
-            f"the same names; open it as {whose}, or pass the folder of {name} (--root or root=)"
+            f"the same names; open it as {whose}, or pass the folder of {name} ({advice('root=', '--root')})"
         )
 
 

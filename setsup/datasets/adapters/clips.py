@@ -79,7 +79,7 @@ class Clips(BaseDataset):
     decoded once, and decoding stops at the last requested frame. Rows are sorted by the files' names, and then by
     ``frame``. With `flow` there is ``flow`` (length − 1, 2, height, width) float32 as well, the motion from
     each frame to the next: TV-L1 of the frames as opened, clipped at ±20 pixels, which is scaled to ±1 [unclear]. It
-    takes .1 s per field of 128 × 171 pixels, and is kept beside the videos.
+    takes .1 s per field of 128 × 171 pixels, and is kept next to the videos.
 
     Parameters
     ----------

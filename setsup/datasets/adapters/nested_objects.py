@@ -95,7 +95,7 @@ class ObjectImages(ReleaseDataset):
     Rows are images, with the objects' columns nested per image; or, with `nested` false, rows are objects, each with
     the whole image and its own columns.
 
-    `images` has an image for each row, and `factors` a row for each; `columns` names the modalities beside the image,
+    `images` has an image for each row, and `factors` a row for each; `columns` names the modalities besides the image,
     each of one continuous or discrete column, or of several continuous ones; `units` has a unit by modality; `size`
     (height, width), optional.
     """

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Selection
-from setsup.errors import DataError, FactorError, did_you_mean
+from setsup.errors import DataError, FactorError, advice, did_you_mean
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.split import check_disjoint
 from setsup.factors.split import split as drawn
@@ -175,7 +175,8 @@ def _unknown(dataset: Dataset, name: str, known: Sequence[str]) -> DataError:
             f"{dataset.name} has no split {name!r} with the options it was opened with; its splits: {there}"
         )
     if not names:
-        return DataError(f"{dataset.name} has no splits; leave out split={name!r}")
+        split = advice(f"split={name!r}", f"--split {name}")
+        return DataError(f"{dataset.name} has no splits; leave out {split}")
     hint = did_you_mean(name, names)
     listed = "" if hint.startswith("; known") else f" Its splits: {', '.join(names)}"
     return DataError(f"{dataset.name} has no split {name!r}{hint}{listed}")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.files import data_places, disk_errors, written
 from setsup.files.roots import place_seen, root_option
 
@@ -30,14 +30,15 @@ def settle_record(folder: Path, title: str, options: Mapping[str, Any]) -> None:
             if earlier != record:
                 raise DataError(
                     f"{path} states that the folder was made with {_differences(earlier, record)}; pass the same "
-                    "options, or choose another folder (--root or root=)"
+                    f"options, or choose another folder ({advice('root=', '--root')})"
                 )
             return
         lock = f"{RECORD}.lock"
         others = sorted(each.name for each in folder.iterdir() if each.name != lock and not each.name.startswith("."))
     if others:
         raise DataError(
-            f"{folder} contains {others[0]} but no {RECORD}; choose a new folder for the substitute (--root or root=)"
+            f"{folder} contains {others[0]} but no {RECORD}; choose a new folder for the substitute "
+            f"({advice('root=', '--root')})"
         )
     with written(path) as fresh:
         fresh.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

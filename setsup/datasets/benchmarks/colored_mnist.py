@@ -1,4 +1,4 @@
-"""Colored MNIST: digits whose color says more about their label than their shape does, until it says the opposite.
+"""Colored MNIST: digits whose color predicts their label better than their shape, except in the test environment.
 
 A label that depends on the digit is flipped for a quarter of the images, and the color follows the flipped label but
 for a share that depends on the environment. So shape predicts 75 % everywhere; color predicts more where one trains,

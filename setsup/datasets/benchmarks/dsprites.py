@@ -39,7 +39,7 @@ _LARGEST_RATIO = 1100  # of any filter that is read
 
 
 class Dsprites(PreparedImages):
-    """Images of a shape: its color, kind, scale, orientation and place.
+    """Images of a shape: its color, kind, scale, orientation and position.
 
     The published file holds every combination once, in C order, the place from top to bottom changing fastest, and its
     table is a grid; a file with other rows gets a table with columns. The only modality is ``image``, (64, 64, 1) uint8
@@ -50,7 +50,7 @@ class Dsprites(PreparedImages):
     Parameters
     ----------
     file : Path or str
-        The ``.npz`` or ``.hdf5``; the name tells which.
+        The ``.npz`` or ``.hdf5``, recognized by its name.
     root : Path or str, optional
         Root passed by the user, for the command in messages.
 
@@ -125,7 +125,7 @@ def open(root: Path | str | None = None) -> Dsprites:
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
-    """Convert the images once into an array of 3 GB beside the file, which ``fetch`` then maps into memory.
+    """Convert the images once into an array of 3 GB next to the file, which ``fetch`` then maps into memory.
 
     Works block by block within 1 GB of memory; an interrupted run resumes. If the folder is read-only, arrays are
     written to the cache folder. Shows a progress bar.

@@ -1,7 +1,7 @@
 r"""HMDB51: 6,766 videos of 51 human actions, from films and the web, read from the published folders, a zip or a tar.
 
 Videos lie as ``<action>/<video>.avi``, the lists of the three splits as
-``testTrainMulti_7030_splits/<action>_test_split1.txt`` and so on, beside them. The release is a rar of 51 rars, which
+``testTrainMulti_7030_splits/<action>_test_split1.txt`` and so on, next to them. The release is a rar of 51 rars, which
 have to be unpacked first::
 
     actions = setsup.load("hmdb51", root="data", split="split1-train", size=(112, 112))
@@ -67,7 +67,7 @@ def open(
 
     Factors of a row are ``action`` (the folder), ``body`` (the part that is visible), ``camera`` (whether it moves),
     ``people``, ``viewpoint``, ``quality``, ``source``, the keys ``file``, ``frame`` and ``time``, and the splits
-    ``split1`` to ``split3``, each where its lists are there: 70 videos of each action train, 30 test, the others are in
+    ``split1`` to ``split3``, each if its lists exist: 70 videos of each action train, 30 test, the others are in
     no part. What a name does not tell is unknown.
 
     Parameters
@@ -83,7 +83,7 @@ def open(
     size : (height, width), optional
         Resize every frame, antialiased, until it just covers this size, and crop the centre.
     flow : bool
-        Whether there is ``flow`` as well, optical flow from each frame to the next; see
+        Whether to add ``flow``, the optical flow from each frame to the next; see
         :class:`~setsup.datasets.adapters.clips.Clips`.
 
     Returns

@@ -41,7 +41,7 @@ class KittiMasks(BaseDataset):
 
     Factors: ``sequence``, ``frame`` (a key: the place in the sequence), and ``y``, ``x``, ``area``, continuous. A pair
     of the paper is a frame and one that is at most five later:
-    ``SequencePairSampler(table, "sequence", "frame", window=5)``, whose offset is uniform over those that are there
+    ``SequencePairSampler(table, "sequence", "frame", window=5)``, whose offset is uniform over those that are present
     (the published loader draws one of five and stops at the last frame). The only modality is ``image``, (64, 64, 1)
     uint8 grey: 255 is the pedestrian. It is mapped out of the file.
 

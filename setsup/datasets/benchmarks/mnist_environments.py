@@ -1,4 +1,4 @@
-"""Environments of digits as DomainBed deals them: MNIST's 70,000 images in a random order, dealt out in turn."""
+"""Environments of digits as in DomainBed: MNIST's 70,000 images in a random order, assigned in turn."""
 
 from collections.abc import Sequence
 from pathlib import Path

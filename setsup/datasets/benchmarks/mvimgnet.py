@@ -4,7 +4,7 @@ Convention
 ----------
 ``<category>/<sequence>/images/*.jpg`` are the frames of a sequence, and ``<category>/<sequence>/sparse/0`` is its model
 by COLMAP (:mod:`setsup.datasets.formats.geometry.colmap`), whose axes and scale are its own. Intrinsics are without the
-lens' distortion, which stands beside them.
+lens distortion, stored next to them.
 """
 
 import logging
@@ -61,7 +61,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     """Open MVImgNet: the folder with its zips, any of them, as they are or unpacked, or one zip.
 
     Rows are the frames, in the order of the names of their files. Factors: ``category``, its name where
-    ``mvimgnet_category.txt`` lies beside the categories, else its number; ``sequence`` (within the category: one
+    ``mvimgnet_category.txt`` lies next to the categories, else its number; ``sequence`` (within the category: one
     object); the key ``frame``, its place among the sequence's images; and ``azimuth``, ``elevation`` and ``distance``
     of the camera about the sequence's own axis (:mod:`setsup.datasets.adapters.camera_paths`).
 
@@ -148,7 +148,7 @@ def _cameras(release: MemberIndex, places: Places, groups: Mapping[str, Any], st
 
 
 def _warn_absent(release: MemberIndex, cameras: Array) -> None:
-    """Warn of images that models have a camera of and that are not there."""
+    """Warn of images that models have a camera of and that are missing."""
     absent = int(cameras["absent"].sum())
     if absent:
         total = absent + int(np.count_nonzero(~np.isnan(cameras["lens"][:, 0])))
@@ -173,7 +173,7 @@ def _warn_empty(release: MemberIndex, groups: Mapping[str, Any], starts: Rows) -
 
 
 def _read(release: MemberIndex, model: npt.NDArray[np.int64], rows: dict[str, int], entries: Array) -> int:
-    """Read the model of one sequence into the entries of its images, and count those that are not there."""
+    """Read the model of one sequence into the entries of its images, and count those that are missing."""
     camera_place, image_place = model.tolist()
     cameras = read_cameras(release.read(camera_place, _MOST), release.label(camera_place))
     label = release.label(image_place)
@@ -200,7 +200,7 @@ def _read(release: MemberIndex, model: npt.NDArray[np.int64], rows: dict[str, in
 
 
 def _names(release: MemberIndex) -> dict[int, str]:
-    """Name of each category, where the list is there."""
+    """Name of each category, if the list exists."""
     if _NAMES not in release:
         return {}
     member = release.place(_NAMES)

@@ -65,7 +65,7 @@ def open(root: Path | str | None = None) -> Shapes3D:
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
-    """Convert the images once into an array beside the file, which ``fetch`` then maps into memory.
+    """Convert the images once into an array next to the file, which ``fetch`` then maps into memory.
 
     Works block by block within 1 GB of memory; an interrupted run resumes. Where the folder is read-only the
     array goes into the cache folder.

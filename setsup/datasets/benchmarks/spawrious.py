@@ -6,7 +6,7 @@ The release has two copies, ``0`` and ``1``, that were generated alike, with 3,1
 Rows are ordered by copy, place, breed and the number in the file's name, ``<location>_<breed>_<number>.png``. The
 published code takes some first images of a folder in the order in which the system lists it; here the lowest numbers.
 A folder that lacks images would shift them from one environment to another, so that it is refused; so are folders
-beside them that Spawrious does not have, and names of files that are those of another folder.
+next to them that Spawrious does not have, and names of files that are those of another folder.
 
 References
 ----------
@@ -28,7 +28,7 @@ from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.images import check_size
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
@@ -75,7 +75,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 
     Factors: ``breed`` and ``location``, whose 24 combinations are the groups; the key ``copy``; and for each of the six
     challenges its parts: the two environments of training, ``train-1`` and ``train-2``, and ``test``. Images that a
-    challenge does not use are in none. Challenges of which a folder is not there have no factor.
+    challenge does not use are in none. Challenges of which a folder is missing have no factor.
 
     - One to one (``o2o``): in training each breed has its place, but for 3 % of the images in the first environment, of
       copy 0, and 13 % in the second, of copy 1, which show all breeds in one further place; in the test each breed is
@@ -89,7 +89,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     ------
     DataError
         There is no release, it has folders that are not Spawrious', or one of its folders lacks images or has others
-        beside them.
+        next to them.
 
     """
     size = check_size(size)
@@ -127,7 +127,7 @@ def _refuse_others(release: MemberIndex, groups: Mapping[str, Any]) -> None:
         raise DataError(
             f"spawrious: {release.source} contains folders that are not part of Spawrious: {some(others)}; expected "
             f"the places {', '.join(_PLACES)} and the breeds {', '.join(_BREEDS)}, in 0 and 1; pass the folder of "
-            "spawrious (--root or root=), or open this one as a folder of images"
+            f"spawrious ({advice('root=', '--root')}), or open this one as a folder of images"
         )
     names = {f"{location}_{breed}" for location in _PLACES for breed in _BREEDS}
     columns = (groups[name].to_pylist() for name in ("copy", "location", "breed", "named"))

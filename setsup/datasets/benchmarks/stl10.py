@@ -97,7 +97,7 @@ def open(root: Path | str | None = None) -> Stl10:
 def prepare(root: Path | str | None = None) -> Path:
     """Unpack ``stl10_binary.tar.gz`` once, into a folder ``stl10_unpacked`` that :func:`open` finds.
 
-    The folder lies beside the archive or, where nothing can be written there, in the cache folder.
+    The folder lies next to the archive or, where nothing can be written there, in the cache folder.
     """
     return Stl10(_RELEASE.unpack(root)).folder
 
@@ -188,7 +188,7 @@ def _folds(members: MemberIndex, count: int) -> list[Rows]:
 
 
 def _text(members: MemberIndex, name: str) -> str | None:
-    """A text of the release, None where it is not there."""
+    """A text of the release, None where it is missing."""
     if name not in members:
         return None
     member = members.place(name)

@@ -1,7 +1,7 @@
 r"""UCF101: 13,320 videos of 101 human actions, read from the published folder, zip or tar.
 
 Videos lie as ``UCF-101/<Class>/v_<Class>_g<group>_c<clip>.avi``, or all in one folder; the lists of the three splits
-as ``ucfTrainTestlist/trainlist01.txt`` and so on, beside them or in the zip of their own. The videos of a group show
+as ``ucfTrainTestlist/trainlist01.txt`` and so on, next to them or in the zip of their own. The videos of a group show
 one actor or place, so that no group is in two parts of a split::
 
     actions = setsup.load("ucf101", root="data", split="split1-train")  # 16 frames from the middle of each video
@@ -50,8 +50,8 @@ def open(
     """Open UCF101.
 
     Factors of a row are ``action`` (the class), ``group`` (1 to 25 within the action), ``clip`` (key; within the
-    group), the keys ``file``, ``frame`` and ``time``, and the splits ``split1`` to ``split3``, each where its
-    lists are there.
+    group), the keys ``file``, ``frame`` and ``time``, and the splits ``split1`` to ``split3``, each if its
+    lists exist.
 
     Parameters
     ----------

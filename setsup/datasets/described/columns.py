@@ -1,4 +1,4 @@
-"""Columns of a release: out of the names of its images, or out of its tables, joined by their keys."""
+"""Columns of a release: out of its tables, joined by their keys; with their types, times, conditions and checks."""
 
 import math
 import re
@@ -19,7 +19,7 @@ from setsup.errors import DamagedFile
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.members import MemberIndex
 
-__all__ = ["Columns", "add_times", "check_rows", "fill_template", "kept_rows", "read_image_names", "read_tables"]
+__all__ = ["Columns", "add_times", "check_rows", "fill_template", "kept_rows", "read_tables"]
 
 _INTEGER = "^-?[0-9]{1,18}$"
 _NUMBER = r"^-?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,2})?$"
@@ -34,7 +34,7 @@ _LARGEST_32 = 3.4e38
 class Columns:
     """Columns by name, pyarrow arrays of strings of one length, with the name of the file that each is of.
 
-    A string is null where an incomplete table lacks the row.
+    A string is null where an incomplete table lacks the row, or no list has it.
 
     `rows`, where some were selected, are their numbers in the file, for messages.
     """
@@ -91,36 +91,6 @@ class Columns:
         return DamagedFile(f"{self.labels[name]}: {name} of row {self.number(row)} is {value!r:.40}; {expected}")
 
 
-def read_image_names(release: MemberIndex, layout: Layout) -> tuple[Places, Columns]:
-    """Find the images by their names; the groups of the expression are columns.
-
-    Rows are in the order of the bytes of the names, and before that in the order that the layout gives.
-    """
-    places, groups = release.matching(layout.images or "")
-    columns = Columns(groups, dict.fromkeys(groups, str(release.source)), layout.types)
-    for name, values in reversed(list(layout.order.items())):
-        rows = _sorted(columns, name, values)
-        places, columns = places[rows], columns.take(rows)
-    return places, columns
-
-
-def _sorted(columns: Columns, name: str, order: Sequence[str] | None) -> Places:
-    """Rows by a column: in a given order of its texts, or by its values."""
-    if order is None:
-        values, places = columns.encode(name)
-        wanted = sorted(values)
-    else:
-        values, places = replace(columns, types={}).encode(name)
-        wanted = list(order)
-    rank = {value: number for number, value in enumerate(wanted)}
-    unknown = [at for at, value in enumerate(values) if value not in rank]
-    if unknown:
-        row = int(np.argmax(np.isin(places, unknown)))
-        raise columns.wrong(name, row, f"one of {', '.join(wanted)} was expected")
-    ranks = np.array([rank[value] for value in values] or [0], np.int64)
-    return np.argsort(ranks[places], kind="stable").astype(np.int64)
-
-
 def read_tables(release: MemberIndex, layout: Layout) -> Columns:
     """Read the tables: rows are those of the first and of those without a key, one after the other.
 
@@ -173,6 +143,8 @@ def fill_template(template: str, columns: Columns) -> Any:
         columns.values[piece].cast(kind).fill_null("") if at % 2 else pa.scalar(piece, kind)
         for at, piece in enumerate(pieces)
     ]
+    if len(pieces) == 1:
+        return pa.repeat(parts[0], len(columns))
     if len(pieces) == 3 and not pieces[0] and not pieces[2]:
         return parts[1]
     return pc.binary_join_element_wise(*parts, pa.scalar("", kind))

@@ -16,10 +16,12 @@ from setsup.datasets.described.columns import (
     check_rows,
     fill_template,
     kept_rows,
-    read_image_names,
     read_tables,
 )
+from setsup.datasets.described.conditions import names_in
 from setsup.datasets.described.factors import factor_table
+from setsup.datasets.described.images import read_image_names
+from setsup.datasets.described.lists import add_lists
 from setsup.datasets.described.schema import Layout, read_layout
 from setsup.datasets.images import check_size
 from setsup.errors import DamagedFile
@@ -74,9 +76,11 @@ def open_described(
     """
     size = check_size(size)
     layout = read_layout(manifest)
-    release = find_members(manifest.name, root, layout.holds, layout.archives, own=own)
+    release = find_members(manifest.name, root, layout.holds, layout.archives, parts=layout.parts, own=own)
     try:
-        places, columns = (_find_listed if layout.tables else _find_named)(release, layout)
+        places, columns = (
+            _find_listed(release, layout) if layout.tables else _find_named(release, layout, manifest.name, own)
+        )
         factors = factor_table(add_times(columns, layout), layout)
     except DamagedFile as error:
         if own and "fetch" in error.hint:  # nothing of a user's own is fetched
@@ -85,14 +89,20 @@ def open_described(
     return DescribedImages(manifest, factors, MemberImages(release, places), size)
 
 
-def _find_named(release: MemberIndex, layout: Layout) -> tuple[Places, Columns]:
-    """Images whose names match."""
-    places, columns = read_image_names(release, layout)
-    if not len(places):
-        raise DamagedFile(f"{release.source} holds no image such as {layout.example or layout.images}")
+def _find_named(release: MemberIndex, layout: Layout, name: str, own: bool) -> tuple[Places, Columns]:
+    """Images whose names match; of those that lists leave out, a warning tells the number."""
+    places, columns = read_image_names(name, release, layout)
     check_rows(columns, layout)
+    conditional = [] if layout.without is None else names_in(layout.without, layout.columns)
+    among = [column for column in layout.lists if column in conditional]
+    columns = add_lists(name, columns, release, places, layout, among, own)
     kept = np.flatnonzero(kept_rows(columns, layout))
-    return (places, columns) if len(kept) == len(places) else (places[kept], columns.take(kept))
+    if lists := [columns.labels[column] for column in among if column in columns]:
+        _log.warning("%s: %s of its images are left out", ", ".join(lists), f"{len(places) - len(kept):,}")
+    if len(kept) < len(places):
+        places, columns = places[kept], columns.take(kept)
+    rest = [column for column in layout.lists if column not in among]
+    return places, add_lists(name, columns, release, places, layout, rest, own)
 
 
 def _find_listed(release: MemberIndex, layout: Layout) -> tuple[Places, Columns]:

@@ -78,6 +78,8 @@ def _first_values(source: Source, columns: Columns) -> Encoded:
         used, at = np.unique(np.where(empty, at + len(values), places), return_inverse=True)
         both = [*values, *more]
         values, places = [both[number] for number in used.tolist()], at.astype(np.int64)
+    if others and len({isinstance(value, str) for value in values if value != "" and not lacks(value)}) > 1:
+        values = [value if lacks(value) else str(value) for value in values]  # names, and numbers in place of others
     return values, places
 
 

@@ -14,6 +14,7 @@ from setsup.datasets.described.values import (
     codes_reader,
     column_reader,
     list_reader,
+    lists_reader,
     named_groups,
     order_reader,
     read_condition,
@@ -22,6 +23,7 @@ from setsup.datasets.described.values import (
     read_forms,
     read_part,
     rules_reader,
+    spellings_reader,
     template_reader,
     times_reader,
     types_reader,
@@ -85,16 +87,20 @@ class Source:
 class Layout:
     """Where rows and factors come from; docs/datasets/described.md explains the keys.
 
-    `columns` are those that there may be: those of optional tables are not there where the table is not.
+    `columns` are those that there may be: those of optional tables and of lists are not there where the file is not.
     """
 
     images: str | None
     example: str
     archives: tuple[str, ...]
+    parts: str | None
+    others: str | None
     tables: tuple[Table, ...]
     columns: tuple[str, ...]
     paths: tuple[str, ...]
+    spellings: Mapping[str, Mapping[str, str]]
     order: Mapping[str, tuple[str, ...] | None]
+    lists: Mapping[str, Mapping[str, tuple[str, ...]]]
     types: Mapping[str, Type]
     times: Mapping[str, tuple[str, ...]]
     without: str | None
@@ -131,17 +137,23 @@ def read_layout(manifest: Manifest) -> Layout:
     fields = Fields(manifest.layout, file, "layout")
     tables = tuple(_table(part) for part in fields.parts("tables"))
     images = fields.get("images", read_expression)
-    columns = _columns_of(fields, images, tables)
+    groups = named_groups(images)
+    lists = fields.get("lists", lists_reader(groups)) or {}
+    columns = [*_columns_of(fields, images, tables), *lists]
     times = fields.get("times", times_reader(columns)) or {}
     parts = [part for parts in times.values() for part in parts]
     layout = Layout(
         images=images,
         example=fields.get("example", validators.text) or "",
         archives=fields.each("archives", validators.relative),
+        parts=fields.get("parts", read_expression),
+        others=fields.get("others", read_expression),
         tables=tables,
         columns=tuple(columns),
         paths=fields.get("path", list_reader(template_reader(columns))) or (),
-        order=fields.get("order", order_reader(named_groups(images))) or {},
+        spellings=fields.get("spellings", spellings_reader(groups)) or {},
+        order=fields.get("order", order_reader(groups)) or {},
+        lists=lists,
         types=(fields.get("types", types_reader(columns)) or {}) | dict.fromkeys(parts, "integer"),
         times=times,
         without=fields.get("without", read_condition),
@@ -187,8 +199,12 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
     """Refuse keys that need others, and conditions that cannot be looked up."""
     if bool(layout.tables) != bool(layout.paths):
         raise fields.wrong("path", "given where there are tables, and only there", list(layout.paths) or None)
-    if layout.order and layout.tables:
-        raise fields.wrong("order", "left out where there are tables, whose lines are the order", dict(layout.order))
+    for key in ("others", "spellings", "order", "lists") if layout.tables else ():
+        if value := getattr(layout, key):
+            raise fields.wrong(key, "left out where there are tables, whose lines are the rows", value)
+    further, groups = named_groups(layout.others), named_groups(layout.images)
+    if layout.others is not None and not (further and set(further) <= set(groups)):
+        raise fields.wrong("others", f"an expression with named groups of images ({', '.join(groups)})", layout.others)
     known = {source.factor.name for source in layout.sources}
     if not known:
         raise fields.wrong("", "beside a list of factors", None)
@@ -215,8 +231,10 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
     ]
     for key, condition, at in conditions:
         try:
-            # rules of factors alone may name parts of times, which are made of the rows that are kept
+            # rules of factors alone may name parts of times, which are made of the rows that are kept; checks come
+            # before lists
             names = (*layout.columns, *(() if at is None else layout.parts_of_times))
+            names = tuple(name for name in names if key[:6] != "checks" or name not in layout.lists)
             check_conditions([condition], {name: layout.types.get(name) for name in names})
         except FactorError as error:
             expected = f"a condition on columns ({' '.join(str(error).split())})"

@@ -13,6 +13,7 @@ __all__ = [
     "codes_reader",
     "column_reader",
     "list_reader",
+    "lists_reader",
     "named_groups",
     "order_reader",
     "read_condition",
@@ -21,6 +22,7 @@ __all__ = [
     "read_forms",
     "read_part",
     "rules_reader",
+    "spellings_reader",
     "template_reader",
     "times_reader",
     "types_reader",
@@ -93,8 +95,8 @@ def list_reader(read: Callable[[Any], str]) -> Callable[[Any], tuple[str, ...]]:
     return listed
 
 
-def template_reader(columns: list[str]) -> Callable[[Any], str]:
-    """Make a reader of paths with ``{column}`` in them, which stay inside the release."""
+def template_reader(columns: list[str], fixed: bool = False) -> Callable[[Any], str]:
+    """Make a reader of paths with ``{column}`` in them, or also without, which stay inside the release."""
 
     def read(value: Any) -> str:
         text = validators.text(value)
@@ -102,7 +104,7 @@ def template_reader(columns: list[str]) -> Callable[[Any], str]:
         plain = _FIELD.sub("x", text)
         if unknown := [name for name in fields if name not in columns]:
             raise ValueError("a path with columns in braces", did_you_mean(unknown[0], columns))
-        if not fields or "{" in plain or "}" in plain:
+        if not (fields or fixed) or "{" in plain or "}" in plain:
             raise ValueError("a path with columns in braces, such as images/{path}")
         validators.relative(plain)
         return text
@@ -147,6 +149,35 @@ def order_reader(groups: Iterable[str]) -> Callable[[Any], dict[str, tuple[str, 
         return {name: None if values is None else validators.words(values) for name, values in value.items()}
 
     return read
+
+
+def spellings_reader(groups: Iterable[str]) -> Callable[[Any], dict[str, dict[str, str]]]:
+    """Make a reader of groups, each with strings and the expression of what they may be written as."""
+    known = list(groups)
+
+    def read(value: Any) -> dict[str, dict[str, str]]:
+        if not _are_named(value) or not set(value) <= set(known) or not all(map(_are_named, value.values())):
+            raise ValueError(f"named groups of images ({', '.join(known)}), each with strings and their expressions")
+        return {group: {text: read_expression(form) for text, form in forms.items()} for group, forms in value.items()}
+
+    return read
+
+
+def lists_reader(groups: list[str]) -> Callable[[Any], dict[str, dict[str, tuple[str, ...]]]]:
+    """Make a reader of columns, each with its strings and the lists of the images that have them."""
+    files = list_reader(template_reader(groups, fixed=True))
+
+    def read(value: Any) -> dict[str, dict[str, tuple[str, ...]]]:
+        if not _are_named(value) or set(value) & set(groups) or not all(map(_are_named, value.values())):
+            raise ValueError("columns that are not groups of images, each with strings and the files that list images")
+        return {column: {text: files(names) for text, names in lists.items()} for column, lists in value.items()}
+
+    return read
+
+
+def _are_named(value: Any) -> bool:
+    """Whether a value is a mapping of names."""
+    return isinstance(value, dict) and bool(value) and all(isinstance(name, str) and name for name in value)
 
 
 def types_reader(columns: list[str]) -> Callable[[Any], dict[str, Type]]:

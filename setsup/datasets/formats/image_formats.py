@@ -31,7 +31,7 @@ _PLUGGED = {
 }
 
 
-KNOWN_ENDINGS = (*ENDINGS, *(ending for one in _PLUGGED.values() for ending in one.endings))
+KNOWN_ENDINGS = (*ENDINGS, *(ending for plugin in _PLUGGED.values() for ending in plugin.endings))
 """File extensions of all images, including those that require a plug-in."""
 
 

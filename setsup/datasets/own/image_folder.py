@@ -15,7 +15,7 @@ from setsup.datasets.own.image_archive import check_image_archive, one_tar
 from setsup.datasets.own.path_factors import parent_folders, read_fields
 from setsup.datasets.own.path_pattern import PathPattern, suggest_pattern
 from setsup.datasets.own.table import ImageTable
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.factors import FactorTable, Kind
 from setsup.files import open_members
 from setsup.files.archives.members import MemberIndex
@@ -196,7 +196,7 @@ def _one_folder(path: Path, example: str, tables: list[str]) -> DataError:
     folder = "" if "/" not in example else ".../"
     return DataError(
         f"all images of {shown(str(path))} are in one folder, so the folder is not a factor; pass a pattern of their "
-        f"names, such as {folder + suggested!r} (pattern= or --pattern), sort them into folders, list them in a CSV "
-        "file with a column of paths and a column for every factor, or, for pairs of pixels, add homographies "
-        f"(docs/correspondences.md){_hint(tables)}"
+        f"names, such as {folder + suggested!r} ({advice('pattern=', '--pattern')}), sort them into folders, list them "
+        "in a CSV file with a column of paths and a column for every factor, or, for pairs of pixels, add "
+        f"homographies (docs/correspondences.md){_hint(tables)}"
     )

@@ -13,7 +13,7 @@ from setsup.datasets.adapters.image_sources import ImageFiles, PackedImages
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality
 from setsup.datasets.images import check_size, common_channels
-from setsup.errors import DataError, did_you_mean, listed, short
+from setsup.errors import DataError, advice, did_you_mean, listed, short
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.io.text_file import PARQUET, arrow_source
 from setsup.files import need_readable
@@ -200,7 +200,7 @@ def _image_column(path: Path, image: str | None, columns: Sequence[str], packed:
         return packed[0]
     raise DataError(
         f"{path} has no column named {', '.join(_COLUMNS[:5])} or similar; its columns are {listed(columns)}; name "
-        "the column of images (--image or image=)"
+        f"the column of images ({advice('image=', '--image')})"
     )
 
 

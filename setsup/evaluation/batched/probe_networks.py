@@ -61,7 +61,9 @@ def make_probe(factor: int, layer: int, classes: Rows, test: npt.NDArray[np.bool
     """The probe of a factor, whose classes are 0, 1, …, or -1 where unknown; SetsupError if a part of it is empty."""
     fit, held = np.flatnonzero((classes >= 0) & ~test), np.flatnonzero((classes >= 0) & test)
     if not (len(fit) and len(held)):
-        raise SetsupError(f"factor {factor} has {len(fit)} rows to train and {len(held)} held out: add rows")
+        raise SetsupError(
+            f"factor {factor} has too few rows, {len(fit)} to train on and {len(held)} held out; add rows"
+        )
     return Probe(layer, classes, int(classes.max()) + 1, fit, held, seed)
 
 

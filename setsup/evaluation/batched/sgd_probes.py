@@ -20,7 +20,7 @@ __all__ = ["NetworkProbes", "network_probes"]
 
 @dataclass(frozen=True, slots=True)
 class NetworkProbes:
-    """How well probes tell factors from layers, on rows that they were not fitted to.
+    """Scores of probes that predict factors from layers, on held-out rows.
 
     Attributes
     ----------
@@ -112,10 +112,10 @@ def network_probes(
     widths = tuple(check_integer(width, "each hidden width", SetsupError, 1) for width in hidden)
     check_device(device)
     if not len(embeddings) or not len(seeds) or len(set(seeds)) < len(seeds):
-        raise SetsupError("probes need one layer or more, and one seed or more, all different")
+        raise SetsupError("probes require at least one layer, and at least one seed, all different")
     layers = [check_embeddings(layer, f"embeddings of layer {at}") for at, layer in enumerate(embeddings)]
     if len({len(layer) for layer in layers}) > 1:
-        raise DataError(f"layers have {', '.join(str(len(layer)) for layer in layers)} rows: give all the same rows")
+        raise DataError(f"all layers must have the same rows, not {', '.join(str(len(layer)) for layer in layers)}")
     codes = check_factors(factors, len(layers[0]))
     probes = _probes(len(layers), codes, seeds, share)
     training: dict[str, Any] = {"steps": steps, "batch": batch, "rate": rate}

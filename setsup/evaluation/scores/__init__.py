@@ -1,6 +1,6 @@
 """Disentanglement scores: how far each code follows one factor, and each factor one code.
 
-Codes are (n, d) numbers, one row an image, factors (n, k) codes of levels with -1 where unknown. A row counts for the
+Codes are (n, d) numbers, one row per image, factors (n, k) codes of levels with -1 where unknown. A row counts for the
 factors that are known there; every result says how many rows each factor left out. Five definitions, each in the form
 of its paper with what the paper leaves open pinned in the function's documentation: scores are comparable with each
 other, and with published ones only as far as those choices agree.

@@ -92,7 +92,7 @@ def dci(
     Parameters
     ----------
     codes : (n, d) numbers
-        One row an image.
+        One row per image.
     factors : (n, k) integers
         Codes of levels, -1 where unknown.
     learner : {"boosting", "additive"}

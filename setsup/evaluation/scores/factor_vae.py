@@ -43,7 +43,7 @@ def factor_vae(
     Parameters
     ----------
     codes : (n, d) numbers
-        One row an image.
+        One row per image.
     factors : (n, k) integers
         Codes of levels, -1 where unknown; such rows occur while another factor is fixed.
     votes : int
@@ -112,9 +112,7 @@ def _table(levels: Codes) -> FactorTable:
         counts = np.bincount(dense)
         if counts.min() < 2:
             level = int(levels[known, column][np.argmax(dense == counts.argmin())])
-            raise DataError(
-                f"level {level} of factor {column} has one row, and a set of one has no variance; leave out that row"
-            )
+            raise DataError(f"level {level} of factor {column} has one row, but variance needs two; leave out that row")
         codes = np.full(len(levels), -1, dtype=np.int64)
         codes[known] = dense
         factors.append(Factor(str(column), Kind.NOMINAL, tuple(range(len(counts)))))

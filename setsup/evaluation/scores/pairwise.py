@@ -39,7 +39,7 @@ def mig(codes: npt.ArrayLike, factors: npt.ArrayLike, bins: int = 20) -> Score:
     Parameters
     ----------
     codes : (n, d) numbers
-        One row an image.
+        One row per image.
     factors : (n, k) integers
         Codes of levels, -1 where unknown.
     bins : int
@@ -79,7 +79,7 @@ def modularity(codes: npt.ArrayLike, factors: npt.ArrayLike, bins: int = 20) -> 
     Parameters
     ----------
     codes : (n, d) numbers
-        One row an image.
+        One row per image.
     factors : (n, k) integers
         Codes of levels, -1 where unknown; k at least 2.
     bins : int
@@ -105,7 +105,7 @@ def modularity(codes: npt.ArrayLike, factors: npt.ArrayLike, bins: int = 20) -> 
     check_arguments(modularity, locals(), DataError)
     reals, levels = _check_inputs(codes, factors)
     if levels.shape[1] < 2:
-        raise DataError("modularity tells codes of one factor from codes of several, and needs two factors, not one")
+        raise DataError("modularity requires at least two factors, not one")
     information = mutual_information(discretise(reals, bins), levels)
     most = information.max(axis=1)
     share = information / np.where(most > 0, most, 1.0)[:, None]
@@ -142,7 +142,7 @@ def sap(
     Parameters
     ----------
     codes : (n, d) numbers
-        One row an image. A constant code predicts nothing and scores 0 by R², 1/levels by thresholds.
+        One row per image. A constant code predicts nothing and scores 0 by R², 1/levels by thresholds.
     factors : (n, k) integers
         Codes of levels, -1 where unknown.
     linear : bool

@@ -65,16 +65,16 @@ class Encoder(nn.Module):
 
     @property
     def label(self) -> str:
-        """The name, and whether weights are random."""
+        """Name of the encoder, and whether its weights are random."""
         return f"{self.name} ({RANDOM})" if self.random else self.name
 
     @property
     def about(self) -> dict[str, Any]:
-        """What results say of the encoder, as JSON values."""
+        """Description of the encoder for results, as JSON values."""
         return {"encoder": self.name, "random_weights": self.random, "weights": self.weights}
 
     def train(self, mode: bool = True) -> "Encoder":
-        """Stay in evaluation mode: the encoder is frozen."""
+        """Keep evaluation mode, since the encoder is frozen."""
         return super().train(False)
 
     @torch.no_grad()
@@ -102,7 +102,7 @@ class Encoder(nn.Module):
         if not isinstance(images, Tensor) or images.ndim != 5:
             raise DataError(
                 f"{self.label} reads images (sets, size, channels, height, width) from {self.modality!r}, which the "
-                f"batch does not have ({', '.join(batch)}): name another modality"
+                f"batch does not have (it has {', '.join(batch)}); choose another modality"
             )
         mask = batch.get("mask")
         if mask is None:
@@ -117,7 +117,7 @@ class Encoder(nn.Module):
         if not isinstance(encoded, Tensor) or encoded.ndim != 2 or len(encoded) != len(images):
             gave = tuple(encoded.shape) if isinstance(encoded, Tensor) else f"a {type(encoded).__name__}"
             raise SetsupError(
-                f"{self.label} gave {gave} for {len(images)} images: an encoder gives one vector for each, (n, d)"
+                f"{self.label} must return one vector per image, (n, d), not {gave} for {len(images)} images"
             )
         return encoded
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import FactorError, SetsupError, did_you_mean
+from setsup.experiments.evaluation import Evaluation
 from setsup.experiments.evaluations import Components, FactorInformation, Probes, Retrieval
-from setsup.experiments.preset import Evaluation
 from setsup.factors import FactorTable
 
 __all__ = ["standard_evaluations", "suitable_factors"]
@@ -38,7 +38,7 @@ def suitable_factors(
     Raises
     ------
     FactorError, SetsupError
-        When there is no such factor, a wanted one cannot be measured, or none is left.
+        When the factor is unknown, a wanted one cannot be measured, or none is left.
 
     Examples
     --------
@@ -56,26 +56,27 @@ def suitable_factors(
         if not reason:
             kept.append(name)
         elif factors:
-            raise SetsupError(f"the factor {name!r} cannot be measured on {len(rows):,} rows: {reason}")
+            raise SetsupError(f"factor {name!r} cannot be measured on {len(rows):,} rows: {reason}")
         else:
             others[name] = reason
     if not kept:
         listed = "; ".join(f"{name}: {reason}" for name, reason in others.items())
         raise SetsupError(
-            f"no factor can be measured on {len(rows):,} rows ({listed}): embed more rows, or name others"
+            f"none of the factors can be measured on {len(rows):,} rows ({listed}); embed more rows, or choose other "
+            "factors"
         )
     return tuple(dict.fromkeys(kept)), others
 
 
 def _reason(table: FactorTable, name: str, rows: npt.NDArray[np.int64], chosen: bool) -> str:
     if table[name].role == "split" and not chosen:
-        return "it is a split"
+        return "it is the split"
     codes = table.codes(name, rows)
     continuous = table[name].continuous
     known = codes[np.isfinite(codes) if continuous else codes >= 0]
     levels = len(np.unique(known))
     if levels < 2:
-        return "it does not vary" if len(known) else "it is unknown"
+        return "it does not vary" if len(known) else "its levels are unknown"
     if not (continuous or chosen) and len(known) < _ROWS * levels:
         return f"{levels:,} levels of {len(known):,} rows, fewer than {_ROWS} rows per level"
     return ""

@@ -50,7 +50,7 @@ def _opened(name: str) -> Iterator[Path]:
     folder = cached_folder(name)
     for file in ("config.json", "preprocessor_config.json"):
         if not (folder / file).is_file():
-            raise DataError(f"{folder} has no {file}: it is no whole repository of an image model{_fetch(name)}")
+            raise DataError(f"{folder} is not a complete repository of an image model: {file} is missing{_fetch(name)}")
     try:
         with _quiet():
             yield folder
@@ -59,7 +59,7 @@ def _opened(name: str) -> Iterator[Path]:
     except Exception as error:  # transformers meets configurations and files with errors of many kinds
         reason = str(error).strip().partition("\n")[0].rstrip(".:") or type(error).__name__
         raise DataError(
-            f"hf:{name} cannot be read by transformers ({reason}): pass a whole repository{_fetch(name)}"
+            f"transformers could not read hf:{name} ({reason}); pass a complete repository{_fetch(name)}"
         ) from error
 
 
@@ -76,7 +76,7 @@ def cached_folder(name: str) -> Path:
     if name.startswith((".", "/", "~")) or os.path.isdir(name):
         folder = expanded(Path(name))
         if not folder.is_dir():
-            raise DataError(f"there is no folder {folder}: name a repository, or a folder of one as hf:./FOLDER")
+            raise DataError(f"{folder} does not exist; pass the name of a repository, or its folder as hf:./FOLDER")
         return folder
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
@@ -85,11 +85,11 @@ def cached_folder(name: str) -> Path:
         return Path(snapshot_download(name, local_files_only=True))
     except HFValidationError:
         raise SetsupError(
-            f"hf:{name} is no repository: name one as hf:OWNER/NAME, or a folder as hf:./FOLDER"
+            f"hf:{name} is not the name of a repository; pass hf:OWNER/NAME, or a folder as hf:./FOLDER"
         ) from None
     except LocalEntryNotFoundError:
         raise DataError(
-            f"{name} is not in the cache of the Hugging Face hub, and setsup downloads none by itself{_fetch(name)}"
+            f"{name} is not in the cache of the Hugging Face hub, and setsup does not download it{_fetch(name)}"
         ) from None
 
 
@@ -134,7 +134,8 @@ def _model(name: str, folder: Path) -> tuple[Any, list[str]]:
     missing = sorted(map(str, report["missing_keys"]))
     if lacking := [key for key in missing if not any(part in key for part in _UNUSED)]:
         raise DataError(
-            f"hf:{name} lacks the weight {lacking[0]!r} of its model: pass a whole repository{_fetch(name)}"
+            f"hf:{name} does not contain the weight {lacking[0]!r} of its model; pass a complete "
+            f"repository{_fetch(name)}"
         )
     return model, missing
 

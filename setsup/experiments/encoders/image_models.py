@@ -28,20 +28,20 @@ def timm_encoder(name: str) -> tuple[nn.Module, Callable[[Tensor], Tensor], str]
     described = get_pretrained_cfg(name, allow_unregistered=False)
     repository = getattr(described, "hf_hub_id", None)
     if not repository:
-        raise SetsupError(f"timm has no weights of {name} on the Hugging Face hub: name another model")
+        raise SetsupError(f"timm has no weights of {name} on the Hugging Face hub; choose another model")
     cached = (try_to_load_from_cache(repository, file) for file in _FILES)
     path = next((file for file in cached if isinstance(file, str)), None)
     if path is None:
         raise DataError(
-            f"the weights of timm:{name} are not in the cache of the Hugging Face hub, and setsup downloads none by "
-            f"itself; fetch them with `hf download {repository}`"
+            f"the weights of timm:{name} are not in the cache of the Hugging Face hub, and setsup does not download "
+            f"them; fetch them with `hf download {repository}`"
         )
     try:
         model: Any = timm.create_model(name, pretrained=True, num_classes=0, pretrained_cfg_overlay={"file": path})
         about = timm.data.resolve_model_data_config(model)
     except Exception as error:  # timm meets files with errors of many kinds
         reason = str(error).strip().partition("\n")[0].rstrip(".:") or type(error).__name__
-        raise DataError(f"timm cannot read {path} ({reason}): fetch it with `hf download {repository}`") from error
+        raise DataError(f"timm could not read {path} ({reason}); fetch it with `hf download {repository}`") from error
     return model, _preprocessing(name, about), f"sha256 {content_digest(Path(path), 'sha256')}"
 
 
@@ -52,7 +52,7 @@ def _preprocessing(name: str, about: dict[str, Any]) -> Preprocessing:
     if mode not in ("center", "squash") or interpolation not in ("bilinear", "bicubic") or height != width:
         raise SetsupError(
             f"timm:{name} crops by {mode!r} and resizes by {interpolation!r} to {height} × {width}, which setsup does "
-            "not: wrap it in a file of your own, as FILE.py:FUNCTION"
+            "not support; wrap the model in a file of your own and pass FILE.py:FUNCTION"
         )
     size = floor(height / share)
     return Preprocessing(

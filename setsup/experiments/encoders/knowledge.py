@@ -9,9 +9,9 @@ import numpy.typing as npt
 from setsup import evaluation
 from setsup.errors import SetsupError
 from setsup.experiments.encoders.factors import suitable_factors
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations import FactorInformation
 from setsup.experiments.evaluations.rows import SMOKE_ROWS
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["MEASURES", "NOISE", "FactorKnowledge", "measure_spread"]
@@ -28,7 +28,7 @@ NOISE = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorKnowledge:
-    """What a frozen encoder knows about factors: five measures of each.
+    """Five scores of how well a frozen encoder represents each factor.
 
     All are of the same rows, and of embeddings as they are.
 
@@ -85,7 +85,8 @@ class FactorKnowledge:
         """Check numbers, before all is embedded."""
         if min(self.samples, self.queries, self.neighbours) < 1:
             raise SetsupError(
-                f"samples, queries and neighbours are 1 or more, not {self.samples}, {self.queries}, {self.neighbours}"
+                f"samples, queries and neighbours must be 1 or more, not {self.samples}, {self.queries} and "
+                f"{self.neighbours}"
             )
 
     @property
@@ -94,7 +95,7 @@ class FactorKnowledge:
         return ("sklearn",)
 
     def shrunk(self) -> "FactorKnowledge":
-        """The same on few rows, with a short training."""
+        """Return the evaluation shrunk to few rows and a short training."""
         return replace(self, samples=SMOKE_ROWS, steps=None if self.estimator == "linear" else 20)
 
     def measure(self, trained: TrainedRun) -> Measured:

@@ -12,7 +12,7 @@ from setsup.checks import check_arguments
 from setsup.errors import SetsupError
 from setsup.experiments.encoders.encoder import Encoder, Pixels
 from setsup.experiments.encoders.preprocessing import Preprocessing
-from setsup.experiments.registry import split_file_name
+from setsup.experiments.preset_registry import split_file_name
 from setsup.files import content_digest
 from setsup.files.expand_user import expanded
 
@@ -111,7 +111,7 @@ def _opened(name: str, seed: int) -> tuple[nn.Module, Callable[[Tensor], Any], s
 
         path = expanded(Path(name))
         return residual.published_resnet(path), residual.IMAGENET, _digest(path)
-    raise SetsupError(f"{name!r} names no encoder: give one of {FORMS}")
+    raise SetsupError(f"unknown encoder {name!r}; pass one of {FORMS}")
 
 
 def _digest(path: Path) -> str:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from setsup.errors import SetsupError, did_you_mean
 from setsup.experiments.encoders.preprocessing import unit_rgb
-from setsup.experiments.registry import import_file
+from setsup.experiments.preset_registry import import_file
 
 __all__ = ["own_encoder"]
 
@@ -26,7 +26,7 @@ def own_encoder(path: Path, function: str) -> tuple[nn.Module, Callable[[Tensor]
     network, preprocess = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
     if not isinstance(network, nn.Module) or not (preprocess is None or callable(preprocess)):
         raise SetsupError(
-            f"{where} returned {type(built).__name__!r}: it returns a torch.nn.Module, or (module, preprocess)"
+            f"{where} must return a torch.nn.Module, or (module, preprocess), not {type(built).__name__!r}"
         )
     own = _Own(network, where, path)
     if preprocess is None:
@@ -57,4 +57,4 @@ def _explained(who: str, path: Path, function: Callable[..., Any], *given: Any) 
         lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == here]
         line = f" in line {lines[-1]}" if lines else ""
         reason = str(error).strip().partition("\n")[0]
-        raise SetsupError(f"{who} fails{line} with {type(error).__name__}: {reason}") from error
+        raise SetsupError(f"{who} failed{line} with {type(error).__name__}: {reason}") from error

@@ -52,12 +52,15 @@ def patch_features(name: str, device: str = "cpu") -> tuple[Callable[[Images], M
     """
     scheme, _, rest = name.partition(":")
     if scheme != "hf" or not rest:
-        raise SetsupError(f"{name!r} names no model of the Hugging Face hub: give hf:OWNER/NAME or hf:./FOLDER")
+        raise SetsupError(
+            f"{name!r} is not the name of a model on the Hugging Face hub; pass hf:OWNER/NAME or hf:./FOLDER"
+        )
     model, processor, weights = hub_model(rest)
     patch = getattr(model.config, "patch_size", None)
     if not isinstance(patch, int):
         raise SetsupError(
-            f"{name} has no patches of one size: give a vision transformer, such as facebook/dinov2-small"
+            f"{name} does not divide images into patches of one size; pass a vision transformer, for example "
+            "facebook/dinov2-small"
         )
     mean, std = (
         torch.tensor(getattr(processor, of), device=device)[:, None, None] for of in ("image_mean", "image_std")

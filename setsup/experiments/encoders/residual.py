@@ -54,7 +54,7 @@ def random_resnet(name: str, seed: int) -> nn.Module:
     from transformers import ResNetConfig, ResNetModel
 
     if name not in _DEPTHS:
-        raise SetsupError(f"there is no random:{name}{did_you_mean(name, _DEPTHS)}")
+        raise SetsupError(f"unknown encoder random:{name}{did_you_mean(name, _DEPTHS)}")
     kind, depths = _DEPTHS[name]
     config = ResNetConfig(layer_type=kind, depths=list(depths), hidden_sizes=list(_WIDTHS[kind]))
     with torch.random.fork_rng(devices=[]):
@@ -80,7 +80,7 @@ def infer_config(path: Path, weights: Mapping[str, Tensor]) -> "ResNetConfig":
     if stem is None or not depths:
         shown = ", ".join(list(weights)[:3])
         raise DataError(
-            f"{path} holds no ResNet ({shown}, …): pass a checkpoint in torchvision's or MoCo's layout, or a "
-            "repository of transformers as hf:./FOLDER"
+            f"{path} does not contain the weights of a ResNet (it has {shown}, …); pass a checkpoint in torchvision's "
+            "or MoCo's layout, or a repository of transformers as hf:./FOLDER"
         )
     return ResNetConfig(layer_type=kind, depths=depths, hidden_sizes=widths, embedding_size=len(stem))

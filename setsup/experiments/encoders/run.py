@@ -12,7 +12,7 @@ from setsup.experiments.data import Data, image_modality
 from setsup.experiments.encoders.encoder import Encoder
 from setsup.experiments.encoders.knowledge import NOISE, measure_spread
 from setsup.experiments.evaluating import PARTS, identify
-from setsup.experiments.preset import Evaluation, Measured
+from setsup.experiments.evaluation import Evaluation, Measured
 from setsup.experiments.result_cache import PartStore, digest_weights
 from setsup.experiments.runs.json_files import read_json, write_json
 from setsup.experiments.runs.results import EVALUATION, save_result
@@ -127,7 +127,7 @@ def evaluate_encoder(
     check_arguments(evaluate_encoder, locals())
     for name in only:
         if name not in evaluations:
-            raise SetsupError(f"there is no evaluation {name!r} of encoders{did_you_mean(name, evaluations)}")
+            raise SetsupError(f"unknown evaluation {name!r}{did_you_mean(name, evaluations)}")
     chosen = {name: evaluation for name, evaluation in evaluations.items() if not only or name in only}
     for name, evaluation in chosen.items():
         require_modules(f"the evaluation {name!r} needs", *getattr(evaluation, "needs", ()))
@@ -153,11 +153,11 @@ def _claim(trained: TrainedRun, more: dict[str, Any]) -> dict[str, Any]:
     about |= more
     path = trained.folder / ABOUT
     need_writable(path)
-    if path.exists() and (before := read_json(path, "remove it, and measure again")) != about:
+    if path.exists() and (before := read_json(path, "remove it, and evaluate again")) != about:
         differing = next(key for key in {**about, **before} if before.get(key) != about.get(key))
         raise SetsupError(
-            f"{trained.folder} has results of another {differing.replace('_', ' ')} ({before.get(differing)!r}, not "
-            f"{about.get(differing)!r}): give --out FOLDER, or remove it"
+            f"{trained.folder} contains results of another {differing.replace('_', ' ')} ({before.get(differing)!r}, "
+            f"not {about.get(differing)!r}); choose another folder with --out FOLDER, or remove it"
         )
     write_json(path, about)
     return about
@@ -175,5 +175,5 @@ def _with_sigma(trained: TrainedRun, evaluation: Any) -> Any:
         return evaluation
     spread = measure_spread(trained.embed(rows=trained.sample(evaluation.samples)))
     if not spread:
-        raise SetsupError(f"all embeddings of {trained.name} are equal: they hold no information")
+        raise SetsupError(f"all embeddings of {trained.name} are equal, so they contain no information")
     return replace(evaluation, sigma=NOISE * spread)

@@ -38,12 +38,14 @@ def number_classes(table: FactorTable, names: Sequence[str], rows: Array) -> npt
     names = with_outer(table, names)
     endless = [name for name in names if not table[name].levels]
     if endless:
-        raise SetsupError(f"classes need levels, and the factor {endless[0]!r} has none: bin it, or leave it out")
+        raise SetsupError(
+            f"classes require factors with levels, but {endless[0]!r} is continuous; bin it, or leave it out"
+        )
     classes = np.zeros(len(rows), np.int64)
     known = np.ones(len(rows), np.bool_)
     if math.prod(len(table[name]) for name in names) >= 2**62:
         raise SetsupError(
-            f"classes are numbered below 2⁶², and {', '.join(names)} have more combinations: name fewer factors"
+            f"{', '.join(names)} have more than 2⁶² combinations, too many to number; choose fewer factors"
         )
     for name in names:
         codes = np.asarray(table.codes(name, rows), np.int64)
@@ -75,8 +77,8 @@ class FitRows:
         for name in names:
             if fit[name].levels != test[name].levels:
                 raise DataError(
-                    f"the factor {name!r} has other levels in {self.test.dataset.name} than in "
-                    f"{self.fit.dataset.name}: give it the same levels in both"
+                    f"the levels of the factor {name!r} differ between {self.test.dataset.name} and "
+                    f"{self.fit.dataset.name}; use the same levels in both"
                 )
         return number_classes(fit, names, self.fit.rows), number_classes(test, names, self.test.rows)
 

@@ -10,8 +10,8 @@ from PIL.Image import Image
 
 from setsup import evaluation
 from setsup.evaluation.maps import tsne_map, umap_map
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.rows import SMOKE_ROWS
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["Components", "component_labels"]
@@ -50,7 +50,7 @@ class Components:
     embedding: str | None = None
 
     def shrunk(self) -> "Components":
-        """The same on few rows."""
+        """Return the evaluation shrunk to few rows."""
         return replace(self, samples=SMOKE_ROWS, shown=SMOKE_ROWS)
 
     @property

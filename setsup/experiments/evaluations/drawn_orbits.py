@@ -74,12 +74,12 @@ class DrawnOrbits:
         if self.lacking == self.among:
             return (
                 f"none of the {self.among:,} orbits has a row with canonical={self.asked!r}: "
-                "what needs a canonical member is left out"
+                "everything that needs a canonical member is omitted"
             )
         here = int((self.canonical < 0).sum())
         return (
             f"{self.lacking:,} of {self.among:,} orbits lack a row with canonical={self.asked!r}; "
-            f"{here:,} of the {len(self):,} drawn ones are left out of what needs it"
+            f"everything that needs it omits {here:,} of the {len(self):,} drawn ones"
         )
 
 
@@ -116,7 +116,7 @@ def draw_orbits(
     Raises
     ------
     SetsupError, SamplerError, FactorError
-        When there is no such factor, there is one orbit only, all have one member, or more than 10,000 rows are drawn.
+        When the factor is unknown, there is one orbit only, all have one member, or more than 10,000 rows are drawn.
 
     Examples
     --------
@@ -132,11 +132,12 @@ def draw_orbits(
     by = ", ".join(orbit)
     if len(groups) < 2:
         raise SetsupError(
-            f"{by} makes fewer than two orbits, and distances are measured between them: name other factors"
+            f"{by} divide the rows into fewer than two orbits, but distances are measured between orbits; choose other "
+            "factors"
         )
     largest = int(groups.sizes.max())
     if largest < 2:
-        raise SetsupError(f"all {len(groups):,} orbits by {by} have one member: name fewer factors")
+        raise SetsupError(f"all {len(groups):,} orbits by {by} have one member; choose fewer factors")
     sets, size = min(count, len(groups)), min(members, largest)
     sampler = OrbitSampler(
         table, list(orbit), sets, size, on_small_group="short", seed=seed, stream="orbits that are measured"
@@ -145,8 +146,8 @@ def draw_orbits(
     kept = np.ones(draw.indices.shape, dtype=np.bool_) if draw.mask is None else draw.mask
     if kept.sum() > _MOST:
         raise SetsupError(
-            f"{sets:,} orbits of {size:,} members or fewer are {kept.sum():,} rows, and distances of {_MOST:,} rows at "
-            "most are compared: draw fewer orbits, or fewer members of each"
+            f"{sets:,} orbits of up to {size:,} members have {kept.sum():,} rows, but distances can be computed for at "
+            f"most {_MOST:,}; draw fewer orbits, or fewer members of each"
         )
     rows, which = draw.indices[kept], np.nonzero(kept)[0]
     order = np.lexsort((rows, which))

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.errors import SetsupError
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.rows import SMOKE_ROWS, Sample, draw_sample
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["Accuracy", "FactorInformation", "NoiseSweep", "noise_of"]
@@ -71,22 +71,22 @@ class FactorInformation:
         """Check settings of a training, before all is embedded."""
         for name, value in self._training().items():
             if self.estimator == "neighbours":
-                raise SetsupError(f"the estimator neighbours trains nothing: give it {name} None, not {value}")
+                raise SetsupError(
+                    f"{name} must be None for estimator='neighbours', which trains no network, not {value}"
+                )
             if self.estimator == "probe" and name == "last":
-                raise SetsupError(f"the estimator probe averages no steps: give it last None, not {value}")
+                raise SetsupError(f"last must be None for estimator='probe', which averages no steps, not {value}")
             if not 0 < value < math.inf:
-                raise SetsupError(f"{name} is a positive number, not {value}")
+                raise SetsupError(f"{name} must be a positive number, not {value}")
         if self.last is not None and self.steps is not None and self.last > self.steps:
-            raise SetsupError(
-                f"the last {self.last} of {self.steps} steps cannot be averaged: give fewer, or more steps"
-            )
+            raise SetsupError(f"last must be at most steps, not {self.last} with steps={self.steps}")
 
     def _training(self) -> dict[str, Any]:
         given = {"steps": self.steps, "batch": self.batch, "rate": self.rate, "last": self.last}
         return {name: value for name, value in given.items() if value is not None}
 
     def shrunk(self) -> "FactorInformation":
-        """The same on few rows, with a short training."""
+        """Return the evaluation shrunk to few rows and a short training."""
         steps = None if self.estimator == "neighbours" else _SMOKE_STEPS
         return replace(self, samples=SMOKE_ROWS, steps=steps, batch=None, last=None)
 
@@ -141,11 +141,10 @@ class NoiseSweep:
         """Check that there are scales from low to high."""
         if not 0 < self.low < self.high < math.inf or self.scales < 1:
             raise SetsupError(
-                f"a sweep has 1 scale or more, from low to a larger high, both positive, not {self.scales} from "
-                f"{self.low} to {self.high}"
+                f"scales must be 1 or more, and 0 < low < high, not {self.scales}, {self.low} and {self.high}"
             )
         if self.steps is not None and self.steps < 1:
-            raise SetsupError(f"steps is a positive number, not {self.steps}")
+            raise SetsupError(f"steps must be a positive integer, not {self.steps}")
 
     def shrunk(self) -> "NoiseSweep":
         """Three scales, few rows and a short training."""
@@ -199,12 +198,12 @@ class Accuracy:
         """Check settings of the training, before all is embedded."""
         if not 0 < self.held_out < 1 or not 0 < self.rate < math.inf or self.steps < 1:
             raise SetsupError(
-                f"held_out lies between 0 and 1, rate and steps are positive, not {self.held_out}, {self.rate}, "
+                f"held_out must be between 0 and 1, and rate and steps positive, not {self.held_out}, {self.rate} and "
                 f"{self.steps}"
             )
 
     def shrunk(self) -> "Accuracy":
-        """The same on few rows, with a short training."""
+        """Return the evaluation shrunk to few rows and a short training."""
         return replace(self, samples=SMOKE_ROWS, steps=_SMOKE_STEPS)
 
     def measure(self, trained: TrainedRun) -> Measured:
@@ -290,8 +289,8 @@ def noise_of(trained: TrainedRun, sigma: float | None = None) -> float:
     similarity, temperature = (_declared(method, name) for name in ("similarity", "temperature"))
     if similarity not in ("l2sq", "l2") or temperature is None:
         raise SetsupError(
-            f"{type(method).__name__} has no similarity l2sq or l2 with a temperature, from which the scale of the "
-            "noise is derived: give the evaluation a sigma, in units of the embeddings"
+            f"the scale of the noise cannot be derived from {type(method).__name__}, which has no similarity 'l2sq' or "
+            "'l2' with a temperature; set sigma= of the evaluation, in units of the embeddings"
         )
     return evaluation.noise_scale(similarity, temperature)
 

@@ -97,7 +97,7 @@ def study_invariance(
     Raises
     ------
     SetsupError, DataError
-        When there are fewer than 40 rows or two domains, there is no such factor, or the method gives maps.
+        When there are fewer than 40 rows or two domains, a factor is unknown, or the method gives maps.
 
     Examples
     --------
@@ -113,7 +113,9 @@ def study_invariance(
     dataset, table = trained.dataset, trained.dataset.factors
     rows = trained.sample(samples, table)
     if len(rows) < _FEWEST:
-        raise SetsupError(f"{dataset.name} has {len(rows)} rows, and {_FEWEST} are needed to fit and to test probes")
+        raise SetsupError(
+            f"{dataset.name} has {len(rows)} rows, but fitting and testing probes needs at least {_FEWEST}"
+        )
     test = split_rows(len(rows), _TEST, trained.seed)
     columns = {_DOMAIN: number_classes(table, domain, rows)}
     numbers: dict[str, Array] = {}
@@ -128,7 +130,7 @@ def study_invariance(
         else:
             columns[label] = column
     if reason := _unfit(columns[_DOMAIN], test, asked=True):
-        raise SetsupError(f"the domain ({', '.join(domain)}) cannot be read: {reason}")
+        raise SetsupError(f"the domain ({', '.join(domain)}) cannot be predicted: {reason}")
     embedded = _embed(trained, rows, embedding, untrained)
     accuracy, permuted, majority = _probe(trained, embedded, columns, test)
     for at, (name, values) in enumerate(numbers.items()):

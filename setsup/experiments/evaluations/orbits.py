@@ -13,8 +13,8 @@ from setsup.datasets import Dataset
 from setsup.errors import SetsupError
 from setsup.evaluation.orbits import QUANTILES
 from setsup.experiments.data import image_modality
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.drawn_orbits import DrawnOrbits, draw_orbits
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["OrbitStructure", "StudiedOrbits", "draw_orbit_sheet", "study_orbits"]
@@ -51,7 +51,7 @@ class StudiedOrbits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrbitStructure:
-    """Whether an embedding has the members of an orbit together, and leads to their canonical member.
+    """Measure whether an embedding groups the members of an orbit and maps them to their canonical member.
 
     All is of the same drawn members, and of embeddings as they are. Values by name:
 
@@ -94,7 +94,7 @@ class OrbitStructure:
     embedding: str | None = None
 
     def shrunk(self) -> "OrbitStructure":
-        """The same on few orbits."""
+        """Return the evaluation shrunk to few orbits."""
         return replace(self, count=4, members=8)
 
     def draw(self, trained: TrainedRun) -> DrawnOrbits:

@@ -12,8 +12,8 @@ from setsup import evaluation
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.held_out import held_out
 from setsup.experiments.configs import Augmentation, build_transform
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.rows import SMOKE_ROWS, Sample, draw_sample
-from setsup.experiments.preset import Measured
 from setsup.experiments.settings import flatten
 from setsup.experiments.trained_run import TrainedRun
 from setsup.random import fold, stream_key
@@ -77,9 +77,9 @@ class Probes:
     def __post_init__(self) -> None:
         """Check settings before all is embedded."""
         if any(not 0 < number < float("inf") for number in self.c):
-            raise SetsupError(f"c are positive numbers, not {self.c}")
+            raise SetsupError(f"c must be positive numbers, not {self.c}")
         if any(number < 1 for number in self.knn) or self.copies < 1:
-            raise SetsupError(f"knn and copies are 1 or more, not {self.knn} and {self.copies}")
+            raise SetsupError(f"knn and copies must be 1 or more, not {self.knn} and {self.copies}")
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class Probes:
         return ("sklearn",)
 
     def shrunk(self) -> "Probes":
-        """The same on few rows."""
+        """Return the evaluation shrunk to few rows."""
         return replace(self, samples=SMOKE_ROWS)
 
     def measure(self, trained: TrainedRun) -> Measured:
@@ -131,8 +131,8 @@ class Probes:
         for name in self.factors:
             if other.factors[name].levels != fit.dataset.factors[name].levels:
                 raise DataError(
-                    f"the factor {name!r} has other levels in the split {self.split!r} than in the training data: "
-                    "give it the same levels in both"
+                    f"the levels of the factor {name!r} differ between the split {self.split!r} and the training data; "
+                    "use the same levels in both"
                 )
         test = draw_sample(trained, self.factors, self.samples, embedding=self.embedding, dataset=other)
         return _Rows(fit, test, self.augment, self.copies)

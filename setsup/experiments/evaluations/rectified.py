@@ -80,11 +80,16 @@ class Rectification(nn.Module):
         given = rectify(batch)
         if not isinstance(given, Tensor) or given.shape != seen.shape:
             form = tuple(given.shape) if isinstance(given, Tensor) else f"a {type(given).__name__}"
-            raise SetsupError(f"{who} gave {form} for images {tuple(seen.shape)}: it gives an image of their size each")
-        for name, images in (("the images that it reads", seen), (f"what {who} gives", given)):
+            raise SetsupError(
+                f"{who} must return one image of the same size for each image, not {form} for images "
+                f"{tuple(seen.shape)}"
+            )
+        for name, images in (("the images that it reads", seen), (f"what {who} returns", given)):
             low, high = images.amin().item(), images.amax().item()
             if not -1e-4 <= low <= high <= 1 + 1e-4:
-                raise SetsupError(f"{name} has values from {low:.3g} to {high:.3g}: errors need images in [0, 1]")
+                raise SetsupError(
+                    f"{name} must have values in [0, 1] to compute errors, not from {low:.3g} to {high:.3g}"
+                )
         return {"seen": seen, "rectified": given}
 
 

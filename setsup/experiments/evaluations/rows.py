@@ -93,13 +93,15 @@ def draw_sample(
     Rows that are also in the dataset `without`, such as a split of one that was trained on as a whole, are left out.
     """
     if not factors:
-        raise SetsupError("nothing can be measured of no factor: name one or more")
+        raise SetsupError("factors must contain at least one factor")
     dataset = trained.dataset if dataset is None else dataset
     table = dataset.factors
     rows = draw_rows(trained, dataset, samples, without=without)
     for name in factors:
         if of_levels and table[name].continuous:
-            raise SetsupError(f"{of_levels} needs levels, and the factor {name!r} has none: bin it, or leave it out")
+            raise SetsupError(
+                f"{of_levels} requires factors with levels, but {name!r} is continuous; bin it, or leave it out"
+            )
     return Sample(trained, dataset, rows, {name: table.codes(name, rows) for name in factors}, embedding)
 
 
@@ -112,7 +114,9 @@ def draw_rows(
     rows = trained.sample(len(dataset), dataset.factors)
     rows = rows[~shared[rows]][:samples]
     if not len(rows):
-        raise SetsupError(f"all rows of {dataset.name} that were trained on are tested: name another split")
+        raise SetsupError(
+            f"the training used all rows of {dataset.name}, so none is left to test on; choose another split"
+        )
     return rows
 
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.errors import SetsupError
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.rows import SMOKE_ROWS, draw_sample
-from setsup.experiments.preset import Measured
 from setsup.experiments.trained_run import TrainedRun
 
 __all__ = ["Disentanglement", "Retrieval"]
@@ -54,9 +54,9 @@ class Disentanglement:
     def __post_init__(self) -> None:
         """Check that there is something to tell apart."""
         if len(self.factors) < 2:
-            raise SetsupError(f"disentanglement is of two factors or more, not of {len(self.factors)}: name others")
+            raise SetsupError(f"disentanglement requires at least two factors, not {len(self.factors)}; choose others")
         if self.components is not None and self.components < 1:
-            raise SetsupError(f"components are 1 or more, or None for the axes themselves, not {self.components}")
+            raise SetsupError(f"components must be 1 or more, or None for the original axes, not {self.components}")
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ class Disentanglement:
         return ("sklearn",) if self.dci_learner == "boosting" or self.sap_learner == "svm" else ()
 
     def shrunk(self) -> "Disentanglement":
-        """The same on few rows."""
+        """Return the evaluation shrunk to few rows."""
         return replace(self, samples=SMOKE_ROWS)
 
     def measure(self, trained: TrainedRun) -> Measured:
@@ -134,10 +134,10 @@ class Retrieval:
     def __post_init__(self) -> None:
         """Check that there are neighbours."""
         if self.k < 1:
-            raise SetsupError(f"a query has 1 neighbour or more, not {self.k}")
+            raise SetsupError(f"k must be 1 or more, not {self.k}")
 
     def shrunk(self) -> "Retrieval":
-        """The same on few rows."""
+        """Return the evaluation shrunk to few rows."""
         return replace(self, samples=SMOKE_ROWS)
 
     def measure(self, trained: TrainedRun) -> Measured:

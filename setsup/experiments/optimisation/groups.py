@@ -90,8 +90,8 @@ def optimise(
     schedules = [group.schedule or schedule or Constant() for group in groups]
     if other := next((type(own).__name__ for own in optimisers if type(own) is not type(optimiser)), None):
         raise SetsupError(
-            f"a parameter group of {type(optimiser).__name__} cannot have a {other}: give all groups the same class, "
-            "or the method several optimisers"
+            f"a parameter group of {type(optimiser).__name__} cannot use {other}; use the same class for all groups, "
+            "or several optimisers in the method"
         )
     built = optimiser.build(
         [{"params": list(group.parameters), **own.options()} for group, own in zip(groups, optimisers, strict=True)]
@@ -110,7 +110,7 @@ def _as_groups(parameters: "Iterable[Parameter] | Iterable[ParameterGroup]") -> 
     if not any(isinstance(item, ParameterGroup) for item in listed):
         return [ParameterGroup(listed)]
     if not all(isinstance(item, ParameterGroup) for item in listed):
-        raise SetsupError("some parameters are in a ParameterGroup and some are not: put all of them into groups")
+        raise SetsupError("some parameters are in a ParameterGroup and others are not; put all of them into groups")
     return listed
 
 
@@ -121,7 +121,7 @@ def _need_total(schedules: "list[Schedule]", steps: float | None) -> int:
         return int(steps)
     if needy is not None:
         raise SetsupError(
-            f"{needy} depends on the number of steps, not {steps}: pass steps=self.trainer.estimated_stepping_batches "
-            "to optimise, in a Trainer(max_steps=…)"
+            f"{needy} requires the number of steps, not {steps}; pass steps=self.trainer.estimated_stepping_batches to "
+            "optimise, in a Trainer(max_steps=…)"
         )
     return 0

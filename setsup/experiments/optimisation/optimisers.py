@@ -62,7 +62,7 @@ class Adam:
         check(self, asdict(self))
         _need_positive(self, "rate", "eps", "weight_decay")
         if not all(0 <= beta < 1 for beta in self.betas):
-            raise SetsupError(f"the betas of {type(self).__name__} are from 0 to below 1, not {self.betas}")
+            raise SetsupError(f"betas of {type(self).__name__} must be at least 0 and below 1, not {self.betas}")
 
     def options(self) -> dict[str, Any]:
         """Options of a parameter group, by torch's names."""
@@ -131,9 +131,9 @@ class SGD:
         check(self, asdict(self))
         _need_positive(self, "rate", "weight_decay")
         if not 0 <= self.momentum < 1:
-            raise SetsupError(f"the momentum of SGD is from 0 to below 1, not {self.momentum}")
+            raise SetsupError(f"momentum of SGD must be at least 0 and below 1, not {self.momentum}")
         if self.nesterov and self.momentum == 0:
-            raise SetsupError("Nesterov's momentum needs a momentum above 0: set momentum, or nesterov=False")
+            raise SetsupError("Nesterov momentum requires momentum > 0; set momentum, or nesterov=False")
 
     def options(self) -> dict[str, Any]:
         """Options of a parameter group, by torch's names."""
@@ -157,4 +157,4 @@ def _need_positive(settings: Any, *names: str) -> None:
     for name in names:
         value = getattr(settings, name)
         if not (math.isfinite(value) and value >= 0):
-            raise SetsupError(f"the {name} of {type(settings).__name__} is 0 or more, not {value}")
+            raise SetsupError(f"{name} of {type(settings).__name__} must be 0 or more, not {value}")

@@ -80,11 +80,11 @@ class StepDecay:
         """Check them."""
         check(self, asdict(self))
         if not (math.isfinite(self.factor) and self.factor > 0):
-            raise SetsupError(f"the factor of StepDecay is above 0, not {self.factor}")
+            raise SetsupError(f"factor of StepDecay must be above 0, not {self.factor}")
         if (self.every is None) is (not self.at):
-            raise SetsupError("StepDecay takes either every=N, or at=(N, …): the steps at which the rate decays")
+            raise SetsupError("StepDecay requires either every=N or at=(N, …), the steps at which the rate decays")
         if any(step < 1 for step in (*self.at, *(() if self.every is None else (self.every,)))):
-            raise SetsupError(f"StepDecay decays from step 1 on, not at {self.at or self.every}")
+            raise SetsupError(f"StepDecay must decay at step 1 or later, not at {self.at or self.every}")
 
     @property
     def needs_total(self) -> bool:
@@ -197,7 +197,9 @@ class OneCycle:
         check(self, asdict(self))
         _need_shares(type(self).__name__, self.warmup, self.start, self.end)
         if len(self.momentum) not in (0, 2) or not all(0 <= bound < 1 for bound in self.momentum):
-            raise SetsupError(f"the momentum of OneCycle is two numbers from 0 to below 1, or (), not {self.momentum}")
+            raise SetsupError(
+                f"momentum of OneCycle must be () or two numbers, at least 0 and below 1, not {self.momentum}"
+            )
 
     @property
     def needs_total(self) -> bool:
@@ -233,6 +235,8 @@ def _share(step: float, first: float, last: float) -> float:
 
 def _need_shares(name: str, warmup: float, *rates: float) -> None:
     if not 0 <= warmup < 1:
-        raise SetsupError(f"the warm-up of {name} is a share of all steps, from 0 to below 1, not {warmup}")
+        raise SetsupError(f"warmup of {name} must be a fraction of all steps, at least 0 and below 1, not {warmup}")
     if not all(math.isfinite(rate) and rate >= 0 for rate in rates):
-        raise SetsupError(f"the first and last rates of {name} are shares of the optimiser's, 0 or more, not {rates}")
+        raise SetsupError(
+            f"the first and last rates of {name} must be fractions of the optimiser's rate, 0 or more, not {rates}"
+        )

@@ -13,7 +13,7 @@ __all__ = ["Comparison", "amount", "compare", "fall", "has", "highest", "rises",
 def within(
     keys: Sequence[str], least: float = -math.inf, most: float = math.inf, *, label: Callable[[str], str] = str
 ) -> Criterion:
-    """Whether values lie between bounds in each row that was run.
+    """Check that values are within bounds in each row that was run.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def within(
 
 
 def rises(keys: Sequence[str], first: str, second: str, *, label: Callable[[str], str] = str) -> Criterion:
-    """Whether the mean of each value is larger in the second row than in the first.
+    """Check that the mean of each value is larger in the second row than in the first.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def rises(keys: Sequence[str], first: str, second: str, *, label: Callable[[str]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """That a value of each of some rows is smaller, or larger, than that of each of others.
+    """A comparison: each of some rows has a smaller, or larger, value than each of others.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class Comparison:
 
 
 def compare(comparisons: Iterable[Comparison], *, needs: str) -> Criterion:
-    """Whether each comparison holds, of those whose rows were run.
+    """Check the comparisons whose rows were run.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def compare(comparisons: Iterable[Comparison], *, needs: str) -> Criterion:
 
 
 def highest(row: str, key: str, *, least: int, needs: str) -> Criterion:
-    """Whether no row has a larger value than this one, of at least so many that were run.
+    """Check that no other row has a larger value, among at least `least` rows that were run.
 
     Examples
     --------
@@ -201,5 +201,5 @@ def amount(value: float, decimals: int) -> str:
 
 
 def has(means: Means, row: str, keys: Sequence[str]) -> bool:
-    """Whether a row has all of some values."""
+    """Return whether a row has all of the given values."""
     return row in means and set(keys) <= means[row].keys()

@@ -103,7 +103,7 @@ def _one_per_seed(group: Sequence[Result], notes: list[str]) -> list[Result]:
     for result in sorted(group, key=lambda result: (bool(result.needs), result.folder)):
         first = kept.setdefault(result.seed, result)
         if first is not result and not result.needs:
-            notes.append(f"{result.folder} is left out: seed {result.seed} is already there, in {first.folder}")
+            notes.append(f"{result.folder} is left out: {first.folder} already has seed {result.seed}")
     return sorted(kept.values(), key=lambda result: result.seed)
 
 
@@ -154,8 +154,8 @@ def _average_curves(row: Row, measured: Sequence[Result]) -> dict[str, Curve]:
         for other in having[1:]:
             if list(other.curves[name][0]) != x:
                 raise DataError(
-                    f"the curves {name!r} of {having[0].folder} and {other.folder} have unequal axes although their "
-                    f"settings agree: measure both again with `setsup eval`"
+                    f"the curves {name!r} of {having[0].folder} and {other.folder} have different axes although their "
+                    "settings agree; evaluate both runs again with `setsup eval`"
                 )
         spreads = [_spread(heights) for heights in zip(*(result.curves[name][1] for result in having), strict=True)]
         averages[name.removeprefix(row.part)] = (

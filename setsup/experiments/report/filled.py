@@ -157,7 +157,7 @@ class FilledReport:
         return any(math.isfinite(value.mean) for line in self.lines for value in line.values.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON; numbers that are not finite are null."""
+        """Return the report as JSON; numbers that are not finite become null."""
         report = self.report
         return {
             "report": report.name,

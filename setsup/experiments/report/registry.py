@@ -11,7 +11,7 @@ from pathlib import Path
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, did_you_mean
 from setsup.experiments.preset import Preset
-from setsup.experiments.registry import (
+from setsup.experiments.preset_registry import (
     experiment_modules,
     find_preset,
     import_file,
@@ -28,7 +28,7 @@ __all__ = ["fill_reports", "find_report", "measured_reports", "report_on", "repo
 
 
 def reports() -> dict[str, Report]:
-    """All reports of installed packages by name, setsup's first.
+    """Return the reports of all installed packages by name, setsup's first.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def reports() -> dict[str, Report]:
 
 
 def find_report(name: str, runs: Iterable[Path | str] = ()) -> Report:
-    """The report of a name.
+    """Find a report by name.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def find_report(name: str, runs: Iterable[Path | str] = ()) -> Report:
             sought = [name for name in begun[0] if name.startswith(named)] if begun else sorted({*known, *presets()})
             close = did_you_mean(named, sought)
             raise SetsupError(
-                f"there is no report {named!r}{close} (`setsup report` lists them; for one of your own name its "
+                f"unknown report {named!r}{close} (`setsup report` lists them; for a report of your own, pass its "
                 "file, as in --preset my_method.py)"
             )
     else:
@@ -124,7 +124,7 @@ def report_on(report: Report, folders: Iterable[Path | str] = ()) -> FilledRepor
 
 
 def measured_reports(folders: Iterable[Path | str]) -> list[FilledReport]:
-    """All reports with a measured value, filled with results of runs.
+    """Return all reports with a measured value, filled with results of runs.
 
     Parameters
     ----------

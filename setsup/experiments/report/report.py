@@ -195,7 +195,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a paper found, and which runs it is compared with.
+    """The published results of a paper, and the runs that they are compared with.
 
     Attributes
     ----------

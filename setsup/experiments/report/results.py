@@ -46,7 +46,7 @@ def open_runs(folders: Iterable[Path | str], presets: Mapping[str, Preset]) -> l
             name, own = _read_name(folder)
             preset = given.get(name)
             if own and (preset is None or preset.digest is None):  # no file is run for the report of others
-                raise SetsupError(f"it is a run of a preset {name!r} in a file of your own: name that file")
+                raise SetsupError(f"its preset {name!r} is defined in a file of your own; pass that file")
             opened.append(OpenedRun(folder, name, open_run(folder, preset)))
         except SetsupError as error:
             opened.append(OpenedRun(folder, name, error))
@@ -82,8 +82,8 @@ def select_results(
             named = {called: preset for called, preset in presets.items() if preset.name == run.preset.name}
             if (same or named) and run.file_changed:
                 notes.append(
-                    f"{folder}: the file that holds {run.preset.name} has changed since this run was trained, which "
-                    "may have been by another method"
+                    f"{folder}: the file of {run.preset.name} has changed since this run was trained, so the method "
+                    "may have been another one"
                 )
             for called, preset in (same or named).items():
                 results.append(_result(run, opened.results, called, preset, evaluations))
@@ -106,7 +106,7 @@ def _run_folders(folders: Iterable[Path | str]) -> Iterator[Path]:
     for given in folders:
         folder = check_path(given, "each of the folders", DataError)
         if not folder.is_dir():
-            raise DataError(f"there is no folder {folder}: name a run folder, or one with runs below it")
+            raise DataError(f"{folder} does not exist; pass a run folder, or a folder that contains runs")
         for file in sorted(folder.glob("**/run.json")):
             by_path.setdefault(file.parent.resolve(), file.parent)
     yield from by_path.values()
@@ -151,7 +151,7 @@ def _result(run: Run, entries: Mapping[str, Any], called: str, preset: Preset, e
         if run.synchronised:
             differing.append("sync_batchnorm")
     if steps is not None and steps < done:
-        differing.append(f"measured after {steps:,} of {wanted:,} steps")
+        differing.append(f"evaluated after {steps:,} of {wanted:,} steps")
     elif done < wanted:
         differing.append(f"{done:,} of {wanted:,} steps")
     stale = [name for name in evaluations if name not in measured or measured[name]["steps"] < done]
@@ -203,7 +203,9 @@ def _entry(run: Run, name: str, entry: Any) -> dict[str, Any]:
     )
     if not known:
         file = run.folder / EVALUATION
-        raise DataError(f"{name!r} in {file} is no evaluation: remove it, and measure again with `setsup eval`")
+        raise DataError(
+            f"{name!r} in {file} is not the result of an evaluation; remove it, and evaluate again with `setsup eval`"
+        )
     result: dict[str, Any] = entry
     return result
 

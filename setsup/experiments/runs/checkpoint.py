@@ -67,7 +67,7 @@ def open_checkpoint(folder: Path, *, checked: bool = False) -> tuple[Path, dict[
         except DataError:
             raise error from error.__cause__
         if checked:
-            reason = str(error).removesuffix(f": {_ADVICE}")
+            reason = str(error).removesuffix(f"; {_ADVICE}")
             _LOG.warning("%s; %s, of step %d, takes its place", reason, folder / PREVIOUS, trained_steps(checkpoint))
         return folder / PREVIOUS, checkpoint
 
@@ -77,9 +77,9 @@ def open_kept(folder: Path, name: str, *, checked: bool = False) -> tuple[Path, 
     path = folder / f"{name}.ckpt"
     if not path.exists():
         there = sorted(file.stem for file in folder.glob("*.ckpt") if _KEPT.fullmatch(file.stem))
-        listed = f"there are {', '.join(there)}" if there else "none was kept"
+        listed = f"it has {', '.join(there)}" if there else "none was kept"
         raise DataError(
-            f"{folder} has no checkpoint {name!r}: {listed}; `setsup train` keeps some with --keep-every N and "
+            f"{folder} has no checkpoint {name!r}: {listed}; `setsup train` keeps more with --keep-every N and "
             "--keep-best METRIC"
         )
     return path, _read(path, checked)
@@ -90,7 +90,7 @@ def kept_name(name: str) -> str:
     if name == "last":
         return ""
     if (match := _KEPT.fullmatch(name)) is None:
-        raise SetsupError(f"a checkpoint is named last, best or step-N, such as step-500, not {name!r}")
+        raise SetsupError(f"a checkpoint must be named last, best or step-N, for example step-500, not {name!r}")
     return name if match[1] is None else step_name(int(match[1]))
 
 
@@ -153,21 +153,21 @@ def _read(path: Path, checked: bool) -> dict[str, Any]:
         checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except FileNotFoundError:
         folder = path.parent
-        raise DataError(f"{folder} has no checkpoint yet: run the command that started it again") from None
+        raise DataError(f"{folder} has no checkpoint yet; run the command that started it again") from None
     except UnpicklingError as error:
-        reason = "it holds more than tensors and plain values, or is damaged"
-        raise DataError(f"{path} is not opened ({reason}): {_ADVICE}") from error
+        reason = "it contains more than tensors and plain values, or is damaged"
+        raise DataError(f"{path} was not loaded ({reason}); {_ADVICE}") from error
     except Exception as error:
         reason = str(error).partition("\n")[0].partition(". ")[0] or type(error).__name__  # torch's first sentence
-        raise DataError(f"{path} is damaged ({reason}): {_ADVICE}") from error
+        raise DataError(f"{path} is damaged ({reason}); {_ADVICE}") from error
     if (
         not isinstance(checkpoint, dict)
         or not checkpoint.keys() >= _PARTS
         or not any(key in checkpoint["callbacks"] for key in (CALLBACK, _FORMER))
     ):
-        raise DataError(f"{path} is no checkpoint of a run: {_ADVICE}")
+        raise DataError(f"{path} is not a checkpoint of a run; {_ADVICE}")
     if checked and (damaged := _damaged(path)) is not None:
-        raise DataError(f"{path} is damaged ({damaged}): {_ADVICE}")
+        raise DataError(f"{path} is damaged ({damaged}); {_ADVICE}")
     return checkpoint
 
 

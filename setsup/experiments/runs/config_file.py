@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.preset import Preset, smoke
-from setsup.experiments.registry import find_preset
+from setsup.experiments.preset_registry import find_preset
 from setsup.experiments.settings import fit, nest, put, unnest
 from setsup.files.expand_user import expanded
 from setsup.files.manifests.strict_yaml import read_yaml
@@ -75,7 +75,7 @@ def read_config(path: Path, name: str | None = None) -> TrainingFile:
 
     """
     if not path.exists():
-        raise DataError(f"there is no file {path}: `setsup train PRESET --print-config` prints one")
+        raise DataError(f"{path} does not exist; `setsup train PRESET --print-config` prints a config")
     fields = read_yaml(path, "file of settings")
     title, own, digest = fields.need("preset", _text), fields.get("file", _text), fields.get("file_sha256", _text)
     if name is None:
@@ -88,7 +88,8 @@ def read_config(path: Path, name: str | None = None) -> TrainingFile:
         declared = find_preset(name)
         if declared.name != title:
             raise SetsupError(
-                f"its preset is {title}, not {declared.name}: a preset of your own has its path in `file`"
+                f"the config is for the preset {title}, not {declared.name}; for a preset of your own, set `file` to "
+                "its path"
             )
         declared = smoke(declared) if shrink else declared
         preset = put(declared, fit(declared, unnest(settings or {})))
@@ -154,5 +155,5 @@ def _check_names(value: Any) -> None:
     if isinstance(value, dict):
         for name, inner in value.items():
             if not isinstance(name, str):
-                raise ValueError(f"a mapping with strings as names, and {reprlib.repr(name)} is none")
+                raise ValueError(f"a mapping with strings as names, not {reprlib.repr(name)}")
             _check_names(inner)

@@ -23,8 +23,8 @@ def need_continuable(run: Run, before: int) -> None:
     steps, done = run.preset.steps, run.progress().steps
     if steps < done:
         raise SetsupError(
-            f"{run.folder} is trained for {done:,} steps, more than the {steps:,} asked: give --steps {done} or "
-            "more, or another --out"
+            f"{run.folder} has been trained for {done:,} steps, more than the requested {steps:,}; pass --steps {done} "
+            "or more, or another --out"
         )
     if not has_checkpoint(run.folder):
         return
@@ -32,9 +32,8 @@ def need_continuable(run: Run, before: int) -> None:
     names = [*_settings_with_total(run.preset, ""), *_schedulers_with_total(schedulers)]
     if names:
         raise SetsupError(
-            f"{run.folder} was started with {before:,} steps, and cannot have {steps:,}: {names[0]} depends on the "
-            "number of steps, so that another number is another training; give --steps "
-            f"{before}, or train in another --out"
+            f"{run.folder} was started with steps={before:,} and cannot continue with steps={steps:,}, because "
+            f"{names[0]} depends on the number of steps; pass --steps {before}, or another --out"
         )
 
 

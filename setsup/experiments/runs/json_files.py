@@ -26,7 +26,7 @@ def read_json(path: Path, advice: str = "restore it, or train again in another f
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({error}); {advice}", file=path) from None
     if not isinstance(content, dict):
-        raise DataError(f"{path} is no JSON object; {advice}", file=path)
+        raise DataError(f"{path} is not a JSON object; {advice}", file=path)
     return content
 
 

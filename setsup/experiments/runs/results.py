@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.runs.json_files import finite, read_json, write_json
 from setsup.files.atomic import written
 from setsup.files.locks import locked
@@ -17,7 +17,7 @@ EVALUATION = "evaluation.json"
 
 def read_results(path: Path) -> dict[str, Any]:
     """Results by the names of evaluations; none before the first."""
-    return read_json(path, "remove it, and measure again") if path.exists() else {}
+    return read_json(path, "remove it, and evaluate again") if path.exists() else {}
 
 
 def save_result(path: Path, name: str, found: Measured, about: Mapping[str, Any], suffix: str = "") -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Measured, Preset
+from setsup.experiments.evaluation import Measured
+from setsup.experiments.preset import Preset
 from setsup.experiments.runs.checkpoint import (
     CHECKPOINT,
     callback_state,
@@ -98,7 +99,7 @@ class Run:
 
     @property
     def suffix(self) -> str:
-        """What names of results end in: ``-best`` for those of that checkpoint, empty for those of the last one."""
+        """Suffix of the names of results: ``-best`` for that checkpoint, empty for the last one."""
         return f"-{self.chosen}" if self.chosen else ""
 
     @property
@@ -127,7 +128,7 @@ class Run:
         return None if self.preset.digest is None or not kept else kept != {self.preset.digest}
 
     def progress(self) -> Progress:
-        """How far it is; zeros before the first checkpoint."""
+        """Return the progress of the training; zeros before the first checkpoint."""
         if not self.chosen and not has_checkpoint(self.folder):
             return Progress(0, 0.0, 0)
         state = self.state()
@@ -135,7 +136,7 @@ class Run:
         return Progress(trained_steps(state), float(kept["seconds"]), int(kept.get("images", 0)))
 
     def metrics(self) -> dict[str, float | None]:
-        """What the method logged in the last step with a complete line; None for values that were not finite."""
+        """Return the metrics of the last complete step; None for values that were not finite."""
         path = self.folder / _METRICS
         for line in reversed(path.read_text(errors="replace").splitlines() if path.exists() else ()):
             try:
@@ -147,7 +148,7 @@ class Run:
         return {}
 
     def factors(self, root: Path | str | None = None) -> "FactorTable":
-        """Table of what it was trained on: the run keeps it, so that a method can be built without the data.
+        """The factor table of the training data, which the run stores to build the method without the data.
 
         A run of an earlier version keeps none: then the data are opened, in `root` if given.
         """
@@ -157,7 +158,7 @@ class Run:
         if path.exists():
             return FactorTable.from_parquet(path)
         if self.preset.data is None:
-            raise SetsupError(f"{self.preset.name} trains on nothing, so there are no factors")
+            raise SetsupError(f"{self.preset.name} trains on no data, so it has no factors")
         return self.preset.data.open(root or self.description.get("root"), substitute=self.substitute).factors
 
     def save_factors(self, table: "FactorTable") -> None:
@@ -181,7 +182,7 @@ class Run:
         return self._open()[1]
 
     def weights(self) -> tuple[Path, dict[str, Any]]:
-        """The checkpoint's path and its weights by name, after verifying checksums.
+        """Return the path of the checkpoint and its weights by name, after verifying checksums.
 
         Raises
         ------

@@ -10,7 +10,7 @@ from typing import Any
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.preset import Preset, smoke
-from setsup.experiments.registry import find_named, find_preset
+from setsup.experiments.preset_registry import find_named, find_preset
 from setsup.experiments.runs.checkpoint import kept_name
 from setsup.experiments.runs.config_file import CONFIG, config_content, format_config
 from setsup.experiments.runs.extension import need_continuable
@@ -124,8 +124,8 @@ def _describe(
         if not is_left_to_data(there, name, now)
     }
     if differing and not (differing.keys() == {"steps"} and type(before) is int):
-        listed = ", ".join(f"{name} {old!r} there, {new!r} asked" for name, (old, new) in differing.items())
-        raise SetsupError(f"{folder} holds another run: {listed}; give another --out, or the same settings")
+        listed = ", ".join(f"{name} is {old!r} there, not {new!r}" for name, (old, new) in differing.items())
+        raise SetsupError(f"{folder} contains another run: {listed}; choose another --out, or use the same settings")
     resumed = Run(folder, preset, seed, there)
     if differing:
         need_continuable(resumed, before)
@@ -196,20 +196,20 @@ def _find_preset(folder: Path, description: Mapping[str, Any]) -> Preset:
         preset = find_named(name)
         if preset is None or DIGEST in description:  # an own one may have the name of another
             raise SetsupError(
-                f"{folder} is a run of {name!r}, and no preset has that name here: if it is in a file of your own, "
-                "name the file, as in --preset my_method.py"
+                f"{folder} is a run of {name!r}, but no installed preset has that name; if the preset is in a file of "
+                "your own, pass the file, as in --preset my_method.py"
             )
         return preset
     if not Path(file).is_file():
         raise SetsupError(
-            f"{folder} is a run of {name!r} in {file}, which is not there any more: name the file where it is now, as "
-            f"in --preset {Path(file).name}"
+            f"{folder} is a run of {name!r} in {file}, which no longer exists; pass the file at its new path, as in "
+            f"--preset {Path(file).name}"
         )
     try:
         return find_preset(f"{file}:{name}")
     except SetsupError as error:
         raise SetsupError(
-            f"{folder} is a run of {name!r} in {file}, which does not give it any more: {error}"
+            f"{folder} is a run of {name!r} in {file}, which no longer defines that preset: {error}"
         ) from error
 
 
@@ -237,7 +237,7 @@ def read_description(folder: Path) -> dict[str, Any]:
     path = folder / _DESCRIPTION
     if not path.exists():
         below = sorted(str(file.parent) for file in folder.glob(f"**/{_DESCRIPTION}"))
-        hint = f"; below it are {', '.join(below[:4])}" if below else "; `setsup train PRESET` makes one"
+        hint = f"; it contains the runs {', '.join(below[:4])}" if below else "; `setsup train PRESET` starts one"
         raise DataError(f"no run found in {folder}: {_DESCRIPTION} is missing{hint}")
     return _read_description(path)
 
@@ -265,7 +265,7 @@ def _read_description(path: Path) -> dict[str, Any]:
     if not wrong and not isinstance(description.get(FILE, ""), str):
         wrong = [FILE]
     if wrong:
-        raise DataError(f"{path} does not say its {wrong[0]!r}: restore it, or train again in another folder")
+        raise DataError(f"{path} has no valid {wrong[0]!r}; restore the file, or train again in another folder")
     return description
 
 

@@ -49,8 +49,8 @@ class ClipCallback(Callback):
         """Clip them."""
         if trainer.precision == "16-mixed" and getattr(optimizer, "_step_supports_amp_scaling", False):
             raise SetsupError(
-                f"{self._name}: gradients of a fused {type(optimizer).__name__} are unscaled within its step, too late "
-                "to clip them: make it without fused=True, or train with --precision bf16"
+                f"{self._name}: a fused {type(optimizer).__name__} unscales its gradients within the step, too late to "
+                "clip them; create it without fused=True, or train with --precision bf16"
             )
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         if self._norm is not None:

@@ -66,7 +66,7 @@ class KeptCheckpoints:
         if not values and self._best_step < 0 and not self._warned:
             self._warned = True
             listed = ", ".join(others) or "nothing"
-            _LOG.warning("the metric %r of --keep-best is not logged by step %d: %s is", self._name, step, listed)
+            _LOG.warning("--keep-best: the metric %r was not logged by step %d (logged: %s)", self._name, step, listed)
 
     def keep(self, path: Path | None, step: int) -> None:
         """Give the checkpoint of a step its further names; None on other ranks than the first."""
@@ -110,5 +110,5 @@ def split_metric(asked: str) -> tuple[str, float]:
     if not colon:
         return asked, 1.0
     if end not in ("min", "max"):
-        raise SetsupError(f"the best checkpoint is of METRIC, METRIC:min or METRIC:max, not {asked!r}")
+        raise SetsupError(f"the metric of the best checkpoint must be METRIC, METRIC:min or METRIC:max, not {asked!r}")
     return name, 1.0 if end == "min" else -1.0

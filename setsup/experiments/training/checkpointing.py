@@ -81,7 +81,7 @@ class CheckpointCallback(Callback):
         self._good = None if trainer.ckpt_path is None else Path(trainer.ckpt_path)
         if not self._allow_nonfinite and (name := nonfinite_state(trainer, pl_module)) is not None:
             raise SetsupError(
-                f"{self._good or 'the untrained method'} is not finite ({name}): train again in another folder, or "
+                f"{self._good or 'the untrained method'} is not finite ({name}); train again in another folder, or "
                 "continue with --allow-nonfinite"
             )
         if trainer.is_global_zero:
@@ -128,8 +128,8 @@ class CheckpointCallback(Callback):
         step = self._counter.steps
         if step < trainer.max_steps and not trainer.should_stop:
             raise SetsupError(
-                f"the draws of {self._name} end after {step:,} of {trainer.max_steps:,} steps: give it fewer "
-                "steps, or an infinite sampler"
+                f"the sampler of {self._name} ended after {step:,} of {trainer.max_steps:,} draws; train for fewer "
+                "steps, or use an infinite sampler"
             )
 
     def state_dict(self) -> dict[str, Any]:

@@ -26,12 +26,13 @@ def need_runnable(method: LightningModule, accumulate: int = 1) -> None:
     if accumulate > 1 and not method.automatic_optimization:
         raise SetsupError(
             f"{type(method).__name__} steps its optimisers itself (automatic_optimization = False), so gradients of "
-            f"{accumulate} draws cannot be accumulated for it: train with --accumulate 1, and more sets per draw"
+            f"{accumulate} draws cannot be accumulated; train with --accumulate 1 and more sets per draw"
         )
     if is_overridden("validation_step", method):
         raise SetsupError(
-            f"{type(method).__name__} has a validation_step, which setsup does not run: remove it, give the method "
-            "loss(batch), and the preset validation=Validation(every=…), which measures that loss on held-out rows"
+            f"{type(method).__name__} has a validation_step, which setsup does not call; remove it, define "
+            "loss(batch), and set validation=Validation(every=…) of the preset, which computes that loss on held-out "
+            "rows"
         )
 
 
@@ -42,15 +43,15 @@ def need_step_schedules(trainer: Trainer, method: LightningModule) -> None:
     for config in trainer.lr_scheduler_configs:
         if config.frequency > 1 and trainer.accumulate_grad_batches > 1:
             raise SetsupError(
-                f"the scheduler {type(config.scheduler).__name__} of {type(method).__name__} would step at other times "
-                f"with --accumulate: Lightning counts its frequency {config.frequency} in draws; return it with "
-                "frequency 1, with its lengths in steps"
+                f"the scheduler {type(config.scheduler).__name__} of {type(method).__name__} would step at the wrong "
+                f"times with --accumulate: Lightning counts its frequency {config.frequency} in draws; return it with "
+                "frequency 1 and lengths in steps"
             )
         if config.interval != "step":
             raise SetsupError(
                 f"the scheduler {type(config.scheduler).__name__} of {type(method).__name__} would never step: its "
-                f"interval is {config.interval!r}, and training is counted in steps; return it from "
-                'configure_optimizers as {"scheduler": …, "interval": "step"}, with its lengths in steps'
+                f"interval is {config.interval!r}, but training is counted in steps; return it from "
+                'configure_optimizers as {"scheduler": …, "interval": "step"}, with lengths in steps'
             )
 
 
@@ -60,8 +61,8 @@ def need_step_metrics(trainer: Trainer, method: LightningModule) -> None:
         if not metric.meta.on_step:
             name = metric.meta.name
             raise SetsupError(
-                f"{type(method).__name__} logs {name!r} with on_step=False, and it would be lost: metrics are kept for "
-                f"each step, and training has no epochs; log it with self.log({name!r}, …, on_step=True)"
+                f"{type(method).__name__} logs {name!r} with on_step=False, so the metric would be lost: metrics are "
+                f"written per step, and training has no epochs; log it with self.log({name!r}, …, on_step=True)"
             )
 
 
@@ -81,8 +82,8 @@ def need_equal_state(trainer: Trainer, method: LightningModule) -> None:
         if differs:
             raise SetsupError(
                 f"{name} of {type(method).__name__} differs between the {trainer.world_size} devices that train "
-                "together, and a checkpoint would keep that of the first only: "
-                "train on one device (--devices 1 --nodes 1), or let the method write the same on all of them"
+                "together, but a checkpoint contains the value of the first device only; train on one device "
+                "(--devices 1 --nodes 1), or write the same value on all devices"
             )
 
 

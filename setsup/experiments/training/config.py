@@ -12,7 +12,7 @@ __all__ = ["RunConfig"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
-    """How a preset is run. Only devices, nodes and sync_batchnorm change the result by more than rounding.
+    """Configuration of a run. Only devices, nodes and sync_batchnorm change its result by more than rounding.
 
     Attributes
     ----------
@@ -71,4 +71,4 @@ class RunConfig:
         if self.keep_best is not None:
             split_metric(self.keep_best)
         if self.keep_every is not None and self.keep_every < 1:
-            raise SetsupError(f"checkpoints are kept of every N-th step, N being 1 or more, not {self.keep_every}")
+            raise SetsupError(f"keep_every must be 1 or more (a number of steps), not {self.keep_every}")

@@ -51,8 +51,8 @@ class StepCounter(Callback):
         """Take over the count of earlier versions, where it is that of one optimiser."""
         if COUNTER not in checkpoint["callbacks"] and len(checkpoint["optimizer_states"]) > 1:
             raise SetsupError(
-                "the checkpoint of an earlier version counts the steps of each of its optimisers: train again in "
-                "another folder"
+                "the checkpoint was written by an earlier version, which counted the steps of each optimiser; train "
+                "again in another folder"
             )
         checkpoint["callbacks"][COUNTER] = {"steps": trained_steps(checkpoint)}
 

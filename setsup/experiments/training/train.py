@@ -12,7 +12,7 @@ from lightning.pytorch import Callback
 from setsup.checks import check_arguments
 from setsup.errors import SetsupError
 from setsup.experiments.preset import Preset
-from setsup.experiments.registry import need_own_name
+from setsup.experiments.preset_registry import need_own_name
 from setsup.experiments.runs.checkpoint import has_checkpoint
 from setsup.experiments.runs.run import Run
 from setsup.experiments.runs.run_folder import begin
@@ -142,7 +142,7 @@ def train(
             if "find_unused_parameters" not in str(error):
                 raise
             raise SetsupError(
-                f"some parameters of {type(method).__name__} got no gradient in a step, for which the devices wait: "
+                f"some parameters of {type(method).__name__} got no gradient in a step, and the devices wait for it; "
                 "train with --strategy ddp-unused, or on one device"
             ) from error
     if checkpoints.stopped is not None and not run.finished:
@@ -161,7 +161,7 @@ def _lock(folder: Path) -> Iterator[None]:
         with disk_errors(folder):
             lock.acquire(blocking=False)
     except Timeout:
-        raise SetsupError(f"another process trains in {folder}: wait for it, or give another --out") from None
+        raise SetsupError(f"another process trains in {folder}; wait for it, or choose another --out") from None
     try:
         yield
     finally:

@@ -94,9 +94,9 @@ def build_trainer(steps: int, accumulate: int, folder: Path, config: RunConfig, 
 def _need_cpu(config: RunConfig) -> None:
     """Raise SetsupError for what needs a GPU."""
     if config.precision == "fp16":
-        raise SetsupError("precision fp16 needs a GPU, and this training runs on the CPU: use bf16 or float32 there")
+        raise SetsupError("precision fp16 requires a GPU, but this training runs on the CPU; use bf16 or float32")
     if config.sync_batchnorm:
-        raise SetsupError("sync_batchnorm needs GPUs, and this training runs on the CPU: train without it there")
+        raise SetsupError("sync_batchnorm requires GPUs, but this training runs on the CPU; omit it")
 
 
 def _build_profiler(config: RunConfig, folder: Path) -> Profiler | None:

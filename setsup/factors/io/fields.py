@@ -122,7 +122,7 @@ class Field:
             family = _FAMILY.get(sort, "numbers")
             if sort is not Sort.BLANK and (family not in firsts or row < firsts[family][0]):
                 firsts[family] = (row, value)
-        kinds = f"kinds={{{self.name!r}: 'nominal'}} (--kinds)"
+        kinds = advice(f"kinds={{{self.name!r}: 'nominal'}}", f"--kinds {self.name}=nominal")
         refuse_mixture(self.name, firsts, f"correct them, leave unknown values empty, or read strings with {kinds}")
 
     def encoder(self) -> ColumnEncoder:

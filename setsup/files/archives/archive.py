@@ -91,12 +91,12 @@ class Archive(ABC):
         except OSError as error:
             raise DamagedFile.unreadable(label(), error) from error
         if len(content) != row.stored:
-            raise damaged(label, "the archive ends inside it")
+            raise damaged(label, "the archive ends within it")
         if row.method != STORED:
             content = _inflated(content, row.size, label)
         if self.has_checksums and not self.verified[place]:
             if zlib.crc32(content) != row.check:
-                raise damaged(label, "its content has another checksum")
+                raise damaged(label, "its checksum does not match")
             self.verified[place] = 1
         if is_pointer(content):  # archives that a host packs of a repository have pointers in them
             raise pointer_error(label())
@@ -114,7 +114,7 @@ class Archive(ABC):
         except OSError as error:
             raise DamagedFile.unreadable(label(), error) from error
         if len(content) != wanted:
-            raise damaged(label, "the archive ends inside it")
+            raise damaged(label, "the archive ends within it")
         return content
 
     def pieces(self, row: Row, label: Label) -> Iterator[bytes]:
@@ -129,15 +129,15 @@ class Archive(ABC):
             for part in parts if row.method == STORED else _grown(parts, label):
                 size += len(part)
                 if size > row.size:
-                    raise damaged(label, f"it holds more than its {row.size:,} bytes")
+                    raise damaged(label, f"it has more than {row.size:,} bytes")
                 check = zlib.crc32(part, check) if self.has_checksums else row.check
                 yield part
         except OSError as error:
             raise DamagedFile.unreadable(label(), error) from error
         if size != row.size:
-            raise damaged(label, f"it holds {size:,} bytes, not {row.size:,}")
+            raise damaged(label, f"it has {size:,} bytes, not {row.size:,}")
         if self.has_checksums and check != row.check:
-            raise damaged(label, "its content has another checksum")
+            raise damaged(label, "its checksum does not match")
 
     def begin(self, row: Row, length: int, label: Label) -> bytes:
         """Read the first bytes of a file, fewer where it ends before, and no more of it than a piece."""
@@ -155,7 +155,7 @@ class Archive(ABC):
         if self._listing is not None:
             with suppress(OSError):
                 self._listing.unlink(missing_ok=True)
-        return DataError(f"{label()} is no longer where it was listed; {self.path} has changed: open it again")
+        return DataError(f"{label()} is not where it was listed: the archive has changed; open it again")
 
     @abstractmethod
     def header(self, row: Row) -> tuple[int, int]:
@@ -169,12 +169,15 @@ class Archive(ABC):
 def _need_plain(row: Row, label: Label) -> None:
     if row.method in (STORED, DEFLATED):
         return
-    fix = "unpack the archive, and name the folder"
+    fix = "unpack the archive and give its folder"
     if row.method == ENCRYPTED:
         raise DataError(f"{label()} needs a password; {fix}")
     if row.method == SPARSE:
-        raise DataError(f"{label()} is stored with its holes left out (a sparse file); {fix}")
-    raise DataError(f"{label()} is packed with {_METHODS.get(row.method, f'method {row.method}')}; {fix}")
+        raise DataError(f"{label()} is stored as a sparse file, which cannot be read in place; {fix}")
+    raise DataError(
+        f"{label()} is compressed with {_METHODS.get(row.method, f'method {row.method}')}, which is not supported; "
+        f"{fix}"
+    )
 
 
 def _inflated(packed: bytes, size: int, label: Label) -> bytes:
@@ -186,7 +189,7 @@ def _inflated(packed: bytes, size: int, label: Label) -> bytes:
     except zlib.error as error:
         raise damaged(label, str(error)) from None
     if len(content) != size or more or not inflate.eof:
-        raise damaged(label, f"it does not hold its {size:,} bytes")
+        raise damaged(label, f"it has fewer than {size:,} bytes")
     return content
 
 
@@ -203,7 +206,7 @@ def _grown(parts: Iterable[bytes], label: Label) -> Iterator[bytes]:
             piece = inflate.unconsumed_tail
             yield part
     if not inflate.eof:
-        raise damaged(label, "it is cut off")
+        raise damaged(label, "it is truncated")
 
 
 def damaged(label: Label, what: str) -> DataError:

@@ -111,7 +111,9 @@ def _read(
                 continue
             try:
                 if within is not None and entry.is_symlink() and not _leads_into(entry.path, within):
-                    _log.warning("%s leads out of %s; it is left out", *map(os.fsdecode, (entry.path, within)))
+                    _log.warning(
+                        "%s links to a path outside %s; it is left out", *map(os.fsdecode, (entry.path, within))
+                    )
                 elif entry.is_dir():
                     folders.append(below + entry.name)
                 elif entry.is_file():

@@ -207,7 +207,7 @@ def _listed(source: Path, about: About) -> tuple[Any, Any]:
         except OSError as error:
             raise unreadable(source, error) from error
         if About.of(source, about.nested, about.hidden) != about:
-            raise DataError(f"{source} was changed while it was listed; try again once it is finished")
+            raise DataError(f"{source} was changed while it was listed; try again when it is complete")
     folders = _batch(listing.folders, [listing.times, *[np.zeros(len(listing.times), np.int64)] * 4])
     if not listing.whole:
         folders = None
@@ -284,14 +284,14 @@ def _kept(target: Path, about: About, source: Path | None) -> Index | None:
             if told["version"] != _VERSION or told["made_of"] != about.written():
                 return None
             if reader.num_record_batches != 2 or not reader.schema.equals(_schema()):
-                raise ValueError("it has other columns")
+                raise ValueError("its columns are wrong")
             files, folders = (reader.get_batch(number) for number in range(2))
             for batch, check in zip((files, folders), told["checks"], strict=True):
                 batch.validate(full=True)
                 if _digest(batch) != check:
-                    raise ValueError("its checksum is another one")
+                    raise ValueError("its checksum does not match")
     except Exception as error:  # whatever is wrong with a kept file, it is made again
-        _log.warning("the index %s is damaged and made again: %s", target, " ".join(str(error).split())[:200])
+        _log.warning("rebuilding the damaged index %s: %s", target, " ".join(str(error).split())[:200])
         return None
     if (
         about.kind == "folder"

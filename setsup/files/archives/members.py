@@ -29,8 +29,8 @@ _SPECIAL = re.compile(r"([\\^$.|?*+(){}\[\]])")
 class MemberIndex:
     r"""Files below a folder, or in a zip or tar; made by :func:`open_members`.
 
-    Files are numbered by their place, 0 … n − 1, in the order of the bytes of their names. Several threads may use one
-    object; it survives a fork, and pickles as its path.
+    Files are numbered by their place, 0 … n − 1, sorted by the bytes of their names. The object is thread-safe, can be
+    used after a fork, and is pickled as its path.
 
     Names are relative, with ``/``. Bytes of a name that are not UTF-8 are written ``\xe9``.
 
@@ -113,14 +113,14 @@ class MemberIndex:
         Raises
         ------
         DataError
-            There is no file of that name; the message suggests close ones.
+            The file does not exist; the message suggests similar names.
 
         """
         place = self._find(name)
         if place < 0:
             nearest = self._bisected(name)
             around = self.names[max(0, nearest - _NEAR) : nearest + _NEAR].to_pylist()
-            raise DataError(f"{self._shown('')} has no {shown(self.prefix + name)}{did_you_mean(name, around)}")
+            raise DataError(f"{shown(self.prefix + name)} not found in {self._shown('')}{did_you_mean(name, around)}")
         return place
 
     def places(self, names: Sequence[str] | Any) -> Places:
@@ -155,7 +155,7 @@ class MemberIndex:
         Parameters
         ----------
         folder : str
-            Its name, with or without ``/`` at the end.
+            Name of the folder, with or without ``/`` at the end.
 
         """
         below = folder.rstrip("/") + "/" if folder.strip("/") else ""
@@ -204,14 +204,14 @@ class MemberIndex:
         place : int
             Place of the file.
         limit : int or None, bytes
-            Largest size to read.
+            Maximum size to read.
 
         Raises
         ------
         DataError
-            It is larger, missing, unreadable, damaged or encrypted.
+            The file is larger, missing, unreadable, damaged or encrypted.
         RowError
-            There is no such place.
+            The place is out of range.
 
         """
         if self._archive is None:
@@ -242,11 +242,11 @@ class MemberIndex:
         DataError
             The file is missing, unreadable or encrypted, or the archive has changed.
         RowError
-            There is no such place, or `offset` or `length` is negative.
+            The place is out of range, or `offset` or `length` is negative.
 
         """
         if offset < 0 or length < 0:
-            raise RowError(f"a stretch of {length} bytes from byte {offset} was asked for; both are 0 or more")
+            raise RowError(f"offset and length must be 0 or more, not {offset} and {length}")
         if self._archive is None:
             return read_file_stretch(self._path(place), offset, length)
         row = self._index.row(self._checked(place))
@@ -283,7 +283,7 @@ class MemberIndex:
     def _checked(self, place: int) -> int:
         """Place in the whole index."""
         if not 0 <= place < len(self):
-            raise RowError(f"place {place} is out of range: {self!r} has the places 0 to {len(self) - 1}")
+            raise RowError(f"place {place} is out of range: {self!r} has places 0 to {len(self) - 1}")
         return self._start + int(place)
 
     def _path(self, place: int) -> bytes:
@@ -303,14 +303,14 @@ class MemberIndex:
 def open_members(
     source: Path | str, nested: bool = False, relist: bool = False, hidden: bool = False, inside: bool = False
 ) -> MemberIndex:
-    """Open a folder, a zip or a tar, told apart by their content.
+    """Open a folder, a zip or a tar; the content determines which.
 
-    Its files are listed once, and the index is cached until the source changes, which sizes and modification times
-    tell. Folders of fewer than 10,000 files are listed each time.
+    Its files are listed once, and the index is cached until the size or modification time of the source changes.
+    Folders of fewer than 10,000 files are listed each time.
 
     Links are followed in a folder, and left out in an archive. Files and folders whose names begin with a dot are left
-    out unless `hidden`, and what systems leave behind (``__MACOSX``, ``._*``, ``Thumbs.db``) always. Deflated files are
-    inflated when they are read.
+    out unless `hidden`; files of operating systems (``__MACOSX``, ``._*``, ``Thumbs.db``) are always left out. Deflated
+    files are inflated when they are read.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ def open_members(
     Raises
     ------
     DataError
-        It is missing, unreadable, damaged, compressed as a whole, or has names that lead out of it.
+        The source is missing, unreadable, damaged or compressed as a whole, or has names that lead out of it.
 
     Examples
     --------

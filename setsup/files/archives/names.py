@@ -62,8 +62,8 @@ def clean_name(name: bytes, source: Path | str) -> bytes:
     if not parts or b".." in parts or name.startswith(b"/") or b"\\" in name or b"\0" in name or _DRIVE.match(name):
         said = shown(name[:200].decode("utf-8", "backslashreplace"))
         raise DataError(
-            f"{source} holds a file with the name {said!r}, which could lead out of the folder that it is for; "
-            "get the archive from its publisher, or pack it again with relative names and forward slashes"
+            f"{source} contains a file named {said!r}, which could be written outside its folder; get the archive from "
+            "its publisher, or pack it again with relative names and forward slashes"
         )
     return b"/".join(parts)
 

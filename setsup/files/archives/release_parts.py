@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from setsup.arrays import Places
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.files.archives.joined_members import join_members
 from setsup.files.archives.listing import find_matches
 from setsup.files.archives.members import MemberIndex
@@ -49,7 +49,7 @@ def join_parts(
         except DataError as error:
             if not members or members[0].source != folder:
                 raise
-            _log.warning("%s; it is left out: what is unpacked in %s is read", error, folder)
+            _log.warning("%s; it is left out, and the files unpacked in %s are read", error, folder)
     if not members:
         return None, paths
     if members[0].source != folder:
@@ -92,9 +92,9 @@ def warn_of_others(
         ]
         if more:
             _log.warning(
-                "%s: %s has %s files of it that %s lacks, such as %s; they are left out: unpack them into that folder, "
-                "or name another one (--root or root=)",
-                *(name, path, f"{len(more):,}", release.source, more[0]),
+                "%s: %s contains %s of its files that are not in %s, such as %s; they are left out; unpack them into "
+                "that folder, or give another one (%s)",
+                *(name, path, f"{len(more):,}", release.source, more[0], advice("root=", "--root")),
             )
 
 

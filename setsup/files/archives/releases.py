@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.files.archives.archive_format import archive_kind
 from setsup.files.archives.members import MemberIndex, open_members
 from setsup.files.archives.release_parts import join_parts, warn_of_others
@@ -33,9 +33,9 @@ def find_members(
 ) -> MemberIndex:
     """Find the release of a dataset: a folder, an archive in that folder, or an archive given as root.
 
-    A release that is published in several archives is one index of all that are in the folder, and of what is unpacked
-    there. Of any other release one source is read, and a warning counts the files that others in the folder have
-    beyond it.
+    For a release published in several archives, the index joins all archives in the folder and the files unpacked
+    there. For any other release a single source is read, and a warning counts further files in other sources of the
+    folder.
 
     Parameters
     ----------
@@ -47,14 +47,14 @@ def find_members(
         Regular expressions (RE2). Each must match the beginning of a file name relative to the top of the release,
         which is the shallowest folder for which all match. Values of a mapping describe the expressions in messages.
     archives : sequence of str
-        File names of archives of the release, which come before the other files of the folder. Where neither has the
-        release, every zip and tar directly in the folder is tried, 32 at most.
+        File names of archives of the release, which take precedence over the other files of the folder. If neither
+        contains the release, every zip and tar directly in the folder is tried, up to 32.
     nested : bool
         As in :func:`open_members`.
     parts : str, optional
-        Of a release that is published in several archives: a regular expression (RE2) for their file names.
+        For a release published in several archives: a regular expression (RE2) for their file names.
     own : bool
-        Whether it is a user's own, which is nothing to fetch and whose links stay inside its folder.
+        Whether the data are a user's own: they cannot be fetched, and links must stay inside their folder.
 
     Returns
     -------
@@ -64,8 +64,8 @@ def find_members(
     Raises
     ------
     DataError
-        There is no release; the message lists the places, what is missing, the archives there, and the command that
-        fetches it.
+        The release is not found; the message lists the folders searched, missing files, the archives there, and the
+        command that fetches it.
 
     """
     look = _look_inside(root, nested) if own else partial(open_members, nested=nested)
@@ -115,7 +115,8 @@ def _look_inside(root: Path | str | None, nested: bool) -> Callable[[Path], Memb
         target = os.path.realpath(path)
         if top is not None and target != top and not target.startswith(top.rstrip(os.sep) + os.sep):
             raise DataError(
-                f"{path} leads out of {root}; name the folder or archive that it leads to (--root or root=)"
+                f"{path} links to a path outside {root}; give the folder or archive that it links to "
+                f"({advice('root=', '--root')})"
             )
         return open_members(path, nested=nested, inside=True)
 
@@ -186,23 +187,23 @@ def _not_found(
     """Make the sentence about a release that is not there."""
     paths = data_places(name, root)
     if os.path.isfile(paths[0]):
-        lacks = f"holds {words}, but not in one folder" if apart else f"holds no {words}"
+        lacks = f"contains {words}, but not in one folder" if apart else f"does not contain {words}"
         return DataError(
-            f"{name}: {paths[0]} {lacks}; name another archive, or the folder that holds the files (--root or root=)"
-            f"{'' if own else f', or run `setsup fetch {name}`'}"
+            f"{name}: {paths[0]} {lacks}; give another archive, or the folder that contains the files "
+            f"({advice('root=', '--root')}){'' if own else f', or run `setsup fetch {name}`'}"
         )
     packed = [each for path in paths for each in _files(path) if each.lower().endswith(_PACKED)]
     more = [f"; {note}" for note in notes]
     if empty:
-        more.insert(0, f"; {some(empty)} there {'holds' if len(empty) == 1 else 'hold'} nothing of it")
+        more.insert(0, f"; {some(empty)} there {'does' if len(empty) == 1 else 'do'} not contain any of its files")
     fetched = "" if own else f"run `setsup fetch {name}{root_option(root)}`, or "
     packed.sort(key=lambda each: name not in each.lower())
     if packed:
-        more.append(f"; {packed[0]} there is packed as a whole: unpack it (tar -xf {shlex.quote(packed[0])})")
+        more.append(f"; {packed[0]} there is compressed as a whole: unpack it (tar -xf {shlex.quote(packed[0])})")
     return DataError(
         f"{name}: {words} not found{' in one folder' if apart else ''}; looked in "
         f"{', '.join(map(place_seen, paths))}{''.join(more)}; {fetched}"
-        "name the folder that holds the files (--root or root=)"
+        f"give the folder that contains the files ({advice('root=', '--root')})"
     )
 
 

@@ -41,9 +41,7 @@ def stream_files(archive: Path, advance: Advance | None = None) -> Iterator[tupl
             columns = files.names.to_pylist(), files.offsets.tolist(), files.sizes.tolist(), files.methods
             for name, start, size, method in zip(*columns, strict=True):
                 if method == SPARSE:
-                    raise DataError(
-                        f"{archive}: {shown(name)} is stored with its holes left out; unpack the archive with tar"
-                    )
+                    raise DataError(f"{archive}: {shown(name)} is stored as a sparse file; unpack the archive with tar")
                 yield name, size, _pieces(tape, start, size, archive)
             if advance is not None:
                 advance(packed.tell() - done)
@@ -57,7 +55,7 @@ def _pieces(tape: "_Tape", start: int, size: int, archive: Path) -> Iterator[byt
             count = min(_PIECE, start + size - offset)
             piece = tape.read(offset, count)
             if len(piece) < count:
-                raise DamagedFile(f"{archive} is cut off")
+                raise DamagedFile(f"{archive} is truncated")
             yield piece
 
 

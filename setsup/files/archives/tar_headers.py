@@ -96,7 +96,7 @@ def parse_extra(kind: int, content: bytes) -> dict[bytes, bytes]:
         record = content[at + len(digits) + 1 : at + length]
         key, equals, value = record.partition(b"=")
         if not equals or not value.endswith(b"\n") or at + length > len(content):
-            raise BadHeader("a record that is none")
+            raise BadHeader("invalid extended record")
         if key in (b"path", b"size") or key.startswith(b"GNU.sparse."):
             told[key] = value[:-1]
         at += length
@@ -118,16 +118,16 @@ def number(digits: bytes) -> int:
         try:
             value = int(digits.split(b"\0", 1)[0].strip() or b"0", 8)
         except ValueError:
-            raise BadHeader(f"the size {digits!r}") from None
+            raise BadHeader(f"invalid size {digits!r}") from None
     if not 0 <= value < 1 << 60:
-        raise BadHeader(f"the size {digits!r}")
+        raise BadHeader(f"invalid size {digits!r}")
     return value
 
 
 def decimal(digits: bytes) -> int:
     """Number of a record."""
     if not digits.isdigit() or len(digits) > 18:
-        raise BadHeader(f"the number {digits[:20]!r}")
+        raise BadHeader(f"invalid number {digits[:20]!r}")
     return int(digits)
 
 

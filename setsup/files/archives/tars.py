@@ -215,7 +215,7 @@ def walk(
             if open_end and at == size > 0 and not own:
                 _log.warning(
                     "%s ends without the blocks of zeros that end a tar, which some programs leave out; if it may be "
-                    "cut off, compare its size with the original's",
+                    "truncated, compare its size with that of the original",
                     source,
                 )
                 break
@@ -223,7 +223,7 @@ def walk(
                 start, stored = _uncommon(stretch, block, start, own, shared, read)
         if start + stored > size:
             with _blamed(stretch, block, at, source):
-                raise BadHeader(f"its content of {stored:,} bytes goes beyond the end")
+                raise BadHeader(f"its content of {stored:,} bytes ends beyond the end of the archive")
         blocks.append(block)
         offsets.append(at)
         lengths.append(stored)
@@ -239,7 +239,7 @@ def _blamed(stretch: Stretch, block: bytes, at: int, source: Path | str) -> Iter
         yield
     except BadHeader as error:
         verify_headers([*stretch.blocks, *[block] * (len(block) == BLOCK)], [*stretch.at, at], source)
-        raise DamagedFile(f"{source} is cut off or damaged: the header at byte {at:,}: {error}") from None
+        raise DamagedFile(f"{source} is truncated or damaged: header at byte {at:,}: {error}") from None
 
 
 def _uncommon(
@@ -251,10 +251,10 @@ def _uncommon(
     kind, stored = block[156], number(block[124:136])
     if kind in ABOUT_NEXT:
         if stored > _MOST_EXTRA:
-            raise BadHeader(f"a name or records of {stored:,} bytes")
+            raise BadHeader(f"name or records of {stored:,} bytes")
         content = read(start, stored)
         if len(content) < stored:
-            raise BadHeader("the archive ends inside a name or records")
+            raise BadHeader("the archive ends within a name or records")
         (shared if kind == ord("g") else own).update(parse_extra(kind, content))
         return start, stored
     told = {**shared, **own}
@@ -275,7 +275,7 @@ def _uncommon(
         while more:
             last = read(start, BLOCK)
             if len(last) < BLOCK:
-                raise BadHeader("the archive ends inside the list of a file's holes")
+                raise BadHeader("the archive ends within the header of a sparse file")
             start, more = start + BLOCK, last[504]
         stretch.starts[row] = start
     return start, stored

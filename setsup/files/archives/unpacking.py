@@ -23,18 +23,18 @@ __all__ = ["unpack"]
 def unpack(archive: Path | str, folder: Path | str, limit: int | None = None) -> None:
     """Unpack a zip, a tar or a gzipped tar; the folder appears complete, or not at all.
 
-    Nothing is written outside of the folder. Links, devices, and files that systems leave behind (``__MACOSX``,
-    ``.DS_Store``, ``._*``) are left out. Of two files of one name the last counts. Modification times and permissions
-    are not restored.
+    Nothing is written outside the folder. Links, devices, and files of operating systems (``__MACOSX``, ``.DS_Store``,
+    ``._*``) are left out. If a name occurs twice, the last file is used. Modification times and permissions are not
+    restored.
 
     Parameters
     ----------
     archive : Path or str
-        The archive; its content tells the format.
+        The archive; its content determines the format.
     folder : Path or str
         Folder for the files; must be missing or empty.
     limit : int, optional, bytes
-        Largest total size of the files. No file takes more than the archive states.
+        Maximum total size of the files. No file may be larger than the archive states.
 
     Raises
     ------
@@ -65,12 +65,12 @@ def unpack(archive: Path | str, folder: Path | str, limit: int | None = None) ->
     index = None if archive.is_dir() else load_index(archive)
     opened = None if index is None else index.archive(archive)
     if index is None or opened is None:
-        raise DataError(f"{archive} is a folder; name the archive to unpack")
+        raise DataError(f"{archive} is a folder; give the archive to unpack")
     total = int(index.sizes.sum())
     if limit is not None and total > limit:
         raise _too_much(archive, limit)
     if int(index.stored.sum()) > index.about.size:
-        raise DataError(f"{archive} holds files that overlap; it is damaged or malicious")
+        raise DataError(f"{archive} contains files that overlap; it is damaged or malicious")
     need_space(folder, total, what)
     with progress(total, what, "B") as advance:
         _write(_by_place(opened, index, advance), folder)
@@ -122,11 +122,11 @@ def _need_empty(folder: Path) -> None:
     except OSError:
         free = False
     if not free:
-        raise DataError(f"{folder} holds something already; remove it, or unpack into another folder")
+        raise DataError(f"{folder} is not empty; remove it, or unpack into another folder")
 
 
 def _too_much(archive: Path, limit: int) -> DataError:
-    return DamagedFile(f"{archive} holds more than the {limit:,} bytes expected")
+    return DamagedFile(f"{archive} contains more than the expected {limit:,} bytes")
 
 
 def _label(archive: Path, name: bytes) -> str:

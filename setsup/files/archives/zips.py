@@ -71,7 +71,7 @@ def list_zip(file: int, size: int, source: Path) -> Listing:
     with progress(count, f"listing {source.name}", "files") as advance:
         begins = _places(directory, source)
         if len(begins) & _FULL_SHORT != count & _FULL_SHORT:
-            raise _damaged(source, f"its directory has {len(begins):,} entries, not the {count:,} that its end says")
+            raise _damaged(source, f"its directory has {len(begins):,} entries, not {count:,} as its end record says")
         entries = np.frombuffer(b"".join([directory[begin : begin + 46] for begin in begins]), _ENTRY)
         ends = np.array(begins, np.int64) + 46 + entries["name"]
         names = [directory[begin + 46 : end] for begin, end in zip(begins, ends.tolist(), strict=True)]
@@ -134,20 +134,20 @@ def _directory(file: int, size: int, source: Path) -> tuple[bytes, int, int, int
     tail = os.pread(file, _END.size + _FULL_SHORT, max(0, size - _END.size - _FULL_SHORT))
     mark = tail.rfind(b"PK\x05\x06", 0, max(0, len(tail) - _END.size + 4))
     if mark < 0:
-        raise DamagedFile(f"{source} is cut off: the directory that ends a zip is missing")
+        raise DamagedFile(f"{source} is truncated: the central directory of the zip is missing")
     end = size - len(tail) + mark
     _, disk, first, _, count, length, offset, _ = _END.unpack_from(tail, mark)
     wide = _wide_end(file, end)
     if wide is not None:
         end, disk, first, count, length, offset = wide
     elif _FULL in (length, offset):
-        raise _damaged(source, "the end of its directory is missing")
+        raise _damaged(source, "the end record of its directory is missing")
     if disk or first:
-        raise DataError(f"{source} is the last part of a zip in several files; join them first (zip -s 0 … --out …)")
+        raise DataError(f"{source} is the last part of a split zip; join the parts first (zip -s 0 … --out …)")
     start = end - length
     shift = start - offset
     if start < 0 or shift < 0:
-        raise _damaged(source, f"its directory of {length:,} bytes is not where its end says")
+        raise _damaged(source, f"its directory of {length:,} bytes is not where its end record says")
     directory = os.pread(file, length, start)
     if len(directory) != length:
         raise _damaged(source, f"its directory of {length:,} bytes cannot be read")
@@ -181,7 +181,7 @@ def _places(directory: bytes, source: Path) -> list[int]:
         name, extra, comment = _LENGTHS.unpack_from(directory, begin + 28)
         begin += 46 + name + extra + comment
     if begin != len(directory):
-        raise _damaged(source, f"entry {len(begins):,} of its directory is cut off or no entry")
+        raise _damaged(source, f"entry {len(begins):,} of its directory is truncated or invalid")
     return begins
 
 
@@ -193,11 +193,11 @@ def _wide(entries: Any, directory: bytes, ends: Integers, source: Path) -> tuple
         extra = _extra(directory[ends[row] : ends[row] + int(entries["extra"][row])], 0x0001)
         columns = [column for column in (sizes, stored, offsets) if column[row] == _FULL]
         if extra is None or len(extra) < 8 * len(columns):
-            raise _damaged(source, f"entry {row:,} of its directory lacks its size")
+            raise _damaged(source, f"entry {row:,} of its directory does not state its size")
         for column, value in zip(columns, struct.unpack_from(f"<{len(columns)}Q", extra), strict=True):
             column[row] = min(value, np.iinfo(np.int64).max // 4)
     if ((entries["disk"] != 0) & (entries["disk"] != _FULL_SHORT)).any():
-        raise DataError(f"{source} is a part of a zip in several files; join them first (zip -s 0 … --out …)")
+        raise DataError(f"{source} is a part of a split zip; join the parts first (zip -s 0 … --out …)")
     return stored, sizes, offsets
 
 
@@ -262,8 +262,8 @@ def _check(
         said = shown(names[row].decode("utf-8", "backslashreplace"))
         raise _damaged(
             source,
-            f"{said} would take {stored[row]:,} bytes from byte {offsets[row]:,} on for its {sizes[row]:,}, "
-            f"which does not fit the {start:,} bytes before the directory",
+            f"{said} of {sizes[row]:,} bytes is stored in {stored[row]:,} bytes from byte {offsets[row]:,} on, beyond "
+            f"the {start:,} bytes before the directory",
         )
 
 

@@ -87,7 +87,7 @@ def file_problem(path: Path, file: ManifestFile) -> str | None:
         return "is not a file"
     size = path.stat().st_size
     if not file.repacked and file.size not in (None, size):
-        return f"has {size:,} bytes, not the {file.size:,} expected"
+        return f"has {size:,} bytes, not the expected {file.size:,}"
     algorithm, expected = _digest(file)
     if not expected:
         return None
@@ -99,7 +99,7 @@ def file_problem(path: Path, file: ManifestFile) -> str | None:
         return str(error.args[0]).removeprefix(f"{path} ")
     if came == expected:
         return None
-    return f"has the {algorithm} {came}{' when unpacked' if file.repacked else ''}, not the {expected} expected"
+    return f"has {algorithm} {came}{' when unpacked' if file.repacked else ''}, not the expected {expected}"
 
 
 def _digest(file: ManifestFile) -> tuple[str, str | None]:

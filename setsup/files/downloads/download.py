@@ -40,7 +40,7 @@ def download(file: ManifestFile, target: Path) -> None:
             settle(part, target)
         drop_part(part)
         return
-    raise DataError(f"{target.name} could not be fetched: " + "; ".join(failures))
+    raise DataError(f"{target.name} could not be downloaded: " + "; ".join(failures))
 
 
 def _receive(url: str, part: Path, file: ManifestFile) -> None:
@@ -56,4 +56,4 @@ def _receive(url: str, part: Path, file: ManifestFile) -> None:
             return
         drop_part(part)
         if last or not joined:
-            raise MirrorError(f"sends a file that {problem}")
+            raise MirrorError(f"returned a file that {problem}")

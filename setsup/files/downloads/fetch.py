@@ -35,19 +35,19 @@ def fetch(
 ) -> Path:
     """Download the files of a benchmark that are missing or wrong.
 
-    Existing files are verified, and not downloaded again. Of two processes that fetch the same benchmark, one waits for
-    the other.
+    Existing files are verified and not downloaded again. If two processes fetch the same benchmark, one waits for the
+    other.
 
     Parameters
     ----------
     manifest : Manifest
         Manifest of the benchmark.
     root : Path, str or None
-        Folder for the files; None: ``$SETSUP_DATA/<name>`` where that is set, else
-        ``<user cache>/setsup/<name>``, with the name of the dataset that shares its files, if any.
+        Folder for the files; None: ``$SETSUP_DATA/<name>`` if it is set, else ``<user cache>/setsup/<name>``, with the
+        name of the dataset that shares its files, if any.
     files : sequence of str, optional
-        Names or patterns such as ``"*_LR_bicubic_X2.zip"`` of files of the manifest, or of files that its lists name;
-        by default all but those on request only.
+        Names or patterns, such as ``"*_LR_bicubic_X2.zip"``, of files in the manifest or in its lists; by default all
+        files except those on request only.
     copies : Path or str, optional
         Folder of another tool's downloads, such as ``~/tensorflow_datasets/downloads``: files with the published digest
         are copied from there.
@@ -60,8 +60,8 @@ def fetch(
     Raises
     ------
     DataError
-        A licence must be signed first, no mirror has a file, an existing file is damaged, `root` is an archive, no
-        file matches `files`, or the disk is full or not writable.
+        A licence must be signed first, a file cannot be downloaded, an existing file is damaged, `root` is an archive,
+        `files` does not match any file, or the disk is full or not writable.
 
     Examples
     --------
@@ -94,8 +94,8 @@ def fetch(
     command = f"setsup fetch {manifest.name}{only}{_option(root)}"
     if archive is not None:
         raise DataError(
-            f"{archive} is a file, and files are fetched into a folder: run `{command}`; whether {manifest.name} opens "
-            f"from the file as it is says `setsup fetch {manifest.name}{_option(archive)} --check`"
+            f"{archive} is a file, but files are fetched into a folder: run `{command}`; to check whether "
+            f"{manifest.name} opens from this file, run `setsup fetch {manifest.name}{_option(archive)} --check`"
         )
     again = f"`{command}`"
     make_folder(folder)
@@ -120,7 +120,9 @@ def _with_listed(manifest: Manifest, root: Path | str | None, names: Sequence[st
         for path in (paths[name] for name in each.lists):
             for line in text_of(read_beside(path, _MOST, "a list of files"), str(path)).split():
                 if not _LINE.fullmatch(line):
-                    raise DamagedFile(f"{path} has the line {line[:60]!r}; names such as bike/batch-1/20 were expected")
+                    raise DamagedFile(
+                        f"{path} has an invalid line {line[:60]!r}: expected names such as bike/batch-1/20"
+                    )
                 listed[each.path.replace("{}", line)] = each.of(line)
     return replace(manifest, files=(*manifest.files, *listed.values()))
 
@@ -134,7 +136,7 @@ def _named(manifest: Manifest, names: Sequence[str]) -> list[ManifestFile]:
     paths = [file.path for file in manifest.files]
     for name in names:
         if not any(fnmatchcase(path, name) for path in paths):
-            raise DataError(f"{manifest.name} has no file {name!r}{did_you_mean(name, paths)}")
+            raise DataError(f"unknown file {name!r} of {manifest.name}{did_you_mean(name, paths)}")
     return [file for file in manifest.files if any(fnmatchcase(file.path, name) for name in names)]
 
 
@@ -158,8 +160,8 @@ def _missing(manifest: Manifest, files: Iterable[ManifestFile], folder: Path, as
         file = state.file
         if state.state is State.WRONG:
             if state.path != folder / file.path or not file.urls or not state.path.is_file():
-                raise DataError(f"{state.path} {state.problem}: remove it and fetch or place {file.path} again")
-            _log.warning("%s %s: it is fetched again, and replaced then", state.path, state.problem)
+                raise DataError(f"{state.path} {state.problem}; remove it, and fetch or copy {file.path} again")
+            _log.warning("%s %s; fetching it again to replace it", state.path, state.problem)
         # what one can do without is fetched where a program may
         if state.wanted or (state.state is State.MISSING and (needed or _offered(manifest, file))):
             missing.append(file)
@@ -181,13 +183,13 @@ def _refuse_unfetchable(manifest: Manifest, missing: list[ManifestFile], folder:
         return
     files = ", ".join(map(_or_others, by_hand))
     if manifest.steps:
-        files += f", and what else its steps name (`setsup fetch {manifest.name}` prints them),"
+        files += f", and the other files named in its steps (`setsup fetch {manifest.name}` prints them),"
     page = f" ({manifest.homepage})" if manifest.homepage else ""
     if manifest.licence.sign:
         first = f"{manifest.name} is available only after signing: {manifest.licence.sign}{page}"
     else:
-        first = f"{manifest.name} has files that no mirror offers; get them by hand{page}"
-    raise DataError(f"{first}; then put {files} into {folder} and check with {check}")
+        first = f"{manifest.name} has files that cannot be downloaded automatically; get them yourself{page}"
+    raise DataError(f"{first}; then put {files} into {folder}, and check with {check}")
 
 
 def _or_others(file: ManifestFile) -> str:
@@ -208,7 +210,7 @@ def _fetch_file(manifest: Manifest, file: ManifestFile, folder: Path, again: str
         download(file, target)
     except DataError as error:
         known = manifest.addresses
-        told = f". What was known of its addresses on {known.checked}: {known.known}" if known else ""
+        told = f". Its addresses, as known on {known.checked}: {known.known}" if known else ""
         raise DataError(
-            f"{manifest.name}: {error}. Go on with {again}, or put {file.path} into {folder} by hand{told}"
+            f"{manifest.name}: {error}. Resume with {again}, or put {file.path} into {folder} yourself{told}"
         ) from error

@@ -116,12 +116,12 @@ def _answer(session: "requests.Session", url: str, part: Path) -> Iterator[tuple
             _check_range(response, part, source, start)
         elif response.status_code == 416:
             drop_part(part)
-            raise MirrorError("holds less than was received before", again=True)
+            raise MirrorError("now has a smaller file than was received before", again=True)
         elif response.status_code == 200:
             start = 0
         else:
             reason = f"HTTP {response.status_code} {response.reason or ''}".strip()
-            raise MirrorError(f"answers {reason}", again=response.status_code in _PASSING)
+            raise MirrorError(f"returned {reason}", again=response.status_code in _PASSING)
         yield response, start
 
 
@@ -135,7 +135,7 @@ def _store(response: "requests.Response", url: str, part: Path, start: int, size
     if not start:
         _refuse_page(response, first, part)
     if exact and size is not None and total not in (None, size):
-        raise MirrorError(f"holds {total:,} bytes, not the {size:,} expected")
+        raise MirrorError(f"has {total:,} bytes, not the expected {size:,}")
     limit = total if total is not None else size if exact or size is None else 2 * size
     got = start
     with _opened(part, start) as out, progress(total or size, part.stem, "B") as advance:
@@ -145,7 +145,7 @@ def _store(response: "requests.Response", url: str, part: Path, start: int, size
         while first:
             got += len(first)
             if limit is not None and got > limit:
-                raise MirrorError(f"sends more than the {limit:,} bytes expected")
+                raise MirrorError(f"sent more than the expected {limit:,} bytes")
             out.write(first)
             advance(len(first))
             first = next(pieces, b"")
@@ -171,7 +171,7 @@ def _check_range(response: "requests.Response", part: Path, source: _Source, sta
     )
     if not fits:
         drop_part(part)
-        raise MirrorError("sends another part of the file than was asked for", again=True)
+        raise MirrorError("sent a different part of the file than requested", again=True)
 
 
 def _refuse_page(response: "requests.Response", first: bytes, part: Path) -> None:
@@ -184,7 +184,7 @@ def _refuse_page(response: "requests.Response", first: bytes, part: Path) -> Non
         match = re.search(rb"(?is)<title[^>]*>(.*?)</title>", first)
         title = " ".join(match[1].decode("utf-8", "replace").split())[:80] if match else ""
         raise MirrorError(
-            "sends a web page" + (f' ("{title}")' if title.isprintable() and title else "") + ", not the file"
+            "returned a web page" + (f' ("{title}")' if title.isprintable() and title else "") + ", not the file"
         )
 
 
@@ -197,9 +197,9 @@ def _web_errors() -> Iterator[None]:
     try:
         yield
     except requests.ConnectTimeout as error:
-        raise MirrorError(f"does not answer within {_TIMEOUTS[0]:.0f} s") from error
+        raise MirrorError(f"did not respond within {_TIMEOUTS[0]:.0f} s") from error
     except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
-        raise MirrorError(f"sends nothing for {_TIMEOUTS[1]:.0f} s", again=True) from error
+        raise MirrorError(f"sent nothing for {_TIMEOUTS[1]:.0f} s", again=True) from error
     except requests.exceptions.SSLError as error:
         raise MirrorError("has a certificate that cannot be trusted") from error
     except requests.ConnectionError as error:
@@ -208,7 +208,7 @@ def _web_errors() -> Iterator[None]:
     except urllib3.exceptions.ProtocolError as error:
         raise MirrorError("the connection dropped", again=True) from error
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-        raise MirrorError(f"cannot be used ({type(error).__name__}: {error})") from error
+        raise MirrorError(f"failed ({type(error).__name__}: {error})") from error
 
 
 def _version(response: "requests.Response") -> str | None:

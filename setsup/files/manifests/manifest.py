@@ -20,7 +20,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """Terms of a benchmark: name, address of the text, a note, and what must be signed before it is given out."""
+    """Licence of a benchmark: name, address of the text, a note, and what must be signed to obtain the data."""
 
     name: str
     url: str | None = None
@@ -30,14 +30,14 @@ class Licence:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """What was last known of a benchmark's addresses, and when; an address may have changed since.
+    """Last known state of a benchmark's addresses, and its date; addresses may have changed since.
 
     Parameters
     ----------
     checked : str
         Date, as in ``2026-11-23``.
     known : str
-        What public documentation and issues said of the hosts then.
+        Summary of public documentation and issues about the hosts at that time.
 
     """
 
@@ -47,7 +47,7 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True)
 class ManifestFactor:
-    """A factor as a card shows it; `levels` is their list, their number, or None where a factor has none."""
+    """A factor as shown by `setsup info`; `levels` is their list, their number, or None for a continuous factor."""
 
     name: str
     kind: str
@@ -66,36 +66,36 @@ class ManifestFactor:
 
 @dataclass(frozen=True, slots=True)
 class ManifestSplit:
-    """A split or a subset that a benchmark or a paper gives a name.
+    """A named split or subset of a benchmark or a paper.
 
-    `factor` is given alone, `where`, `parts` and `test` alone or together; without them it is the level `name` of the
-    factor ``split``.
+    Either `factor` is given, or one or more of `where`, `parts` and `test`; without them, the split is the level `name`
+    of the factor ``split``.
 
     Parameters
     ----------
     name : str
-        Name by which it is opened.
+        Name to open it by.
     rows : (int, int) or None
-        Its rows, first and after the last, where they are contiguous; shown only.
+        First row and the row after the last, if the rows are contiguous; for display only.
     description : str
-        What it is (YAML key ``what``).
+        Description (YAML key ``what``).
     where : str or None
-        Expression over the factors: a subset of the rows; with `parts`, that of which they are drawn.
+        Expression over the factors that selects a subset of the rows; with `parts`, the rows to draw them from.
     parts : tuple of (str, float)
-        Names and shares of parts that are drawn at random; rows beyond a sum below 1 are in none.
+        Names and shares of parts that are drawn at random; if the sum is below 1, the remaining rows are in none.
     test : str or None
-        Expression over the factors: rows that are the part ``test``, after those of `parts`, which are drawn of the
-        others; without `parts` the others are ``train``.
+        Expression over the factors for the rows of the part ``test``, after those of `parts`, which are drawn from the
+        other rows; without `parts` the other rows are ``train``.
     stratify, disjoint : tuple of str
-        Factors as in :func:`setsup.factors.split.split`; where nothing is drawn, `disjoint` is what is checked.
+        Factors as in :func:`setsup.factors.split.split`; if nothing is drawn, `disjoint` is only checked.
     seed : int
-        Of the drawing.
+        Random seed of the split.
     rounding : str
-        What the shares are rounded for, as in :func:`setsup.factors.split.split`.
+        How shares are rounded, as in :func:`setsup.factors.split.split`.
     factor : str or None
         Factor of the table whose levels are the parts.
     leaks : tuple of str
-        Factors whose groups a drawn split divides, as it was published; whoever opens it is warned.
+        Factors whose groups are divided by the published split; opening it logs a warning.
 
     """
 
@@ -120,7 +120,7 @@ class ManifestSplit:
 
 @dataclass(frozen=True, slots=True)
 class ManifestPartial:
-    """What of a benchmark is a download of its own, such as one domain, and opens without the rest.
+    """Parts of a benchmark that are separate downloads, such as domains, and can be opened without the rest.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class ManifestPartial:
 
 @dataclass(frozen=True, slots=True)
 class ManifestModality:
-    """What a sample holds, such as an image: shape (None where it varies), dtype, unit, colour space, what it means."""
+    """What a sample holds, such as an image: shape (None where it varies), dtype, unit, color space, description."""
 
     name: str
     shape: tuple[int | None, ...]
@@ -155,23 +155,23 @@ class ManifestFile:
     Parameters
     ----------
     path : str
-        Where it belongs, relative to the folder of the benchmark, with ``/``.
+        Path relative to the folder of the benchmark, with ``/``.
     alternatives : tuple of str
-        Paths that serve as well, such as the unpacked file or another mirror's name (YAML key ``or``).
+        Alternative paths, such as the unpacked file or another mirror's name (YAML key ``or``).
     urls : tuple of str
-        Mirrors, the first is tried first; empty where the file cannot be fetched.
+        Mirrors, tried in this order; empty if the file cannot be downloaded.
     size : int or None
         Bytes of the published file (YAML key ``bytes``).
     sha256, md5 : str or None
         Digests of the published file.
     unpacked_sha256, unpacked_md5 : str or None
-        Digests of the content of a gzip file; where they are given, a mirror's re-packed copy is as good.
+        Digests of the content of a gzip file; if they are given, a re-packed copy is accepted.
     unpacked_size : int or None
         Bytes of that content (YAML key ``unpacked_bytes``).
     optional : bool
         Whether the benchmark can be opened without it.
     on_request : bool
-        Whether it is downloaded only when it is asked for by name (``setsup fetch --files``).
+        Whether it is downloaded only if requested by name (``setsup fetch --files``).
 
     """
 
@@ -222,26 +222,26 @@ class ManifestListed:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """All that is known of a benchmark without opening it.
+    """Description of a benchmark, available without its files.
 
     Parameters
     ----------
     name : str
-        Name by which it is loaded, and of its YAML file.
+        Name to load it by, and of its YAML file.
     title, description : str
-        Its name in print, and what it is in a few sentences.
+        Title, and a description in a few sentences.
     licence : Licence
         Terms of use.
     samples : int or None
-        Number of samples, None where it is not fixed or not known.
+        Number of samples; None if it is not fixed or not known.
     editions : tuple of int
         Numbers of samples of other editions of the same release.
     samples_vary : str or None
-        Why no number of samples is given.
+        Reason why the number of samples is not given.
     samples_by_option : tuple of (option, tuple of (value, int))
         Options of the dataset that change its number of samples, with those of their values that are known.
     partial : ManifestPartial or None
-        What opens without the rest; None where a part of the samples is a release that is not whole.
+        Parts that can be opened without the rest; None if a release with fewer samples is incomplete.
     size : int or None
         Bytes of the published files together (YAML key ``bytes``).
     homepage, citation : str or None
@@ -251,30 +251,30 @@ class Manifest:
     splits : tuple of ManifestSplit
         Published splits.
     modalities : tuple of ManifestModality
-        What a sample holds.
+        Modalities of a sample.
     files : tuple of ManifestFile
         The published files; empty for data that is computed or the user's own.
     listed : tuple of ManifestListed
-        Further files, whose names stand in some of these.
+        Further files, whose names are listed in some of these.
     shares : str or None
-        Name of the dataset that shares its files: they are found in its places, too, and fetched there.
+        Name of the dataset whose files it shares: they are searched in its folders, too, and fetched there.
     folders : tuple of str
-        Further folders below a root in which the files are looked for: where other tools leave them, as torchvision
-        does in ``MNIST/raw``.
+        Further folders below a root to search for the files, where other tools store them, such as torchvision's
+        ``MNIST/raw``.
     addresses : Addresses or None
-        What was last known of its addresses; None where it has none.
+        Last known state of its addresses; None if it has none.
     steps : tuple of str
-        What a person does to get the files that no program may or can fetch.
+        Steps to get files that cannot be downloaded automatically.
     adapter : str or None
         Python module that opens it.
     extra : str or None
-        Name of the pip extra that the adapter needs.
+        Name of the pip extra that the adapter requires.
     layout : mapping or None
-        Where rows come from, as it is written, in place of an adapter; :mod:`setsup.datasets.described` reads it.
+        Source of the rows, as written, instead of an adapter; :mod:`setsup.datasets.described` reads it.
     columns : tuple of mapping
-        Of each factor its keys ``from``, ``match``, ``codes`` and ``rules``, as they are written.
+        Keys ``from``, ``match``, ``codes`` and ``rules`` of each factor, as written.
     root : str or None
-        Where the files of a user's own manifest lie, absolute or relative to its folder; None is that folder.
+        Folder of the files of a user's own manifest, absolute or relative to its folder; None is that folder.
     file : Path or None
         The file of the manifest.
 

@@ -36,7 +36,7 @@ def manifest_folder() -> Path:
     Raises
     ------
     DataError
-        It is in neither place.
+        The folder is missing.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def manifest_folder() -> Path:
     for folder in (package / "manifests", package.parent / "manifests"):
         if folder.is_dir():
             return folder
-    raise DataError(f"{package / 'manifests'} is missing: setsup is not installed whole, install it again")
+    raise DataError(f"{package / 'manifests'} is missing: the installation of setsup is incomplete; install it again")
 
 
 def manifest_names() -> list[str]:
@@ -69,7 +69,7 @@ def load_manifest(name: str) -> Manifest:
     Raises
     ------
     DataError
-        There is none of that name, or its file is not as it should be.
+        The dataset is unknown, or its manifest is invalid.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def load_manifest(name: str) -> Manifest:
     """
     names = manifest_names()
     if name not in names:
-        raise DataError(f"there is no dataset {name!r}{did_you_mean(name, names)} (`setsup datasets` lists them)")
+        raise DataError(f"unknown dataset {name!r}{did_you_mean(name, names)} (`setsup datasets` lists them)")
     file = next(file for folder in _folders() if (file := folder / f"{name}.yaml").is_file())
     return _read_manifest(file, file.stat().st_mtime_ns)
 

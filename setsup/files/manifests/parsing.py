@@ -35,14 +35,15 @@ def read_manifest(file: Path | str, own: bool = False) -> Manifest:
     file : Path or str
         YAML file named after the benchmark.
     own : bool
-        Whether it is a user's own: name, title, description and licence may be left out, there may be a root, and
-        nothing may be imported for it.
+        Whether the manifest is a user's own: name, title, description and licence are optional, it may have a root,
+        and it must not import modules.
 
     Raises
     ------
     DataError
-        The file is missing or no YAML, a key is unknown, missing or of the wrong kind, a checksum is malformed, a
-        path leads out of the folder, or sizes contradict each other; the message names the file, the line and the key.
+        The file is missing or not valid YAML, a key is unknown, missing or of the wrong kind, a checksum is malformed,
+        a path leads out of the folder, or sizes contradict each other; the message names the file, the line and the
+        key.
 
     """
     file = Path(file)
@@ -82,9 +83,9 @@ def read_manifest(file: Path | str, own: bool = False) -> Manifest:
     )
     fields.done()
     if manifest.adapter and manifest.layout is not None:
-        raise fields.wrong("adapter", "left out where layout says how rows are read", manifest.adapter)
+        raise fields.wrong("adapter", "left out if layout is given", manifest.adapter)
     if manifest.layout is None and any(manifest.columns):
-        raise fields.wrong("factors", f"without {', '.join(_COLUMN)} where there is no layout", [*manifest.columns])
+        raise fields.wrong("factors", f"without {', '.join(_COLUMN)} unless layout is given", [*manifest.columns])
     if own:
         _refuse_code(fields, manifest)
     if manifest.shares == manifest.name:
@@ -93,7 +94,7 @@ def read_manifest(file: Path | str, own: bool = False) -> Manifest:
     if unknown := {name for each in manifest.listed for name in each.lists} - {part.path for part in manifest.files}:
         raise fields.wrong("listed.lists", "paths of files of this manifest", min(unknown))
     if manifest.name != file.stem and not own:
-        raise fields.wrong("name", f"{file.stem!r} as in the name of the file", manifest.name)
+        raise fields.wrong("name", f"{file.stem!r}, as the name of the file", manifest.name)
     sizes = [part.size for part in manifest.files]
     if manifest.size is not None and None not in sizes and manifest.size != sum(size or 0 for size in sizes):
         raise fields.wrong("bytes", f"{sum(size or 0 for size in sizes)}, the sum over the files", manifest.size)
@@ -103,18 +104,18 @@ def read_manifest(file: Path | str, own: bool = False) -> Manifest:
 def _refuse_code(fields: Fields, manifest: Manifest) -> None:
     """Refuse a user's own manifest that asks for more than its layout."""
     if manifest.layout is None:
-        raise fields.wrong("layout", "given in a manifest of your own: which images and tables there are", None)
+        raise fields.wrong("layout", "given in a manifest of your own, with its images and tables", None)
     for key in _CODE:
         if getattr(manifest, key):
-            raise fields.wrong(key, "left out of a manifest of your own", getattr(manifest, key))
+            raise fields.wrong(key, "left out in a manifest of your own", getattr(manifest, key))
 
 
 def _check_counts(fields: Fields, manifest: Manifest) -> None:
     """Refuse numbers of samples that contradict each other."""
     if manifest.samples_vary and manifest.samples is not None:
-        raise fields.wrong("samples_vary", "left out where samples is a number", manifest.samples_vary)
+        raise fields.wrong("samples_vary", "left out if samples is a number", manifest.samples_vary)
     if manifest.editions and manifest.samples is None:
-        raise fields.wrong("editions", "left out where samples is no number", manifest.editions)
+        raise fields.wrong("editions", "left out unless samples is a number", manifest.editions)
     if (partial := manifest.partial) is None:
         return
     factors = {factor.name: factor.levels for factor in manifest.factors}
@@ -126,7 +127,7 @@ def _check_counts(fields: Fields, manifest: Manifest) -> None:
     levels = factors[partial.by[0]]
     for level, _ in partial.samples:
         if isinstance(levels, tuple) and level not in levels:
-            raise fields.wrong("partial.samples", f"the samples of levels of {partial.by[0]}", level)
+            raise fields.wrong("partial.samples", f"numbers of samples by levels of {partial.by[0]}", level)
     total = sum(counts[0] for _, counts in partial.samples)
     if len(partial.by) == 1 and manifest.samples not in (None, total):
         raise fields.wrong("samples", f"{total}, the sum over the parts", manifest.samples)
@@ -194,11 +195,11 @@ def _split(name: str, fields: Fields) -> ManifestSplit:
         test=fields.get("test", validators.text),
     )
     if split.factor and (split.where or split.parts or split.test):
-        raise fields.wrong("", "a factor alone, or some of where, parts and test", "several")
+        raise fields.wrong("", "either factor, or one or more of where, parts and test", "both")
     if split.test and "test" in dict(split.parts):
-        raise fields.wrong("parts", "without a part named test where test is given", "test")
+        raise fields.wrong("parts", "without a part named test if test is given", "test")
     if (split.stratify or split.seed or split.leaks or split.rounding != "strata") and not split.parts:
-        raise fields.wrong("parts", "given where stratify, seed, rounding or leaks is", None)
+        raise fields.wrong("parts", "given if stratify, seed, rounding or leaks is given", None)
     fields.done()
     return split
 
@@ -234,7 +235,7 @@ def _file(fields: Fields) -> ManifestFile:
     )
     fields.done()
     if file.on_request and not (file.optional and file.urls):
-        raise fields.wrong("on_request", "left out of a file that is needed, or that has no address", True)
+        raise fields.wrong("on_request", "left out for a file that is required or has no address", True)
     return file
 
 
@@ -246,5 +247,5 @@ def _listed(fields: Fields) -> ManifestListed:
     )
     fields.done()
     if any("{}" not in text for text in (listed.path, *listed.urls)) or not listed.urls or not listed.lists:
-        raise fields.wrong("", "a path and addresses with {} for a line of its lists", listed.path)
+        raise fields.wrong("", "a path, addresses and lists, with {} for each line of the lists", listed.path)
     return listed

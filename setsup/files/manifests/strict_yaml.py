@@ -127,7 +127,7 @@ def read_yaml(file: Path, what: str = "manifest") -> Fields:
     with read_errors(file), file.open("rb") as stream:
         data = stream.read(_LARGEST + 1)
     if len(data) > _LARGEST:
-        raise DataError(f"{file} is larger than {_LARGEST:,} bytes: it is not a {what}")
+        raise DataError(f"{file} has more than {_LARGEST:,} bytes, too many for a {what}")
     try:
         text = data.decode("utf-8")
         _refuse_depth(text, file, what)
@@ -135,9 +135,9 @@ def read_yaml(file: Path, what: str = "manifest") -> Fields:
     except DataError:
         raise
     except yaml.YAMLError as error:
-        raise DataError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from error
+        raise DataError(f"{file} could not be parsed as YAML: {' '.join(str(error).split())}") from error
     except Exception as error:  # PyYAML's constructors let KeyError, AttributeError and more through
-        raise DataError(f"{file} is not valid YAML: {type(error).__name__}: {error}") from error
+        raise DataError(f"{file} could not be parsed as YAML: {type(error).__name__}: {error}") from error
     return Fields(value, file)
 
 
@@ -182,13 +182,13 @@ def _refuse_depth(text: str, file: Path, what: str) -> None:
     for event in yaml.parse(text, _base()):
         aliases += isinstance(event, yaml.AliasEvent)
         if aliases > _MOST_ALIASES:  # lists of lists by name make a small file a huge one
-            raise DataError(f"{file} repeats more than {_MOST_ALIASES} parts by name: it is not a {what}")
+            raise DataError(f"{file} has more than {_MOST_ALIASES} YAML aliases, too many for a {what}")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > _DEEPEST:
-            raise DataError(f"{file} is nested deeper than {_DEEPEST} levels: it is not a {what}")
+            raise DataError(f"{file} is nested deeper than {_DEEPEST} levels, too deep for a {what}")
 
 
 def _loader() -> Any:

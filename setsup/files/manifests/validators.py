@@ -52,19 +52,19 @@ def mapping(value: Any) -> dict[str, Any]:
 def any_text(value: Any) -> str:
     """A string, which may be empty."""
     if not isinstance(value, str):
-        raise ValueError("a text")
+        raise ValueError("a string")
     return value
 
 
 def texts(value: Any) -> dict[str, str]:
     """Strings by their names."""
     if not isinstance(value, dict) or not all(isinstance(text, str) for pair in value.items() for text in pair):
-        raise ValueError("texts by their names")
+        raise ValueError("a mapping of names to strings")
     return dict(value)
 
 
 def whole(value: Any) -> int:
-    """An integer from 0 on."""
+    """An integer of at least 0."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
         raise ValueError("an integer, 0 or more")
     return value
@@ -130,7 +130,7 @@ def levels(value: Any) -> tuple[str | int | float, ...] | int:
         listed = tuple(value)
         if len(set(listed)) == len(listed) and not any(level != level for level in listed):
             return listed
-    raise ValueError("the number of levels or a list of different ones")
+    raise ValueError("the number of levels or a list of distinct levels")
 
 
 def rows(value: Any) -> tuple[int, int]:
@@ -150,7 +150,7 @@ def words(value: Any) -> tuple[str, ...]:
 
 def shares(value: Any) -> tuple[tuple[str, float], ...]:
     """Names of parts and the share of each."""
-    expected = "names of at least two parts with their shares, numbers above 0 of sum 1 at most"
+    expected = "two or more parts with their shares, numbers above 0 whose sum is at most 1"
     if not isinstance(value, dict) or len(value) < 2:
         raise ValueError(expected)
     try:
@@ -171,7 +171,7 @@ def yes(value: Any) -> bool:
 
 def counts_of_parts(value: Any) -> int | tuple[tuple[str | int | float, tuple[int, ...]], ...]:
     """Number of samples of every part, or a number or numbers for each level."""
-    expected = "a number of samples, or levels with the number of samples of each, or several of them in a list"
+    expected = "a number of samples, or a mapping of levels to a number of samples or a list of them"
     if not isinstance(value, dict):
         return _whole(value, expected)
     if not value or not all(isinstance(level, str | int | float) for level in value):
@@ -182,7 +182,7 @@ def counts_of_parts(value: Any) -> int | tuple[tuple[str | int | float, tuple[in
 
 def counts_by_option(value: Any) -> tuple[tuple[str, tuple[tuple[str | int | float, int], ...]], ...]:
     """Numbers of samples for values of options."""
-    expected = "names of options, each with values and their numbers of samples, which may be none ({})"
+    expected = "a mapping of options to mappings of values to numbers of samples, which may be empty ({})"
     if not isinstance(value, dict) or not all(isinstance(each, dict) for each in value.values()):
         raise ValueError(expected)
     if not all(isinstance(name, str) for name in value):

@@ -1,4 +1,4 @@
-"""Transforms of batches on their device: augmentations of sets of images, and of what lies on their pixels.
+"""Transforms of batches on their device: augmentations of sets of images and of modalities on the same pixels.
 
 Everything here is a callable of a batch, for ``transform=`` of :func:`setsup.loader`, or an operation that
 :class:`Augment` applies to its images.

@@ -124,7 +124,7 @@ def _some(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: float, e
 
 def _other_channels(before: int, after: int) -> SetsupError:
     made = f"{before} and {after}"
-    return SetsupError(f"an operation changes the channels of some images only ({made}): apply it to all")
+    return SetsupError(f"an operation changes the channels of only some images ({made}); apply it to all")
 
 
 def mapped(values: Tensor, move: Move, kind: str, copies: int, fill: float) -> Tensor:
@@ -144,7 +144,7 @@ def _called(operation: Any, images: Tensor, slots: Slots) -> Tensor:
         raise SetsupError(f"{operation!r} must return float32 images (n, channels, height, width)")
     if (result.shape[0], *result.shape[2:]) != (images.shape[0], *images.shape[2:]):
         raise SetsupError(
-            f"{operation!r} made {tuple(result.shape)} of {tuple(images.shape)}: an operation keeps the number and the "
-            "size of images; what changes sizes is geometric, and has a homography"
+            f"{operation!r} changed the shape {tuple(images.shape)} to {tuple(result.shape)}, but an operation must "
+            "keep the number and size of images; write an operation that changes sizes as geometric, with a homography"
         )
     return result

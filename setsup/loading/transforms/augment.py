@@ -1,4 +1,4 @@
-"""The transform of a batch: keyed operations on its images, and on everything that lies on their pixels."""
+"""The transform of a batch: keyed operations on its images, and on modalities on the same pixels."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -44,8 +44,8 @@ class Augment:
         Modalities to change, and their kinds: ``color`` for images, (sets, size, C, H, W) uint8, or float32 in 0 … 1;
         ``label`` and ``depth``, (sets, size, H, W) or (sets, size, H, W, k); ``normal``, (sets, size, H, W, 3), x to
         the right and y down; ``points``, pixels (x, y) as (sets, size, n, 2); ``clip``, (sets, size, frames, C, H, W),
-        all frames of which change alike; ``flow``, motion in pixels, x and y by turns, (sets, size, 2k, H, W) or
-        (sets, size, k, 2, H, W). All on images of one size. Modalities with one image per set, such as
+        all frames of which change equally; ``flow``, motion in pixels, x and y alternating, (sets, size, 2k, H, W) or
+        (sets, size, k, 2, H, W). All images must have one size. Modalities with one image per set, such as
         ``canonical_image``, have no axis of size and other random numbers; use a second Augment for them.
     copies : int, optional
         Number of independent results of each image, along a new axis after sets and positions.
@@ -55,13 +55,13 @@ class Augment:
     into : str, optional
         Prefix of the names of results, ``<into>_<name>``; without it, results replace the modalities.
     fill : float or mapping of str to float
-        Value where a result shows no pixel of its source: one number for images, 0 … 1, or numbers by modality.
-        0 otherwise.
+        Value where a result shows no pixel of its source: a number for images, 0 … 1, or numbers by modality; 0 by
+        default.
     eight_bit : bool
         Images are uint8 after every operation, with the arithmetic of Pillow, as in papers that augmented stored
         images. Results are uint8; otherwise they are float32 in 0 … 1.
     seed, stream : int, str
-        0 ≤ seed < 2⁶⁴; transforms with one seed draw the same numbers unless their streams differ.
+        0 ≤ seed < 2⁶⁴; transforms with the same seed draw the same numbers unless their streams differ.
 
     Raises
     ------
@@ -73,11 +73,11 @@ class Augment:
     Notes
     -----
     With geometric operations, the result has ``homography``, or ``<into>_homography``, float64
-    (sets, size[, copies], 3, 3): matrices from the pixels of the input to those of the result. It is that of the last
-    Augment; ``homographies`` has by modality the matrices through every Augment so far: to the pixels of the batch
-    from those that the first one read, which are as they were loaded, or of a view such as ``view_1`` the view's.
+    (sets, size[, copies], 3, 3): matrices from the pixels of the input to those of the result of the last Augment.
+    ``homographies`` has, by modality, the matrices through all Augments so far: from the pixels that the first one
+    read (as loaded, or of a view such as ``view_1``) to those of the batch.
     Points come with ``<name>_inside``, bool (sets, size[, copies], n): whether each is on the result. Points become
-    float64; NaN is beyond a horizon, also of flow that leads there.
+    float64; points beyond a horizon are NaN, as is flow that leads there.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Augment:
         if self.geometry not in _GEOMETRY:
             raise SetsupError(f"geometry must be one of {', '.join(_GEOMETRY)}, not {self.geometry!r}")
         if self.into is not None and (not isinstance(self.into, str) or not self.into):
-            raise SetsupError(f"into must be what names of results begin with, or None, not {self.into!r}")
+            raise SetsupError(f"into must be a prefix for the names of results, or None, not {self.into!r}")
         stream_key(self.seed, self.stream)  # checks the two
 
     def __call__(self, batch: Batch) -> Batch:
@@ -143,7 +143,7 @@ class Augment:
             added[self._target("homography")] = torch.from_numpy(total.matrices).to(device)
         taken = [name for name in added if self.into is not None and name in batch]
         if taken:
-            raise DataError(f"the batch has {taken[0]!r} already: give into= a string other than {self.into!r}")
+            raise DataError(f"the batch already has {taken[0]!r}; pass another into= than {self.into!r}")
         added = {name: value.unflatten(0, axes) for name, value in added.items()}
         matrices = added.get(self._target("homography"))
         return {**batch, **added, **self._homographies(batch, axes, matrices)}
@@ -200,7 +200,7 @@ class Augment:
 
 @dataclass(frozen=True)
 class Compose:
-    """Several transforms of a batch, one after the other.
+    """Applies several transforms of a batch in sequence.
 
     Parameters
     ----------
@@ -210,8 +210,8 @@ class Compose:
     Raises
     ------
     SetsupError
-        When one cannot be called, or two, also within a Compose of theirs, draw the same numbers: their seed and
-        stream are equal.
+        When a transform is not callable, or two transforms, including those in a nested Compose, have the same seed
+        and stream and would draw the same numbers.
 
     Examples
     --------
@@ -229,7 +229,7 @@ class Compose:
         if transforms is None or any(
             isinstance(transform, type) or not callable(transform) for transform in transforms
         ):
-            raise SetsupError(f"Compose takes a list of callables of a batch, not {self.transforms!r}")
+            raise SetsupError(f"Compose requires a list of callables of a batch, not {self.transforms!r}")
         object.__setattr__(self, "transforms", transforms)
         keys = [
             (transform.seed, transform.stream)
@@ -239,8 +239,8 @@ class Compose:
         for key in keys:
             if keys.count(key) > 1:
                 raise SetsupError(
-                    f"two of the transforms draw the same numbers (seed {key[0]}, stream {key[1]!r}): give one another "
-                    "stream=, or put what shares them into one Augment"
+                    f"two of the transforms draw the same random numbers (seed {key[0]}, stream {key[1]!r}); give one "
+                    "of them another stream=, or combine the operations that share them in one Augment"
                 )
 
     def __call__(self, batch: Batch) -> Batch:
@@ -258,10 +258,12 @@ def _flat(transforms: Iterable[Any]) -> Iterator[Any]:
 
 def _check_modalities(modalities: Any) -> None:
     if not isinstance(modalities, Mapping) or not modalities:
-        raise SetsupError(f'modalities must say what is changed, as in {{"image": "color"}}, not {modalities!r}')
+        raise SetsupError(
+            f'modalities must map modalities to their kinds, as in {{"image": "color"}}, not {modalities!r}'
+        )
     for name, kind in modalities.items():
         if kind not in KINDS:
-            raise SetsupError(f"{name!r} is of no known kind, {kind!r}{did_you_mean(kind, KINDS)}")
+            raise SetsupError(f"unknown kind {kind!r} of {name!r}{did_you_mean(kind, KINDS)}")
 
 
 def _check_fill(fill: Any, modalities: Mapping[str, str]) -> None:
@@ -273,7 +275,7 @@ def _check_fill(fill: Any, modalities: Mapping[str, str]) -> None:
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
             raise SetsupError(f"fill must be a number, or numbers by modality, not {value!r}")
         if (name is None or modalities[name] in _IMAGES) and not 0 <= value <= 1:
-            raise SetsupError(f"images are filled with a number from 0 to 1, not {value!r}")
+            raise SetsupError(f"fill of images must be a number from 0 to 1, not {value!r}")
 
 
 def _lead(batch: Batch, modalities: Mapping[str, str]) -> tuple[int, ...]:
@@ -284,15 +286,14 @@ def _lead(batch: Batch, modalities: Mapping[str, str]) -> tuple[int, ...]:
     leads = {name: tuple(batch[name].shape[: axes or max(possible[name])]) for name in possible}
     if not common or len(set(leads.values())) > 1:
         raise DataError(
-            "modalities of one Augment must agree on (sets, size), or have sets without positions, and here are "
-            f"{leads}"
+            f"modalities of one Augment must have the same (sets, size), or sets without positions, not {leads}"
         )
     lead = next(iter(leads.values()))
     for name, matrices in batch.get("homographies", {}).items():
         if name in modalities and tuple(matrices.shape[:-2]) != lead:
             raise DataError(
-                f"{name!r} was copied and moved as {tuple(matrices.shape[:-2])}, and here has {lead} images: what "
-                f"follows copies= goes into the same Augment, or select the same copy of homographies[{name!r}]"
+                f"{name!r} was copied and moved as {tuple(matrices.shape[:-2])}, but has {lead} images here; put the "
+                f"operations after copies= into the same Augment, or select the same copy of homographies[{name!r}]"
             )
     return lead
 
@@ -301,15 +302,20 @@ def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
     """A modality of a batch, if its dtype is one of its kind, and it can hold what it is filled with."""
     values: Tensor = batch[name]
     if kind in _IMAGES and values.dtype not in (torch.uint8, torch.float32):
-        raise DataError(f"{name!r} must be uint8 or float32 to be {kind}, not {values.dtype}")
+        raise DataError(f"{name!r} must be uint8 or float32 as {kind}, not {values.dtype}")
     if kind in _IMAGES and values.shape[-3] > 4 >= values.shape[-1]:
-        raise DataError(f"{name!r} has its channels last, {tuple(values.shape)}: movedim(-1, -3) puts them first")
+        raise DataError(
+            f"{name!r} must have its channels first, not {tuple(values.shape)}; move them with movedim(-1, -3)"
+        )
     if kind in ("depth", "normal", "flow") and not values.dtype.is_floating_point:
-        raise DataError(f"{name!r} must be floating to be {kind}, not {values.dtype}: what must not be mixed is label")
+        raise DataError(
+            f"{name!r} must be floating point as {kind}, not {values.dtype}; for values that must not be interpolated "
+            "use label"
+        )
     if kind == "label" and not values.dtype.is_floating_point and values.dtype != torch.bool:
         limits = torch.iinfo(values.dtype)
         if not fill.is_integer() or not limits.min <= fill <= limits.max:
-            raise DataError(f"{name!r} is {values.dtype} and cannot be filled with {fill:g}")
+            raise DataError(f"{name!r} of dtype {values.dtype} cannot be filled with {fill:g}")
     return values
 
 
@@ -319,7 +325,7 @@ def _check_range(name: str, images: Tensor) -> None:
         return
     low, high = (float(end) for end in images[(0,) * (images.ndim - 3)].aminmax())
     if low < -0.01 or high > 1.01:
-        raise DataError(f"{name!r} is float32 from {low:g} to {high:g}, and colours are 0 … 1: scale it, or pass uint8")
+        raise DataError(f"{name!r} must be uint8, or float32 in 0 … 1, not float32 from {low:g} to {high:g}; scale it")
 
 
 def _size(values: Mapping[str, Tensor], modalities: Mapping[str, str], lead: int) -> Size:
@@ -330,9 +336,9 @@ def _size(values: Mapping[str, Tensor], modalities: Mapping[str, str], lead: int
             after = values[name].shape[lead:] if kind in ("label", "depth", "normal") else values[name].shape[-2:]
             sizes[name] = (int(after[0]), int(after[1]))
     if not sizes:
-        raise DataError("points alone do not say how large the images are: name a modality of pixels too")
+        raise DataError("points alone do not determine the size of images; name a modality with pixels, too")
     if len(set(sizes.values())) > 1:
-        raise DataError(f"modalities of one Augment must agree on (height, width), and here are {sizes}")
+        raise DataError(f"modalities of one Augment must have the same (height, width), not {sizes}")
     return next(iter(sizes.values()))
 
 
@@ -346,8 +352,8 @@ def _codes(batch: Batch, names: Iterable[str], axes: tuple[int, ...]) -> dict[st
         codes = torch.as_tensor(factors[name]).cpu().numpy()
         if codes.shape != axes[:-1]:
             raise DataError(
-                f"codes of {name!r} have positions, {codes.shape}, and the images here have none, {axes[:-1]}: apply "
-                "ForLevels to images with positions"
+                f"codes of {name!r} have positions, {codes.shape}, but the images do not, {axes[:-1]}; apply ForLevels "
+                "to images with positions"
             )
         codes_by_name[name] = np.broadcast_to(codes[..., None], axes).reshape(-1)
     return codes_by_name

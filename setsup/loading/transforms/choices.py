@@ -14,7 +14,7 @@ import numpy as np
 from setsup.arrays import Array, Bools, Matrices, Size
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.arguments import check_probability
+from setsup.loading.transforms.operations.base import check_probability
 from setsup.loading.transforms.operations.geometry import Geometric, where
 from setsup.loading.transforms.slots import Slots
 
@@ -25,8 +25,8 @@ __all__ = ["ForLevels", "Move", "OneOf", "Paint", "RandomApply", "build_steps", 
 class OneOf:
     """One of several operations for each image, all equally likely.
 
-    Only the images that an operation falls to are given to it. Operations that change the size of images must all be
-    geometric, and lead to one size. Where one of them is geometric, images that share their geometry share the choice.
+    Each operation receives only the images that it is chosen for. Operations that change the size of images must all be
+    geometric and result in one size. If one of them is geometric, images that share their geometry share the choice.
 
     Parameters
     ----------
@@ -46,14 +46,14 @@ class OneOf:
     def __post_init__(self) -> None:
         object.__setattr__(self, "operations", check_operations(self.operations, "OneOf"))
         if not self.operations:
-            raise SetsupError("OneOf needs at least one operation")
+            raise SetsupError("OneOf requires at least one operation")
 
 
 @dataclass(frozen=True)
 class RandomApply:
     """An operation with probability p, and nothing otherwise.
 
-    Where the operation is geometric, images that share their geometry share the choice.
+    If the operation is geometric, images that share their geometry share the choice.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class ForLevels:
     operation : operation
         Must not change the size of images.
     factor : str
-        Under ``batch["factors"]``.
+        Name of a factor in ``batch["factors"]``.
     levels : int or sequence of int
         Codes of its levels.
 
@@ -108,7 +108,7 @@ class ForLevels:
         levels = (self.levels,) if isinstance(self.levels, int | np.integer) else self.levels
         whole = isinstance(levels, tuple | list) and all(isinstance(code, int | np.integer) for code in levels)
         if not isinstance(self.factor, str) or not whole or not levels:
-            raise SetsupError(f"ForLevels takes the name of a factor and codes of its levels, not {self.levels!r}")
+            raise SetsupError(f"ForLevels requires the name of a factor and codes of its levels, not {self.levels!r}")
         object.__setattr__(self, "levels", tuple(int(code) for code in levels))
 
 
@@ -135,16 +135,16 @@ Steps = list[Move | Paint]
 def check_operations(operations: Any, of: str) -> tuple[Any, ...]:
     """Operations as a tuple; SetsupError when one is none."""
     if isinstance(operations, str) or not isinstance(operations, Iterable):
-        raise SetsupError(f"{of} takes a list of operations, not {operations!r}")
+        raise SetsupError(f"{of} requires a list of operations, not {operations!r}")
     checked = tuple(operations)
     for operation in checked:
         known = isinstance(operation, OneOf | RandomApply | ForLevels | Geometric)
         if isinstance(operation, type) or not (known or callable(operation)):
-            raise SetsupError(f"{of} takes operations such as Flip() or Crop(64), and {operation!r} is none")
+            raise SetsupError(f"{of} requires operations such as Flip() or Crop(64), not {operation!r}")
         if not known and not _takes_two(operation):
             raise SetsupError(
-                f"{of} takes operations, callables of (images, slots), and {operation!r:.80} is none: transforms of "
-                "batches, such as recipes, belong in a Compose"
+                f"{of} requires operations, callables of (images, slots), not {operation!r:.80}; combine transforms of "
+                "batches, such as recipes, with Compose"
             )
     return checked
 
@@ -219,7 +219,9 @@ def _steps(operation: Any, own: Slots, shared: Slots, size: Size) -> Steps:
     sizes = [step.size for branch in branches for step in branch if isinstance(step, Move)]
     if len(different := dict.fromkeys(sizes if all_moved else [size, *sizes])) > 1:
         shown = " and ".join(f"{height} × {width}" for height, width in different)
-        raise SetsupError(f"{operation} gives images of different sizes, {shown}: bring all images to one size first")
+        raise SetsupError(
+            f"{operation} returns images of different sizes, {shown}; resize all images to one size first"
+        )
     if all_moved:
         return [Move(np.stack([move.matrices for move in moved])[which - 1, np.arange(len(which))], sizes[0])]
     steps = [_restricted(step, which == number) for number, branch in enumerate(branches, 1) for step in branch]

@@ -38,10 +38,10 @@ _CANONICAL = "canonical_"  # what names of modalities of canonical rows begin wi
 def get_tensor(batch: Batch, name: str) -> torch.Tensor:
     """A modality of a batch."""
     if name not in batch:
-        raise SetsupError(f"the batch has no modality {name!r}{did_you_mean(name, batch)}")
+        raise SetsupError(f"modality {name!r} not found in the batch{did_you_mean(name, batch)}")
     values = batch[name]
     if not isinstance(values, torch.Tensor):
-        raise DataError(f"{name!r} must be a tensor, not {type(values).__name__}: make batches with to='torch'")
+        raise DataError(f"{name!r} must be a tensor, not {type(values).__name__}; make batches with to='torch'")
     return values
 
 
@@ -70,10 +70,10 @@ def possible_leads(batch: Batch, name: str, kind: str) -> set[int]:
     if kind == "flow":
         leads = {lead for lead in leads if _flows(values.shape[lead:])}
     if not leads or values.shape[-1] != _LAST.get(kind, values.shape[-1]):
-        frames = "; frames are a clip, and what follows copies= goes into the same Augment"
+        frames = "; use clip for frames, and put the operations after copies= into the same Augment"
         more = frames if kind == "color" and values.ndim == 6 else ""
         raise DataError(
-            f"{name!r} must be {axes}, or the same without size, to be {kind}, not {tuple(values.shape)}{more}"
+            f"{name!r} must have shape {axes} as {kind}, or the same without size, not {tuple(values.shape)}{more}"
         )
     return leads
 
@@ -91,8 +91,8 @@ def get_images(batch: Batch, name: str) -> torch.Tensor:
     images = get_tensor(batch, name)
     if images.ndim not in (4, 5, 6) or (images.ndim == 4 and has_slots(batch, name, "color", images)):
         raise DataError(
-            f"{name!r} must be (sets, size, channels, height, width), with copies before the channels where there are "
-            f"any, or (sets, channels, height, width), not {tuple(images.shape)}"
+            f"{name!r} must have shape (sets, size, channels, height, width), with copies, if any, before the "
+            f"channels, or (sets, channels, height, width), not {tuple(images.shape)}"
         )
     return images
 
@@ -102,8 +102,7 @@ def keyed_slots(batch: Batch, seed: int, stream: str, lead: Sequence[int], copie
     step = batch.get("step")
     if not is_integer(step):
         raise SetsupError(
-            f"the batch needs the number of its draw as batch['step'], an integer, not {step!r}: "
-            "it comes from setsup.loader"
+            f"batch['step'] must be the number of the draw, an integer, not {step!r}; make batches with setsup.loader"
         )
     sets, *size = lead[:2]
     slots = np.arange(size[0], dtype=np.uint64) if size else _NO_SLOT

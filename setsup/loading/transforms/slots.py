@@ -19,14 +19,14 @@ __all__ = ["Slots"]
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Some images of a batch, flat: one key an image, and the codes of their factors.
+    """Some images of a batch, flattened: a key per image, and the codes of their factors.
 
     Attributes
     ----------
     keys : (n,) uint64
-        One an image.
+        Key of each image.
     eight_bit : bool
-        Whether images hold integers of 1/255 before and after every operation, as images of 8 bits do.
+        Whether images are multiples of 1/255 before and after every operation, as 8-bit images are.
     factors : mapping of str to (n,) array
         Codes of each image's levels; values of continuous factors.
 
@@ -41,10 +41,10 @@ class Slots:
         return len(self.keys)
 
     def bits(self, parameter: int = 0) -> Words:
-        """64 uniform bits an image.
+        """64 uniform bits per image.
 
-        An operation that draws several numbers numbers them: the same ``parameter`` gives the same bits again, so
-        amounts that share one are not independent.
+        An operation that draws several numbers gives each its own ``parameter``: the same parameter gives the same
+        bits, so numbers that share one are not independent.
 
         Examples
         --------
@@ -56,11 +56,11 @@ class Slots:
         return random.fold(self.keys, np.asarray(parameter, dtype=np.uint64))
 
     def uniform(self, low: float, high: float, parameter: int = 0) -> npt.NDArray[np.float64]:
-        """One number an image, uniform in low … high; a second one needs another ``parameter``."""
+        """One number per image, uniform in low … high; a second number requires another ``parameter``."""
         return low + (high - low) * random.uniform(self.bits(parameter))
 
     def below(self, n: int | npt.NDArray[Any], parameter: int = 0) -> npt.NDArray[np.int64]:
-        """One integer an image, uniform in 0 … n − 1; a second one needs another ``parameter``."""
+        """One integer per image, uniform in 0 … n − 1; a second integer requires another ``parameter``."""
         return random.randint_below(self.bits(parameter), n)
 
     def at(self, operation: int) -> "Slots":

@@ -1,4 +1,4 @@
-"""Views of images: colour channels, patches, pairs of pixels, frames and motion of clips.
+"""Views of images: color channels, patches, pairs of pixels, frames and motion of clips.
 
 A view is a callable that takes a batch of tensors and gives the batch with more modalities; what was there stays as it
 was. It is given as ``transform=`` to :func:`setsup.loader`, or put into a

@@ -29,26 +29,26 @@ __all__ = ["FrameTriples"]
 
 @dataclass(frozen=True)
 class FrameTriples:
-    """A frame of each clip, a later frame, and the motion around the frame: the views that [1]_ takes of videos.
+    """A frame of each clip, a later frame, and the motion around the frame: the views of videos in [1]_.
 
-    Flow field j of a clip leads from frame j to frame j + 1. With t uniform over the times for which everything is in
-    the clip, the triple is frame t, frame t + later, and the flow fields t − ⌊flow/2⌋ … t − ⌊flow/2⌋ + flow − 1: an
-    even number of them lies evenly around frame t.
+    Flow field j of a clip leads from frame j to frame j + 1. With t uniform over the times for which all of these are
+    in the clip, the triple is frame t, frame t + later, and the flow fields t − ⌊flow/2⌋ … t − ⌊flow/2⌋ + flow − 1; an
+    even number of fields is centred at frame t.
 
     Parameters
     ----------
     later : int
-        Frames from the frame to the later frame.
+        Number of frames between the frame and the later frame.
     flow : int
-        Flow fields in the stack.
+        Number of flow fields in the stack.
     video : str
         Modality (sets, size, frames, channels, height, width), of any type.
     fields : str
-        Modality (sets, size, fields, 2, height, width), of any type; a clip has at most one field a frame.
+        Modality (sets, size, fields, 2, height, width), of any type; a clip has at most one field per frame.
     names : (str, str, str)
-        Of the frame, the later frame and the stack.
+        Names of the frame, the later frame and the stack.
     seed, stream : int, str
-        0 ≤ seed < 2⁶⁴; two with one seed take the same times unless their streams differ.
+        0 ≤ seed < 2⁶⁴; two with the same seed draw the same times unless their streams differ.
 
     Returns
     -------
@@ -59,7 +59,7 @@ class FrameTriples:
     Raises
     ------
     SetsupError
-        When a modality or the step is missing, clips are too short, or the batch has one of the names already.
+        When a modality or the step is missing, clips are too short, or the batch already has one of the names.
 
     Examples
     --------
@@ -95,8 +95,8 @@ class FrameTriples:
         last = min(frames - 1 - self.later, motions - self.flow + before)
         if last < before:
             raise SetsupError(
-                f"no frame of clips of {frames} frames and {motions} flow fields has a frame {self.later} later and "
-                f"{self.flow} flow fields around it: take longer clips, or smaller later and flow"
+                f"clips of {frames} frames and {motions} flow fields are too short for a frame {self.later} later and "
+                f"{self.flow} flow fields around a frame; use longer clips, or smaller later and flow"
             )
         times = before + keyed_slots(batch, self.seed, self.stream, lead).below(last - before + 1)
         time = torch.from_numpy(times).to(video.device)
@@ -110,11 +110,12 @@ class FrameTriples:
         video, fields = get_tensor(batch, self.video), get_tensor(batch, self.fields)
         if video.ndim != 6:
             raise DataError(
-                f"{self.video!r} must be (sets, size, frames, channels, height, width), not {tuple(video.shape)}"
+                f"{self.video!r} must have shape (sets, size, frames, channels, height, width), not "
+                f"{tuple(video.shape)}"
             )
         if fields.ndim != 6 or fields.shape[3] != 2 or fields.shape[:2] != video.shape[:2]:
             raise DataError(
-                f"{self.fields!r} must be (sets, size, fields, 2, height, width) with the sets and positions of "
-                f"{self.video!r}, {tuple(video.shape[:2])}, not {tuple(fields.shape)}"
+                f"{self.fields!r} must have shape (sets, size, fields, 2, height, width) with the sets and positions "
+                f"of {self.video!r}, {tuple(video.shape[:2])}, not {tuple(fields.shape)}"
             )
         return video, fields

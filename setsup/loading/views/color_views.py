@@ -1,4 +1,4 @@
-"""Views of colour channels: one channel of a colour space is the first view, the other two are the second.
+"""Views of color channels: one channel of a color space is the first view, the other two are the second.
 
 References
 ----------
@@ -25,21 +25,21 @@ _CHUNK = 1 << 18  # values of images converted at a time, so that what lies betw
 
 @dataclass(frozen=True)
 class ColorViews:
-    """Images in another colour space, split into a view of one channel and a view of two, as in figure 5 of [1]_.
+    """Images in another color space, split into a view of one channel and a view of two, as in figure 5 of [1]_.
 
-    Both views show the same pixels: put what crops or flips before this.
+    Both views show the same pixels, so crops and flips must come before.
 
     Parameters
     ----------
     space : str
         One of :data:`setsup.loading.views.colors.SPACES`, such as ``"lab"`` or ``"ycbcr"``.
     image : str
-        Modality to convert: uint8, or float in 0 … 1, sRGB.
+        sRGB modality to convert: uint8, or floating point in 0 … 1.
     normalize : bool
-        Whether channels are brought to about −1 … 1 by the published means and standard deviations of the space, or by
-        its range where none are published.
+        Whether to normalize channels to about −1 … 1, with the published means and standard deviations of the space,
+        or with its range if none are published.
     names : (str, str), optional
-        Of the two views; the channels' names by default: ``("L", "ab")``, ``("Y", "CbCr")``, ``("H", "SV")`` …
+        Names of the two views; those of the channels by default: ``("L", "ab")``, ``("Y", "CbCr")``, ``("H", "SV")`` …
 
     Returns
     -------
@@ -49,9 +49,9 @@ class ColorViews:
     Raises
     ------
     SetsupError
-        When there is no such space or modality, or the batch has one of the names already.
+        When the space or the modality is unknown, or the batch already has one of the names.
     DataError
-        When the images are no colour images.
+        When the images are not color images.
 
     Examples
     --------

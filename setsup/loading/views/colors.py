@@ -1,4 +1,4 @@
-"""Colour spaces of sRGB images, with the values that scikit-image's converters give.
+"""Color spaces of sRGB images, with the values of scikit-image's converters.
 
 They are the spaces between whose channels contrastive multiview coding measures mutual information [1]_ (figure 5): one
 channel is the first view, the other two are the second.
@@ -11,7 +11,7 @@ observer of 2 degrees; ``rgbcie`` is a mixture of the sRGB values as they are, w
 ``hed`` is logarithmic, from 10⁻⁶ on, and never negative.
 
 Normalised values are (value − mean) / std. The constants of ``lab`` and ``ycbcr`` are those of [1]_. Those of ``lab``
-are the middle and half the width of each channel's range over all sRGB colours, which puts it on −1 … 1. None are
+are the middle and half the width of each channel's range over all sRGB colors, which puts it on −1 … 1. None are
 published for the other spaces: they follow the same rule.
 
 References
@@ -43,14 +43,14 @@ Three = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class ColorSpace:
-    """A colour space of three channels.
+    """A color space of three channels.
 
     Attributes
     ----------
     channels : (str, str, str)
-        Their names, such as L, a and b.
+        Names of the channels, such as L, a and b.
     mean, std : (float, float, float)
-        Of each channel: what normalised values are made with.
+        Mean and standard deviation of each channel, for normalization.
     convert : callable
         From sRGB (…, 3, height, width) float32 in 0 … 1 to values of the same shape and type.
     convert_array : callable
@@ -72,18 +72,18 @@ class ColorSpace:
 
 
 def in_color_space(images: torch.Tensor, space: str, *, normalize: bool = False) -> torch.Tensor:
-    """Convert sRGB images to a colour space.
+    """Convert sRGB images to a color space.
 
     `images` (..., 3, height, width) uint8, or float in 0 … 1; returns (..., 3, height, width) float32.
     """
     target = color_space(space)
     if images.ndim < 3 or images.shape[-3] != 3:
         raise DataError(
-            f"a colour space needs images (…, 3, height, width) of red, green and blue, not {tuple(images.shape)}: "
-            "grey images have no colour, and those with alpha must be put on a background first"
+            f"a color space requires RGB images (…, 3, height, width), not {tuple(images.shape)}; put images with "
+            "alpha on a background first"
         )
     if images.dtype != torch.uint8 and not images.is_floating_point():
-        raise DataError(f"images must be uint8, or float in 0 … 1, not {images.dtype}")
+        raise DataError(f"images must be uint8, or floating point in 0 … 1, not {images.dtype}")
     # in planes, where arithmetic is several times faster than on interleaved channels
     rgb = images.to(torch.float32, memory_format=torch.contiguous_format)
     values = target.convert(rgb / 255 if images.dtype == torch.uint8 else rgb)
@@ -107,9 +107,9 @@ def array_in_color_space(image: Image, space: str, *, normalize: bool = False) -
 
 
 def color_space(name: str) -> ColorSpace:
-    """Find a colour space by its name."""
+    """Find a color space by its name."""
     if not isinstance(name, str) or name not in SPACES:
-        raise SetsupError(f"there is no colour space {abbreviate(name)}{did_you_mean(name, SPACES)}")
+        raise SetsupError(f"unknown color space {abbreviate(name)}{did_you_mean(name, SPACES)}")
     return SPACES[name]
 
 
@@ -242,4 +242,4 @@ SPACES: Mapping[str, ColorSpace] = MappingProxyType(
         "rgbcie": _mixture(("R", "G", "B"), _RGBCIE),
     }
 )
-"""Colour spaces by name."""
+"""Color spaces by name."""

@@ -14,7 +14,7 @@ def add_views(batch: Batch, names: Sequence[str], views: Sequence[torch.Tensor],
     """The batch with views under their names, their first axis folded out to sets, slots and perhaps copies."""
     for name in names:
         if name in batch:
-            raise SetsupError(f"the batch has {name!r} already: give what the view adds another name")
+            raise SetsupError(f"the batch already has {name!r}; give the result of the view another name")
     return {**batch, **{name: view.reshape(*lead, *view.shape[1:]) for name, view in zip(names, views, strict=True)}}
 
 
@@ -22,4 +22,4 @@ def check_names(names: tuple[str, ...], count: int) -> None:
     """Refuse what is no tuple of so many different texts."""
     texts = isinstance(names, tuple) and all(isinstance(name, str) for name in names)
     if not texts or not len(names) == len(set(names)) == count:
-        raise SetsupError(f"names must be {count} different strings in a tuple, not {names!r}")
+        raise SetsupError(f"names must be a tuple of {count} distinct strings, not {names!r}")

@@ -26,35 +26,35 @@ _CUT = ("color", "label", "depth", "normal")  # kinds that are cut
 
 @dataclass(frozen=True)
 class Patches:
-    """All patches of each image on a grid, row after row: with 16 pixels every 8, as in [1]_, 49 of 64 × 64 pixels.
+    """All patches of each image on a grid, row by row: for 16 pixels every 8, as in [1]_, 49 from 64 × 64 pixels.
 
-    The first patch begins in the upper left corner; what the stride leaves over on the right and below is in no patch.
+    The first patch begins in the upper left corner; pixels that remain on the right and at the bottom are left out.
 
     Parameters
     ----------
     size : int
-        Pixels of a patch's side.
+        Side length of a patch, in pixels.
     stride : int
-        Pixels from one patch to the next.
+        Distance from one patch to the next, in pixels.
     image : str
         Modality to cut, of any type.
     into : str
-        Modality to add.
+        Name of the new modality.
     kind : str
-        What it is: ``color``, images; ``label`` or ``depth``, (sets, size, height, width), not (…, k); ``normal``,
-        (sets, size, height, width, 3).
+        Kind of the modality: ``color``, images; ``label`` or ``depth``, (sets, size, height, width), not (…, k);
+        ``normal``, (sets, size, height, width, 3).
 
     Returns
     -------
     batch
         With (sets, size, rows·columns, channels, size, size) of the image's type, where rows = ⌊(height − size) /
-        stride⌋ + 1, and columns likewise; without channels, or with 3 at the end, as the kind has it. It is a view of
-        the image's memory where the grid has one row or one column.
+        stride⌋ + 1, and columns likewise; without channels, or with 3 at the end, depending on the kind. It is a view
+        of the image's memory if the grid has one row or one column.
 
     Raises
     ------
     SetsupError
-        When there is no such modality, an image is smaller than a patch, or the batch has ``into`` already.
+        When the modality is missing, an image is smaller than a patch, or the batch already has ``into``.
 
     Examples
     --------
@@ -87,25 +87,25 @@ class Patches:
 
 @dataclass(frozen=True)
 class PatchPairs:
-    """Two patches of each image, one right of and below the other by the same distance, as in figure 5 of [1]_.
+    """Two patches of each image, the second shifted right and down by the same distance, as in figure 5 of [1]_.
 
-    The first begins at (x, y), the second at (x + offset, y + offset); x and y are uniform over the places where both
-    lie in the image. The further they are apart the less they have in common.
+    The first begins at (x, y), the second at (x + offset, y + offset); x and y are uniform over the positions where
+    both are in the image. The larger the offset, the less they have in common.
 
     Parameters
     ----------
     size : int
-        Pixels of a patch's side.
+        Side length of a patch, in pixels.
     offset : int
-        Pixels, in x and in y: 64 … 384 in [1]_, on images 2,000 pixels wide.
+        Offset in x and y, in pixels: 64 … 384 in [1]_, on images 2,000 pixels wide.
     image : str
         Modality to cut, of any type.
     names : (str, str)
-        Of the two patches.
+        Names of the two patches.
     kind : str
-        What it is, as of :class:`Patches`.
+        Kind of the modality, as for :class:`Patches`.
     seed, stream : int, str
-        0 ≤ seed < 2⁶⁴; two with one seed take the same x and y unless their streams differ.
+        0 ≤ seed < 2⁶⁴; two with the same seed draw the same x and y unless their streams differ.
 
     Returns
     -------
@@ -115,7 +115,7 @@ class PatchPairs:
     Raises
     ------
     SetsupError
-        When there is no such modality or no step, an image is too small, or the batch has one of the names already.
+        When the modality or the step is missing, an image is too small, or the batch already has one of the names.
 
     Examples
     --------
@@ -161,15 +161,15 @@ class PatchPairs:
 
 def _check_kind(kind: str) -> None:
     if kind not in _CUT:
-        raise SetsupError(f"the kind of the cut is unknown, {kind!r}{did_you_mean(kind, _CUT)}")
+        raise SetsupError(f"unknown kind {kind!r} of the modality to cut{did_you_mean(kind, _CUT)}")
 
 
 def _check_room(images: torch.Tensor, name: str, needed: int, what: str) -> None:
     height, width = images.shape[-2:]
     if min(height, width) < needed:
         raise SetsupError(
-            f"{what} need images of at least {needed} x {needed} pixels, and {name!r} is {height} x {width} "
-            "(height x width): take smaller ones, or larger images"
+            f"{what} require images of at least {needed} x {needed} pixels, but {name!r} is {height} x {width} "
+            "(height x width); use smaller patches, or larger images"
         )
 
 
@@ -190,14 +190,15 @@ def get_planes(
     if values.ndim - after not in (1, 2, 3) or (kind == "normal" and values.shape[-1] != 3):
         axes = KINDS[kind][1].split(" or ")[0]
         raise DataError(
-            f"{name!r} must be {axes} to be {kind}, with copies after size or without size, not {tuple(values.shape)}"
+            f"{name!r} must have shape {axes} as {kind}, with copies after size or without size, not "
+            f"{tuple(values.shape)}"
         )
     lead = tuple(values.shape[:-after])
     axes_of_sets = 2 if has_slots(batch, name, kind, values) else 1
     if after == 2 and len(lead) > axes_of_sets and not _copied(batch, name, lead, values):
         raise DataError(
-            f"{name!r}, {tuple(values.shape)}, has an axis more than images of {kind}, and nothing in the batch was "
-            "copied so: cut each of its k planes (…, height, width) alone, under a name of its own"
+            f"{name!r}, {tuple(values.shape)}, has one axis more than images of {kind}, but the batch has no such "
+            "copies; cut each of its k planes (…, height, width) separately, under its own name"
         )
     flat = values.flatten(0, len(lead) - 1)
     if kind == "color":

@@ -15,7 +15,7 @@ from setsup.loading.transforms.apply import apply_steps
 from setsup.loading.transforms.by_image import blocks, spread
 from setsup.loading.transforms.choices import Move, Steps
 from setsup.loading.transforms.modalities import get_images, keyed_slots
-from setsup.loading.transforms.operations.arguments import check_box, check_probability, pair
+from setsup.loading.transforms.operations.base import check_box, check_probability, pair
 from setsup.loading.views.names import add_views, check_names
 from setsup.random import stream_key
 
@@ -24,43 +24,43 @@ __all__ = ["PlanarPairs"]
 
 @dataclass(frozen=True)
 class PlanarPairs:
-    """Two views of each image and a partner in the second for every pixel of the first, as single-pixel contrast has.
+    """Two views of each image, and a partner in the second for every pixel of the first: single-pixel contrast.
 
-    View 1 is the image warped about a random centre: turned by any angle, with noise of standard deviation 0.1 on
-    every entry of the 2 × 2 matrix. View 2 is cut out at a centre shifted by whole pixels. An image with no room for
-    both is resized first: with ``size=32``, a digit becomes 49 × 49 pixels. Resampling is bilinear, and colours stay
-    as they are. The distribution is that of :func:`setsup.correspondence.pairs.affine_pairs`, after [1]_.
+    View 1 is the image warped about a random centre: rotated by any angle, with noise of standard deviation 0.1 on
+    every entry of the 2 × 2 matrix. View 2 is cropped around a centre shifted by whole pixels. An image that is too
+    small for both is resized first: with ``size=32``, a digit becomes 49 × 49 pixels. Resampling is bilinear, and
+    colors are unchanged. The distribution is that of :func:`setsup.correspondence.pairs.affine_pairs`, after [1]_.
 
-    Put what else moves pixels before this. On the two views only photometric operations may follow.
+    Other operations that move pixels must come before; after it, only photometric operations may change the views.
 
     Parameters
     ----------
     size : int or (height, width)
         Pixels of both views, h × w.
     keep : float
-        0 … 1: share of the pixels whose partner lies strictly inside view 2 that are positive. All others get a random
-        partner. Published are 0.125, and 0.25 for Coloured MNIST, where about 0.18 of all pixels are then positive.
+        0 … 1: positive share of the pixels whose partner is strictly inside view 2. All others get a random partner.
+        The paper uses 0.125, and 0.25 for Coloured MNIST, where about 0.18 of all pixels are then positive.
     shift : int, optional
-        Largest shift of the second centre, pixels in x and in y; a quarter of the views' height by default.
+        Maximum shift of the second centre in x and y, in pixels; a quarter of the views' height by default.
     image : str
-        Modality of which views are made: uint8, or float32 in 0 … 1.
+        Modality to make views of: uint8, or float32 in 0 … 1.
     names : tuple of five str
-        What is added.
+        Names of the new modalities.
     seed, stream : int, str
-        0 ≤ seed < 2⁶⁴; two with one seed draw the same pairs unless their streams differ.
+        0 ≤ seed < 2⁶⁴; two with the same seed draw the same pairs unless their streams differ.
 
     Returns
     -------
     batch
         With ``view_1`` and ``view_2``, (sets, size, channels, h, w) float32 in 0 … 1, zero outside the image; and
-        for the pixels of view 1, row after row, (sets, size, h·w) each: ``partner``, int64, a pixel y · w + x of
+        for the pixels of view 1, row by row, (sets, size, h·w) each: ``partner``, int64, a pixel y · w + x of
         view 2; ``positive``, bool, whether the partner shows the same place; ``valid``, bool, False where the pixel
-        lies outside the image. All of view 2 lies inside.
+        is outside the image. View 2 is always inside.
 
     Raises
     ------
     SetsupError
-        When there is no such modality or no step, or the batch has one of the names already.
+        When the modality or the step is missing, or the batch already has one of the names.
     DataError
         When the images are neither uint8 nor float32.
 

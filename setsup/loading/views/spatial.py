@@ -1,4 +1,4 @@
-"""Pairs of pixels in two views of one scene: what learners of dense features are trained on."""
+"""Pairs of pixels in two views of one scene, for learning dense features."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from setsup.correspondence.view_pairs import descriptor_pairs
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.modalities import get_images, keyed_slots
-from setsup.loading.transforms.operations.arguments import check_box, check_probability, pair
+from setsup.loading.transforms.operations.base import check_box, check_probability, pair
 from setsup.loading.transforms.slots import Slots
 from setsup.loading.views.names import add_views, check_names
 from setsup.random import stream_key
@@ -30,29 +30,29 @@ _PIXELS, _PARTNERS, _WINDOWS = range(3)  # what a pair's key is folded with
 class SpatialPairs:
     """Two views of each scene, and a partner in the second for every pixel of the first: single-pixel contrast in 3D.
 
-    A share of the pixels of view 1 is traced to the scene and on to view 2. Those that view 2 shows as well are
-    positive; every other pixel has a random partner, as [1]_ describes it (the published loader draws none). Where
+    A share of the pixels of view 1 is traced to the scene and on to view 2. Those that are also visible in view 2 are
+    positive; every other pixel has a random partner, as described in [1]_ (the published loader draws none). Where
     view 2 was moved before and shows nothing, no partner is drawn.
 
-    Partners follow what an :class:`Augment` did to the images before, by ``homographies`` of the batch: pixels of the
-    images as rendered are matched, and the matrices move both ends, to the nearest pixel. So
+    Partners account for a previous :class:`Augment` by ``homographies`` of the batch: pixels of the rendered images
+    are matched, and the matrices move both ends, to the nearest pixel. So
     ``Compose([recipe("oxels-3d"), SpatialPairs(rooms)])`` has partners in the recipe's windows. Nothing else may move
-    or resize images before; on the two views only photometric operations may follow.
+    or resize images before; after it, only photometric operations may change the views.
 
     Parameters
     ----------
     dataset : RenderedDataset, RenderedFolder, Photographs or another with ``pixel_pairs``
         The dataset of the loader, which may be a selection: it has the scenes or partners of rows.
     size : int or (height, width), optional
-        Size of a window that is cut out of both views, as published 256 of 480 × 640; the whole views by default.
+        Size of a window to crop from both views, such as the published 256 from 480 × 640; the whole views by default.
     keep : float
-        0 … 1: share of the pixels that is traced; 1/8 as published. If images were resized or turned before, of
-        the pixels as rendered.
+        0 … 1: share of the pixels to trace; 1/8 as published. If images were resized or rotated before, of the
+        pixels as rendered.
     independent : bool
         Whether the windows of the two views are independent; by default they are the same, as published.
     match : callable
-        Function that finds pairs. By default they are those of the dataset's method ``pixel_pairs``, traced in its
-        scenes, or read from its folder (:func:`setsup.correspondence.stored`), whichever it has.
+        Function that finds pairs. By default the dataset's method ``pixel_pairs``, traced in its scenes, or the pairs
+        stored in its folder (:func:`setsup.correspondence.stored`).
     image : str
         Modality to make views of.
     names : tuple of five str
@@ -71,8 +71,8 @@ class SpatialPairs:
     Raises
     ------
     SetsupError
-        When sets are no pairs, rows show different scenes or are of another dataset, the window is larger than the
-        views, or images have another size than the views and no ``homographies`` say why.
+        When sets are not pairs, rows show different scenes or belong to another dataset, the window is larger than the
+        views, or images have another size than the views without ``homographies``.
 
     References
     ----------
@@ -136,19 +136,20 @@ class SpatialPairs:
 
 @dataclass(frozen=True, eq=False)
 class SpatialDescriptors:
-    """Matches of two views of each scene, and for each three places that do not match: for dense descriptors ([1]_).
+    """Matches of two views of each scene, each with three non-matches, for learning dense descriptors ([1]_).
 
     Parameters
     ----------
     dataset : RenderedDataset or RenderedFolder
-        The one that the loader is given, selections included.
+        The dataset of the loader, which may be a selection.
     count : int
-        n, matches a pair of views; each has a non-match on the same object, on another one, and on the background.
+        n, number of matches per pair of views; each has a non-match on the same object, on another one, and on the
+        background.
     background : tuple of str
-        Names of instances that are no objects, such as ``("floor", "wall")``; where no instance is seen is background
-        too, but not what an image that was moved before leaves blank.
+        Names of instances that are not objects, such as ``("floor", "wall")``; pixels without an instance are
+        background, too, except where an image that was moved before is blank.
     match : callable
-        What finds pairs, as of :class:`SpatialPairs`.
+        Function that finds pairs, as for :class:`SpatialPairs`.
     names : tuple of five str
         Names of the new modalities.
     seed, stream : int, str
@@ -157,16 +158,16 @@ class SpatialDescriptors:
     Returns
     -------
     batch
-        With ``first``, a pixel of view 1 each, and ``match``, ``same``, ``other`` and ``background``, pixels of view 2:
+        With ``first``, pixels of view 1, and ``match``, ``same``, ``other`` and ``background``, pixels of view 2:
         (pairs, n) int64 as y · width + x, −1 where there is none; see
-        :class:`setsup.correspondence.DescriptorPairs`. The views are ``batch["image"][:, 0]`` and ``[:, 1]``; what an
-        :class:`Augment` did to ``image`` and ``instances`` before, places follow as those of :class:`SpatialPairs` do.
+        :class:`setsup.correspondence.DescriptorPairs`. The views are ``batch["image"][:, 0]`` and ``[:, 1]``; pixels
+        account for a previous :class:`Augment` of ``image`` and ``instances`` as those of :class:`SpatialPairs` do.
 
     Raises
     ------
     SetsupError
-        When sets are no pairs, rows are of another dataset, the batch has no ``instances``, or these were moved and
-        ``image`` was not, or otherwise.
+        When sets are not pairs, rows belong to another dataset, the batch has no ``instances``, or ``instances`` and
+        ``image`` were moved differently.
 
     References
     ----------
@@ -195,7 +196,8 @@ class SpatialDescriptors:
         matrices = _matrices(batch, self.dataset, "instances", rows)
         if "image" in batch and not np.array_equal(_matrices(batch, self.dataset, "image", rows), matrices):
             raise SetsupError(
-                "'image' and 'instances' were moved apart: name both in modalities= of one Augment, as color and label"
+                "'image' and 'instances' were moved differently; name both in modalities= of one Augment, as color and "
+                "label"
             )
         size = (int(instances.shape[-2]), int(instances.shape[-1]))
         per_pair = []
@@ -221,14 +223,14 @@ def _get_pairs(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[to
     rows = torch.as_tensor(batch.get("indices", ())).cpu().numpy()
     if not isinstance(images, torch.Tensor) or images.ndim != axes or rows.ndim != 2 or rows.shape[1] != 2:
         raise SetsupError(
-            f"{name!r} must be a tensor of pairs of views, (pairs, 2, …), not {tuple(getattr(images, 'shape', ()))}: "
-            "load it, and draw by a PixelPairSampler"
+            f"{name!r} must be a tensor of pairs of views, (pairs, 2, …), not {tuple(getattr(images, 'shape', ()))}; "
+            "load this modality, and draw with a PixelPairSampler"
         )
     for factor, codes in batch.get("factors", {}).items():
         known = dataset.factors.codes(factor, rows) if factor in dataset.factors else None
         given = torch.as_tensor(codes).cpu().numpy()
         if known is None or not np.array_equal(given, known, equal_nan=given.dtype.kind == "f"):
-            raise SetsupError(f"rows of the batch are not those of {dataset.name}: give the dataset of the loader")
+            raise SetsupError(f"the rows of the batch are not rows of {dataset.name}; pass the dataset of the loader")
     return images, rows
 
 
@@ -241,8 +243,8 @@ def _matrices(batch: Batch, dataset: Any, name: str, rows: Rows) -> Reals:
     for row in rows.ravel().tolist():
         if (size := view_size(dataset, row, name)) != (height, width):
             raise SetsupError(
-                f"{name!r} is {height} × {width}, and views of {dataset.name} are {size[0]} × {size[1]}: resize and "
-                "cut them in an Augment, which says how for partners to follow"
+                f"{name!r} is {height} × {width}, but views of {dataset.name} are {size[0]} × {size[1]}; resize and "
+                "crop them in an Augment, which records the homographies"
             )
     return np.broadcast_to(np.eye(3), (*rows.shape, 3, 3))
 
@@ -251,9 +253,7 @@ def _windows(slots: Slots, views: Size, size: Size, independent: bool) -> Rows:
     """Corners (left, top) of a window in each view, (pairs, 2, 2)."""
     room = (views[1] - size[1], views[0] - size[0])
     if min(room) < 0:
-        raise SetsupError(
-            f"a window of {size[0]} × {size[1]} does not fit into views of {views[0]} × {views[1]} pixels"
-        )
+        raise SetsupError(f"a window of {size[0]} × {size[1]} pixels is larger than the views, {views[0]} × {views[1]}")
     corners = [slots.below(room[number % 2] + 1, number) for number in range(4 if independent else 2)]
     return np.stack(corners if independent else corners * 2, axis=-1).reshape(-1, 2, 2)
 

@@ -29,14 +29,16 @@ def convolutional(
     (..., dense[-1]) float32.
     """
     if not dense:
-        raise SetsupError("dense came empty, but its last width is that of the embedding: pass at least one, as [64]")
+        raise SetsupError(
+            "dense must have at least one width (the last is the width of the embedding), for example [64]"
+        )
     channels, *sides = image
     layers: list[nn.Module] = []
     for number, (out, stride) in enumerate(convolutions):
         if min(sides) < _KERNEL:
             raise SetsupError(
-                f"convolution {number} would see {sides[0]} × {sides[1]} pixels, but needs {_KERNEL} × {_KERNEL}: "
-                "use larger images, fewer convolutions or smaller strides"
+                f"convolution {number} requires an input of at least {_KERNEL} × {_KERNEL} pixels, not {sides[0]} × "
+                f"{sides[1]}; use larger images, fewer convolutions or smaller strides"
             )
         layers += [bare(nn.Conv2d, channels, out, _KERNEL, stride), nn.ReLU()]
         channels, sides = out, [(side - _KERNEL) // stride + 1 for side in sides]

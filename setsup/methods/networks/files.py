@@ -24,7 +24,9 @@ def load_state(path: Path) -> Mapping[str, Any]:
     while isinstance(content, Mapping) and isinstance(content.get("state_dict"), Mapping):
         content = content["state_dict"]
     if not isinstance(content, Mapping) or not all(isinstance(name, str) for name in content):
-        raise DataError(f"{path} holds no weights by name: pass the file of a state_dict, or of a dict that has one")
+        raise DataError(
+            f"{path} contains no weights by name; pass the file of a state_dict, or of a dict that contains one"
+        )
     return content
 
 
@@ -35,7 +37,7 @@ def _load(path: Path) -> Any:
             head = file.read(9)
     except IsADirectoryError:
         raise DataError(
-            f"{path} is a folder: pass the file in it, such as model.safetensors or pytorch_model.bin"
+            f"{path} is a folder; pass the file in it, such as model.safetensors or pytorch_model.bin"
         ) from None
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}; pass the path of a checkpoint file") from None
@@ -53,12 +55,14 @@ def _load(path: Path) -> Any:
             source = path if head.startswith(b"PK") else io.BytesIO(path.read_bytes())
             return torch.load(source, map_location="cpu", weights_only=True)
     except ImportError:
-        raise SetsupError(f"{path} needs safetensors: {extra_command('train')}") from None
+        raise SetsupError(f"{path} needs safetensors, which is not installed: {extra_command('train')}") from None
     except Exception as error:  # the unpickler meets damaged bytes with errors of many kinds
         refused = re.search(r"GLOBAL ([\w.]+)", str(error)) if isinstance(error, pickle.UnpicklingError) else None
         if refused:
             raise DataError(
-                f"{path} holds a {refused[1]}, which could run code and is not loaded: save only the state_dict, "
-                "with torch.save, where you trust the file"
+                f"{path} contains a {refused[1]}, which could run code, so it was not loaded; if you trust the file, "
+                "save only its state_dict with torch.save"
             ) from None
-        raise DamagedFile(f"{path} is no readable checkpoint ({type(error).__name__}), cut short or damaged") from None
+        raise DamagedFile(
+            f"{path} is not a readable checkpoint ({type(error).__name__}): it is cut off or damaged"
+        ) from None

@@ -22,8 +22,8 @@ def unit_range(images: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         return images.to(dtype) / 255
     if not images.is_floating_point():
         raise SetsupError(
-            f"images came as {_short(images.dtype)}, but a network reads uint8 or floats in [0, 1]: "
-            "convert them, for bytes in a wider type with images.to(torch.uint8)"
+            f"images must be uint8, or floats in [0, 1], for a network, not {_short(images.dtype)}; convert them, for "
+            "bytes in a wider type with images.to(torch.uint8)"
         )
     return images.to(dtype)
 
@@ -55,8 +55,8 @@ class OverImages(nn.Module):
         if images.shape[-3:] != self.image:
             expected = ", ".join(map(str, self.image))
             raise SetsupError(
-                f"images came as {tuple(images.shape)}, but this network reads (..., {expected}), "
-                f"that is (..., channels, height, width): {_advice(tuple(images.shape), self.image)}"
+                f"images must be (..., {expected}) for this network (channels, height, width), not "
+                f"{tuple(images.shape)}; {_advice(tuple(images.shape), self.image)}"
             )
         parameter = next(self.parameters(), None)
         dtype = torch.float32 if parameter is None else parameter.dtype
@@ -68,7 +68,7 @@ class OverImages(nn.Module):
 
 def _advice(came: tuple[int, ...], image: tuple[int, int, int]) -> str:
     if came[-3:] == (*image[1:], image[0]):
-        return "channels come last, put them before the rows with images.movedim(-1, -3)"
+        return "the channels are last; move them before the rows with images.movedim(-1, -3)"
     return "resize or crop them, or build a network for their size"
 
 

@@ -43,8 +43,8 @@ def glorot_(module: M, generator: torch.Generator) -> M:
     """
     if generator.device.type != "cpu":
         raise SetsupError(
-            f"the generator lives on {generator.device}, but weights are drawn on the CPU so that a seed gives the "
-            "same everywhere: pass torch.Generator().manual_seed(seed)"
+            "generator must be on the CPU, so that a seed draws the same weights everywhere, not on "
+            f"{generator.device}; pass torch.Generator().manual_seed(seed)"
         )
     with torch.no_grad():
         for layer in module.modules():

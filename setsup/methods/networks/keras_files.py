@@ -38,7 +38,7 @@ def load_keras(path: Path) -> dict[str, Tensor]:
         layer, _, weight = name.removesuffix(":0").rpartition("/")
         key = f"{layer.rpartition('/')[2]}/{weight}"
         if key in weights:
-            raise DataError(f"{path} holds the weight {key!r} twice: pass a file of one network")
+            raise DataError(f"{path} contains the weight {key!r} twice; pass the file of one network")
         weights[key] = _tensor(path, name, item)
 
     try:
@@ -47,11 +47,13 @@ def load_keras(path: Path) -> dict[str, Tensor]:
     except DataError:
         raise
     except Exception as error:  # the library meets damaged bytes with errors of many kinds
-        raise DamagedFile(f"{path} is no readable HDF5 file ({type(error).__name__}), cut short or damaged") from None
+        raise DamagedFile(
+            f"{path} is not a readable HDF5 file ({type(error).__name__}): it is cut off or damaged"
+        ) from None
     if not weights:
         raise DataError(
-            f"{path} holds no weights of Keras (…/kernel:0): pass a file of save_weights of Keras 2, such as "
-            "resnet50v2_weights_tf_dim_ordering_tf_kernels_notop.h5"
+            f"{path} contains no weights of Keras (…/kernel:0); pass a file written by save_weights of Keras 2, such "
+            "as resnet50v2_weights_tf_dim_ordering_tf_kernels_notop.h5"
         )
     return weights
 
@@ -60,7 +62,7 @@ def _tensor(path: Path, name: str, item: Any) -> Tensor:
     """A dataset as float32; its numbers must be in the file, so that none allocates more than the file has."""
     if item.dtype.kind != "f" or item.external or item.is_virtual or item.id.get_storage_size() < item.nbytes:
         raise DataError(
-            f"{path} holds {name!r} as {item.dtype} {item.shape}, not as floats that lie in the file as they are: pass "
-            "a file that Keras wrote, without compression"
+            f"{name!r} in {path} must be stored as uncompressed floats, not as {item.dtype} {item.shape}; pass a file "
+            "that Keras wrote without compression"
         )
     return torch.from_numpy(np.asarray(item[()], np.float32))

@@ -49,8 +49,8 @@ def flat_size(stages: Mapping[str, nn.Module], image: Sequence[int]) -> int:
                 reduced = [_side(layer, side, axis) for axis, side in enumerate(sides)]
                 if min(reduced) < 1:
                     raise SetsupError(
-                        f"images of {image[1]} × {image[2]} pixels are too small: {name} would see {sides[0]} × "
-                        f"{sides[1]}; use larger images, or another encoder"
+                        f"images of {image[1]} × {image[2]} pixels are too small: the input of {name} would be "
+                        f"{sides[0]} × {sides[1]}; use larger images, or another encoder"
                     )
                 sides = reduced
                 channels = layer.out_channels if isinstance(layer, nn.Conv2d) else channels
@@ -63,8 +63,8 @@ def halved_sides(image: Sequence[int], times: int) -> tuple[int, int]:
     factor = 2**times
     if height % factor or width % factor:
         raise SetsupError(
-            f"{times} convolutions with stride 2 need sides that are multiples of {factor}, not {height} × {width}: "
-            "resize the images, or use fewer convolutions"
+            f"sides of images must be multiples of {factor} for {times} convolutions with stride 2, not {height} × "
+            f"{width}; resize the images, or use fewer convolutions"
         )
     return height // factor, width // factor
 

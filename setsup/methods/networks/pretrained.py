@@ -87,9 +87,9 @@ def _read_config(name: str | Path, path: Path) -> "ResNetConfig":
             return ResNetConfig.from_dict(values)
     except Exception as error:  # values that make no config are met with errors of many kinds
         raise DataError(
-            f"config.json of {name} does not describe a ResNet ({type(error).__name__}): pass a config"
+            f"config.json of {name} does not describe a ResNet ({type(error).__name__}); pass a config"
         ) from None
-    raise DataError(f"{name} holds a {kind!r}, not a 'resnet' of transformers: pass such a repository, or a file")
+    raise DataError(f"{name} must contain a 'resnet' of transformers, not {kind!r}; pass such a repository, or a file")
 
 
 def check_weights(
@@ -104,8 +104,8 @@ def check_weights(
         if name not in found:
             if not name.endswith(_COUNTER):
                 raise DataError(
-                    f"{path} lacks the weight {name!r} (transformers' name): pass the checkpoint of a ResNet, whole, "
-                    "and the config that it was trained with"
+                    f"{path} does not contain the weight {name!r} (its name in transformers); pass the complete "
+                    "checkpoint of a ResNet, and the config that it was trained with"
                 )
             weights[name] = torch.zeros((), dtype=torch.long)
             continue
@@ -113,8 +113,8 @@ def check_weights(
         weights[name] = _fitting(path, original, weight, tensor)
     if more := next((original for name, (original, _) in found.items() if name not in expected), None):
         raise DataError(
-            f"{path} holds {more!r}, which the network has no place for: pass the checkpoint of such a network, or "
-            "the config of this one"
+            f"{path} contains the weight {more!r}, which the network does not have; pass the checkpoint of such a "
+            "network, or its config"
         )
     return weights
 
@@ -123,19 +123,19 @@ def _fitting(path: Path | str, original: str, weight: Tensor, parameter: Tensor)
     """The weight as the network has it; a copy, so that no two share memory, whatever the file says."""
     if weight.shape != parameter.shape:
         raise DataError(
-            f"{path} holds {original!r} of shape {tuple(weight.shape)}, but the network has {tuple(parameter.shape)}: "
-            "pass the checkpoint of such a network, or the config of this one"
+            f"{original!r} in {path} has the shape {tuple(weight.shape)}, but {tuple(parameter.shape)} in the network; "
+            "pass the checkpoint of such a network, or its config"
         )
     if weight.is_floating_point() != parameter.is_floating_point():
         raise DataError(
-            f"{path} holds {original!r} of type {_short(weight.dtype)}, but the network has {_short(parameter.dtype)}: "
-            "pass a checkpoint whose weights are floats, neither packed nor complex"
+            f"{original!r} in {path} has the type {_short(weight.dtype)}, but {_short(parameter.dtype)} in the "
+            "network; pass a checkpoint with weights that are floats, neither packed nor complex"
         )
     copied = torch.empty(parameter.shape, dtype=parameter.dtype, device="cpu").copy_(weight)
     if not copied.isfinite().all():
         raise DataError(
-            f"{path} holds {original!r} with values that are not finite: fetch the file again, or pass that of a run "
-            "that did not diverge"
+            f"{original!r} in {path} has values that are not finite; fetch the file again, or pass the checkpoint of a "
+            "run that did not diverge"
         )
     return copied
 
@@ -155,10 +155,15 @@ def named_weights(state: Mapping[str, Any], path: Path | str) -> dict[str, tuple
         name = transformers_name(name.removeprefix(_QUERY).removeprefix("resnet."))
         if not isinstance(weight, Tensor) or weight.layout != torch.strided or weight.is_meta or weight.is_quantized:
             kind = type(weight).__name__
-            raise DataError(f"{path} holds a {kind} as {original!r}, not a dense tensor: pass a state_dict's file")
+            raise DataError(
+                f"{original!r} in {path} must be a dense tensor, not a {kind}; pass the file of a state_dict"
+            )
         if name in named:
-            raise DataError(f"{path} holds {name!r} twice, as {named[name][0]!r} and {original!r}: pass one network's")
+            raise DataError(
+                f"{path} contains {name!r} twice, as {named[name][0]!r} and {original!r}; pass the weights of one "
+                "network"
+            )
         named[name] = original, weight.detach()
     if not named:
-        raise DataError(f"{path} holds no weights: fetch it again, or pass the file of a state_dict")
+        raise DataError(f"{path} contains no weights; fetch it again, or pass the file of a state_dict")
     return named

@@ -1,4 +1,4 @@
-"""Files of pretrained weights that go by a name: where they lie on this machine, fetched where they are not there yet.
+"""Files of published pretrained weights: their paths on this machine, after fetching missing ones.
 
 A name is that of a repository of the Hugging Face hub, or one of these, which come from where their authors put them:
 
@@ -60,7 +60,7 @@ _HUB_FILES = ("model.safetensors", "pytorch_model.bin")
 
 
 def weights_file(source: str | Path) -> Path:
-    """Where weights lie on this machine; those that go by a name are fetched where they are not there yet.
+    """Return the path of weights on this machine; published weights are fetched if they are missing.
 
     Parameters
     ----------
@@ -96,13 +96,13 @@ def weights_file(source: str | Path) -> Path:
         return _from_hub(source)
     if Path(source).name == source and not source.endswith(_SUFFIXES):
         raise SetsupError(
-            f"there is no file {source!r}, and no weights are published by that name{did_you_mean(source, _PUBLISHED)}"
+            f"{source!r} is neither a file nor the name of published weights{did_you_mean(source, _PUBLISHED)}"
         )
     return Path(source)
 
 
 def is_published(source: str | Path) -> bool:
-    """Whether a source is a name of the table above.
+    """Return whether a source is a name of the table above.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def is_published(source: str | Path) -> bool:
 
 
 def is_repository(source: str | Path) -> bool:
-    """Whether a source is the name of a repository of the Hugging Face hub, and no path.
+    """Return whether a source is the name of a repository of the Hugging Face hub, not a path.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def is_repository(source: str | Path) -> bool:
 
 
 def published_place(name: str) -> Path:
-    """Where the file of a published name is kept, or would be; nothing is fetched.
+    """Return the path of a published file, whether or not it was fetched.
 
     Examples
     --------
@@ -149,14 +149,14 @@ def _fetch(name: str) -> Path:
                 download(ManifestFile(target.name, urls=(url,)), target)
             except DataError as error:
                 raise DataError(
-                    f"{name}: {error}. Try again to resume; or download {url} elsewhere, and put it at "
-                    f"{target}, or give its path in place of the name"
+                    f"{name}: {error}; try again to resume; or download {url} elsewhere and move it to {target}, or "
+                    "pass its path in place of the name"
                 ) from error
     digest = content_digest(target, algorithm)
     if not digest.startswith(digits):
         raise DataError(
-            f"{target} has the {algorithm} {digest}, which should start with {digits}: remove it, and it is "
-            "downloaded again"
+            f"the {algorithm} of {target} must start with {digits}, but is {digest}; remove the file to download it "
+            "again"
         )
     return target
 
@@ -176,7 +176,7 @@ def _from_hub(name: str) -> Path:
     except (OSError, EntryNotFoundError, HFValidationError) as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".")
         raise DataError(
-            f"no file {name} is here, and it could not be had from the Hugging Face hub "
-            f"({type(error).__name__}: {reason}); where there is a network, `hf download {name}` puts it into the "
-            "cache that HF_HOME names; or pass the path of a checkpoint file"
+            f"{name} is not a file here, and could not be downloaded from the Hugging Face hub "
+            f"({type(error).__name__}: {reason}); `hf download {name}` downloads it to the cache in HF_HOME; or pass "
+            "the path of a checkpoint file"
         ) from error

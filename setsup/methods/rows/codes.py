@@ -162,8 +162,8 @@ class RowCodes(nn.Module):
         """Refuse gradients that would be lost, which is how a missing hook shows."""
         if not is_left_out() and any(leaf.grad is not None for _, leaf in self._used):
             raise SetsupError(
-                f"gradients of {prefix.rstrip('.') or 'the codes'} were never applied: call its step() in the hook "
-                "on_before_optimizer_step of the method, or after manual_backward"
+                f"gradients of {prefix.rstrip('.') or 'the codes'} were never applied; call step() of the codes in the "
+                "hook on_before_optimizer_step of the method, or after manual_backward"
             )
         super()._save_to_state_dict(destination, prefix, keep_vars)
 

@@ -20,11 +20,11 @@ _BLOCK = 1 << 16  # rows that are made at a time
 
 
 class UnseenRows(RowError):
-    """Values were read of rows that training never wrote, or that are no rows of the training data."""
+    """Values were read for rows that training never wrote, or that are not in the training data."""
 
 
 class RowState(nn.Module):
-    """An array with an entry for each row of the training data, which a method reads and writes at the rows of a batch.
+    """An array with one entry per row of the training data, which a method reads and writes at the rows of a batch.
 
     Under ``torch.distributed`` each rank has the rows r, r + W, r + 2W, …, and :meth:`gather`, :meth:`scores`,
     :meth:`update` and :meth:`seen` are collective: all ranks call them, in the same order, each with rows of its own.
@@ -84,9 +84,11 @@ class RowState(nn.Module):
     ) -> None:
         super().__init__()
         if rows < 1 or any(size < 1 for size in shape):
-            raise SetsupError(f"state by row has 1 row or more, of a shape of positive sizes, not {(rows, *shape)}")
+            raise SetsupError(
+                f"a state by row must have at least 1 row, and a shape of positive sizes, not {(rows, *shape)}"
+            )
         if isinstance(initial, Tensor) and tuple(initial.shape) != (rows, *shape):
-            raise SetsupError(f"initial values of state by row are {(rows, *shape)}, not {tuple(initial.shape)}")
+            raise SetsupError(f"initial values must be {(rows, *shape)}, not {tuple(initial.shape)}")
         self.rows, self.shape, self.dtype = rows, shape, dtype
         self._prefilled = initial is not None if seen is None else seen
         self.has_initial = initial is not None
@@ -154,7 +156,7 @@ class RowState(nn.Module):
         rows = _integers(rows)
         if tuple(values.shape) != (*rows.shape, *self.shape):
             wanted = (*rows.shape, *self.shape)
-            raise SetsupError(f"values for rows {tuple(rows.shape)} are {wanted}, not {tuple(values.shape)}")
+            raise SetsupError(f"values for rows {tuple(rows.shape)} must be {wanted}, not {tuple(values.shape)}")
         exists, asked = self._existing(rows)
         if wrong := int(add_up((~exists).sum())):
             raise RowError(f"{wrong} rows to write are not among the {self.rows:,} rows of the training data")
@@ -194,8 +196,8 @@ class RowState(nn.Module):
         rows = _integers(rows)
         if len(self.shape) != 1 or tuple(queries.shape[1:]) != self.shape or rows.shape[:-1] != queries.shape[:1]:
             raise SetsupError(
-                f"scores are of queries (n, d) with rows (n, m) of a state of the shape (d,), not of "
-                f"{tuple(queries.shape)} with {tuple(rows.shape)} of {self.shape}"
+                f"queries must be (n, d) and rows (n, m), for a state of shape (d,), not {tuple(queries.shape)} and "
+                f"{tuple(rows.shape)} for {self.shape}"
             )
         with torch.no_grad():
             self._check(rows)
@@ -240,7 +242,7 @@ class RowState(nn.Module):
         counts = torch.stack([(~exists).sum(), (~good).sum(), torch.as_tensor(len(exists), device=good.device)])
         other, unseen, count = add_up(counts).tolist()
         if other or unseen:
-            kinds = {"never seen in training": unseen, "not of the training data": other}
+            kinds = {"never seen in training": unseen, "not in the training data": other}
             listed = ", ".join(f"{kind}: {number:,}" for kind, number in kinds.items() if number)
             raise UnseenRows(f"no values for {other + unseen:,} of {count:,} rows ({listed})")
 
@@ -260,8 +262,8 @@ class RowState(nn.Module):
         rank, world = share
         if self._share not in (None, (0, 1)):
             raise SetsupError(
-                f"state by row was divided among {self._share[1]} ranks, and there are {world}: save a checkpoint, "
-                "and load it"
+                f"the state by row is divided among {self._share[1]} ranks, but {world} are running; save a "
+                "checkpoint, and load it"
             )
         with torch.inference_mode(False):
             if self._share is None:
@@ -289,7 +291,7 @@ class RowState(nn.Module):
             torch.manual_seed(self._seed + int(rows[0]) if len(rows) else self._seed)  # ranks and blocks differ
             made, shape = self._initial(rows), (len(rows), *self.shape)
         if tuple(made.shape) != shape:
-            raise SetsupError(f"initial values of {len(rows):,} rows are {shape}, not {tuple(made.shape)}")
+            raise SetsupError(f"initial values of {len(rows):,} rows must be {shape}, not {tuple(made.shape)}")
         return made.detach()
 
     def _hold(self, values: Tensor, written: Tensor) -> None:
@@ -354,5 +356,5 @@ class RowState(nn.Module):
 def _integers(rows: Tensor) -> Tensor:
     if not isinstance(rows, Tensor) or rows.is_floating_point() or rows.is_complex() or rows.dtype == torch.bool:
         kind = rows.dtype if isinstance(rows, Tensor) else type(rows).__name__
-        raise RowError(f"row numbers are an integer tensor, such as batch['indices'], not {kind}")
+        raise RowError(f"row numbers must be an integer tensor, such as batch['indices'], not {kind}")
     return rows.long()

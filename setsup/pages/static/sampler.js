@@ -134,7 +134,7 @@ function ReachSection({source, text, since, name}) {
         <ul>${never.first.map(group => html`<li key=${group}>${group}</li>`)}${never.groups > never.first.length && html`<li>and ${count(never.groups - never.first.length)} more</li>`}</ul></div>`)}
       ${one.never.length === 0 && html`<p>Every group is drawn.</p>`}
       ${one.unknown_rows > 0 && html`<p>${plural(one.unknown_rows, "row")} in no group: a fixed value is unknown there.</p>`}
-      ${one.excluded_rows > 0 && html`<p>${plural(one.excluded_rows, "row")} left out by where or weights.</p>`}
+      ${one.excluded_rows > 0 && html`<p>${plural(one.excluded_rows, "row")} left out by where= and weights=.</p>`}
       ${one.unreached_rows > 0 && html`<p>${plural(one.unreached_rows, "row")} of drawn groups never drawn: ${one.unreached}.</p>`}
       <details><summary>Chance of each group</summary><${Scroll} label=${`Chance of each group of equal ${one.what}`}><table><thead><tr><th scope="col">group</th><th scope="col">rows</th><th scope="col">chance in a step</th></tr></thead>
         <tbody>${one.first.map(group => html`<tr key=${group.group}><th scope="row">${group.group}</th><td>${count(group.rows)}</td><td>${percent(group.chance)}</td></tr>`)}</tbody></table><//>

@@ -74,7 +74,9 @@ class Sheet:
         suffix = file.suffix.lower().removeprefix(".")
         if suffix not in FORMATS:
             known = ", ".join(f".{name}" for name in FORMATS)
-            raise DataError(f"a sheet is saved as {known}, not as {abbreviate(file.name)}; change the end of the name")
+            raise DataError(
+                f"a sheet must be saved as {known}, not as {abbreviate(file.name)}; change the suffix of the file"
+            )
         content = self.encode(suffix)
         need_writable(file)
         with written(file) as part:
@@ -90,7 +92,7 @@ class Sheet:
 
         """
         if not isinstance(format, str) or format not in FORMATS:
-            raise DataError(f"a sheet has no format {abbreviate(format)}{did_you_mean(format, FORMATS)}")
+            raise DataError(f"unknown format of a sheet: {abbreviate(format)}{did_you_mean(format, FORMATS)}")
         return FORMATS[format](self)
 
     def _repr_png_(self) -> bytes:

@@ -89,8 +89,8 @@ def find_shown(dataset: Dataset, draws: Any, sampler: Sampler | None) -> Shown:
     else:
         if isinstance(draws, Sampler) or hasattr(draws, "indices"):
             raise DataError(
-                f"draws of show must be a draw or row numbers, not a {type(draws).__name__}; give it one step, such as "
-                "sampler[0]"
+                f"draws of show must be a draw or row numbers, not a {type(draws).__name__}; pass one step, for "
+                "example sampler[0]"
             )
         rows = np.atleast_1d(check_rows(check_array(draws, "draws of show", DataError), len(dataset)))
         counted = f"{rows.size:,} rows" if rows.size != 1 else f"row {rows.item():,}"
@@ -131,17 +131,17 @@ def _block(draw: Draw) -> Draw:
 def _check_draw(dataset: Dataset, table: FactorTable, draws: Draw) -> None:
     """Refuse the draw of another table, before a caption says something wrong."""
     if draws.indices.ndim != 3 or not draws.indices.size:
-        raise DataError(f"a draw that is shown has the shape (sets, size), not {draws.indices.shape}")
+        raise DataError(f"a draw must have the shape (sets, size) to be shown, not {draws.indices.shape}")
     check_rows(draws.indices, len(dataset))
     for name, codes in draws.inactive.items():
         if name not in table.names:
             raise DataError(
-                f"the draw fixes {name!r}, which is no factor of {dataset.name}: show it with the dataset that it was "
-                "drawn from, or with its sampler, show(dataset, draw, sampler)"
+                f"the draw fixes {name!r}, which is not a factor of {dataset.name}; show it with the dataset that it "
+                "was drawn from, or with its sampler, show(dataset, draw, sampler)"
             )
         levels = table[name].levels
         if levels is not None and len(levels) <= np.max(codes, initial=-1):
             raise DataError(
-                f"the draw fixes {name} at level {np.max(codes)}, but {dataset.name} has {len(levels):,}: show it with "
-                "the dataset that it was drawn from"
+                f"the draw fixes {name} at level {np.max(codes)}, but {dataset.name} has {len(levels):,} levels; show "
+                "it with the dataset that it was drawn from"
             )

@@ -12,7 +12,7 @@ from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.samplers.draw import by_factor
 from setsup.samplers.groups.anchored import AnchoredMembers
-from setsup.samplers.groups.choose import Chooser
+from setsup.samplers.groups.group_distribution import Chooser
 from setsup.samplers.groups.members import SMALL, EvenMembers, GroupMembers, WeightedMembers, drawable_groups
 from setsup.samplers.groups.window import WindowMembers
 from setsup.samplers.groups.within import Keys

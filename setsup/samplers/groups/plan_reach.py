@@ -8,9 +8,9 @@ import numpy as np
 from setsup.arrays import Reals, Rows
 from setsup.factors.table import FactorTable
 from setsup.samplers.coverage import SetReach
-from setsup.samplers.groups.chances import at_least_one, dealt_reach, is_estimated, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.plan import StepPlan
+from setsup.samplers.groups.reach_chances import at_least_one, dealt_reach, is_estimated, set_reach
 from setsup.samplers.groups.window import WindowMembers
 
 __all__ = ["PlanReach", "plan_reach"]

@@ -13,7 +13,7 @@ from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.samplers.coverage import NOT_COUNTED, ReachedGroups, Reason
 from setsup.samplers.groups.anchors import Anchors
-from setsup.samplers.groups.choose import Chooser
+from setsup.samplers.groups.group_distribution import Chooser
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import AnchorEntry
 from setsup.samplers.spelling import spell_name
@@ -63,8 +63,8 @@ class ConstraintTriplets:
             return ReachedGroups(", ".join(self.shared) or "nothing", (), groups, whole), _unknown, notes, False
         of_rows = groups.of_rows()[reached]
         drawn = np.bincount(of_rows[of_rows >= 0], minlength=len(groups)) > 0
-        text = "no row of it has a positive and a negative, or is one"
-        reason = Reason(text, "ask for less of positive= and negative=")
+        text = "none of its rows is an anchor, a positive or a negative"
+        reason = Reason(text, "relax positive= or negative=")
         unreached = groups.rows - int(groups.sizes[~drawn].sum()) - int((of_rows >= 0).sum())
         chance = np.where(drawn, np.nan, 0.0)
         triplet_groups = ReachedGroups.drawn_or_never(groups, chance, drawn, reason, unreached)

@@ -12,9 +12,9 @@ from setsup.factors.table import FactorTable
 from setsup.random import randint_below
 from setsup.samplers.arguments import check_names
 from setsup.samplers.coverage import ReachedGroups
-from setsup.samplers.groups.chances import at_least_one, set_reach
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import REFUSALS, WeightedMembers, check_refusal
+from setsup.samplers.groups.reach_chances import at_least_one, set_reach
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Entry

@@ -14,7 +14,7 @@ from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.random import below_few
 from setsup.samplers.coverage import ReachedGroups, Reason
-from setsup.samplers.groups.chances import at_least_one
+from setsup.samplers.groups.reach_chances import at_least_one
 from setsup.samplers.groups.within import pick_by_weight
 from setsup.samplers.partners.constrained_neighbours import AllRows, Nearest, chance_of_rows
 from setsup.samplers.report import AnchorEntry, Partners, anchors_lost
@@ -131,7 +131,7 @@ class TableAnchors:
         drawn = np.bincount(of_rows[known & (chance != 0)], minlength=len(groups)) > 0
         share = np.bincount(of_rows[self.anchors], of_anchor[self.anchors], minlength=len(groups)).astype(np.float64)
         of_step = at_least_one(share, sets) if len(self.partners) == 1 else np.where(drawn, np.nan, 0.0)
-        reason = Reason(f"no row of it has a valid {' and '.join(self.partners)}, or is one", "widen ranks=")
+        reason = Reason(f"none of its rows has a valid {' and '.join(self.partners)}, or is one", "widen ranks=")
         unreached = int((known & (chance == 0) & drawn[of_rows]).sum())
         return ReachedGroups.drawn_or_never(groups, of_step, drawn, reason, unreached), chance
 

@@ -100,7 +100,7 @@ class DifferingPairs:
             group, position = groups.find(self._table, rows)
             return np.where((position >= 0) & paired[np.maximum(group, 0)], chance, 0.0)
 
-        reason = Reason("no other row differs from it as asked", "name more factors in among=, or raise k=")
+        reason = Reason("no other row differs from it as requested", "name more factors in among=, or raise k=")
         reached = ReachedGroups.drawn_or_never(groups, np.where(paired, np.nan, 0.0), paired, reason)
         return reached, of_rows, [NOT_COUNTED] * math.isnan(chance)
 
@@ -136,7 +136,7 @@ class DifferingPairs:
         """Rows that are never drawn, and how k changes with the step."""
         lost = {
             "with an unknown value": self._groups.unknown,
-            "left out by where or weights": self._groups.excluded,
+            "left out by where= and weights=": self._groups.excluded,
             "without a partner": self.partners.lonely,
         }
         return [f"rows never drawn: {list_counts(lost)}", *self.subsets.by_step()]

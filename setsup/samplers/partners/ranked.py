@@ -12,7 +12,7 @@ from setsup.factors.table import FactorTable
 from setsup.random import randint_below
 from setsup.samplers.coverage import ReachedGroups
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.chances import at_least_one
+from setsup.samplers.groups.reach_chances import at_least_one
 from setsup.samplers.groups.within import pick_by_weight
 from setsup.samplers.report import PairEntry, list_counts
 
@@ -95,7 +95,7 @@ class RankedPairs:
     def notes(self) -> list[str]:
         """Rows that are never drawn, and how often two rows have the same level."""
         groups = self._groups
-        lost = {"with an unknown value": groups.unknown, "left out by where or weights": groups.excluded}
+        lost = {"with an unknown value": groups.unknown, "left out by where= and weights=": groups.excluded}
         return [f"rows never drawn: {list_counts(lost)}", *map(self._ties, self._names)]
 
     def _ties(self, name: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from setsup.arrays import Bools, Reals, Rows, Steps, Words
 from setsup.checks import is_integer
-from setsup.errors import SamplerError, abbreviate
+from setsup.errors import SamplerError, abbreviate, advice
 from setsup.random import randint_below
 from setsup.samplers.report import span
 from setsup.samplers.schedules import Schedule
@@ -100,7 +100,7 @@ class Subsets:
 
 def read_sizes(k: Any, among: int, most: int) -> Schedule:
     """Least and most factors that differ, by step, of `among` factors; by default from 1 to `most`."""
-    return Schedule.read(k, "k", lambda value, what: _check_k(value, among, most, what))
+    return Schedule.read(k, advice("k", "--pairs"), lambda value, what: _check_k(value, among, most, what))
 
 
 def _check_k(k: Any, among: int, most: int, what: str) -> tuple[int, int]:

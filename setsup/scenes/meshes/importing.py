@@ -84,13 +84,13 @@ def load_mesh(path: Path | str, *, scale: float = 1.0, top: Path | str | None = 
     check_arguments(load_mesh, locals(), DataError)
     path = Path(path)
     if not 0 < scale < np.inf:
-        raise SetsupError(f"the scale of a mesh is a positive factor, not {scale!r}")
+        raise SetsupError(f"scale must be a positive number, not {scale!r}")
     label = shown(str(path))
     if not path.is_file():
         raise DataError(
-            f"{label} is a folder: name the mesh files in it, such as {shown(str(path / '*.obj'))}"
+            f"{label} is a folder; pass the mesh files in it, for example {shown(str(path / '*.obj'))}"
             if path.is_dir()
-            else f"there is no mesh file {label}"
+            else f"mesh file {label} does not exist"
         )
     assets = FileAssets(path, top)
     try:
@@ -167,7 +167,7 @@ def _parts(scene: Any, missing: list[str]) -> Iterator[Part]:
         at = [scene.graph[node] for node in scene.graph.nodes_geometry]
         placed = [(np.asarray(matrix, np.float64), scene.geometry[name]) for matrix, name in at]
     else:
-        raise SetsupError(f"a mesh is made of a trimesh.Scene or trimesh.Trimesh, not of {type(scene).__name__}")
+        raise SetsupError(f"the mesh must be a trimesh.Scene or trimesh.Trimesh, not {type(scene).__name__}")
     textures = Textures(missing)
     for matrix, geometry in placed:
         if isinstance(geometry, trimesh.Trimesh) and len(geometry.faces):
@@ -178,7 +178,9 @@ def _part(geometry: Any, textures: Textures) -> Part:
     """A geometry in its own frame."""
     vertices, faces = np.array(geometry.vertices, np.float64), np.array(geometry.faces)
     if faces.min() < 0 or faces.max() >= len(vertices):
-        raise SetsupError(f"a triangle names vertex {faces.min()} or {faces.max()} of {len(vertices):,}")
+        raise SetsupError(
+            f"triangles refer to vertices {faces.min()} to {faces.max()}, but there are {len(vertices):,} vertices"
+        )
     # trimesh makes normals up when it is asked for them; those that it was given are in its cache before
     normals = np.array(geometry.vertex_normals, np.float64) if "vertex_normals" in geometry._cache else None
     visual, uv, colors = geometry.visual, None, None

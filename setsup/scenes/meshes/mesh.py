@@ -35,7 +35,7 @@ _GREY = (188, 188, 188)  # half of the light comes back
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """How a surface colours the light that it scatters, evenly in all directions (Lambert).
+    """The color of a surface, which scatters light evenly in all directions (Lambert).
 
     Parameters
     ----------
@@ -65,25 +65,27 @@ class Material:
 
     def __post_init__(self) -> None:
         """Check the colour, the texture and the mask."""
-        object.__setattr__(self, "color", check_color(self.color, "the colour of a material"))
+        object.__setattr__(self, "color", check_color(self.color, "the color of a material"))
         if self.texture is not None:
             texture = _kept(self.texture, np.uint8, "the texture of a material")
             if texture.ndim != 3 or texture.shape[2] != 3 or 0 in texture.shape:
-                raise SetsupError(f"the texture of a material is (h, w, 3) bytes of sRGB, not {texture.shape}")
+                raise SetsupError(f"the texture of a material must be (h, w, 3) bytes of sRGB, not {texture.shape}")
             object.__setattr__(self, "texture", texture)
         if self.mask is not None:
             object.__setattr__(self, "mask", self._checked_mask(np.asarray(self.mask)))
         wrap = tuple(self.wrap) if isinstance(self.wrap, tuple | list) else ()
         if len(wrap) != 2 or not all(isinstance(mode, str) and mode in get_args(Wrap) for mode in wrap):
-            raise SetsupError(f"the wrap of a material is two of {', '.join(get_args(Wrap))}, not {self.wrap!r:.60}")
+            raise SetsupError(
+                f"the wrap of a material must be two of {', '.join(get_args(Wrap))}, not {self.wrap!r:.60}"
+            )
         object.__setattr__(self, "wrap", wrap)
 
     def _checked_mask(self, mask: Array) -> Bools | None:
         if mask.dtype != bool or mask.ndim != 2 or 0 in mask.shape:
-            raise SetsupError(f"the mask of a material is (h, w) booleans, not {mask.dtype} {mask.shape}")
+            raise SetsupError(f"the mask of a material must be (h, w) booleans, not {mask.dtype} {mask.shape}")
         if self.texture is not None and mask.shape != self.texture.shape[:2]:
             raise SetsupError(
-                f"the mask of a material must have the size of its texture, {self.texture.shape[:2]}, not {mask.shape}"
+                f"the mask of a material must have the size {self.texture.shape[:2]} of its texture, not {mask.shape}"
             )
         return None if mask.all() else _kept(mask, np.bool_, "the mask of a material")
 
@@ -101,7 +103,7 @@ class Material:
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Triangles, with what colours and smooths them.
+    """Triangles with their materials, texture coordinates and normals.
 
     Parameters
     ----------
@@ -154,17 +156,21 @@ class Mesh:
         if self.normals is not None:
             void = np.flatnonzero(~self.normals.any(axis=1))
             if len(void):
-                raise SetsupError(f"normals of a mesh, row {void[0]}: zero ({len(void)} such); must have a direction")
+                raise SetsupError(f"normals of a mesh must not be zero, but row {void[0]} is ({len(void)} such rows)")
         object.__setattr__(self, "materials", tuple(self.materials) if isinstance(self.materials, Sequence) else ())
         if not self.materials or not all(isinstance(material, Material) for material in self.materials):
-            raise SetsupError("materials of a mesh is a list of at least one Material")
+            raise SetsupError("materials of a mesh must be a list of at least one Material")
         if self.material is not None:
             which = check_array(self.material, "material of a mesh", SetsupError)
             if which.shape != (len(faces),) or which.dtype.kind not in "iu":
-                raise SetsupError(f"material of a mesh is one integer per triangle, not {which.dtype} {which.shape}")
+                raise SetsupError(
+                    f"material of a mesh must be one integer per triangle, not {which.dtype} {which.shape}"
+                )
             most = min(len(self.materials), 1 << 16) - 1
             if which.min() < 0 or which.max() > most:
-                raise SetsupError(f"material of a mesh must be 0 … {most}, not {which.min()} or {which.max()}")
+                raise SetsupError(
+                    f"material of a mesh must be from 0 to {most}, not from {which.min()} to {which.max()}"
+                )
             object.__setattr__(self, "material", _kept(which, np.uint16, "material of a mesh"))
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -202,7 +208,8 @@ def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int
     if len(bad):
         far = f", and positions within {FARTHEST:,.0f} m" if name == "vertices" else ""
         raise SetsupError(
-            f"{name} of a mesh, row {bad[0]}: {rows_given[bad[0]].tolist()} ({len(bad)} such); must be finite{far}"
+            f"{name} of a mesh must be finite{far}, but row {bad[0]} is {rows_given[bad[0]].tolist()} ({len(bad)} such "
+            "rows)"
         )
     return rows_given
 
@@ -210,12 +217,14 @@ def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int
 def _indices(values: npt.ArrayLike, vertices: int) -> Array:
     faces = check_array(values, "faces of a mesh", SetsupError)
     if faces.ndim != 2 or faces.shape[1] != 3 or not len(faces):
-        raise SetsupError(f"faces of a mesh must be (f, 3) integers, f at least 1, not {faces.shape}")
+        raise SetsupError(f"faces of a mesh must be (f, 3) integers with f at least 1, not {faces.shape}")
     if faces.dtype.kind not in "iu":
         raise SetsupError(f"faces of a mesh must be integers, not {faces.dtype}")
     bad = np.flatnonzero(((faces < 0) | (faces >= vertices)).any(axis=1))
     if len(bad):
-        raise SetsupError(f"faces of a mesh: triangle {bad[0]} is {faces[bad[0]].tolist()} of {vertices} vertices")
+        raise SetsupError(
+            f"faces of a mesh must refer to its {vertices} vertices, but triangle {bad[0]} is {faces[bad[0]].tolist()}"
+        )
     return _kept(faces, np.int32, "faces of a mesh")
 
 

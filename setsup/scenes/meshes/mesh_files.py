@@ -38,7 +38,7 @@ Read = Callable[[str, int], bytes | None]
 """``read(path, most)`` gives the content of a file, None where there is none; a DataError where it is longer."""
 
 _LARGEST_ASSET = 1 << 30
-_ABOVE = "; name a folder that holds both the mesh and that file (top=, or --top on the command line)"
+_ABOVE = "; pass a folder that contains both the mesh and that file (top=, or --top on the command line)"
 _OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
 _IMAGES = (".png", ".jpg", ".jpeg", ".webp")
 _LONGEST_HEAD = 1 << 14
@@ -101,7 +101,7 @@ class Assets:
         paths = self._paths(name)
         if not paths:
             hint = self._hint if name.replace("\\", "/").startswith("../") else ""
-            raise self._miss(f"the path {name!r} leads out of the model's folder and was not followed{hint}")
+            raise self._miss(f"the path {name!r} leads out of the folder of the model, so it was not followed{hint}")
         for path in paths:
             try:
                 content = self._read(path, _LARGEST_ASSET)
@@ -109,7 +109,7 @@ class Assets:
                 raise self._miss(str(error)) from error
             if content is not None:
                 return content
-        raise self._miss(f"{name!r} is not there")
+        raise self._miss(f"{name!r} does not exist")
 
     def _paths(self, name: str) -> list[str]:
         """Where a file of this name may lie; nowhere when the name leads out."""
@@ -147,7 +147,8 @@ class FileAssets(Assets):
         self._root = path.parent if top is None else Path(os.path.abspath(top))
         if not path.is_relative_to(self._root):
             raise DataError(
-                f"{path} does not lie in {self._root}, in which its textures should be looked for; give a folder above"
+                f"{path} is not in {self._root}, the folder to search for its textures; pass a folder that contains "
+                "both"
             )
         self._ends = {Path(os.path.realpath(self._root)), Path(os.path.realpath(path)).parent}
         folder = posixpath.join(_TOP, path.parent.relative_to(self._root).as_posix())
@@ -176,8 +177,8 @@ class FileAssets(Assets):
         target = Path(os.path.realpath(file))
         if not any(target.is_relative_to(end) for end in self._ends):
             raise DataError(
-                f"the link {shown(str(file))} leads out of the model's folder and was not followed; "
-                "give a folder that holds both as top"
+                f"the link {shown(str(file))} leads out of the folder of the model, so it was not followed; pass a "
+                "folder that contains both as top"
             )
         return target
 
@@ -188,7 +189,7 @@ def read_mesh(content: bytes, kind: str, label: str, assets: Assets) -> Any:
     known = trimesh.exchange.load.mesh_formats()
     if kind not in known:
         raise DataError(
-            f"{label} has an unsupported format: supported are {', '.join(sorted(known))}; convert it, or unpack it"
+            f"{label} has an unsupported format (supported: {', '.join(sorted(known))}); convert it, or unpack it"
         )
     least = _faces_told(content, kind)
     log = logging.getLogger("trimesh")
@@ -201,7 +202,7 @@ def read_mesh(content: bytes, kind: str, label: str, assets: Assets) -> Any:
         # the library raises whatever it stumbles over
         raise unread(label, error) from error
     if count < least:
-        raise DamagedFile(f"{label} is damaged: it has {least:,} triangles or more, but {count:,} were read")
+        raise DamagedFile(f"{label} is damaged: it has at least {least:,} triangles, but {count:,} were read")
     return scene
 
 

@@ -72,7 +72,7 @@ def moved(part: Part, matrix: Reals) -> Part:
 def join(parts: Sequence[Part], scale: float = 1.0) -> Mesh:
     """One mesh of all parts."""
     if not parts:
-        raise SetsupError("there are no triangles")
+        raise SetsupError("the mesh contains no triangles")
     smooth = any(part.normals is not None for part in parts)
     if smooth:
         parts = [_with_normals(part) for part in parts]

@@ -42,8 +42,8 @@ class FunctionRecipe:
     Raises
     ------
     SetsupError
-        When a factor, a function or the size is none, a scene factor is no factor, or the source of a function cannot
-        be found and no version is given.
+        When a factor, a function or the size is invalid, a scene factor is not a factor, or the source of a function
+        was not found and no version is given.
 
     Examples
     --------
@@ -76,16 +76,17 @@ class FunctionRecipe:
         """Check names and size; find the source where a version is missing."""
         object.__setattr__(self, "factors", tuple(self.factors))
         if not all(isinstance(factor, Factor) for factor in self.factors):
-            raise SetsupError(f"factors of recipe {self.name!r} are of the class Factor, not {self.factors!r:.100}")
+            raise SetsupError(f"factors of recipe {self.name!r} must be Factor instances, not {self.factors!r:.100}")
         if not (callable(self.build) and callable(self.look)):
-            raise SetsupError(f"build and look of recipe {self.name!r} are functions: of values, of values and a scene")
+            raise SetsupError(f"recipe {self.name!r} requires two functions: build(values) and look(values, scene)")
         object.__setattr__(self, "size", check_image_size(self.size, "size", SetsupError, LARGEST))
         names = tuple(factor.name for factor in self.factors)
         chosen = names if self.scene_factors is None else tuple(self.scene_factors)
         for name in chosen:
             if name not in names:
                 raise SetsupError(
-                    f"the scene factor {name!r} of recipe {self.name!r} is not a factor{did_you_mean(name, names)}"
+                    f"scene factor {name!r} of recipe {self.name!r} is not one of its "
+                    f"factors{did_you_mean(name, names)}"
                 )
         object.__setattr__(self, "scene_factors", chosen)
         if self.version is None:
@@ -104,12 +105,14 @@ class FunctionRecipe:
         except KeyError as error:
             if error.args and error.args[0] in {factor.name for factor in self.factors} - known.keys():
                 raise SetsupError(
-                    f"the function that builds scenes of recipe {self.name!r} reads {error.args[0]!r}, on which scenes "
-                    "do not depend as scene_factors has it: add it there"
+                    f"the function that builds scenes of recipe {self.name!r} reads {error.args[0]!r}, which is not "
+                    "one of its scene_factors; add it there"
                 ) from error
             raise
         if not isinstance(built, Scene):
-            raise SetsupError(f"the function that builds scenes of recipe {self.name!r} gave {built!r:.100}, no Scene")
+            raise SetsupError(
+                f"the function that builds scenes of recipe {self.name!r} must return a Scene, not {built!r:.100}"
+            )
         return built
 
     def camera(self, values: Mapping[str, Any], scene: Scene) -> Camera:
@@ -117,12 +120,12 @@ class FunctionRecipe:
         placed: Any = self.look(values, scene)
         if not isinstance(placed, Camera):
             raise SetsupError(
-                f"the function that places cameras of recipe {self.name!r} gave {placed!r:.100}, no Camera"
+                f"the function that places cameras of recipe {self.name!r} must return a Camera, not {placed!r:.100}"
             )
         if (placed.height, placed.width) != self.size:
             raise SetsupError(
-                f"recipe {self.name!r} says its images are {self.size} pixels (height, width), "
-                f"but its camera has {(placed.height, placed.width)}"
+                f"recipe {self.name!r} has the image size {self.size} (height, width), but its camera has "
+                f"{(placed.height, placed.width)} pixels"
             )
         return placed
 
@@ -134,6 +137,6 @@ def _source_digest(name: str, *functions: Any) -> str:
             digest.update(inspect.getsource(function).encode() + b"\0")
         except (OSError, TypeError) as error:
             raise SetsupError(
-                f"recipe {name!r}: the source of {function!r:.100} cannot be found; give the recipe a version"
+                f"recipe {name!r}: the source of {function!r:.100} was not found; set version= of the recipe"
             ) from error
     return digest.hexdigest()[:16]

@@ -26,7 +26,7 @@ _BLOCK = 1 << 20
 def named_models(paths: Iterable[str | Path]) -> dict[str, Path]:
     """Name mesh files by what tells them apart."""
     if isinstance(paths, str | Path):
-        raise SetsupError(f"give the mesh files as a list: [{str(paths)!r}]")
+        raise SetsupError(f"mesh files must be a list: [{str(paths)!r}]")
     files = [Path(path) for path in paths]
     parts = [(*path.parent.parts, path.stem) for path in files]
     shortest = min(map(len, parts), default=0)
@@ -36,7 +36,7 @@ def named_models(paths: Iterable[str | Path]) -> dict[str, Path]:
     joined = (["/".join(each) for each in way] for way in ways)
     names = next((way for way in joined if all(way) and len(set(way)) == len(way)), [str(path) for path in files])
     if len(set(names)) < len(names):
-        raise SetsupError(f"the mesh file {Counter(names).most_common(1)[0][0]} is given twice")
+        raise SetsupError(f"the mesh file {Counter(names).most_common(1)[0][0]} is listed twice")
     return dict(zip(names, files, strict=True))
 
 
@@ -102,7 +102,7 @@ def _add(digest: Any, path: Path) -> None:
     """Add the length of a file and its bytes, block by block."""
     try:
         if not path.is_file():
-            raise DataError(f"the mesh file {shown(str(path))} cannot be read: it does not exist, or is not a file")
+            raise DataError(f"the mesh file {shown(str(path))} does not exist, or is not a file")
         refuse_pointer(path)
         with path.open("rb") as file:
             size = left = os.fstat(file.fileno()).st_size
@@ -115,4 +115,4 @@ def _add(digest: Any, path: Path) -> None:
     except OSError as error:
         raise unreadable(path, error) from error
     if left:
-        raise DamagedFile(f"{shown(str(path))} was cut off while it was read", "wait until it is complete")
+        raise DamagedFile(f"{shown(str(path))} was cut off while it was being read", "wait until it is complete")

@@ -64,10 +64,11 @@ class ObjectView:
     Parameters
     ----------
     models : mapping of str to Model
-        Meshes by name: the levels of the factor ``model``. Files are loaded by :func:`setsup.scenes.load_mesh` when
-        they are first drawn. A function, such as ``partial(load_mesh, path, top=folder)``, gives a
-        :class:`~setsup.scenes.Mesh`, or a scene or mesh of trimesh; it is called again from time to time, and must be
-        picklable if the recipe is to be. Where it has an attribute ``key``, that text stands for what it gives.
+        Meshes by name; the names are the levels of the factor ``model``. Files are loaded by
+        :func:`setsup.scenes.load_mesh` when they are first drawn. A function, such as
+        ``partial(load_mesh, path, top=folder)``, gives a :class:`~setsup.scenes.Mesh`, or a scene or mesh of trimesh;
+        it is called again from time to time, and must be picklable if the recipe is to be. Where it has an attribute
+        ``key``, that text stands for what it gives.
     azimuths, elevations : tuple of float, degrees
         Levels of the grid.
     size : (height, width)
@@ -84,7 +85,7 @@ class ObjectView:
     lights : tuple of Light
         :data:`HEMISPHERE` by default.
     background : 3 ints, optional
-        Background colour in sRGB bytes; transparent by default.
+        Background color in sRGB bytes; transparent by default.
     seed : int
         Seed of the jitter and of sampled views.
 
@@ -130,7 +131,7 @@ class ObjectView:
         for name, low, high in (("azimuths", 0, 360), ("elevations", -90, 90)):
             given = getattr(self, name)
             if not np.iterable(given):
-                raise SetsupError(f"{name} are several numbers of degrees, not {given!r}")
+                raise SetsupError(f"{name} must be a list of numbers of degrees, not {given!r}")
             levels = [number({name: angle}, name, low, high, "degrees") for angle in given]
             object.__setattr__(self, name, tuple(levels))
         if {0.0, 360.0} <= set(self.azimuths):
@@ -193,10 +194,12 @@ class ObjectView:
 
         """
         if not isinstance(elevation, tuple | list) or len(elevation) != 2:
-            raise SetsupError(f"the elevation of views is (low, high) in degrees, not {elevation!r}")
+            raise SetsupError(f"elevation must be (low, high) in degrees, not {elevation!r}")
         low, high = (number({"elevation": limit}, "elevation", -90, 90, "degrees") for limit in elevation)
         if low > high or isinstance(views, bool) or not isinstance(views, int) or views < 1:
-            raise SetsupError(f"give one view or more, and elevations low ≤ high, not {views!r} and {elevation!r}")
+            raise SetsupError(
+                f"views must be 1 or more, and elevation (low, high) with low ≤ high, not {views!r} and {elevation!r}"
+            )
         keys = np.array([stream_key(self.seed, f"object views of {name}") for name in self.models], np.uint64)
         words = fold(keys[:, None], np.arange(views, dtype=np.uint64))[:, :, None]
         parts = uniform(fold(words, np.arange(2, dtype=np.uint64))).reshape(-1, 2)
@@ -241,7 +244,7 @@ class ObjectView:
         Raises
         ------
         FactorError
-            When the row names no model of the recipe, or its angles are no angles.
+            When the row has no model of the recipe, or its angles are not numbers.
 
         """
         name = level(values, "model", self.models)

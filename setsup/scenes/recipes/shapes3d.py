@@ -51,7 +51,7 @@ _LARGEST = 5.0  # a larger object would reach the camera
 
 @dataclass(frozen=True)
 class Shapes3D:
-    """The six factors of Shapes3D, drawn by any renderer in the framing of the set.
+    """The six factors of Shapes3D, rendered with the camera of the published images.
 
     The grid of the factors has the 480,000 rows of ``shapes3d`` and ``shapes3d-procedural``, in their order. Values
     between the levels are drawn, too: any hue, any orientation, any scale up to 5.

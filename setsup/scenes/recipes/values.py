@@ -37,5 +37,7 @@ def level(values: Mapping[str, Any], name: str, levels: Collection[str]) -> str:
 
 def _need(values: Mapping[str, Any], name: str) -> Any:
     if name not in values:
-        raise FactorError(f"the recipe needs the factor {name!r}, which the row lacks{did_you_mean(name, values)}")
+        raise FactorError(
+            f"the recipe requires the factor {name!r}, which the row does not have{did_you_mean(name, values)}"
+        )
     return values[name]

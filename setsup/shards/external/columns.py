@@ -112,18 +112,18 @@ class _Reader:
         import pyarrow as pa
 
         if name in self.scan.classes:
-            self.scan.left_out[f".{extension}"] = f"there is another member for {name!r}"
+            self.scan.left_out[f".{extension}"] = f"another member gives {name!r}"
             return
         longest = max((len(content), -row) for row, content in enumerate(contents) if content is not None)
         if longest[0] > _LONGEST:
             at = self._at(-longest[1])
-            self.scan.left_out[f".{extension}"] = f"{at} has {longest[0]:,} bytes, too many for a class"
+            self.scan.left_out[f".{extension}"] = f"{at} has {longest[0]:,} bytes, too many for a class name"
             return
         try:
             texts = [None if content is None else content.decode().strip("\ufeff\0 \t\r\n") for content in contents]
         except UnicodeDecodeError:
             row = next(row for row, content in enumerate(contents) if content is not None and not _is_text(content))
-            self.scan.left_out[f".{extension}"] = f"{self._at(row)} is not a text"
+            self.scan.left_out[f".{extension}"] = f"{self._at(row)} is not UTF-8 text"
             return
         self.scan.classes[name] = pa.array(texts, pa.large_string())
 
@@ -132,9 +132,9 @@ class _Reader:
             text = content.decode().strip("\ufeff \t\r\n")
             value, end = _DECODER.raw_decode(text)
             if end != len(text):
-                raise ValueError("more follows behind its end")
+                raise ValueError("extra data after its end")
         except (ValueError, RecursionError) as error:
-            why = "it is no UTF-8" if isinstance(error, UnicodeDecodeError) else " ".join(str(error).split())
+            why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else " ".join(str(error).split())
             raise DamagedFile(f"{self._source}: the json of {self._at(row)} is damaged ({why})", _FIX) from None
         return value
 
@@ -146,8 +146,8 @@ class _Reader:
             why = f"{len(names):,} different names, such as {shown(next(iter(names))[:40])!r}"
             if not within:
                 raise DataError(
-                    f"{self._source}: the fields {what}of its json members have {why}: that is not a list of factors; "
-                    "index a copy without them"
+                    f"{self._source}: the fields {what}of its json members have {why}, too many for factors; index a "
+                    "copy without them"
                 )
             self.scan.left_out[prefix.rstrip(".")] = f"its fields have {why}"
             return
@@ -175,14 +175,14 @@ class _Reader:
             self._fields([value or {} for value in values], f"{name}.", _INNER, within=True)
         elif kinds & {dict, list}:
             what = "lists" if list in kinds else "objects"
-            self.scan.left_out[name] = f"it holds {what}, such as {sights[what]}"
+            self.scan.left_out[name] = f"it contains {what}, such as {sights[what]}"
         elif len(sights) < 2:
             try:
                 array = self._numbers(name, values, kinds) if kinds & {int, float} else pa.array(values)
             except (OverflowError, UnicodeEncodeError, pa.ArrowException) as error:
                 why = " ".join(str(error).split())[:100]
                 self.scan.left_out[name] = (
-                    f"it has values that no factor can have ({why}), such as {next(iter(sights.values()))}"
+                    f"its values cannot be those of a factor ({why}), such as {next(iter(sights.values()))}"
                 )
             else:
                 self.scan.arrays[name] = array

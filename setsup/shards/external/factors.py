@@ -67,8 +67,9 @@ class Columns:
                 known.setdefault(kind, sight)
             if len(known) > 1:
                 raise DataError(
-                    f"{known[False].source}: the {extension} of {known[False].key!r} is not an object with fields, as "
-                    f"that of {known[True].key!r} in {known[True].source} is; replace the tar, or pack it without"
+                    f"{known[False].source}: the {extension} of {known[False].key!r} must be an object with fields, "
+                    f"like that of {known[True].key!r} in {known[True].source}; replace the tar, or pack it without "
+                    "that sample"
                 )
         for name, sights in scan.sights.items():
             self._sights[name] = sights | self._sights.get(name, {})
@@ -105,7 +106,7 @@ class Columns:
                 tables.append(_table(blocks, classes, described, written=True))
             return _joined(tables, self._role_key) if tables else _by_shard(rows, tars)
         except FactorError as error:
-            raise DataError(f"the json members hold no factors: {error}") from error
+            raise DataError(f"the json members cannot be read as factors: {error}") from error
 
     def _chosen(
         self, blocks: Iterable[Any], rows: int, described: Mapping[str, Factor], taken: Callable[[str], bool]
@@ -113,7 +114,7 @@ class Columns:
         """Columns that become factors, by the factors' names."""
         for extension, kinds in self._documents.items():
             if True not in kinds:
-                self.left_out[f".{extension}"] = f"it holds no objects with fields, but {kinds[False]}"
+                self.left_out[f".{extension}"] = f"it contains {kinds[False]} instead of objects with fields"
         chosen: dict[str, str] = {}
         for name, sights in self._sights.items():
             families = {family: sight for family, sight in sights.items() if family != FRACTIONS}
@@ -123,18 +124,18 @@ class Columns:
                 samples = ", ".join(f"{family} ({sight})" for family, sight in families.items())
                 self.left_out[name] = f"it mixes types: {samples}"
             elif not families and name not in described:
-                self.left_out[name] = "it is never known"
+                self.left_out[name] = "all of its values are unknown"
             elif name in self._fields:  # others hold objects only, whose fields are columns
                 chosen[name] = f"json {name}"
         for name in self._classes:
             if name in chosen:
-                self.left_out[f".{name}"] = f"a field of the json members is called {name!r}, too"
+                self.left_out[f".{name}"] = f"a field of the json members is also named {name!r}"
             elif f".{name}" not in self.left_out:
                 chosen[name] = f"class {name}"
         if len(self._folders) > 1 and FOLDER not in chosen:
             chosen[FOLDER] = FOLDER
         for name in [name for name in chosen if taken(name)]:
-            self.left_out[name] = "the index has a column of that name"
+            self.left_out[name] = "the index uses this name for a column of its own"
             del chosen[name]
         self._leave_names(blocks, chosen, rows, described)
         return chosen
@@ -158,12 +159,12 @@ class Columns:
                     seen[name].update(array.to_pylist())
                     if len(seen[name]) > FEW and 2 * len(seen[name]) > rows:
                         values = f"such as {next(iter(sorted(seen.pop(name), key=str)))!r}"
-                        self.left_out[name] = f"more than half of its values differ, {values}: it names samples"
+                        self.left_out[name] = f"more than half of its values are distinct, {values}"
                         del chosen[name]
         for name, known in seen.items():
             size = sum(len(value) for value in known if isinstance(value, str))
             if size > _LEVELS:
-                self.left_out[name] = f"its {len(known):,} values take {readable_size(size)}, too much for levels"
+                self.left_out[name] = f"its {len(known):,} values have {readable_size(size)}, too much for levels"
                 del chosen[name]
                 continue
             many = len(known) > _NAMES and 2 * len(known) > rows
@@ -188,9 +189,7 @@ def _fits(blocks: Iterable[Any], column: str, factor: Factor, written: bool) -> 
     try:
         _inferred(blocks, {factor.name: column}, [factor], written)
     except FactorError as error:
-        _log.warning(
-            "the factor %r is described again, since the older description does not hold: %s", factor.name, error
-        )
+        _log.warning("replacing the description of the factor %r, which no longer applies: %s", factor.name, error)
         return False
     return True
 

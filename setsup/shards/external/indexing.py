@@ -54,35 +54,35 @@ __all__ = ["Indexed", "index_shards", "write_external_index"]
 
 _log = logging.getLogger("setsup")
 _UNDESCRIBED = (
-    f"setsup wrote these tars, and neither {CATALOGUE} nor {BACKUP} is there: their source rows, checksums, kinds and "
-    "unused levels of factors, units, colour spaces, licence and citation are lost; put a copy of either back, and "
-    f"remove {CATALOGUE} and {INDEX} of now, to restore them with the same command"
+    f"setsup wrote these tars, but {CATALOGUE} and {BACKUP} are missing: source rows, checksums, kinds and unused "
+    "levels of factors, units, color spaces, licence and citation are lost; to restore them, put back a copy of either "
+    f"file, remove the new {CATALOGUE} and {INDEX}, and run the same command"
 )
 
-_WHOLE = f"nothing to do: {CATALOGUE} and {INDEX} are whole, and so are their tars"
-_WHOLE_BY_SIZE = f"nothing to do: {CATALOGUE} and {INDEX} are whole, and their tars have the right sizes"
+_WHOLE = f"nothing to do: {CATALOGUE}, {INDEX} and the tars are complete"
+_WHOLE_BY_SIZE = f"nothing to do: {CATALOGUE} and {INDEX} are complete, and the tars have the right sizes"
 
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What was indexed.
+    """Result of indexing tars.
 
     Attributes
     ----------
     url : str
         Folder or address of the tars.
     index : str or None
-        Where catalogue and index lie, None for beside the tars.
+        Folder or address of the catalogue and the index; None if they are next to the tars.
     catalogue : Catalogue
-        What the tars hold.
+        Content of the tars.
     left_out : mapping of str to str
-        Why a field of the json members is no factor, or members are no modality.
+        Reasons why fields of the json members are not factors, or members not modalities.
     not_fetched : tuple of str
         Extensions of members that are neither images, arrays nor factors.
     restored : tuple of str
-        Files of a set that setsup wrote which were made from its tars as they had been; nothing else was done then.
+        Files of a set written by setsup that were restored from its tars; nothing else is done then.
     notes : tuple of str
-        What was lost of such a set, that nothing was to be done, or what no factor tells.
+        What such a set has lost, or that there was nothing to do.
 
     """
 
@@ -104,29 +104,28 @@ def index_shards(
 ) -> "ShardedDataset":
     """Index WebDataset tars once, and open them.
 
-    Members are put together to samples as the webdataset library does. Images and ``.npy`` arrays are modalities, the
-    fields of ``KEY.json``, the text of ``KEY.cls`` and the folders in keys are factors; where there is none of them,
-    the tar is. Lists and fields that mix types are no factors, nor are texts with more than 4,096 values of which more
-    than half differ, such as captions; the log names what is left out. Texts, films and pickles are never opened.
+    Members are grouped into samples as by the webdataset library. Images and ``.npy`` arrays become modalities; the
+    fields of ``KEY.json``, the text of ``KEY.cls`` and the folders in keys become factors, or the name of the tar if
+    there are none of these. Lists, fields of mixed types, and strings of more than 4,096 values of which more than half
+    are distinct, such as captions, are left out; the log names them. Texts, videos and pickles are never opened.
 
-    Indexed again, all tars are scanned again, and the new files take the place of the old ones; factors stay as
-    ``shards.json`` describes them as long as they have all values, so that kinds and the order of levels which somebody
-    corrected there are kept. A set that :func:`~setsup.shards.writing.writer.write_shards` wrote has a better index
-    than this would give: that is restored where catalogue or index are damaged or missing, and stays as it is where
-    they are whole; the log says which files, and what is lost.
+    Indexing again scans all tars again and replaces the files; factors stay as ``shards.json`` describes them as long
+    as it lists all values, so corrected kinds and orders of levels are kept. For a set written by
+    :func:`~setsup.shards.writing.writer.write_shards`, whose index has more information, a damaged or missing catalogue
+    or index is restored and a complete one is kept; the log says which files were restored, and what is lost.
 
     Parameters
     ----------
     url : str or Path
-        Folder or address that holds the tars, within folders too; or one tar; or a pattern such as
-        ``https://…/data-{000000..000099}.tar``. Tars that are packed as a whole cannot be indexed.
+        Folder or address of the tars, including its subfolders; a single tar; or a pattern such as
+        ``https://…/data-{000000..000099}.tar``. Tars that are compressed as a whole cannot be indexed.
     out : str or Path, optional
-        Folder or address for ``shards.json`` and ``index.parquet`` where the tars' own cannot be written; give it to
-        ``open_shards(url, index=out)``. By default they lie beside the tars.
+        Folder or address for ``shards.json`` and ``index.parquet``, if the folder of the tars is read-only; pass it to
+        ``open_shards(url, index=out)``. By default they are written next to the tars.
     storage_options : mapping, optional
-        For fsspec, such as ``{"endpoint_url": …}``.
+        Options of fsspec, such as ``{"endpoint_url": …}``.
     name : str, optional
-        Name of the dataset; by default that of the folder.
+        Name of the dataset; by default the name of the folder.
 
     Returns
     -------
@@ -135,8 +134,8 @@ def index_shards(
     Raises
     ------
     DataError
-        There are no tars, or no samples in them; a tar is damaged, packed, or has members that do not lie together;
-        a json member is damaged; the place cannot be written.
+        If there are no tars or no samples; a tar is damaged or compressed, or members of a sample are not adjacent; a
+        json member is damaged; or the index cannot be written.
 
     Examples
     --------
@@ -167,7 +166,7 @@ def index_shards(
     for what, why in indexed.left_out.items():
         _log.warning("%s is left out: %s", what, why)
     if indexed.not_fetched:
-        _log.warning("members that are not read: %s", ", ".join(indexed.not_fetched))
+        _log.warning("members that are not supported: %s", ", ".join(indexed.not_fetched))
     return open_shards(indexed.url, index=indexed.index, storage_options=storage_options)
 
 
@@ -209,7 +208,8 @@ def write_external_index(
                 advance(1)
         if not sum(tar_set.rows):
             raise DataError(
-                f"{store.url} has no samples: the tars hold no files with a key and an extension, such as 000017.png"
+                f"no samples found in {store.url}: the tars must contain files with a key and an extension, such as "
+                "000017.png"
             )
         members = tar_set.members(older)
         described = {factor.name: factor for factor in older.factors} if older else {}
@@ -232,7 +232,7 @@ def write_external_index(
             sum(tar_set.rows),
         )
     for archive in packed:
-        tar_set.columns.left_out[archive] = "it is packed as a whole"
+        tar_set.columns.left_out[archive] = "it is compressed as a whole"
     where = None if out is None else str(out)
     notes = (*((_UNDESCRIBED,) if ours else ()), *_mixed_folders(base, tars, table.names))
     return Indexed(base, where, catalogue, tar_set.columns.left_out, tar_set.not_fetched, notes=notes)
@@ -268,8 +268,8 @@ def _written(about: Store, parts: Callable[[], Iterator[Any]], made: Callable[..
             if len(content) > LARGEST:
                 most = max(catalogue.factors, key=len)
                 raise DataError(
-                    f"the levels of the factors would take {readable_size(len(content))} of {CATALOGUE}, more than is "
-                    f"supported; {most.name!r} has {len(most):,}: index a copy of the tars without it"
+                    f"the levels of the factors take {readable_size(len(content))} in {CATALOGUE}, more than is "
+                    f"supported; index a copy of the tars without {most.name!r}, which has {len(most):,}"
                 )
             about.put(INDEX, fresh)
         about.put_bytes(CATALOGUE, content)

@@ -89,7 +89,7 @@ def stored_member(name: str, extension: str, heads: Mapping[str, bytes]) -> Memb
     kinds = {(modality.dtype, len(modality.shape)) for modality in seen}
     if len(kinds) > 1:
         said = " and ".join(sorted(f"{dtype} of {axes} axes" for dtype, axes in kinds))
-        raise DataError(f"{next(iter(heads))} and others are {said}, which cannot be one modality")
+        raise DataError(f"{next(iter(heads))} and others are {said}, but a modality must have one dtype and shape")
     lengths = [set(axis) for axis in zip(*(modality.shape for modality in seen), strict=True)]
     shape = [axis.pop() if len(axis) == 1 else None for axis in lengths]
     dtype, color = seen[0].dtype, ""
@@ -120,7 +120,7 @@ def _array(content: bytes, label: str) -> Modality:
         shape, _, dtype = read(head)
     except Exception as error:  # numpy lets what ast and struct raise through
         why = " ".join(str(error).split())[:100]
-        raise DataError(f"{label} is not a readable .npy file ({why})") from None
+        raise DataError(f"{label} could not be parsed as .npy: {why}") from None
     if dtype.kind not in _NUMBERS or len(shape) > _AXES:
-        raise DataError(f"{label} holds {str(dtype)[:40]} of {len(shape)} axes, which is not supported; numbers are")
+        raise DataError(f"{label} must be a numeric array, not {str(dtype)[:40]} of {len(shape)} axes")
     return Modality(tuple(size or None for size in shape), dtype.name)

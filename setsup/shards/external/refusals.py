@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.files import existing_folder
 from setsup.files.disk import need_regular
 from setsup.progress import progress
@@ -20,7 +20,7 @@ __all__ = ["has_better_index", "need_no_inner_set", "need_own", "need_whole", "n
 
 def need_writable(about: Store, out: object) -> None:
     """Refuse a place that cannot be written, before all tars are scanned."""
-    mend = "" if out is not None else "; choose another place for the index with out= (--out)"
+    mend = "" if out is not None else f"; choose another place for the index with {advice('out=', '--out')}"
     if about.size(PLAN) is not None:
         raise DataError(f"{about.url} is being written by `setsup shard`; run the same command again to resume")
     if about.folder is None:
@@ -33,10 +33,10 @@ def need_writable(about: Store, out: object) -> None:
     folder = existing_folder(about.folder)
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise DataError(
-            f"{about.folder} cannot be written: {'you may not' if folder.is_dir() else 'a file is in its way'}{mend}"
+            f"cannot write to {about.folder}: {'permission denied' if folder.is_dir() else 'it is a file'}{mend}"
         )
     if about.size(CATALOGUE) is None and _is_other_table(about.folder / INDEX):
-        raise DataError(f"{about.folder / INDEX} is a table of something else, which would be lost; rename it{mend}")
+        raise DataError(f"{about.folder / INDEX} is another table, which would be overwritten; rename it{mend}")
 
 
 def _is_other_table(path: Path) -> bool:
@@ -70,9 +70,9 @@ def need_whole(about: Store, older: Catalogue, tars: Sequence[str]) -> None:
     others = sorted(set(tars) - {shard.name for shard in older.shards})
     if others:
         raise DataError(
-            f"{about.url} is a set that `setsup shard` wrote, whose index has checksums and source rows that would be "
-            f"lost, and {others[0]} is not of it: move it to a folder of its own, or choose another place for the "
-            "index with out= (--out)"
+            f"{about.url} contains shards written by `setsup shard`, and {others[0]}, which is not one of them; the "
+            "checksums and source rows in their index would be lost: move this tar to another folder, or choose "
+            f"another place for the index with {advice('out=', '--out')}"
         )
     with progress(sum(shard.size for shard in older.shards), f"checking {older.name}", "B") as advance:
         for shard in older.shards:
@@ -83,8 +83,9 @@ def need_whole(about: Store, older: Catalogue, tars: Sequence[str]) -> None:
                 if size is None:
                     what, first = "is missing", ""
                 raise DataError(
-                    f"{join_address(about.url, shard.name)} {what}: fetch it again, or {first}give the same `setsup "
-                    "shard` again; to take the tars as they are, choose another place for the index with out= (--out)"
+                    f"{join_address(about.url, shard.name)} {what}: fetch it again, or {first}run the same `setsup "
+                    "shard` again; to index the tars as they are, choose another place for the index with "
+                    f"{advice('out=', '--out')}"
                 )
 
 
@@ -94,6 +95,6 @@ def need_own(about: Store, older: Catalogue, tars: Sequence[str], chosen: bool) 
     if there.isdisjoint(tars) or (chosen and not there.issubset(tars)):
         others = ", ".join(sorted(there - set(tars))[:3])
         raise DataError(
-            f"{about.url} holds the index of {older.name} with other tars ({others}), which would be lost; "
-            "choose another place with out= (--out)"
+            f"{about.url} contains an index of {older.name} with other tars ({others}), which would be overwritten; "
+            f"choose another place with {advice('out=', '--out')}"
         )

@@ -37,10 +37,10 @@ __all__ = ["Restored", "is_own", "restore"]
 
 
 LOST = (
-    "the rows of the dataset that was written (source rows) are lost: only the index had them, since this set "
-    f"has no {BACKUP}"
+    "the row numbers in the original dataset (source rows) are lost: only the index had them, since the set has no "
+    f"{BACKUP}"
 )
-OTHER_BYTES = f"{INDEX} has the same content in other bytes, since another version of pyarrow wrote it"
+OTHER_BYTES = f"{INDEX} has the same content but other bytes, since another version of pyarrow wrote it"
 
 _LARGEST = 1 << 28  # bytes of a catalogue
 _log = logging.getLogger("setsup")
@@ -118,16 +118,16 @@ def _described(store: Store, there: Catalogue | None, backup: Backup | None) -> 
     candidates = [(there, backup if same else None), (backup.catalogue, backup)]
     if same or len(fitting := [candidate for candidate in candidates if _fits(store, candidate[0])]) == 2:
         _log.warning(
-            "%s differs from its copy in %s: where nobody has edited it, remove it, and give the same `setsup index` "
+            "%s differs from its copy in %s; unless you have edited it, remove it and run the same `setsup index` "
             "again to restore it",
             join_address(store.url, CATALOGUE),
             BACKUP,
         )
         return candidates
     if fitting == candidates[1:]:
-        _log.warning("%s is of other tars, and is not used", join_address(store.url, CATALOGUE))
+        _log.warning("%s belongs to other tars and is not used", join_address(store.url, CATALOGUE))
         return fitting
-    _log.warning("%s is of another set, and is not used", join_address(store.url, BACKUP))
+    _log.warning("%s belongs to another set and is not used", join_address(store.url, BACKUP))
     return candidates[:1]
 
 
@@ -282,8 +282,8 @@ def _column(factor: Factor, documents: list[Any], codes: dict[str, dict[Any, int
         return np.array([-1 if value is None else known[_typed(value)] for value in values], np.int64)
     except (KeyError, TypeError, ValueError) as error:
         raise _Unfit(
-            f"the factor {factor.name!r} as {label} describes it does not fit the values in the tars "
-            f"({type(error).__name__}: {error}); fetch {CATALOGUE} again, or write the set again"
+            f"the factor {factor.name!r} in {label} does not match the values in the tars ({type(error).__name__}: "
+            f"{error}); fetch {CATALOGUE} again, or write the set again"
         ) from None
 
 
@@ -310,5 +310,5 @@ def _local(store: Store, name: str) -> Iterator[Path]:
 def _other(label: str, why: str) -> _Unfit:
     return _Unfit(
         f"{label} is not the tar that `setsup shard` wrote ({why}), so the index cannot be restored from it; fetch it "
-        "again, or write the set again, and then give the same `setsup index` again"
+        "again, or write the set again, and then run the same `setsup index` again"
     )

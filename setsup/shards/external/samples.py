@@ -113,7 +113,8 @@ def _extensions(
         name = shown(listing.names[int(rows[0])].as_py())
         raise DataError(
             f"{source}: its members have {len(extensions):,} different extensions, such as {extensions[0]!r} of "
-            f"{name!r}: names are cut at their first dot, so keys must have none; pack the tar again with other names"
+            f"{name!r}: an extension begins at the first dot, so keys must not contain dots; pack the tar again with "
+            "other names"
         )
     numbers = np.array([extensions.index(text) for text in lower], np.int64)
     return extensions, numbers[as_numpy(texts.indices)] if lower else np.zeros(0, np.int64)
@@ -123,8 +124,8 @@ def _refuse_sparse(listing: Listing, rows: Integers, source: str) -> None:
     holes = rows[listing.methods[rows] == SPARSE]
     if len(holes):
         raise DataError(
-            f"{source}: {_name(listing, holes[0])} is stored with holes that are left out, so it cannot be read in "
-            "place; pack the tar again without --sparse"
+            f"{source}: {_name(listing, holes[0])} is stored as a sparse file, which cannot be read in place; pack the "
+            "tar again without --sparse"
         )
 
 
@@ -133,9 +134,9 @@ def _refuse_scattered(listing: Listing, rows: Integers, sample: Integers, source
     if len(again):
         later, first = int(again[0]) + 1, int(np.argmax(sample == sample[again[0] + 1]))
         raise DataError(
-            f"{source}: {_name(listing, rows[later])} has the key of {_name(listing, rows[first])}, with other samples "
-            "between them; the members of a sample must be adjacent: pack the tar again in the order of the names "
-            "(tar --sort=name)"
+            f"{source}: {_name(listing, rows[later])} has the same key as {_name(listing, rows[first])}, but other "
+            "samples are between them; the members of a sample must be adjacent: pack the tar again in the order of "
+            "the names (tar --sort=name)"
         )
 
 
@@ -143,8 +144,8 @@ def _refuse_repeated(listing: Listing, rows: Integers, kept: Integers, source: s
     twice = np.flatnonzero(kept != rows)
     if len(twice):
         raise DataError(
-            f"{source} holds {_name(listing, rows[twice[0]])} and {_name(listing, kept[twice[0]])}: an extension twice "
-            "in a sample; pack the tar again without one of them"
+            f"{source} contains {_name(listing, rows[twice[0]])} and {_name(listing, kept[twice[0]])}, two members of "
+            "a sample with the same extension; pack the tar again without one of them"
         )
 
 

@@ -113,7 +113,8 @@ class TarSet:
         if len(kinds) > _MOST:
             raise DataError(
                 f"{self._store.url}: its members have {len(kinds)} different extensions, such as {kinds[-1]!r}: "
-                "names are cut at their first dot, so keys must have none; pack the tars again with other names"
+                "an extension begins at the first dot, so keys must not contain dots; pack the tars again with other "
+                "names"
             )
         if len(samples):
             self._spool.add(pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays)))
@@ -129,7 +130,7 @@ class TarSet:
                 modalities[CAMERA] = VIEW, extensions
                 continue
             if not re.fullmatch(r"[a-z0-9_.-]+", extensions[0]):
-                self.columns.left_out[f".{extensions[0]}"] = "an extension has letters, digits and underscores"
+                self.columns.left_out[f".{extensions[0]}"] = "an extension must be letters, digits and underscores"
                 continue
             try:
                 member = stored_member(name, extensions[0], self._heads(extensions))

@@ -109,7 +109,7 @@ class Attempts:
             if self._answered == before:
                 warned = True
                 _log.warning(
-                    "%s has not answered for %.0f s; it is given up after about %.0f s",
+                    "%s has not responded for %.0f s; giving up after about %.0f s",
                     *(self._url, SILENCE, (len(WAITS) + 1 if before else 2) * SECONDS),
                 )
 

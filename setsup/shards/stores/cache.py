@@ -114,8 +114,8 @@ class ShardCache:
         if self._writes:
             self._writes = False
             _log.warning(
-                "%s cannot be written (%s): ranges of stores are no longer cached; free some space, or "
-                "name another folder with SETSUP_CACHE=/path/to/folder",
+                "cannot write to %s (%s): ranges of remote files are no longer cached; free some space, or set "
+                "SETSUP_CACHE to another folder",
                 self.folder,
                 error.strerror or error,
             )

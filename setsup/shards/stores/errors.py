@@ -51,7 +51,7 @@ _UNKNOWN_USER = (
     "SSOTokenLoadError",
     "UnauthorizedSSOTokenError",
 )
-_NO_ANSWER = "cannot be accessed now: the store does not answer in time; check the network, or try later"
+_NO_ANSWER = "cannot be accessed: the store does not respond in time; check the network, or try again later"
 _SECRETS = re.compile(r"(://)[^\s/@'\"]*@|\?[^\s'\"]*=[^\s'\"]*")  # a user's name and password, a signed query
 _CREDENTIALS = {
     "s3": "set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (FSSPEC_S3_ANON=true for a public bucket)",
@@ -103,7 +103,7 @@ def classify(error: Exception, scheme: str) -> Failure:
         return Failure("cannot be accessed: its server redirects in a loop; check the address")
     if names.intersection(_LOST_WAY):
         return Failure(
-            f"cannot be accessed: its server redirects to no web address ({_first(error)}); check the address"
+            f"cannot be accessed: its server redirects to an invalid address ({_first(error)}); check the address"
         )
     status = _status(error)
     if names.intersection(_UNKNOWN_USER):
@@ -117,19 +117,17 @@ def classify(error: Exception, scheme: str) -> Failure:
         code = f" (HTTP {status})" if status else ""
         return Failure(f"is refused by the store{code}: {_first(error)}; {remedy}, and check their permissions")
     if status == 412 or "FileExistsError" in names:
-        return Failure("is there already", exists=True)
+        return Failure("already exists", exists=True)
     if "NoSuchBucket" in _code(error) or "bucket does not exist" in str(error):
-        return Failure("is not there: there is no such bucket; check the address")
+        return Failure("does not exist: the bucket does not exist; check the address")
     if status in (404, 410) or "FileNotFoundError" in names:
-        return Failure("is not there; check the address, or write it again", missing=True)
+        return Failure("does not exist; check the address, or write it again", missing=True)
     if status in _PASSING:
-        return Failure(
-            f"cannot be accessed now: the store answers HTTP {status} ({_first(error)}); try again later", True
-        )
+        return Failure(f"cannot be accessed: the store returned HTTP {status} ({_first(error)}); try again later", True)
     if names.intersection(_SILENT):
         return Failure(_NO_ANSWER, True, timeout=True)
     if names.intersection(_DROPPED):
-        return Failure("cannot be accessed now: the connection dropped; try again later", True)
+        return Failure("cannot be accessed: the connection dropped; try again later", True)
     if names.intersection(_UNREACHED):
         retry_once = bool(names.intersection(_ABSENT))
         return Failure(f"cannot be reached ({_first(error)}); check the address and the network", True, retry_once)

@@ -42,7 +42,8 @@ class LocalStore:
             content = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
         if len(content) > limit:
             raise DataError(
-                f"{path} has more than {readable_size(limit)}, which no such file has: it is another file, or damaged"
+                f"{path} has more than {readable_size(limit)}, the maximum for such a file: it is another file, or "
+                "damaged"
             )
         return content
 
@@ -57,7 +58,7 @@ class LocalStore:
                 file.seek(part.start)
                 contents[index] = file.read(part.stop - part.start)
             if len(contents[index]) != part.stop - part.start:
-                raise DataError(f"{path} ends before byte {part.stop:,}: it is cut off; fetch or write it again")
+                raise DataError(f"{path} is truncated: it ends before byte {part.stop:,}; fetch or write it again")
         return contents
 
     def size(self, name: str) -> int | None:
@@ -73,7 +74,7 @@ class LocalStore:
         """Names of all files below the folder, in order, none where it is not there; hidden ones are left out."""
         if not os.path.isdir(self.folder):
             if os.path.exists(self.folder):
-                raise DataError(f"{self.folder} is a file; a folder was expected")
+                raise DataError(f"{self.folder} is a file; expected a folder")
             return []
 
         def refused(error: OSError) -> None:
@@ -151,7 +152,7 @@ def below(name: str, url: str) -> str:
         return relative(name)
     except ValueError:
         raise DataError(
-            f"{name!r} cannot be the name of a file in {url}: a path inside it was expected, with / and without .."
+            f"invalid name {name!r} of a file in {url}: expected a path inside it, with / and without .."
         ) from None
 
 
@@ -180,6 +181,6 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise NotThere(f"{path} is not there; fetch or write it again") from None
+        raise NotThere(f"{path} does not exist; fetch or write it again") from None
     except OSError as error:
         raise DamagedFile.unreadable(path, error) from error

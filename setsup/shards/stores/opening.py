@@ -21,14 +21,15 @@ def open_store(url: str | Path, options: Mapping[str, Any] | None = None) -> Sto
     Parameters
     ----------
     url : str or Path
-        A folder, or an address that fsspec knows.
+        A folder, or an address that fsspec supports.
     options : mapping, optional
         Options of fsspec, such as ``{"endpoint_url": …}``; they override its configuration and the environment.
 
     Raises
     ------
     DataError
-        When the kind of address is unknown, its library is not installed, or it has ``s3:/`` instead of ``s3://``.
+        When the scheme of the address is unknown, its library is not installed, or it has ``s3:/`` instead of
+        ``s3://``.
 
     Examples
     --------

@@ -31,14 +31,14 @@ MOST = 8 << 20
 
 
 class Reads(NamedTuple):
-    """Reads that bring wanted ranges.
+    """Reads that contain the requested ranges.
 
     Attributes
     ----------
     file, start, stop : (m,) int64
         Bytes ``start … stop − 1`` of a file, in the order of files and bytes; they do not overlap within a file.
     read, offset : (n,) int64
-        For each wanted range: which read brings it, and where in that it begins.
+        For each requested range: the read that contains it, and its offset in that read.
 
     """
 
@@ -52,7 +52,7 @@ class Reads(NamedTuple):
 def merge_ranges(
     file: npt.ArrayLike, start: npt.ArrayLike, stop: npt.ArrayLike, gap: int = GAP, most: int = MOST
 ) -> Reads:
-    """Join ranges that lie near each other.
+    """Merge ranges that are close to each other.
 
     Parameters
     ----------
@@ -61,10 +61,10 @@ def merge_ranges(
     start, stop : (n,) integer array, bytes
         Ranges, in any order; they may overlap.
     gap : int, bytes
-        What may lie between two ranges of a read.
+        Maximum gap between two ranges of a read.
     most : int, bytes
-        How long a read may become. No range is cut: one that is longer, or overlaps with others so that all of them
-        are, is a read nevertheless.
+        Maximum length of a read. Ranges are never split: a longer range, or overlapping ranges that are longer
+        together, are a read of their own.
 
     Examples
     --------

@@ -108,7 +108,7 @@ class RemoteReader:
         for shard in sorted(shards, key=lambda shard: shard.name):
             size = self.store.size(shard.name)
             if size != shard.size:
-                has = "is not there any more" if size is None else f"has {size:,} bytes, not {shard.size:,}"
+                has = "no longer exists" if size is None else f"has {size:,} bytes, not {shard.size:,}"
                 return DataError(
                     f"{join_address(self.store.url, shard.name)} has changed since it was indexed: it {has}; "
                     f"{remedy(self.catalogue.check)}"

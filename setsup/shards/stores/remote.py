@@ -68,16 +68,14 @@ class RemoteStore:
             fsspec.get_filesystem_class(self._scheme)
         except ValueError as error:
             raise DataError(
-                f"{self.url} is not an address that can be opened ({error}): a folder, s3://…, gs://…, https://… or "
-                "hf://… "
-                "was expected"
+                f"{self.url} cannot be opened ({error}): expected a folder, s3://…, gs://…, https://… or hf://…"
             ) from None
         except ImportError as error:
-            raise DataError(f"{self.url} needs a library that cannot be imported: {error}") from None
+            raise DataError(f"{self.url} requires a library that cannot be imported: {error}") from None
         if self._scheme in (*S3, *WEB, "gs", "gcs") and re.search(r"(^|:)[^:/]+://(/|$)", self.url):
             what = "server" if self._scheme in WEB else "bucket"
             raise DataError(
-                f"{self.url} names no {what}; an address such as {self._scheme}://{what}/folder was expected"
+                f"{self.url} does not name a {what}; expected an address such as {self._scheme}://{what}/folder"
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -93,8 +91,8 @@ class RemoteStore:
         size = self._need_size(name)
         if size > limit:
             raise DataError(
-                f"{self._at(name)} has {readable_size(size)}, more than the {readable_size(limit)} that such a file "
-                "may have: it is another file, or damaged"
+                f"{self._at(name)} has {readable_size(size)}, more than {readable_size(limit)}, the maximum for such a "
+                "file: it is another file, or damaged"
             )
         return self.ranges([Range(name, 0, size)])[0]
 
@@ -147,7 +145,7 @@ class RemoteStore:
                 how = {"timeout": web_timeout()} if self._scheme in WEB else {}
                 self._call(name, lambda: opened.system.get_file(self._path(opened, name), str(fresh), **how))
                 if fresh.stat().st_size != size:
-                    raise CutShort(f"{self._at(name)} came with fewer bytes than it has; fetch it again") from None
+                    raise CutShort(f"{self._at(name)} was received incompletely; fetch it again") from None
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -246,7 +244,7 @@ class RemoteStore:
                 if len(seen) > _LINKS:
                     raise DataError(f"{self.url} links to more than {_LINKS:,} files; {_UNLISTED}")
         if not files:
-            raise DataError(f"{self.url} has no list of its files; {_UNLISTED}")
+            raise DataError(f"{self.url} does not list its files; {_UNLISTED}")
         return files
 
     # -- requests ------------------------------------------------------------------------------------------------------
@@ -283,14 +281,14 @@ class RemoteStore:
     def _writable(self, opened: FileSystem, name: str) -> str:
         if self._scheme not in _WHOLE:
             raise DataError(
-                f"{self._at(name)} cannot be written: {self._scheme} is for reading; write to a folder or a bucket"
+                f"cannot write {self._at(name)}: {self._scheme} is read-only; write to a folder or a bucket"
             )
         return self._path(opened, name)
 
     def _need_size(self, name: str) -> int:
         size = self.size(name)
         if size is None:
-            raise NotThere(f"{self._at(name)} is not there; check the address, or write it again")
+            raise NotThere(f"{self._at(name)} does not exist; check the address, or write it again")
         return size
 
     def _at(self, name: str) -> str:
@@ -313,7 +311,7 @@ def _bare(address: str) -> str:
     try:
         urlsplit(address)
     except ValueError as error:
-        raise DataError(f"{address.partition('?')[0].rpartition('@')[2]} is not an address: {error}") from None
+        raise DataError(f"{address.partition('?')[0].rpartition('@')[2]} is not a valid address: {error}") from None
     # by hand: put together again from its parts, an address without a server would be another one
     scheme, marks, rest = re.sub(r"[?#].*|[\t\r\n]", "", address, flags=re.DOTALL).rpartition("://")
     server, slash, path = rest.partition("/")

@@ -32,7 +32,7 @@ async def web_range(system: Any, url: str, wanted: Range, label: str) -> bytes:
                 r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", response.headers.get("Content-Range", "")
             )
             if match is None or int(match[1]) != start or int(match[2]) >= stop:
-                raise NoRanges(f"{label} cannot be read in parts: its server sends other bytes than requested; {_COPY}")
+                raise NoRanges(f"{label} cannot be read in parts: its server sent other bytes than requested; {_COPY}")
             if match[3] != "*":
                 _need_size(label, int(match[3]), wanted)
         elif response.status == 200:
@@ -40,20 +40,20 @@ async def web_range(system: Any, url: str, wanted: Range, label: str) -> bytes:
             if start or size != stop:  # else the range is the whole file
                 if wanted.whole is not None and size is not None:
                     _need_size(label, size, wanted)
-                raise NoRanges(f"{label} cannot be read in parts: its server has no ranges of bytes; {_COPY}")
+                raise NoRanges(f"{label} cannot be read in parts: its server does not support byte ranges; {_COPY}")
         elif response.status == 416 and wanted.whole is not None:
             total = re.fullmatch(r"bytes \*/(\d{1,18})", response.headers.get("Content-Range", ""))
             if total:
                 _need_size(label, int(total[1]), wanted)
         response.raise_for_status()
         if response.status not in (200, 206):
-            raise NoRanges(f"{label} cannot be read: its server answers HTTP {response.status}; check the address")
+            raise NoRanges(f"{label} cannot be read: its server returned HTTP {response.status}; check the address")
         pieces, left = [], stop - start
         async for piece in response.content.iter_any():
             pieces.append(piece)
             left -= len(piece)
             if left < 0:  # and who knows how many more will come
-                raise NoRanges(f"{label} cannot be read in parts: its server sends more bytes than requested; {_COPY}")
+                raise NoRanges(f"{label} cannot be read in parts: its server sent more bytes than requested; {_COPY}")
     if left:
         raise ShortRead
     return b"".join(pieces)
@@ -118,7 +118,7 @@ class _Links(HTMLParser):
 
 def _need_size(label: str, size: int, wanted: Range) -> None:
     if wanted.whole is not None and size != wanted.whole:
-        raise CutShort(f"{label} has {size:,} bytes, not the {wanted.whole:,} expected")
+        raise CutShort(f"{label} has {size:,} bytes, not the expected {wanted.whole:,}")
 
 
 async def _get(system: Any, url: str, headers: dict[str, str]) -> Any:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Array
 from setsup.datasets.dataset import Modality
-from setsup.errors import DataError, did_you_mean
+from setsup.errors import DataError, advice, did_you_mean
 from setsup.factors import Factor, FactorTable
 from setsup.shards.layout import Member
 
@@ -36,18 +36,18 @@ _FEW = 1 << 16  # levels whose texts are kept
 def stored(name: str, modality: Modality, format: str) -> Member:
     """How a modality is stored.
 
-    Images, uint8 of three axes with a colour space, are stored in the format; all else, and images of two channels,
+    Images, uint8 of three axes with a color space, are stored in the format; all else, and images of two channels,
     as npy. What a format has no place for is PNG: grey in WebP, alpha in JPEG.
     """
     if format not in FORMATS:
-        raise DataError(f"shards have no format {format!r}{did_you_mean(format, FORMATS)}")
+        raise DataError(f"unknown format {format!r} of shards{did_you_mean(format, FORMATS)}")
     if not (name.isascii() and name.replace("_", "a").isalnum() and name == name.lower()):
         raise DataError(
-            f"the modality {name!r} cannot be a part of a file's name in a tar, which must be small letters, digits "
-            "and underscores; rename it, or leave it out with modalities="
+            f"the name of the modality {name!r} must be lower-case letters, digits and underscores to name files in a "
+            f"tar; rename it, or leave it out with {advice('modalities=', '--modalities')}"
         )
     if modality.dtype not in _NUMBERS:
-        raise DataError(f"the modality {name!r} holds {modality.dtype}, not numbers; leave it out")
+        raise DataError(f"the modality {name!r} must be numeric, not {modality.dtype}; leave it out")
     last = FORMATS[format] if modality.is_eight_bit_image else "npy"
     channels = modality.shape[-1] if modality.shape else None
     if (last == "webp" and channels == 1) or (last == "jpg" and channels == 4):
@@ -67,7 +67,7 @@ def encoded(arrays: Array | Sequence[Array], member: Member) -> list[bytes]:
         as_said = given == dtype and len(shape) == len(wanted)
         if not as_said or any(size not in (None, here) for size, here in zip(wanted, shape, strict=True)):
             raise DataError(
-                f"the dataset gives {given} {shape} where its modality says {dtype} {wanted}; this is an error in it"
+                f"the dataset returned {given} {shape}, but its modality says {dtype} {wanted}; correct the dataset"
             )
     if member.format == "npy":
         little = dtype.newbyteorder("<")

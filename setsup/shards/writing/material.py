@@ -29,7 +29,7 @@ def stored_members(dataset: Dataset, modalities: Iterable[str] | None, format: s
         raise DataError(f"{dataset.name} has no rows to write")
     names = check_modalities(dataset, modalities)
     if not names:
-        raise DataError(f"name at least one modality to write: {', '.join(dataset.modalities) or 'there is none'}")
+        raise DataError(f"name at least one modality to write: {', '.join(dataset.modalities) or 'it has none'}")
     members = {name: stored(name, dataset.modalities[name], format) for name in names}
     if has_views(dataset):
         members[CAMERA] = VIEW
@@ -57,9 +57,7 @@ def check_catalogue(dataset: Dataset, plan: ShardPlan) -> None:
         text = make_catalogue(dataset, plan, {}, (), Shard(INDEX, 0, 0, "0" * 64)).to_json().encode()
     except UnicodeEncodeError as error:
         wrong = error.object[error.start : error.end]
-        raise DataError(
-            f"{wrong!r} is not valid text, and is part of the name {dataset.name!r} or a unit; rename it"
-        ) from None
+        raise DataError(f"{wrong!r}, in the name {dataset.name!r} or in a unit, is not valid text; rename it") from None
     parse_catalogue(text, f"the catalogue of {dataset.name!r}")
 
 

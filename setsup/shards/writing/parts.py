@@ -80,8 +80,8 @@ class WriteShard:
                 shard = Shard(name, piece.stop - piece.start, tar.size, tar.digest)
                 if expected is not None and shard != expected:
                     raise DataError(
-                        f"{store.url}/{name} was lost, and the dataset gives other rows now, or they are compressed "
-                        f"otherwise: {shard.size:,} bytes, not the {expected.size:,} of this SHA-256 "
+                        f"{store.url}/{name} is missing and cannot be written again, since the rows of the dataset or "
+                        f"their compression have changed: {shard.size:,} bytes, not {expected.size:,} with SHA-256 "
                         f"{expected.digest:.12}…; fetch that file again, or remove all shards and write them again"
                     )
                 store.put(name, path)
@@ -171,10 +171,10 @@ def read_part(store: Store, plan: ShardPlan, number: int) -> tuple[Shard, dict[s
             for name in plan.members
         }
         if (shard.name, shard.rows, len(table)) != (plan.shard_name(number), rows, rows):
-            raise ValueError("of another shard")
+            raise ValueError("it belongs to another shard")
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         raise DataError(
-            f"{store.url}/{name} is damaged ({' '.join(str(error).split())[:200]}); remove it and start again: its "
-            "shard will be written again"
+            f"{store.url}/{name} is damaged ({' '.join(str(error).split())[:200]}); remove it and run the same command "
+            "again to write its shard again"
         ) from None
     return shard, spans

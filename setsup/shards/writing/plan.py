@@ -71,7 +71,9 @@ def order_rows(table: FactorTable, order: str, seed: int = 0) -> Order:
     kind, _, listed = order.partition(":") if isinstance(order, str) else ("", "", "")
     names = [name.strip() for name in listed.split(",")] if listed else []
     if kind != "by" or not names:
-        raise DataError(f"the order of shards is 'keep', 'shuffle', or 'by:' and names of factors, not {order!r}")
+        raise DataError(
+            f"{advice('order', '--order')} must be 'keep', 'shuffle', or 'by:' and names of factors, not {order!r}"
+        )
     chosen: dict[str, None] = {}
     for name in names:
         if table[name].continuous:
@@ -79,7 +81,7 @@ def order_rows(table: FactorTable, order: str, seed: int = 0) -> Order:
                 f"order by {name + '_bin'!r} of table.binned({name!r}, width)",
                 f"declare it as ordinal, --kinds {name}=ordinal",
             )
-            raise FactorError(f"factor {name!r} is continuous, so it has no levels to order by: {how}")
+            raise FactorError(f"factor {name!r} is continuous and has no levels to order by; {how}")
         chosen |= dict.fromkeys([*reversed(table.outer(name)), name])
     columns, radix = [], []
     for name in chosen:
@@ -98,7 +100,7 @@ def cut(rows: int, per_shard: int, starts: Rows | None = None) -> tuple[int, ...
 
     `starts` (groups + 1,) int64, optional.
     """
-    per_shard = check_integer(per_shard, "the rows of a shard", DataError, 1)
+    per_shard = check_integer(per_shard, advice("per_shard", "--per-shard"), DataError, 1)
     if starts is None:
         return (*range(0, rows, per_shard), rows)
     cuts = [0]
@@ -147,7 +149,7 @@ class ShardPlan:
     def shard_name(self, number: int) -> str:
         """Name of a tar."""
         if not 0 <= number < self.shards:
-            raise IndexError(f"shard {number} is out of range: there are {self.shards:,}")
+            raise IndexError(f"shard {number} is out of range for {self.shards:,} shards")
         return f"data-{number:05}.tar"
 
     @cached_property
@@ -169,7 +171,7 @@ class ShardPlan:
             there = {name: started[name] for name in _DIFFERENCES}
             there["cuts"] = list(map(int, there["cuts"]))
         except (ValueError, RecursionError, TypeError, KeyError, IndexError):
-            raise DataError(f"{source} is damaged; remove it, and what lies beside it, and start again") from None
+            raise DataError(f"{source} is damaged; remove its folder and start again") from None
         here = json.loads(self.to_json())
         for name, what in _DIFFERENCES.items():
             if there[name] != here[name]:
@@ -184,7 +186,7 @@ _DIFFERENCES = {
     "seed": "another seed",
     "members": "another format, or other modalities",
     "factors": "other rows, or other factors",
-    "cuts": "another number of rows, in all or in a shard",
+    "cuts": "another number of rows, in total or per shard",
     "content": "other arrays or other rows of the same dataset",
 }
 _SHORT = ("name", "setsup", "order", "seed")

@@ -59,13 +59,13 @@ def headers(names: Sequence[str], sizes: npt.ArrayLike) -> npt.NDArray[np.uint8]
     longest = max(encoded, key=len, default=b"")
     if len(longest) > 100:
         raise DataError(
-            f"the name {longest.decode()[:60]!r}… has {len(longest)} bytes, but 100 are the most in a plain tar; give "
-            "the modality a shorter name"
+            f"the name {longest.decode()[:60]!r}… has {len(longest)} bytes, more than the 100 that a plain tar "
+            "supports; give the modality a shorter name"
         )
     if size.size and int(size.max()) >= _LARGEST:
         raise DataError(
-            f"{names[int(size.argmax())]} would have {int(size.max()):,} bytes, but 8 GiB are the most in a plain tar; "
-            "cut the arrays in smaller pieces, or leave the modality out"
+            f"{names[int(size.argmax())]} would have {int(size.max()):,} bytes, more than the 8 GiB that a plain tar "
+            "supports; split the arrays into smaller pieces, or leave the modality out"
         )
     blocks = np.tile(_TEMPLATE, (len(encoded), 1))
     blocks[:, _NAME] = np.array(encoded, "S100").view(np.uint8).reshape(-1, 100)

@@ -79,11 +79,12 @@ def write_shards(
         ``"keep"``; ``"shuffle"``; or ``"by:"`` and comma-separated names of factors, which stores rows that share their
         values next to each other, so that a set is read in one piece.
     per_shard : int, optional
-        Maximum number of rows per shard; by default those of 256 MiB of arrays, and 100,000 at most. Groups of ``by:``
-        that fit into a shard are not split.
+        Maximum number of rows per shard; by default 256 MiB of arrays, but at most 100,000 rows. Groups of ``by:`` that
+        fit into a shard are not split.
     format : str
-        Of images: ``"png"``, ``"webp"`` (lossless, smaller and slower), ``"jpeg"`` (quality 95, colours of all
-        pixels) or ``"npy"``. All else is npy; grey in WebP and alpha in JPEG, which they do not know, are PNG.
+        Format of images: ``"png"``, ``"webp"`` (lossless, smaller and slower), ``"jpeg"`` (quality 95, without chroma
+        subsampling) or ``"npy"``. Other arrays are npy; grey images in WebP and images with alpha in JPEG, which these
+        formats do not support, are PNG.
     modalities : iterable of str, optional
         Modalities to store; all by default.
     size : (height, width), optional
@@ -214,8 +215,8 @@ class _Work:
         catalogue = parse_catalogue(store.read(CATALOGUE, _LARGEST), f"{store.url}/{CATALOGUE}")
         if catalogue.plan != plan.digest:
             raise DataError(
-                f"{store.url} holds other shards: {catalogue.rows:,} rows of {catalogue.name} in {_number(catalogue)}, "
-                f"written by setsup {catalogue.setsup}; choose another place, or remove them"
+                f"{store.url} contains other shards: {catalogue.rows:,} rows of {catalogue.name} in "
+                f"{_number(catalogue)}, written by setsup {catalogue.setsup}; choose another place, or remove them"
             )
         return catalogue
 
@@ -242,7 +243,7 @@ class _Work:
             return True
         raise DataError(
             f"{store.url} was started with {plan.against(content, f'{store.url}/{PLAN}') or 'another plan'}; use the "
-            "same, choose another place, or remove what is there"
+            "same settings, choose another place, or remove its content"
         )
 
     def _begin(self) -> list[Piece]:
@@ -260,8 +261,8 @@ class _Work:
         others = store.names()
         if others and not self.check():
             raise DataError(
-                f"{store.url} holds other files ({', '.join(others[:3])}{', …' if len(others) > 3 else ''}); choose a "
-                "new place for the shards"
+                f"{store.url} contains other files ({', '.join(others[:3])}{', …' if len(others) > 3 else ''}); choose "
+                "a new place for the shards"
             )
         if not store.put_bytes(PLAN, plan.to_json().encode(), fresh=True):
             self.check()
@@ -342,7 +343,7 @@ class _Work:
         shard, spans = read_part(self._store, self._plan, number)
         if self._store.size(shard.name) != shard.size:
             raise DataError(
-                f"{self._store.url}/{shard.name} was changed while others were written; remove it, and start again"
+                f"{self._store.url}/{shard.name} was changed while other shards were written; remove it and start again"
             )
         return shard, spans
 

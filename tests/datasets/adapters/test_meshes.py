@@ -70,7 +70,7 @@ def test_genuine_models(genuine):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("/etc/passwd", "leads out of the model's folder"),
+        ("/etc/passwd", "leads out of the folder of the model"),
         ("C:\\textures\\wood.jpg", "leads out"),
         ("../../../secret.jpg", "leads out"),
         ("../images/gone ü #1.jpg", "'../images/gone ü #1.jpg' is not there"),

@@ -241,7 +241,7 @@ def test_listed_cars_that_are_not_there_are_left_out_and_the_others_keep_their_n
         (b"car_\\..\\_mesh\n", "expected names such as car_001_mesh"),
         (b"car_017_mesh\ncar_017_mesh\n", "lists 'car_017_mesh' twice"),
         (b"\n\n", "is empty"),
-        (b"car_\xff_mesh\n", "is not a text"),
+        (b"car_\xff_mesh\n", "is not UTF-8 text"),
         (b"<html>\n", "lists '<html>'"),
     ],
 )
@@ -347,7 +347,7 @@ def test_fuzzing_of_lists_and_archives(tmp_path):
 def test_an_archive_that_is_cut_off(tmp_path, release):
     path = pack(release, tmp_path / "nips2015-analogy-data.tar.gz")
     path.write_bytes(path.read_bytes()[:-20_000])
-    with pytest.raises(DataError, match=r"nips2015-analogy-data\.tar\.gz is cut off or damaged"):
+    with pytest.raises(DataError, match=r"nips2015-analogy-data\.tar\.gz is truncated or damaged"):
         cars3d.open(tmp_path)
 
 

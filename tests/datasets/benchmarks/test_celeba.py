@@ -22,7 +22,6 @@ from setsup.errors import DataError, RowError
 from setsup.evaluation import group_accuracy
 from setsup.files import load_manifest
 from setsup.files.archives.members import open_members
-from tests.fuzzing import survives
 from tests.true_files.celeba import ATTRIBUTES as PUBLISHED
 from tests.true_files.celeba import PERSONS, faces, jpeg, kaggle, texts, write
 
@@ -540,21 +539,6 @@ def test_what_python_reads_is_read_here():
         assert found.images.tolist() == [7, 3, 10]
         assert found.values.tolist() == [[int(word) for word in line.split()[1:]] for line in lines]
         assert found.columns == ("A", "B")
-
-
-@pytest.mark.long("fuzzing")
-@pytest.mark.parametrize("name", ["list_attr_celeba.txt", "identity_CelebA.txt", "list_landmarks68_celeba_x64.csv"])
-def test_damaged_copies(name):
-    columns = {"list_attr_celeba.txt": 40, "identity_CelebA.txt": 1}.get(name, 136)
-    dtype = np.float32 if name.endswith("csv") else np.int32
-    content = texts()[name].encode()
-
-    def read(content):
-        found = read_annotation(content, name, columns, dtype, name != "identity_CelebA.txt")
-        assert len(np.unique(found.images)) == len(found.images)
-        assert found.values.shape == (len(found.images), columns)
-
-    assert survives(content, read, 300) > 100
 
 
 def test_damaged_images(tmp_path):

@@ -217,7 +217,7 @@ def test_bad_files(tmp_path, release, content):
         _file(tmp_path, "DIV2K_train_HR/1.png")
     elif content == "cut zip":
         (tmp_path / "DIV2K_valid_HR.zip").write_bytes((release / "DIV2K_valid_HR.zip").read_bytes()[:-100])
-    with pytest.raises(DataError, match=r"setsup fetch div2k|as it was published|is cut off") as caught:
+    with pytest.raises(DataError, match=r"setsup fetch div2k|as it was published|is truncated") as caught:
         div2k.open(tmp_path)
     assert "\n" not in str(caught.value)
 

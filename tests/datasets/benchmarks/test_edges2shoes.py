@@ -302,7 +302,7 @@ def test_copies(tmp_path, release, shoes, packing):
 def test_packed_as_a_whole(tmp_path, release):
     with tarfile.open(tmp_path / "edges2shoes.tar.gz", "w:gz") as file:
         file.add(release[0] / "edges2shoes", "edges2shoes")
-    with pytest.raises(DataError, match="packed as a whole: unpack it") as found:
+    with pytest.raises(DataError, match="compressed as a whole: unpack it") as found:
         edges2shoes.open(tmp_path)
     assert "setsup fetch edges2shoes" in str(found.value)
 

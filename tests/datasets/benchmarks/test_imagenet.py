@@ -334,7 +334,7 @@ class TestBad:
             (b"113\n" * 9 + b"7\n", r"line 10 is '7', which is not the number of a synset"),
             (b"113\n" * 9 + b"1001\n", r"line 10 is '1001'"),
             (b"113\n" * 9 + b"banana\n", r"line 10 is 'banana'"),
-            (b"\xff\xfe", "is not a text"),
+            (b"\xff\xfe", "is not UTF-8 text"),
         ],
     )
     def test_ground_truth(self, flat, truth, message):
@@ -393,7 +393,7 @@ class TestBad:
             with pytest.raises(DataError, match=r"ILSVRC2012_img_train\.tar"):
                 imagenet.open(tmp_path)
         (tmp_path / "ILSVRC2012_img_train.tar").write_bytes(packed({"n01443537.tar": whole[:3000]}))
-        with pytest.raises(DataError, match=r"n01443537\.tar is cut off"):
+        with pytest.raises(DataError, match=r"n01443537\.tar is truncated"):
             imagenet.open(tmp_path)
         (tmp_path / "ILSVRC2012_img_train.tar").write_bytes(packed({"README": b""}))
         with pytest.raises(DataError, match="contains no image such as"):

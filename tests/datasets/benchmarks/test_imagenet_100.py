@@ -93,7 +93,7 @@ def test_pictures_without_labels_are_left_out(tmp_path, caplog):
         (["robin"], "'robin', which is not a synset"),
         ([7], "'7', which is not a synset"),
         ([], "lists no synsets"),
-        ("/nowhere/list.txt", "is not there; a list of synsets was expected"),
+        ("/nowhere/list.txt", "does not exist; expected a list of synsets"),
     ],
 )
 def test_bad_lists(release, synsets, message):
@@ -104,7 +104,7 @@ def test_bad_lists(release, synsets, message):
 def test_bad_files(tmp_path, release):
     for content, message in (
         (b"", "lists no synsets"),
-        (b"\xff\xfe", "is not a text"),
+        (b"\xff\xfe", "is not UTF-8 text"),
         (b"dog\n", "'dog', which is not"),
     ):
         (tmp_path / "list.txt").write_bytes(content)

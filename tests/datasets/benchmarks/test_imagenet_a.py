@@ -80,7 +80,7 @@ def test_names_only_where_all_are_listed(tmp_path, readme):
 def test_bad_files(tmp_path, release):
     whole = (release / "imagenet-a.tar").read_bytes()
     (tmp_path / "imagenet-a.tar").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match=r"imagenet-a\.tar is cut off"):
+    with pytest.raises(DataError, match=r"imagenet-a\.tar is truncated"):
         setsup.load("imagenet-a", tmp_path)
     place = tmp_path / "x" / "imagenet-a" / "n01443537" / "0.000116_digital clock _ digital clock_0.865662.jpg"
     place.parent.mkdir(parents=True)

@@ -265,7 +265,7 @@ def test_lists_that_are_none(copy):
         with pytest.raises(DataError, match=r"val\.txt: entry 0 is .*expected <class_id>-<model_id>"):
             keypointnet.open(copy)
     path.write_bytes(b"\xff\xfe0")
-    with pytest.raises(DataError, match=r"val\.txt is not a text"):
+    with pytest.raises(DataError, match=r"val\.txt is not UTF-8 text"):
         keypointnet.open(copy)
     path.write_text((copy / "splits" / "test.txt").read_text())
     with pytest.raises(DataError, match=r"is in both splits/val\.txt and splits/test\.txt"):

@@ -96,7 +96,7 @@ def test_truncated_images_are_noticed_at_the_latest_when_fetched(tmp_path):
     _write(tmp_path)
     path = tmp_path / "train-images-idx3-ubyte.gz"
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(DataError, match=r"train-images-idx3-ubyte\.gz is cut off"):
+    with pytest.raises(DataError, match=r"train-images-idx3-ubyte\.gz is truncated"):
         mnist.open(tmp_path).fetch(0)
 
 

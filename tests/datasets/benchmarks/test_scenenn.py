@@ -307,7 +307,7 @@ def test_damaged_annotations(tmp_path, content, sentence):
         (lambda mesh: mesh.replace(b"int label", b"int class"), "no integer property 'label' of its vertices.*class"),
         (lambda mesh: mesh.replace(b"int label", b"float label"), "no integer property 'label'"),
         (lambda mesh: mesh[:-100], r"005\.ply"),
-        (lambda mesh: b"<html>", r"005\.ply.*no PLY"),
+        (lambda mesh: b"<html>", r"005\.ply.*not a PLY"),
         (lambda mesh: mesh.replace(b"element vertex ", b"element vertex 99"), r"005\.ply.*more than"),
     ],
 )

@@ -466,7 +466,7 @@ def test_a_root_without_permission(tmp_path, monkeypatch):
 
     (tmp_path / "mine").mkdir()
     monkeypatch.setattr(os, "stat", refused)
-    with pytest.raises(DataError, match=r"looked in .*mine \(may not be entered\), .*; run `setsup fetch"):
+    with pytest.raises(DataError, match=r"looked in .*mine \(permission denied\), .*; run `setsup fetch"):
         shapenet_renderings.open(tmp_path / "mine")
 
 
@@ -554,10 +554,10 @@ def test_a_damaged_picture_is_named_when_it_is_fetched(tmp_path, cars):
 @pytest.mark.parametrize(
     ("files", "why"),
     [
-        ({"test.txt": None}, r"has no .*test\.txt"),
-        ({"dev.txt": None}, r"has no .*dev\.txt"),
+        ({"test.txt": None}, r"test\.txt not found in"),
+        ({"dev.txt": None}, r"dev\.txt not found in"),
         ({"dev.txt": b"../0001\n"}, r"dev\.txt lists '\.\./0001'; expected the name of a record"),
-        ({"dev.txt": b"\xff\xfe0\x000"}, r"dev\.txt is not a text"),
+        ({"dev.txt": b"\xff\xfe0\x000"}, r"dev\.txt is not UTF-8 text"),
         ({"projection.txt": b"1 2 3\n"}, r"projection\.txt is not a 4 × 4 matrix"),
         ({"projection.txt": b"1 2 3 4\n" * 3 + b"1 2 3 four\n"}, r"projection\.txt is not a 4 × 4 matrix"),
         ({"projection.txt": b"1 2 3 4\n" * 3 + b"1 2 3 nan\n"}, r"projection\.txt is not a 4 × 4 matrix"),
@@ -636,15 +636,14 @@ def test_damaged_examples_with_right_checksums_are_refused_or_read():
 
 
 @pytest.mark.long("fuzzing")
-@pytest.mark.parametrize("name", ["dev.txt", "job.txt", "projection.txt"])
-def test_damaged_lists(tmp_path, cars, name):
+def test_a_damaged_list_of_poses(tmp_path, cars):
     writer.pack(cars, tmp_path / "cars")
 
     def opened(data):
-        (tmp_path / "cars" / name).write_bytes(data)
+        (tmp_path / "cars" / "job.txt").write_bytes(data)
         shapenet_renderings.open(tmp_path).fetch(0, ["rotation"])
 
-    survives(cars[name], opened, 40)
+    survives(cars["job.txt"], opened, 40)
 
 
 @pytest.mark.long("fuzzing")

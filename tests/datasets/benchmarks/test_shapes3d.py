@@ -152,7 +152,7 @@ def test_a_label_that_is_no_level_is_named(small: Path, column: int, value: floa
 def test_a_missing_file_gives_the_command(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"3dshapes\.h5 not found.*setsup fetch shapes3d --root"):
         shapes3d.open(tmp_path)
-    with pytest.raises(DataError, match=r"3dshapes\.h5 is not there"):
+    with pytest.raises(DataError, match=r"3dshapes\.h5 does not exist"):
         Shapes3D(tmp_path / "3dshapes.h5")
 
 
@@ -457,7 +457,7 @@ def test_a_prepared_array_of_another_file_is_not_used(tmp_path: Path, log: pytes
     assert f"{prepared} was made from another version of it" in log.text
     log.clear()
     assert dataset.prepare() == [prepared]
-    assert "is made again" in log.text
+    assert "converting it again" in log.text
     assert (Shapes3D(path).fetch([7])["image"] == 5).all()
 
 

@@ -221,7 +221,7 @@ def test_truncated_pictures_are_noticed(tmp_path):
     dataset = smallnorb.open(tmp_path)
     assert dataset.fetch([0])["image"].any()
     for read in (lambda: dataset.fetch([12]), lambda: smallnorb.prepare(tmp_path)):
-        with pytest.raises(DataError, match=r"testing-dat\.mat\.gz is cut off or damaged"):
+        with pytest.raises(DataError, match=r"testing-dat\.mat\.gz is truncated or damaged"):
             read()
     assert not list(tmp_path.glob("*.npy*"))
 

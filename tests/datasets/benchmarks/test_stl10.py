@@ -172,7 +172,7 @@ def test_a_damaged_archive(tmp_path, release):
     _packed(release, tmp_path / "stl10_binary.tar.gz", "w:gz")
     whole = (tmp_path / "stl10_binary.tar.gz").read_bytes()
     (tmp_path / "stl10_binary.tar.gz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match="cut off"):
+    with pytest.raises(DataError, match="truncated or damaged"):
         stl10.prepare(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["stl10_binary.tar.gz"]
 
@@ -188,7 +188,7 @@ def test_a_damaged_archive(tmp_path, release):
         ("train_y.bin", b"\0" + b"\1" * 79, "the label of image 0 is 0; expected 1 to 10"),
         ("test_y.bin", b"\1" * 59 + b"\x0b", "the label of image 59 is 11"),
         ("class_names.txt", b"cat\ndog\n", "is not the list of categories; expected airplane"),
-        ("class_names.txt", b"\xff", "is not a text"),
+        ("class_names.txt", b"\xff", "is not UTF-8 text"),
         ("fold_indices.txt", b"1 2 3\n" * 9, "has 9 lines; expected one line for each of 10"),
         (
             "fold_indices.txt",
@@ -219,13 +219,12 @@ def test_files_that_change(copy):
 
 
 @pytest.mark.long("fuzzing")
-@pytest.mark.parametrize("name", ["train_y.bin", "fold_indices.txt", "class_names.txt"])
-def test_damage(copy, name):
+def test_damaged_labels(copy):
     def read(content):
-        (copy / name).write_bytes(content)
+        (copy / "train_y.bin").write_bytes(content)
         stl10.open(copy).fetch([0, 100])
 
-    assert survives((copy / name).read_bytes(), read, 120) > 10
+    assert survives((copy / "train_y.bin").read_bytes(), read, 120) > 10
 
 
 def test_the_manifest(pictures):

@@ -1,6 +1,7 @@
 """Benchmarks that had adapters: their tables, rows and pixels are what those made, in a folder, a zip and a tar.
 
-The digests were written by the adapters of 89ee21b1 over the releases of ``tests/true_files``.
+The digests were written by the adapters of 89ee21b1 over the releases of ``tests/true_files``; those of folders of
+domains and categories by the adapters of 4cf1aac9.
 """
 
 import hashlib
@@ -22,6 +23,11 @@ MADE = {
     "online-products": (48, "2c6fa92c21db46afb06aa86d04db5217", "293a15c3407b5bb1", "6072cf6af6265bff"),
     "fmow": (72, "f6f32b38683e583c74d2dfae5b1f3d9a", "5a60815361829a55", "64dfd7958085bbaa"),
     "iwildcam": (24, "40d8bf91151fe4ea19c71925ee9085c6", "ae9b9eb41d99c2cd", "1af528e75228dc2a"),
+    "vlcs": (80, "dc67a6a19eeec16a37d8636fd3d9015b", "7d342cbbfbfbfcae", "5312a367d9b5e460"),
+    "office-home": (64, "3b98de7e9e9f1ca5444f46e32c3390f1", "097a50dbd3266e4e", "a61f251137ce5fbd"),
+    "pacs": (72, "60f77d28b3691563dd6468620f3ac90d", "6994e7f332dc2bfe", "b4174cd3b883c690"),
+    "domainnet": (72, "677e479e3cb276a93816aaebd526f2e4", "4ef95a8147627535", "a76d21df627d042e"),
+    "nicopp": (90, "08aa7c0a0c3f43c9e766cba35884baa9", "a29e88ecdec14e5d", "97809cd5685f61df"),
 }
 """Rows, fingerprint of the table, and the beginnings of the digests of all pixels and of the paths."""
 

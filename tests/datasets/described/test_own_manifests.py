@@ -146,7 +146,7 @@ def test_the_root(birds: Path, tmp_path: Path) -> None:
     alone.parent.mkdir()
     alone.write_text(BIRDS)
     with pytest.raises(
-        DataError, match=r"not found; looked in .*alone.*; name the folder that holds the files"
+        DataError, match=r"not found; looked in .*alone.*; give the folder that contains the files"
     ) as error:
         setsup.open(alone)
     assert "setsup fetch" not in str(error.value)
@@ -229,7 +229,7 @@ def test_the_command_draws_and_replays(birds: Path, tmp_path: Path, monkeypatch:
             r"factors\[3\]\.from must be a column that",
         ),
         ("layout:\n", "adapter: os\nlayout:\n", 2, r"adapter must be left out"),
-        ("layout:\n", "shares: mnist\nlayout:\n", 2, r"shares must be left out of a manifest of your own"),
+        ("layout:\n", "shares: mnist\nlayout:\n", 2, r"shares must be left out in a manifest of your own"),
         ("layout:\n", "lay:\n", 2, r"unknown key 'lay'; did you mean 'layout'"),
         ("layout:\n", "name: ../x\nlayout:\n", 2, r"name must be a name of letters"),
     ],
@@ -305,7 +305,7 @@ def test_values_with_line_ends_in_a_table_of_several_blocks(listed: Path) -> Non
 def test_only_benchmarks_are_fetched_and_prepared(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in (["fetch", str(birds)], ["fetch", str(birds), "--check"], ["prepare", str(birds)]):
         assert main(command) == 2
-        assert f"{birds} is a file of your own, which needs no" in capsys.readouterr().err
+        assert f"{birds} is your own file and requires no" in capsys.readouterr().err
 
 
 def test_tables_that_contradict_each_other(listed: Path) -> None:
@@ -512,7 +512,7 @@ def test_links_that_lead_out_are_left_out(birds: Path, caplog: pytest.LogCapture
     found = setsup.open(birds)
     assert set(found.factors.values("species")) == {"crow", "wren"}
     assert len(found) == len(names()) + 1  # one link stays inside
-    assert caplog.text.count("leads out of") == 2
+    assert caplog.text.count("to a path outside") == 2
     assert "swan" in setsup.open(birds, root=outside).factors["species"].levels
 
 
@@ -525,7 +525,7 @@ def test_folders_and_archives_by_links_that_lead_out_are_refused(birds: Path, tm
     alone.parent.mkdir()
     alone.write_text(BIRDS.replace("  types:", "  archives: [named.zip]\n  types:"))
     os.symlink(birds.parent if link == "birds" else tmp_path / "packed.zip", alone.parent / link)
-    with pytest.raises(DataError, match="leads out of"):
+    with pytest.raises(DataError, match="to a path outside"):
         setsup.open(alone)
     os.symlink(alone.parent, tmp_path / "link")  # the root itself may be one
     (alone.parent / link).unlink()

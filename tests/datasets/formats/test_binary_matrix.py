@@ -82,7 +82,7 @@ GOOD = _content(VALUES)
         (struct.pack("<5i", CODES["u1"], 1, -3, 1, 1), r"its header gives the shape \(-3,\), which has no"),
         (struct.pack("<5i", CODES["u1"], 3, 1 << 30, 1 << 30, 1 << 30), "but the file has 20 bytes"),
         (struct.pack("<5i", CODES["u1"], 99, 1, 1, 1), "its header gives 99 axes"),
-        (_gzipped(GOOD)[:-9], "cut off or damaged|content ends"),
+        (_gzipped(GOOD)[:-9], "truncated or damaged|content ends"),
         (_gzipped(GOOD[:-1]), "but its content ends after 619"),
         (_gzipped(GOOD + b"\0"), "but its content is longer"),
         (_gzipped(struct.pack("<5i", CODES["u1"], 3, 1 << 20, 1 << 20, 9)), "a gzip file of .. bytes cannot contain"),
@@ -98,7 +98,7 @@ def test_damage_is_told_in_one_sentence(tmp_path, content, sentence):
 
 
 def test_a_missing_file_and_a_folder(tmp_path):
-    with pytest.raises(DataError, match=r"none\.mat is not there"):
+    with pytest.raises(DataError, match=r"none\.mat does not exist"):
         BinaryMatrix(tmp_path / "none.mat")
     with pytest.raises(DataError, match=str(tmp_path)):
         BinaryMatrix(tmp_path)

@@ -105,7 +105,7 @@ def test_missing_file_and_folder(tmp_path):
 def test_truncated_gzip(tmp_path, cut):
     noise = np.random.default_rng(0).integers(0, 256, (10, 10, 10)).astype("u1")
     (tmp_path / "a.gz").write_bytes(gzip.compress(idx_bytes(noise))[:-cut])
-    with pytest.raises(DataError, match=r"a\.gz is cut off or damaged"):
+    with pytest.raises(DataError, match=r"a\.gz is truncated or damaged"):
         IdxFile(tmp_path / "a.gz").array()
 
 

@@ -251,5 +251,5 @@ def test_fuzzing_of_what_was_packed():
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(DataError, match="is not there; a MAT file was expected"):
+    with pytest.raises(DataError, match="does not exist; expected a MAT file"):
         read_mat(tmp_path / "none.mat", "none.mat", None, LIMIT)

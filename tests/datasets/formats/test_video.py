@@ -434,7 +434,7 @@ def test_nothing_is_printed(avi):
 
 def test_without_pyav(avi, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(DataError, match=r"this needs av, .*pip install '\.\[video\]' in setsup's folder"):
+    with pytest.raises(DataError, match=r"av is required but not installed: pip install '\.\[video\]' in"):
         VideoFile(avi).frames  # noqa: B018
 
 

@@ -354,7 +354,7 @@ def test_files_that_are_cut_off(faces: Path, tmp_path: Path) -> None:
     (tmp_path / "x.npy").write_bytes(buffer.getvalue()[:-1])
     with pytest.raises(DataError, match="its header gives the shape"):
         setsup.open(tmp_path / "x.npy", factors={"who": WHO})
-    with pytest.raises(DataError, match=r"absent\.npz is not there"):
+    with pytest.raises(DataError, match=r"absent\.npz does not exist"):
         setsup.open(tmp_path / "absent.npz")
 
 

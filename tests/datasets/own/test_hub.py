@@ -105,7 +105,7 @@ def test_bare_names_never_touch_the_network(hub: Hub) -> None:
         DataError, match=r"ann/pets does not exist; .* or hf:ann/pets for a dataset of the Hugging Face"
     ):
         setsup.open("ann/pets")
-    with pytest.raises(DataError, match="there is no dataset 'pets'"):
+    with pytest.raises(DataError, match="unknown dataset 'pets'"):
         setsup.open("pets")
     with pytest.raises(DataError, match="does not exist"):
         setsup.open(Path("hf:ann/pets"))
@@ -236,9 +236,7 @@ def test_a_folder_of_that_name_is_not_taken_for_it(hub: Hub, tmp_path: Path) -> 
         DataError, match=r"datasets would open the local .*ann/pets instead; change to another directory"
     ):
         setsup.open("hf:ann/pets")
-    with pytest.raises(
-        DataError, match="is a dataset of the Hugging Face Hub, which needs no other files; leave out the"
-    ):
+    with pytest.raises(DataError, match="is a dataset of the Hugging Face Hub, which has no root; leave out"):
         setsup.open("hf:ann/cats", root=tmp_path)
 
 

@@ -390,7 +390,7 @@ def test_loaders_take_it():
 
 def test_without_the_library_one_sentence_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(DataError, match=r"needs datasets.*pip install '\.\[hf\]'"):
+    with pytest.raises(DataError, match=r"datasets is required .*pip install '\.\[hf\]'"):
         from_huggingface("somewhere")
 
 

@@ -259,12 +259,10 @@ def test_bad_sources_are_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").touch()
     refused(r"texts contains no images: none of its 1 files ends in \.bmp, ", tmp_path / "texts")
-    refused("absent is not there", tmp_path / "absent")
-    refused("a.txt is neither a folder nor a zip or tar", tmp_path / "texts" / "a.txt")
+    refused("absent does not exist", tmp_path / "absent")
+    refused("a.txt is not a folder, zip or tar", tmp_path / "texts" / "a.txt")
     flat = write(tmp_path / "flat", ["ann_1.png", "bob_2.png"])
-    refused(
-        r"all images of .*flat are in one folder, .*such as '\{name\}_\{number:d\}' \(pattern= or --pattern\)", flat
-    )
+    refused(r"all images of .*flat are in one folder, .*such as '\{name\}_\{number:d\}' \(pattern=\)", flat)
     refused(r"or, for pairs of pixels, add homographies \(docs/correspondences\.md\)", flat)
     below = write(tmp_path / "below", ["only/ann_1.png"])
     refused(r"such as '\.\.\./\{name\}_\{number:d\}'", below)

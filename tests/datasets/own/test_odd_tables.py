@@ -55,7 +55,7 @@ def test_a_list_without_a_header_is_refused_as_such(tmp_path, name, lines):
 
 def test_a_list_without_an_ending_is_known_too(tmp_path):
     (tmp_path / "train").write_text("./Art/Drill/00014.jpg 0\n")
-    assert "it may be a list of images: name it .csv, with a header" in refused(tmp_path / "train")
+    assert "if it is a list of images, save it as .csv, with commas and a header" in refused(tmp_path / "train")
 
 
 def test_names_of_columns_that_look_a_little_like_data_stay(tmp_path):

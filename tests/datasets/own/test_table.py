@@ -251,9 +251,9 @@ def test_bad_csv(tmp_path, content, sentence):
 
 
 def test_missing_table_and_wrong_size(tmp_path, photos):
-    with pytest.raises(DataError, match=r"nothing\.csv is not there"):
+    with pytest.raises(DataError, match=r"nothing\.csv does not exist"):
         open_table(tmp_path / "nothing.csv")
-    with pytest.raises(DataError, match="is not a file; a CSV, Parquet or JSON lines file was expected"):
+    with pytest.raises(DataError, match="is not a file; expected a CSV, Parquet or JSON lines file"):
         open_table(tmp_path)
     for size in ((0, 4), (4,), (4, 4, 3), (4.0, 4.0)):
         with pytest.raises(DataError, match=r"size must be \(height, width\)"):

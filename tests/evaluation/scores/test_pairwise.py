@@ -154,9 +154,9 @@ def test_unknown_rows_are_left_out_and_counted() -> None:
 @pytest.mark.parametrize("score", [mig, sap, modularity])
 def test_bad_input_is_refused_in_a_sentence(score) -> None:
     good = GRID.astype(float)
-    with pytest.raises(DataError, match="one row an image"):
+    with pytest.raises(DataError, match="one row per image"):
         score(good[:, 0], GRID)
-    with pytest.raises(DataError, match="row 2 of 60 has an entry that is not finite"):
+    with pytest.raises(DataError, match="row 2 of 60 contains a value that is not finite"):
         score(np.where(np.arange(60)[:, None] == 2, np.nan, good), GRID)
     with pytest.raises(DataError, match="one row for each embedding"):
         score(good, GRID[:-1])
@@ -171,7 +171,7 @@ def test_bad_input_is_refused_in_a_sentence(score) -> None:
 
 
 def test_modularity_needs_two_factors() -> None:
-    with pytest.raises(DataError, match="needs two factors"):
+    with pytest.raises(DataError, match="requires at least two factors"):
         modularity(GRID * 1.0, GRID[:, :1])
 
 

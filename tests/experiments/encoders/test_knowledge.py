@@ -113,13 +113,13 @@ def test_factors_that_cannot_be_measured_are_left_out_or_refused() -> None:
     table, rows = Shades().factors, np.arange(600)
     names, others = suitable_factors(table, rows)
     assert names == ("shade", "other", "angle")
-    assert others == {"take": "600 levels of 600 rows, fewer than 5 rows per level", "split": "it is a split"}
+    assert others == {"take": "600 levels of 600 rows, fewer than 5 rows per level", "split": "it is the split"}
     assert suitable_factors(table, rows, ["split"])[0] == ("split",)
     with pytest.raises(FactorError, match="did you mean 'shade'"):
         suitable_factors(table, rows, ["shadow"])
     with pytest.raises(SetsupError, match="'shade' cannot be measured on 1 rows: it does not vary"):
         suitable_factors(table, rows[:1], ["shade"])
-    with pytest.raises(SetsupError, match="no factor can be measured on 1 rows"):
+    with pytest.raises(SetsupError, match="none of the factors can be measured on 1 rows"):
         suitable_factors(table, rows[:1])
 
 
@@ -155,11 +155,11 @@ def test_the_image_of_several_modalities_is_read() -> None:
     depth = Modality((1, 2, 1), "float32")
     assert encoder_run(open_encoder("pixels", "cpu"), Shades(depth=depth)).method.modality == "image"
     assert shown(Shades(modality="photo", depth=depth)).embed().shape == (600, 2)
-    with pytest.raises(DataError, match=r"several modalities of images \(left, right\), none named 'image'"):
+    with pytest.raises(DataError, match=r"several modalities of images \(left, right\), but none named 'image'"):
         shown(Shades(modality="left", right=Modality((1, 2, 1), "uint8", color="grey")))
     blind = Shades()
     blind.modalities = {"depth": depth}
-    with pytest.raises(DataError, match="shades has no images, but an encoder reads one image per row"):
+    with pytest.raises(DataError, match=r"shades has no images \(depth\), but an encoder reads one image per row"):
         shown(blind)
 
 
@@ -184,7 +184,10 @@ def test_results_are_kept_with_what_they_are_of(tmp_path: Path) -> None:
     about = json.loads((run.folder / "encoder.json").read_text())
     assert (about["encoder"], about["random_weights"], about["dataset"], about["rows"]) == ("grey", True, "shades", 600)
     run.seed = 1
-    with pytest.raises(SetsupError, match=r"has results of another seed \(0, not 1\): give --out FOLDER, or remove it"):
+    with pytest.raises(
+        SetsupError,
+        match=r"contains results of another seed \(0, not 1\); choose another folder with --out FOLDER, or remove it",
+    ):
         evaluate_encoder(run, probes)
-    with pytest.raises(SetsupError, match="there is no evaluation 'probe' of encoders; did you mean 'probes'"):
+    with pytest.raises(SetsupError, match="unknown evaluation 'probe'; did you mean 'probes'"):
         evaluate_encoder(run, probes, only=["probe"])

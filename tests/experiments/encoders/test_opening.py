@@ -154,8 +154,8 @@ def test_broken_repositories_are_one_sentence(tmp_path: Path) -> None:
     whole = (folder / "model.safetensors").read_bytes()
     weights = load(whole)
     for content, sentence in (
-        (whole[:100], "cannot be read by transformers"),
-        (None, "cannot be read by transformers"),
+        (whole[:100], "transformers could not read"),
+        (None, "transformers could not read"),
         ({name: value for name, value in weights.items() if name != "layernorm.weight"}, "'layernorm.weight'"),
     ):
         (folder / "model.safetensors").unlink(missing_ok=True)
@@ -264,17 +264,21 @@ def test_a_function_of_ones_own_gives_a_module_or_a_module_and_its_preprocessing
 @pytest.mark.parametrize(
     ("text", "name", "sentence"),
     [
-        ("    return nn.Linear(2)", "build", r"^.*own_\d+\.py:build fails in line 6 with TypeError: "),
-        ("    return 3", "build", r"returned 'int': it returns a torch\.nn\.Module, or \(module, preprocess\)$"),
+        ("    return nn.Linear(2)", "build", r"^.*own_\d+\.py:build failed in line 6 with TypeError: "),
+        ("    return 3", "build", r"must return a torch\.nn\.Module, or \(module, preprocess\), not 'int'$"),
         ("    return nn.Flatten()", "built", r"has no function 'built'; did you mean 'build'\?$"),
-        ("    return nn.Linear(7, 7)", "build", "the network of .*:build fails with RuntimeError: "),
+        ("    return nn.Linear(7, 7)", "build", "the network of .*:build failed with RuntimeError: "),
         (
             "    return nn.Flatten(), lambda x: x.nothing",
             "build",
-            "the preprocessing of .* fails in line 6 with A",
+            "the preprocessing of .* failed in line 6 with A",
         ),
-        ("    return nn.Identity()", "build", r"gave \(3, 3, 64, 90\) for 3 images: an encoder gives one vector"),
-        ("    raise KeyError('a\\nb')", "build", "fails in line 6 with KeyError"),
+        (
+            "    return nn.Identity()",
+            "build",
+            r"must return one vector per image, \(n, d\), not \(3, 3, 64, 90\) for 3 images",
+        ),
+        ("    raise KeyError('a\\nb')", "build", "failed in line 6 with KeyError"),
     ],
 )
 def test_errors_of_ones_own_function_are_one_sentence(tmp_path: Path, text: str, name: str, sentence: str) -> None:
@@ -292,14 +296,14 @@ def test_pixels_are_the_image() -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("dinov2", "'dinov2' names no encoder: give one of hf:NAME"),
-        ("pixels:0", "names no encoder"),
-        ("hf:", "names no encoder"),
-        ("hf:a b", "is no repository"),
-        ("hf:./nothing", "there is no folder nothing"),
-        ("random:resnet51", "there is no random:resnet51; did you mean 'resnet50'"),
+        ("dinov2", "unknown encoder 'dinov2'; pass one of hf:NAME"),
+        ("pixels:0", "unknown encoder"),
+        ("hf:", "unknown encoder"),
+        ("hf:a b", "is not the name of a repository"),
+        ("hf:./nothing", "nothing does not exist"),
+        ("random:resnet51", "unknown encoder random:resnet51; did you mean 'resnet50'"),
         ("nothing.pth", "cannot read nothing.pth"),
-        ("nothing.py:build", "there is no file .*nothing.py"),
+        ("nothing.py:build", "nothing.py does not exist"),
     ],
 )
 def test_what_names_no_encoder_is_refused(name: str, sentence: str) -> None:
@@ -317,5 +321,5 @@ def test_timm_is_asked_for_where_it_is_absent(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_file_that_holds_no_resnet_is_refused(tmp_path: Path) -> None:
     torch.save({"blocks.0.weight": torch.zeros(2)}, tmp_path / "vit.pth")
-    with pytest.raises(DataError, match=r"holds no ResNet \(blocks.0.weight, …\)"):
+    with pytest.raises(DataError, match=r"does not contain the weights of a ResNet \(it has blocks.0.weight, …\)"):
         open_encoder(str(tmp_path / "vit.pth"), "cpu")

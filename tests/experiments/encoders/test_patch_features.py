@@ -49,5 +49,7 @@ def test_tokens_stand_in_the_middle_of_their_patches(registers: int, tmp_path: P
 
 
 def test_what_has_no_patches_is_refused() -> None:
-    with pytest.raises(SetsupError, match="'pixels' names no model of the Hugging Face hub: give hf:OWNER/NAME"):
+    with pytest.raises(
+        SetsupError, match="'pixels' is not the name of a model on the Hugging Face hub; pass hf:OWNER/NAME"
+    ):
         patch_features("pixels")

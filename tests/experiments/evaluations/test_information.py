@@ -73,7 +73,9 @@ MEASURES = (FactorInformation, NoiseSweep, Accuracy)
 )
 def test_no_noise_is_made_up_for_a_method_that_does_not_say_which(kind: Any, method: Any) -> None:
     dataset = Numbered(600)
-    with pytest.raises(SetsupError, match=r"^OneHot has no similarity .*: give the evaluation a sigma") as caught:
+    with pytest.raises(
+        SetsupError, match=r"derived from OneHot, which has no similarity .*; set sigma= of the evaluation"
+    ) as caught:
         kind(factors=("colour",)).shrunk().measure(trained(method, dataset))
     assert "\n" not in str(caught.value)
     assert dataset.fetched == 0, "it is said before all is embedded"
@@ -100,7 +102,9 @@ def test_noise_that_is_none(sigma: float) -> None:
 @pytest.mark.parametrize("name", ["steps", "batch", "rate", "last"])
 def test_an_estimator_that_trains_nothing_takes_no_settings_of_a_training(name: str) -> None:
     options: dict[str, Any] = {name: 5_000}
-    with pytest.raises(SetsupError, match=f"the estimator neighbours trains nothing: give it {name} None, not 5000"):
+    with pytest.raises(
+        SetsupError, match=f"{name} must be None for estimator='neighbours', which trains no network, not 5000"
+    ):
         FactorInformation(factors=("colour",), estimator="neighbours", **options)
 
 
@@ -108,23 +112,27 @@ def test_an_estimator_that_trains_nothing_takes_no_settings_of_a_training(name: 
     ("kind", "options", "sentence"),
     [
         *(
-            (FactorInformation, {name: -1}, f"{name} is a positive number, not -1")
+            (FactorInformation, {name: -1}, f"{name} must be a positive number, not -1")
             for name in ("steps", "batch", "rate")
         ),
-        (FactorInformation, {"rate": math.nan}, "rate is a positive number, not nan"),
+        (FactorInformation, {"rate": math.nan}, "rate must be a positive number, not nan"),
         (
             FactorInformation,
             {"steps": 5, "last": 6, "estimator": "mine"},
-            "the last 6 of 5 steps cannot be averaged: give fewer, or more steps",
+            "last must be at most steps, not 6 with steps=5",
         ),
         (
             Accuracy,
             {"held_out": 1.0},
-            "held_out lies between 0 and 1, rate and steps are positive, not 1.0, 0.001, 5000",
+            "held_out must be between 0 and 1, and rate and steps positive, not 1.0, 0.001 and 5000",
         ),
-        (Accuracy, {"rate": 0.0}, "held_out lies between 0 and 1, rate and steps are positive, not 0.1, 0.0, 5000"),
-        (Accuracy, {"steps": 0}, "held_out lies between 0 and 1, rate and steps are positive, not 0.1, 0.001, 0"),
-        (NoiseSweep, {"steps": 0}, "steps is a positive number, not 0"),
+        (
+            Accuracy,
+            {"rate": 0.0},
+            "held_out must be between 0 and 1, and rate and steps positive, not 0.1, 0.0 and 5000",
+        ),
+        (Accuracy, {"steps": 0}, "held_out must be between 0 and 1, and rate and steps positive, not 0.1, 0.001 and 0"),
+        (NoiseSweep, {"steps": 0}, "steps must be a positive integer, not 0"),
     ],
 )
 def test_settings_of_a_training_that_are_none(kind: Any, options: Any, sentence: str) -> None:
@@ -134,7 +142,7 @@ def test_settings_of_a_training_that_are_none(kind: Any, options: Any, sentence:
 
 
 def test_a_probe_averages_no_steps() -> None:
-    with pytest.raises(SetsupError, match=r"^the estimator probe averages no steps: give it last None, not 9$"):
+    with pytest.raises(SetsupError, match=r"^last must be None for estimator='probe', which averages no steps, not 9$"):
         FactorInformation(factors=("colour",), estimator="probe", last=9)
 
 
@@ -175,9 +183,7 @@ def test_a_sweep_of_any_range_by_any_estimator(estimator: Any, steps: int, close
     "wrong", [{"low": 0}, {"low": -1}, {"low": 100}, {"high": math.inf}, {"low": math.nan}, {"scales": 0}]
 )
 def test_a_sweep_that_is_none(wrong: Any) -> None:
-    with pytest.raises(
-        SetsupError, match=r"^a sweep has 1 scale or more, from low to a larger high, both positive, not"
-    ):
+    with pytest.raises(SetsupError, match=r"^scales must be 1 or more, and 0 < low < high, not"):
         NoiseSweep(factors=("colour",), **wrong)
 
 

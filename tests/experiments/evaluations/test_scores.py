@@ -167,7 +167,9 @@ def test_linear_probes_read_what_is_there() -> None:
 @pytest.mark.parametrize("kind", [Accuracy, Disentanglement, Retrieval])
 def test_what_compares_levels_takes_no_numbers(kind: Any) -> None:
     dataset = Partly()
-    with pytest.raises(SetsupError, match=r" needs levels, and the factor 'angle' has none: bin it, or leave it out$"):
+    with pytest.raises(
+        SetsupError, match=r" requires factors with levels, but 'angle' is continuous; bin it, or leave it out$"
+    ):
         kind(factors=("size", "angle")).measure(trained(OneHot(), dataset))
     assert dataset.fetched == 0
 
@@ -185,14 +187,14 @@ def test_levels_beside_numbers_are_what_they_are_alone(estimator: Any, steps: in
 
 
 def test_one_factor_cannot_be_disentangled() -> None:
-    with pytest.raises(SetsupError, match=r"^disentanglement is of two factors or more, not of 1: name others$"):
+    with pytest.raises(SetsupError, match=r"^disentanglement requires at least two factors, not 1; choose others$"):
         Disentanglement(factors=("shape",))
 
 
 def test_no_components_and_no_neighbours() -> None:
-    with pytest.raises(SetsupError, match=r"^components are 1 or more, or None for the axes themselves, not 0$"):
+    with pytest.raises(SetsupError, match=r"^components must be 1 or more, or None for the original axes, not 0$"):
         Disentanglement(factors=FACTORS, components=0)
-    with pytest.raises(SetsupError, match=r"^a query has 1 neighbour or more, not 0$"):
+    with pytest.raises(SetsupError, match=r"^k must be 1 or more, not 0$"):
         Retrieval(factors=FACTORS, k=0)
 
 

@@ -170,30 +170,33 @@ def test_only_some_schedules_need_the_number_of_steps() -> None:
     assert optimise(weights(), Adam(), StepDecay(every=1))["lr_scheduler"]["interval"] == "step"
     assert optimise(weights(), Adam()).keys() == optimise(weights(), Adam(), Constant()).keys() == {"optimizer"}
     for steps in (None, -1, 0, float("inf")):
-        with pytest.raises(SetsupError, match=r"^OneCycle depends on the number of steps, not .*stepping_batches"):
+        with pytest.raises(SetsupError, match=r"^OneCycle requires the number of steps, not .*stepping_batches"):
             optimise(weights(), Adam(), OneCycle(), steps=steps)
 
 
 @pytest.mark.parametrize(
     ("made", "sentence"),
     [
-        (lambda: Adam(rate=-1.0), "the rate of Adam is 0 or more, not -1.0"),
-        (lambda: AdamW(rate=float("nan")), "the rate of AdamW is 0 or more, not nan"),
-        (lambda: Adam(betas=(0.9, 1.0)), "the betas of Adam are from 0 to below 1"),
-        (lambda: Adam(betas=(0.9,)), "the setting betas takes tuple"),
-        (lambda: SGD(rate="fast"), "the setting rate takes float, not 'fast'"),
-        (lambda: SGD(rate=0.1, momentum=1.0), "the momentum of SGD is from 0 to below 1, not 1.0"),
-        (lambda: SGD(rate=0.1, nesterov=True), "Nesterov's momentum needs a momentum"),
-        (lambda: StepDecay(), r"StepDecay takes either every=N, or at="),
-        (lambda: StepDecay(every=3, at=(4,)), r"StepDecay takes either every=N, or at="),
-        (lambda: StepDecay(every=0), "StepDecay decays from step 1 on, not at 0"),
-        (lambda: StepDecay(factor=0.0, every=1), "the factor of StepDecay is above 0"),
-        (lambda: OneCycle(warmup=1.0), "the warm-up of OneCycle is a share of all steps, from 0 to below 1, not 1.0"),
-        (lambda: OneCycle(momentum=(0.9,)), "the momentum of OneCycle is two numbers"),
-        (lambda: WarmupCosine(end=-0.1), "the first and last rates of WarmupCosine are shares"),
+        (lambda: Adam(rate=-1.0), "rate of Adam must be 0 or more, not -1.0"),
+        (lambda: AdamW(rate=float("nan")), "rate of AdamW must be 0 or more, not nan"),
+        (lambda: Adam(betas=(0.9, 1.0)), "betas of Adam must be at least 0 and below 1"),
+        (lambda: Adam(betas=(0.9,)), "setting betas must be tuple"),
+        (lambda: SGD(rate="fast"), "setting rate must be float, not 'fast'"),
+        (lambda: SGD(rate=0.1, momentum=1.0), "momentum of SGD must be at least 0 and below 1, not 1.0"),
+        (lambda: SGD(rate=0.1, nesterov=True), "Nesterov momentum requires momentum > 0"),
+        (lambda: StepDecay(), r"StepDecay requires either every=N or at="),
+        (lambda: StepDecay(every=3, at=(4,)), r"StepDecay requires either every=N or at="),
+        (lambda: StepDecay(every=0), "StepDecay must decay at step 1 or later, not at 0"),
+        (lambda: StepDecay(factor=0.0, every=1), "factor of StepDecay must be above 0"),
+        (
+            lambda: OneCycle(warmup=1.0),
+            "warmup of OneCycle must be a fraction of all steps, at least 0 and below 1, not 1.0",
+        ),
+        (lambda: OneCycle(momentum=(0.9,)), r"momentum of OneCycle must be \(\) or two numbers"),
+        (lambda: WarmupCosine(end=-0.1), "the first and last rates of WarmupCosine must be fractions"),
         (
             lambda: optimise([ParameterGroup(weights(), SGD(rate=0.1))], Adam()),
-            "a parameter group of Adam cannot have a SGD",
+            "a parameter group of Adam cannot use SGD",
         ),
         (lambda: optimise([ParameterGroup(weights()), *weights()], Adam()), "put all of them into groups"),
     ],

@@ -126,7 +126,7 @@ class TestMeansAndSpreads:
         trained(tmp_path / "c", "abc/fig3a", 3)  # trains the same, and was not measured for this
         found = report_on(find_report("abc/fig4a"), [tmp_path])
         assert found.lines[0].values["wall_hue"] == (0.1, None, 1)
-        assert found.notes == (f"{tmp_path / 'b'} is left out: seed 3 is already there, in {tmp_path / 'a'}",)
+        assert found.notes == (f"{tmp_path / 'b'} is left out: {tmp_path / 'a'} already has seed 3",)
 
     def test_a_folder_that_is_named_twice_counts_once(self, tmp_path: Path) -> None:
         measured(trained(tmp_path / "a", "abc/fig4a"), "information", nats(0, 1, 1, 0, 0, 0))
@@ -265,7 +265,7 @@ class TestWhichRunsBelong:
         state = torch.load(run.checkpoint) | {"global_step": 2_000}
         torch.save(state, run.checkpoint)
         line = lines_of(report_on(find_report("abc/fig4a"), [tmp_path]), "both sets curated")[1]
-        assert (line.differs, line.comparable) == (("measured after 120 of 2,000 steps",), False)
+        assert (line.differs, line.comparable) == (("evaluated after 120 of 2,000 steps",), False)
         assert line.needs == (f"setsup eval {tmp_path / 'a'}",)
 
     def test_nothing_trained_yet(self, tmp_path: Path) -> None:
@@ -294,17 +294,17 @@ class TestWhichRunsBelong:
         [
             ("run.json", "{", "cannot be read"),
             ("run.json", "{}", "run.json"),
-            ("evaluation.json", "[]", "is no JSON object"),
-            ("evaluation.json", '{"information": 3}', "is no evaluation"),
+            ("evaluation.json", "[]", "is not a JSON object"),
+            ("evaluation.json", '{"information": 3}', "is not the result of an evaluation"),
             (
                 "evaluation.json",
                 '{"information": {"about": {}, "steps": 9, "values": {"a": "b"}, "curves": {}, "images": []}}',
-                "is no evaluation",
+                "is not the result of an evaluation",
             ),
             (
                 "evaluation.json",
                 '{"information": {"about": {}, "steps": 9, "values": {}, "curves": {"a": [[1], []]}, "images": []}}',
-                "is no evaluation",
+                "is not the result of an evaluation",
             ),
         ],
     )
@@ -319,7 +319,7 @@ class TestWhichRunsBelong:
         assert said in note
 
     def test_a_missing_folder(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"there is no folder .*nowhere"):
+        with pytest.raises(DataError, match="nowhere does not exist"):
             report_on(find_report("abc/fig4a"), [tmp_path / "nowhere"])
 
 
@@ -361,7 +361,7 @@ class TestCurves:
             Result("abc/fig3c", seed, name, curves={"scale": ([1.0, x], [1.0, 1.0])})
             for seed, (name, x) in enumerate((("here", 2.0), ("there", 3.0)))
         ]
-        with pytest.raises(DataError, match="'scale' of here and there have unequal axes"):
+        with pytest.raises(DataError, match="'scale' of here and there have different axes"):
             fill(find_report("abc/fig3c"), runs, {"abc/fig3c": 1})
 
 
@@ -439,7 +439,7 @@ class TestFindingReports:
         assert (report.evaluations, report.columns, report.claims) == (("score", "more"), (), ())
 
     def test_neither(self) -> None:
-        with pytest.raises(SetsupError, match="no report 'abc/fig4z'; did you mean 'abc/fig"):
+        with pytest.raises(SetsupError, match="unknown report 'abc/fig4z'; did you mean 'abc/fig"):
             find_report("abc/fig4z")
 
     def test_in_a_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,7 +112,7 @@ def test_a_file_that_changes_after_it_was_listed(tmp_path):
     with pytest.raises(DataError, match="has 13 bytes, more than the 5 expected"):
         found.read(0, 5)
     (top / "a").unlink()
-    with pytest.raises(DataError, match="top/a is not there"):
+    with pytest.raises(DataError, match="top/a does not exist"):
         found.read(0)
     (top / "b").unlink()
     os.mkfifo(top / "b")

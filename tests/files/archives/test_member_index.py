@@ -145,7 +145,7 @@ class TestKept:
         assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
         found = open_members(tmp_path / "x")
         if times == "of content alone":
-            with pytest.raises(DataError, match="has changed: open it again"):
+            with pytest.raises(DataError, match="has changed; open it again"):
                 [found.read(place) for place in range(3)]
             found = open_members(tmp_path / "x")
         assert [found.read(found.place(name)) for name in files] == list(files.values())
@@ -165,7 +165,7 @@ class TestKept:
             replaced(index, content)
             caplog.clear()
             assert open_members(tmp_path / "x").names == expected.names
-            assert "is damaged and made again" in caplog.text
+            assert "rebuilding the damaged index" in caplog.text
             assert index.read_bytes() == healthy
 
     def test_the_index_of_another_archive_is_not_trusted(self, tmp_path, own_cache):

@@ -117,7 +117,7 @@ class TestStretch:
             with pytest.raises(RowError, match="out of range"):
                 found.stretch(place, 0, 1)
         for offset, length in [(-1, 5), (0, -1)]:
-            with pytest.raises(RowError, match="both are 0 or more"):
+            with pytest.raises(RowError, match="offset and length must be 0 or more"):
                 found.stretch(1, offset, length)
 
     def test_deflated_files_can_only_be_read_whole(self, tmp_path):
@@ -135,7 +135,7 @@ class TestStretch:
             with pytest.raises(DataError, match="has changed since it was listed; open it again"):
                 found.stretch(1, 0, 5)
         path.unlink()
-        with pytest.raises(DataError, match=r"is not there|cannot be read"):
+        with pytest.raises(DataError, match=r"does not exist|cannot be read"):
             found.stretch(1, 0, 5)
 
     @pytest.mark.parametrize("kind", ["zip", "tar"])
@@ -144,13 +144,11 @@ class TestStretch:
         assert found.stretch(1, 0, 5) == self.LONG[:5]
         with (tmp_path / "x").open("r+b") as file:
             file.write(b"\xaa" * 4000)
-        with pytest.raises(
-            DataError, match=r"b/long\.bin is no longer where it was listed; .* has changed: open it again"
-        ):
+        with pytest.raises(DataError, match=r"b/long\.bin is not where it was listed: the archive has changed; open"):
             found.stretch(1, 0, 5)
         with (tmp_path / "x").open("r+b") as file:
             file.truncate(100)
-        with pytest.raises(DataError, match=r"no longer where it was listed|the archive ends inside it"):
+        with pytest.raises(DataError, match=r"is not where it was listed|the archive ends within it"):
             found.stretch(1, 0, 5)
 
     def test_an_archive_cut_off_while_it_is_open(self, tmp_path):
@@ -158,7 +156,7 @@ class TestStretch:
         found.stretch(1, 0, 5)
         os.truncate(tmp_path / "x", 3000)
         assert found.stretch(1, 0, 5) == self.LONG[:5]
-        with pytest.raises(DataError, match=r"b/long\.bin is damaged: the archive ends inside it"):
+        with pytest.raises(DataError, match=r"b/long\.bin is damaged: the archive ends within it"):
             found.stretch(1, 70_000, 5)
 
     @pytest.mark.long("fuzzing")
@@ -179,10 +177,10 @@ class TestLookup:
         assert [members.place(name) for name in SORTED] == list(range(len(SORTED)))
 
     def test_a_missing_file_is_named_with_close_ones(self, members):
-        said = r"release has no cars/1/mesch\.mat; did you mean 'cars/1/mesh\.mat'"
+        said = r"cars/1/mesch\.mat not found in .*release; did you mean 'cars/1/mesh\.mat'"
         with pytest.raises(DataError, match=said):
             members.place("cars/1/mesch.mat")
-        with pytest.raises(DataError, match=r"has no cars/1/mesch\.mat; did you mean 'mesh\.mat'"):
+        with pytest.raises(DataError, match=r"cars/1/mesch\.mat not found in .*; did you mean 'mesh\.mat'"):
             members.under("cars/1").place("mesch.mat")
 
     @pytest.mark.parametrize("many", [False, True])
@@ -267,7 +265,7 @@ class TestProcesses:
         assert again.names == members.names
         assert [again.read(place) for place in range(len(again))] == [FILES[name] for name in SORTED]
         (members.source / SORTED[0]).unlink()
-        with pytest.raises(DataError, match=r"cars\.txt is not there"):
+        with pytest.raises(DataError, match=r"cars\.txt does not exist"):
             pickle.loads(packed).read(0)
 
     @pytest.mark.long("worker processes")
@@ -328,13 +326,13 @@ class TestKinds:
     @pytest.mark.parametrize(
         ("content", "said"),
         [
-            (b"", "neither a folder nor a zip or tar"),
-            (b"<!DOCTYPE html><html>quota exceeded</html>" * 20, "neither a folder nor a zip or tar: it begins with"),
-            (b"PK\x03\x04" + bytes(100), "cut off"),
-            (b"7z\xbc\xaf'\x1c" + bytes(600), "is a 7z archive; unpack it"),
-            (b"Rar!\x1a\x07\x01\x00" + bytes(600), "is a RAR archive; unpack it"),
-            (b"\xfd7zXZ\0" + bytes(600), "packed with xz as a whole"),
-            (b"BZh9" + bytes(600), "packed with bzip2 as a whole"),
+            (b"", "not a folder, zip or tar"),
+            (b"<!DOCTYPE html><html>quota exceeded</html>" * 20, "not a folder, zip or tar: it begins with"),
+            (b"PK\x03\x04" + bytes(100), "truncated"),
+            (b"7z\xbc\xaf'\x1c" + bytes(600), "is a 7z archive, which is not supported; unpack it"),
+            (b"Rar!\x1a\x07\x01\x00" + bytes(600), "is a RAR archive, which is not supported; unpack it"),
+            (b"\xfd7zXZ\0" + bytes(600), "compressed with xz as a whole"),
+            (b"BZh9" + bytes(600), "compressed with bzip2 as a whole"),
         ],
     )
     def test_what_it_is_not(self, tmp_path, content, said):
@@ -343,7 +341,7 @@ class TestKinds:
             open_members(tmp_path / "x.zip")
 
     def test_no_file_at_all(self, tmp_path):
-        with pytest.raises(DataError, match="is not there"):
+        with pytest.raises(DataError, match="does not exist"):
             open_members(tmp_path / "nothing")
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(DataError, match="neither a folder nor a file"):

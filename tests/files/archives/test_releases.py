@@ -58,13 +58,13 @@ class TestFind:
     def test_what_is_missing_is_said(self, tmp_path):
         folder_of({"list.txt": b""}, tmp_path / "x y")
         said = (
-            f"cars3d: cars/*/mesh.mat not found; looked in {tmp_path}/x y, {tmp_path}/x y/cars3d (no such folder); "
-            f"run `setsup fetch cars3d --root '{tmp_path}/x y'`, or name the folder that holds the files "
-            "(--root or root=)"
+            f"cars3d: cars/*/mesh.mat not found; looked in {tmp_path}/x y, {tmp_path}/x y/cars3d (does not exist); "
+            f"run `setsup fetch cars3d --root '{tmp_path}/x y'`, or give the folder that contains the files "
+            "(root=)"
         )
         with pytest.raises(DataError, match=f"^{re.escape(said)}$"):
             find_members("cars3d", tmp_path / "x y", self.HOLDS)
-        with pytest.raises(DataError, match=r"looked in .*\(no such folder\); run `setsup fetch cars3d`, or name"):
+        with pytest.raises(DataError, match=r"looked in .*\(does not exist\); run `setsup fetch cars3d`, or give"):
             find_members("cars3d", None, self.HOLDS)
         folder_of({"a/list.txt": b"", "b/cars/1/mesh.mat": b""}, tmp_path / "apart")
         with pytest.raises(DataError, match=r"list\.txt, cars/\*/mesh\.mat not found|not found in one folder"):
@@ -75,12 +75,12 @@ class TestFind:
         (tmp_path / "d" / "cars.zip").write_bytes(b"PK\x03\x04 not whole")
         assert len(find_members("cars3d", tmp_path / "d", self.HOLDS, ["cars.zip"])) == len(FILES) + 1
         (tmp_path / "d" / "list.txt").unlink()
-        with pytest.raises(DataError, match=r"cars\.zip is cut off"):
+        with pytest.raises(DataError, match=r"cars\.zip is truncated"):
             find_members("cars3d", tmp_path / "d", self.HOLDS, ["cars.zip"])
 
     def test_a_packed_archive_says_what_to_do(self, tmp_path):
         gz_of(FILES, tmp_path / "cars.tar.gz")
-        said = r"packed with gzip as a whole, .*; unpack it \(tar -xf cars\.tar\.gz\) and name the folder"
+        said = r"compressed with gzip as a whole, .*; unpack it \(tar -xf cars\.tar\.gz\) and give the folder"
         with pytest.raises(DataError, match=said):
             open_members(tmp_path / "cars.tar.gz")
         with pytest.raises(DataError, match=said):
@@ -116,10 +116,13 @@ class TestFind:
             assert "\n" not in str(caught.value)
             return str(caught.value)
 
-        assert f"{tmp_path}/cars3d (no such folder); scenenn.zip there holds nothing of it; run `setsup" in said()
+        assert (
+            f"{tmp_path}/cars3d (does not exist); scenenn.zip there does not contain any of its files; run `setsup"
+            in said()
+        )
         for number in range(4):
             tar_of({"x": b""}, tmp_path / f"{number}.tar")
-        assert "; 0.tar, 1.tar, 2.tar and 2 more there hold nothing of it; run" in said()
+        assert "; 0.tar, 1.tar, 2.tar and 2 more there do not contain any of its files; run" in said()
         zip_of({"list.txt": b""}, tmp_path / "part.zip")
         zip_of({"a/list.txt": b"", "b/cars/1/mesh.mat": b""}, tmp_path / "two.zip")
         (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04 cut")
@@ -127,24 +130,28 @@ class TestFind:
         text = said()
         assert "; part.zip there lacks cars/*/mesh.mat;" in text
         assert "; two.zip there has them in two folders;" in text
-        assert "; cut.zip is cut off" in text
-        assert "; my cars.tar.gz there is packed as a whole: unpack it (tar -xf 'my cars.tar.gz'); run `setsup" in text
+        assert "; cut.zip is truncated" in text
+        assert (
+            "; my cars.tar.gz there is compressed as a whole: unpack it (tar -xf 'my cars.tar.gz'); run `setsup" in text
+        )
 
     def test_only_so_many_archives_are_looked_into(self, tmp_path):
         for number in range(32):
             zip_of({"x": b""}, tmp_path / f"{number:02d}.zip")
         zip_of(FILES, tmp_path / "last.zip")
-        with pytest.raises(DataError, match="and 29 more there hold nothing of it"):
+        with pytest.raises(DataError, match="and 29 more there do not contain any of its files"):
             find_members("y", tmp_path, self.HOLDS)
 
     def test_an_archive_as_root_says_what_it_lacks(self, tmp_path):
         path = zip_of({"list.txt": b""}, tmp_path / "x.zip")
-        said = f"cars3d: {path} holds no cars/*/mesh.mat; name another archive, or the folder that holds the files "
+        said = (
+            f"cars3d: {path} does not contain cars/*/mesh.mat; give another archive, or the folder that contains the "
+        )
         with pytest.raises(DataError, match=f"^{re.escape(said)}.*or run `setsup fetch cars3d`$"):
             find_members("cars3d", path, self.HOLDS)
         zip_of({"a/list.txt": b"", "b/cars/1/mesh.mat": b""}, path)
         settle(path, 1_600_000_001)
-        with pytest.raises(DataError, match=r"x\.zip holds list\.txt, cars/\*/mesh\.mat, but not in one folder; name"):
+        with pytest.raises(DataError, match=r"x\.zip contains list\.txt, cars/\*/mesh\.mat, but not in one folder"):
             find_members("cars3d", path, self.HOLDS)
 
     def test_words_for_what_is_missing(self, tmp_path):
@@ -163,7 +170,7 @@ class TestFind:
             return real(path, *given, **named)
 
         monkeypatch.setattr(os, "stat", refused)
-        with pytest.raises(DataError, match=rf"{tmp_path} \(may not be entered\), .*run `setsup fetch y"):
+        with pytest.raises(DataError, match=rf"{tmp_path} \(permission denied\), .*run `setsup fetch y"):
             find_members("y", tmp_path, self.HOLDS)
 
 

@@ -162,13 +162,13 @@ class TestBad:
     @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd", "a\\b", "C:/x", "a/.."])
     def test_names_that_lead_out_are_refused(self, tmp_path, name, form):
         path = tar_of({"good": b"1", name: b"2"}, tmp_path / "x.tar", FORMS[form])
-        with pytest.raises(DataError, match=r"holds a file with the name .* could lead out of the folder"):
+        with pytest.raises(DataError, match=r"contains a file named .* could be written outside its folder"):
             open_members(path)
 
     def test_nul_in_a_record(self, tmp_path):
         record = b"12 path=a\0b\n"
         path = written(tmp_path / "x.tar", blocks(header(kind=b"x", size=b"%011o\0" % len(record)), record, header()))
-        with pytest.raises(DataError, match=r"with the name 'a\\\\x00b'"):
+        with pytest.raises(DataError, match=r"file named 'a\\\\x00b'"):
             open_members(path)
 
     @pytest.mark.skipif(not shutil.which("tar"), reason="needs tar")
@@ -189,15 +189,13 @@ class TestBad:
         assert found.names.to_pylist() == ["holes", "zlast"]
         assert found.sizes.tolist() == [50 << 20, 1]
         assert found.read(1) == b"1"
-        with pytest.raises(DataError, match=r"holes is stored with its holes left out \(a sparse file\); unpack"):
+        with pytest.raises(DataError, match=r"holes is stored as a sparse file, .*; unpack"):
             found.read(0)
 
     def test_cut_off(self, tmp_path):
         whole = tar_of(FILES, tmp_path / "x.tar").read_bytes()
         (tmp_path / "x.tar").write_bytes(whole[:700])
-        with pytest.raises(
-            DataError, match=r"x\.tar is cut off or damaged: the header at byte 0: its content of 2,000"
-        ):
+        with pytest.raises(DataError, match=r"x\.tar is truncated or damaged: header at byte 0: its content of 2,000"):
             open_members(tmp_path / "x.tar")
         for size in (512 + 2048, 512 + 2048 + 100):
             (tmp_path / "x.tar").write_bytes(whole[:size])
@@ -223,18 +221,18 @@ class TestBad:
     )
     def test_records_that_are_none(self, tmp_path, record):
         path = written(tmp_path / "x.tar", blocks(header(kind=b"x", size=b"%011o\0" % len(record)), record, header()))
-        with pytest.raises(DataError, match="is cut off or damaged: the header at byte"):
+        with pytest.raises(DataError, match="is truncated or damaged: header at byte"):
             open_members(path)
 
     @pytest.mark.parametrize("size", [b"-0000000001\0", b"\xff" * 12, b"\x80" + b"\xff" * 11, b"0000000000x\0", b"9\0"])
     def test_sizes_that_are_none(self, tmp_path, size):
         path = written(tmp_path / "x.tar", blocks(header(size=size), header(b"y")))
-        with pytest.raises(DataError, match="is cut off or damaged: the header at byte 0"):
+        with pytest.raises(DataError, match="is truncated or damaged: header at byte 0"):
             open_members(path)
 
     def test_a_huge_name_is_not_read(self, tmp_path):
         path = written(tmp_path / "x.tar", blocks(header(kind=b"L", size=b"70000000000\0"), b"name", header()))
-        with pytest.raises(DataError, match="a name or records of 7,516,192,768 bytes"):
+        with pytest.raises(DataError, match="name or records of 7,516,192,768 bytes"):
             open_members(path)
 
     def test_a_swapped_archive_is_noticed(self, tmp_path):
@@ -243,14 +241,14 @@ class TestBad:
         found.read(0)
         with path.open("r+b") as file:
             file.write(tar_of({"b": b"2" * 50, "a": b"1" * 50}, tmp_path / "y.tar").read_bytes())
-        with pytest.raises(DataError, match=r"x\.tar: a is no longer where it was listed; .*x\.tar has changed: open"):
+        with pytest.raises(DataError, match=r"x\.tar: a is not where it was listed: the archive has changed; open"):
             found.read(0)
 
     def test_an_archive_that_was_cut_off_since(self, tmp_path):
         found = open_members(tar_of({"a": b"1" * 5000}, tmp_path / "x.tar"))
         found.read(0)
         os.truncate(tmp_path / "x.tar", 2000)
-        with pytest.raises(DataError, match=r"x\.tar: a is damaged: the archive ends inside it"):
+        with pytest.raises(DataError, match=r"x\.tar: a is damaged: the archive ends within it"):
             found.read(0)
 
     @pytest.mark.long("fuzzing")
@@ -280,5 +278,5 @@ def test_a_gzipped_tar_that_ends_within_a_header_is_refused(tmp_path, end) -> No
         for name in ("first", "second"):
             tar.addfile(tarfile.TarInfo(name))
     (tmp_path / "two.tgz").write_bytes(gzip.compress(packed.getvalue()[: 512 + end]))
-    with pytest.raises(DataError, match=r"two\.tgz is cut off or damaged: the header at byte 512"):
+    with pytest.raises(DataError, match=r"two\.tgz is truncated or damaged: header at byte 512"):
         list(stream_tar(tmp_path / "two.tgz", lambda name: 10))

@@ -152,14 +152,14 @@ class TestBad:
         info.filename = name
         with zipfile.ZipFile(path, "a") as file:
             file.writestr(info, b"1")
-        with pytest.raises(DataError, match=r"holds a file with the name .* could lead out of the folder") as caught:
+        with pytest.raises(DataError, match=r"contains a file named .* could be written outside its folder") as caught:
             open_members(path)
         assert repr(name) in str(caught.value) or ascii(name)[1:-1] in str(caught.value)
 
     def test_nul_in_a_name(self, tmp_path):
         path = zip_of({"aXb": b""}, tmp_path / "x.zip")
         path.write_bytes(path.read_bytes().replace(b"aXb", b"a\0b"))
-        with pytest.raises(DataError, match=r"with the name 'a\\\\x00b'"):
+        with pytest.raises(DataError, match=r"file named 'a\\\\x00b'"):
             open_members(path)
 
     def test_what_needs_a_password_is_refused_when_it_is_read(self, tmp_path):
@@ -174,7 +174,8 @@ class TestBad:
         found = open_members(zip_of(FILES, tmp_path / "x.zip", method))
         assert set(found.names.to_pylist()) == set(FILES)
         with pytest.raises(
-            DataError, match=rf"a/1\.txt is packed with {said}; unpack the archive, and name the folder"
+            DataError,
+            match=rf"a/1\.txt is compressed with {said}, which is not supported; unpack the archive",
         ):
             found.read(0)
 
@@ -182,7 +183,7 @@ class TestBad:
         whole = zip_of(FILES, tmp_path / "x.zip").read_bytes()
         for size in (10, len(whole) // 2, len(whole) - 1, len(whole) - 22):
             (tmp_path / "x.zip").write_bytes(whole[:size])
-            with pytest.raises(DataError, match=r"x\.zip is cut off: .*; fetch it again"):
+            with pytest.raises(DataError, match=r"x\.zip is truncated: .*; fetch it again"):
                 open_members(tmp_path / "x.zip")
 
     def test_damaged_content(self, tmp_path):
@@ -195,30 +196,30 @@ class TestBad:
     def test_a_wrong_size_is_noticed(self, tmp_path, size):
         path = zip_of({"a": b"abc" * 9999}, tmp_path / "x.zip")
         patched(path, CENTRAL, 24, size)
-        with pytest.raises(DataError, match="does not hold its"):
+        with pytest.raises(DataError, match="has fewer than"):
             open_members(path).read(0)
 
     def test_an_impossible_size_is_refused_before_anything_is_taken(self, tmp_path):
         path = patched(zip_of({"a": b"abc" * 9}, tmp_path / "x.zip"), CENTRAL, 24, b"\xff\xff\xff\x7f")
-        with pytest.raises(DataError, match=r"would take .* for its 2,147,483,647, which does not fit"):
+        with pytest.raises(DataError, match=r"a of 2,147,483,647 bytes is stored in .*, beyond"):
             open_members(path)
 
     def test_content_outside_of_the_archive(self, tmp_path):
         path = patched(zip_of({"a": b"abc" * 9}, tmp_path / "x.zip"), CENTRAL, 42, b"\xff\xff\xff\x00")
-        with pytest.raises(DataError, match="does not fit the"):
+        with pytest.raises(DataError, match="beyond the"):
             open_members(path)
 
     def test_parts_of_an_archive(self, tmp_path):
         path = patched(zip_of(FILES, tmp_path / "x.zip"), END, 4, b"\x02\0\x02\0")
-        with pytest.raises(DataError, match="several files; join them first"):
+        with pytest.raises(DataError, match="split zip; join the parts first"):
             open_members(path)
 
     def test_a_wrong_count_and_a_wrong_place(self, tmp_path):
         path = patched(zip_of(FILES, tmp_path / "x.zip"), END, 10, b"\x09\0")
-        with pytest.raises(DataError, match="has 4 entries, not the 9 that its end says"):
+        with pytest.raises(DataError, match="has 4 entries, not 9 as its end record says"):
             open_members(path)
         path = patched(zip_of(FILES, tmp_path / "y.zip"), END, 12, b"\xff\xff\x0f\0")
-        with pytest.raises(DataError, match="is not where its end says"):
+        with pytest.raises(DataError, match="is not where its end record says"):
             open_members(path)
 
     def test_a_swapped_archive_is_noticed(self, tmp_path):
@@ -227,7 +228,7 @@ class TestBad:
         found.read(0)
         with path.open("r+b") as file:  # in place, so that the open one sees it
             file.write(zip_of({"b": b"2" * 50, "a": b"1" * 50}, tmp_path / "y.zip", zipfile.ZIP_STORED).read_bytes())
-        with pytest.raises(DataError, match=r"x\.zip: a is no longer where it was listed; .*x\.zip has changed: open"):
+        with pytest.raises(DataError, match=r"x\.zip: a is not where it was listed: the archive has changed; open"):
             found.read(0)
         os.utime(path)
         with pytest.raises(DataError, match="has changed since it was listed; open it again"):
@@ -236,7 +237,7 @@ class TestBad:
     def test_an_archive_that_is_gone(self, tmp_path):
         found = open_members(zip_of(FILES, tmp_path / "x.zip"))
         os.remove(tmp_path / "x.zip")
-        with pytest.raises(DataError, match=r"x\.zip is not there"):
+        with pytest.raises(DataError, match=r"x\.zip does not exist"):
             found.read(0)
 
     @pytest.mark.long("fuzzing")

@@ -108,11 +108,11 @@ SHA = "0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785"
         (", known: Both mirrors answer.", "", "addresses.known is missing"),
         ("{checked: 2026-11-23, known: Both mirrors answer.}", "unknown", "addresses must be a mapping"),
         ("[Toys/raw]", "[../raw]", r"folders\[0\] must be a path inside the folder"),
-        ("optional: true, on", "on", r"files\[2\]\.on_request must be left out of a file that is needed"),
+        ("optional: true, on", "on", r"files\[2\]\.on_request must be left out for a file that is required"),
         (
             "rows: [0, 8], what",
             "rounding: table, what",
-            "splits.train.parts must be given where stratify, seed, rounding",
+            "splits.train.parts must be given if stratify, seed, rounding",
         ),
         ("title: Toy", "title: [Toy]", r"title must be a string, not \['Toy'\]"),
         ("samples: 12", "samples: many", "samples must be an integer, 0 or more, not 'many'"),
@@ -120,10 +120,10 @@ SHA = "0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785"
         ("samples: 12", "samples: true", "samples must be an integer"),
         ("samples: 12", "sample: 12", "unknown key 'sample'; did you mean 'samples'"),
         ("note: Free.", "notes: Free.", "unknown key 'licence.notes'; did you mean 'note'"),
-        ("name: toy\n", "name: boy\n", "name must be 'toy' as in the name of the file, not 'boy'"),
+        ("name: toy\n", "name: boy\n", "name must be 'toy', as the name of the file, not 'boy'"),
         ("bytes: 30", "bytes: 31", "bytes must be 30, the sum over the files, not 31"),
         ("kind: cyclic", "kind: round", r"factors\[0\]\.kind must be one of nominal, ordinal, cyclic, continuous"),
-        ("[cube, ball]", "[cube, cube]", r"factors\[1\]\.levels must be the number of levels or a list of different"),
+        ("[cube, ball]", "[cube, cube]", r"factors\[1\]\.levels must be the number of levels or a list of distinct"),
         ("[0, 8]", "[8, 0]", r"splits\.train\.rows must be \[first row, row after the last\]"),
         ("dtype: uint8", "dtype: object", r"modalities\.image\.dtype must be a numpy dtype"),
         ("path: a/x.gz", "path: ../x.gz", r"files\[0\]\.path must be a path inside the folder"),
@@ -142,10 +142,10 @@ SHA = "0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785"
         ('"https://example.org/x.gz"', '"ftp://example.org/x"', r"files\[0\]\.urls\[0\] must be an address"),
         ("adapter: setsup.datasets.toy", "adapter: os;x", "adapter must be a Python module"),
         ("title: Toy", "title: Toy\ntitle: Boy", "a key is given twice"),
-        ("title: Toy", "title: !!python/object/apply:os.getcwd []", "not valid YAML"),
-        ("title: Toy", "title: !!bool maybe", "not valid YAML"),
-        ("title: Toy", "title: 2001-99-99", "not valid YAML"),
-        ("title: Toy", "title: [", "not valid YAML"),
+        ("title: Toy", "title: !!python/object/apply:os.getcwd []", "could not be parsed as YAML"),
+        ("title: Toy", "title: !!bool maybe", "could not be parsed as YAML"),
+        ("title: Toy", "title: 2001-99-99", "could not be parsed as YAML"),
+        ("title: Toy", "title: [", "could not be parsed as YAML"),
         ("samples: 12", "samples: &a [*a, *a]", "recursive"),
         ("name: toy\n", "name: toy\n1: 2\n", "must be a mapping of names to values"),
     ],
@@ -260,7 +260,7 @@ def test_an_unknown_name_is_answered_with_near_ones() -> None:
     assert "did you mean 'shapes3d'" in str(caught.value)
     assert "`setsup datasets` lists them" in str(caught.value)
     for name in ("", "../pyproject", "MNIST\0"):
-        with pytest.raises(DataError, match="there is no dataset"):
+        with pytest.raises(DataError, match="unknown dataset"):
             load_manifest(name)
 
 
@@ -318,7 +318,7 @@ def test_the_folder_inside_an_installed_package_goes_first(tmp_path: Path, monke
         "setsup.files.manifests.packages.__file__",
         str(tmp_path / "site" / "setsup" / "files" / "manifests" / "manifest.py"),
     )
-    with pytest.raises(DataError, match="setsup is not installed whole"):
+    with pytest.raises(DataError, match="the installation of setsup is incomplete"):
         manifest_folder()
     for folder in (tmp_path / "site" / "manifests", tmp_path / "site" / "setsup" / "manifests"):
         folder.mkdir(parents=True)

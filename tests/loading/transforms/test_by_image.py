@@ -363,7 +363,7 @@ def test_images_that_are_wrong_for_an_operation_are_refused_as_ever(monkeypatch)
         ([Blur(5, (1, 1))], 4, "put Background before it"),
         ([Background(POOL)], 3, "4 channels"),
         ([RandomApply(Background(POOL), 0.5)], 4, "apply it to all"),
-        ([Crop(3), Blur(9, (1, 1))], 3, "needs larger images"),
+        ([Crop(3), Blur(9, (1, 1))], 3, "requires larger images"),
     ):
         for module in (cv2, None):
             monkeypatch.setattr(by_image, "cv2", module)

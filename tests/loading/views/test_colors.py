@@ -138,9 +138,9 @@ def test_names_of_channels_and_views():
 
 
 def test_an_unknown_space_names_near_ones():
-    with pytest.raises(SetsupError, match="no colour space 'lba'; did you mean 'lab'"):
+    with pytest.raises(SetsupError, match="unknown color space 'lba'; did you mean 'lab'"):
         color_space("lba")
-    with pytest.raises(SetsupError, match="no colour space 'cmyk'; known: lab, ycbcr"):
+    with pytest.raises(SetsupError, match="unknown color space 'cmyk'; known: lab, ycbcr"):
         in_color_space(torch.zeros(3, 1, 1), "cmyk")
 
 
@@ -152,5 +152,5 @@ def test_what_is_not_red_green_and_blue_is_refused(shape):
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.int8])
 def test_integers_but_uint8_are_refused(dtype):
-    with pytest.raises(DataError, match="must be uint8, or float in 0 … 1, not torch"):
+    with pytest.raises(DataError, match="must be uint8, or floating point in 0 … 1, not torch"):
         in_color_space(torch.zeros((3, 2, 2), dtype=dtype), "lab")

@@ -66,7 +66,7 @@ def test_pictures_take_the_type_of_the_weights():
 
 def test_other_sizes_are_refused_with_a_remedy():
     network = OverImages(3, 4, 4, _linear())
-    with pytest.raises(SetsupError, match=r"\(2, 4, 4, 3\).*\(\.\.\., 3, 4, 4\).*movedim"):
+    with pytest.raises(SetsupError, match=r"\(\.\.\., 3, 4, 4\).*\(2, 4, 4, 3\).*movedim"):
         network(torch.zeros(2, 4, 4, 3))
     with pytest.raises(SetsupError, match="resize or crop"):
         network(torch.zeros(2, 3, 4, 5))

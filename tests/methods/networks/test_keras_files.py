@@ -94,10 +94,10 @@ def _small(kernel=np.ones((7, 7, 3, 64), np.float32)):  # noqa: B008  it is not 
 
 def test_weights_that_do_not_fit_are_named(tmp_path):
     network = glorot_(resnet50v2(), torch.Generator().manual_seed(0))
-    with pytest.raises(DataError, match=r"small.h5 lacks the weight 'conv2_block1_preact_bn/gamma'"):
+    with pytest.raises(DataError, match=r"small.h5 does not contain the weight 'conv2_block1_preact_bn/gamma'"):
         network.load_keras(load_state(keras.write(tmp_path / "small.h5", _small())), "small.h5")
     for wrong in (np.ones((7, 7, 1, 64), np.float32), np.full((7, 7, 3, 64), np.nan, np.float32)):
-        with pytest.raises(DataError, match=r"'conv1_conv/kernel' as \(7, 7, ., 64\)"):
+        with pytest.raises(DataError, match=r"'conv1_conv/kernel' of .*, not \(7, 7, ., 64\)"):
             network.load_keras({name: torch.from_numpy(one) for name, one in _small(wrong).items()})
     with pytest.raises(SetsupError, match=r"Linear has no ResNet50-V2"):
         load_trunk(torch.nn.Linear(2, 2), {"conv1_conv/kernel": torch.ones(1)})
@@ -111,11 +111,11 @@ def test_files_that_hold_no_plain_weights(tmp_path):
         load_state(packed)
     with h5py.File(tmp_path / "empty.h5", "w") as file:
         file.create_dataset("images", data=np.zeros(4, np.uint8))
-    with pytest.raises(DataError, match="holds no weights of Keras"):
+    with pytest.raises(DataError, match="contains no weights of Keras"):
         load_state(tmp_path / "empty.h5")
     with h5py.File(tmp_path / "huge.h5", "w") as file:  # declared, and not there
         file.create_dataset("a/kernel:0", (1 << 40,), "float32")
-    with pytest.raises(DataError, match="as floats that lie in the file"):
+    with pytest.raises(DataError, match="must be stored as uncompressed floats"):
         load_state(tmp_path / "huge.h5")
     with h5py.File(tmp_path / "twice.h5", "w") as file:
         file["x/a/kernel:0"] = file["y/a/kernel:0"] = np.zeros(2, np.float32)

@@ -92,14 +92,14 @@ def test_a_published_file_is_fetched_once(tmp_path, own, server, monkeypatch, al
 def test_another_file_than_the_published_one_is_refused(own, server, monkeypatch):
     server.files["/tiny-1.pth"] = b"something else"
     publish(monkeypatch, f"{server.url}/tiny-1.pth", "sha256", "0" * 8)
-    with pytest.raises(DataError, match=r"tiny-1\.pth has the sha256 \w{64}, which should start with 00000000: remove"):
+    with pytest.raises(DataError, match=r"the sha256 of .*tiny-1\.pth must start with 00000000, but is \w{64}; remove"):
         weights_file("tiny")
 
 
 def test_a_file_that_cannot_be_fetched_can_be_put_there(own, server, monkeypatch):
     body = b"by hand"
     publish(monkeypatch, f"{server.url}/gone.pth", "md5", hashlib.md5(body).hexdigest()[:8])
-    with pytest.raises(DataError, match=r"tiny: gone\.pth could not be fetched: .*HTTP 404.* put it at ") as caught:
+    with pytest.raises(DataError, match=r"tiny: gone\.pth could not be downloaded: .*HTTP 404.* move it to ") as caught:
         weights_file("tiny")
     assert str(own / "gone.pth") in str(caught.value)
     (own / "gone.pth").write_bytes(body)
@@ -218,5 +218,7 @@ def test_what_exists_is_a_path(tmp_path, monkeypatch):
 
 
 def test_unknown_names_are_told_near_ones():
-    with pytest.raises(SetsupError, match=r"no weights are published by that name; did you mean 'resnet50-imagenet'"):
+    with pytest.raises(
+        SetsupError, match="neither a file nor the name of published weights; did you mean 'resnet50-imagenet'"
+    ):
         weights_file("resnet50-imagnet")

@@ -115,7 +115,7 @@ def test_rows_that_were_never_written_are_not_read(world: int) -> None:
         return seen.tolist(), str(first.value), str(second.value)
 
     count = 5 + 2 * (world - 1)
-    said = f"no values for 4 of {count} rows (never seen in training: 2, not of the training data: 2)"
+    said = f"no values for 4 of {count} rows (never seen in training: 2, not in the training data: 2)"
     for seen, *errors in on_ranks(world, work):
         assert seen == [[True, True], [False, False]]
         assert errors == [said, said]
@@ -227,7 +227,7 @@ def test_what_was_loaded_before_ranks_met_is_divided_among_them() -> None:
     for found in on_ranks(2, lambda rank: states[rank].gather(torch.arange(ROWS))):
         assert torch.equal(found, first)
     assert sorted(len(state._held) for state in states) == [11, 12]
-    with pytest.raises(SetsupError, match="divided among 2 ranks, and there are 1: save a checkpoint"):
+    with pytest.raises(SetsupError, match="divided among 2 ranks, but 1 are running; save a checkpoint"):
         states[0].gather(torch.arange(3))
 
 
@@ -266,13 +266,13 @@ def test_weights_of_another_size_are_refused() -> None:
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: RowState(0, 2), r"has 1 row or more, of a shape of positive sizes, not \(0, 2\)"),
-        (lambda: RowState(4, initial=torch.zeros(3)), r"initial values of state by row are \(4,\), not \(3,\)"),
-        (lambda: RowState(4, initial=lambda rows: torch.zeros(1)).gather(torch.zeros(1).long()), "of 4 rows are"),
+        (lambda: RowState(0, 2), r"must have at least 1 row, and a shape of positive sizes, not \(0, 2\)"),
+        (lambda: RowState(4, initial=torch.zeros(3)), r"initial values must be \(4,\), not \(3,\)"),
+        (lambda: RowState(4, initial=lambda rows: torch.zeros(1)).gather(torch.zeros(1).long()), "of 4 rows must be"),
         (lambda: RowState(4).gather(torch.zeros(2)), "an integer tensor, such as batch.*not torch.float32"),
         (lambda: RowState(4).gather([2]), "not list"),
-        (lambda: RowState(4, 3).update(torch.tensor([1]), torch.zeros(3)), r"are \(1, 3\), not \(3,\)"),
-        (lambda: RowState(4, 3).scores(torch.zeros(2, 3), torch.zeros(1, 3).long()), "scores are of queries"),
+        (lambda: RowState(4, 3).update(torch.tensor([1]), torch.zeros(3)), r"must be \(1, 3\), not \(3,\)"),
+        (lambda: RowState(4, 3).scores(torch.zeros(2, 3), torch.zeros(1, 3).long()), "queries must be"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_sentence(call: Any, sentence: str) -> None:

@@ -30,7 +30,7 @@ def test_centred_correlation_is_that_of_what_classes_leave() -> None:
     expected = np.corrcoef(*centred)[0, 1]
     found = centred_correlation(slant + 100 * labels, neighbour - 50 * theirs, labels, theirs)
     assert found == pytest.approx(expected, abs=1e-9)
-    with pytest.raises(DataError, match="same throughout each class"):
+    with pytest.raises(DataError, match="constant within each class"):
         centred_correlation(np.full(60, 0.1), neighbour, labels, theirs)
 
 

@@ -252,7 +252,7 @@ def test_unknown_digits_and_one_dimension() -> None:
 
 def test_without_scikit_image_the_error_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "skimage.morphology", None)
-    with pytest.raises(SetsupError, match=r"this needs skimage, which is not installed: pip install '\.\[train\]'"):
+    with pytest.raises(SetsupError, match=r"skimage is required but not installed: pip install '\.\[train\]'"):
         thickness(STROKES[:2])
     assert len(slant(STROKES[:2])) == 2
 
@@ -260,15 +260,15 @@ def test_without_scikit_image_the_error_says_what_to_install(monkeypatch) -> Non
 def test_bad_input_is_refused_in_a_sentence() -> None:
     for wrong in (STROKES.astype(float), STROKES[0], STROKES[..., None].repeat(3, axis=3), STROKES[:0]):
         for measure in (slant, thickness, pixels):
-            with pytest.raises(DataError, match="images must be grey images"):
+            with pytest.raises(DataError, match="images must be grey uint8 images"):
                 measure(wrong)
-    with pytest.raises(DataError, match="there are 299 images and 300 embeddings"):
+    with pytest.raises(DataError, match="one embedding for each of the 299 images, not 300"):
         digit_measures(EMBEDDED, LABELS, STROKES[1:], EMBEDDED, STROKES)
-    with pytest.raises(DataError, match="there are 300 withheld images and 10 embeddings"):
+    with pytest.raises(DataError, match="one embedding for each of the 300 withheld images, not 10"):
         digit_measures(EMBEDDED, LABELS, STROKES, EMBEDDED[:10], STROKES)
-    with pytest.raises(DataError, match="withheld images must be grey images"):
+    with pytest.raises(DataError, match="withheld images must be grey uint8 images"):
         digit_measures(EMBEDDED, LABELS, STROKES, EMBEDDED, STROKES.astype(float))
-    with pytest.raises(DataError, match="embeddings have 5 dimensions and withheld ones 4"):
+    with pytest.raises(DataError, match="as many dimensions as withheld ones, not 5 and 4"):
         digit_measures(EMBEDDED, LABELS, STROKES, EMBEDDED[:, :4], STROKES)
     with pytest.raises(DataError, match="withheld embeddings: row 3"):
         digit_measures(EMBEDDED, LABELS, STROKES, np.where(np.arange(300) == 3, np.nan, EMBEDDED.T).T, STROKES)

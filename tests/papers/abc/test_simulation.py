@@ -158,12 +158,12 @@ def test_the_search_does_not_depend_on_where_it_starts(monkeypatch) -> None:
 
 def test_a_loss_without_a_minimum_is_refused() -> None:
     flat = {"similarity": lambda x, y: x @ y.T * 0}
-    with pytest.raises(SetsupError, match=r"4 points in 2 dimensions has no least value .* give more draws"):
+    with pytest.raises(SetsupError, match=r"4 points in 2 dimensions has no minimum .* use more draws"):
         best_temperature(4, 2, 20, **flat)
     # points that find themselves for sure: the lower the temperature, the better, and no end to it
-    with pytest.raises(SetsupError, match="no least value"):
+    with pytest.raises(SetsupError, match="no minimum"):
         simulation._valley(lambda log: log, 0.0, "some")
-    with pytest.raises(SetsupError, match="no least value"):
+    with pytest.raises(SetsupError, match="no minimum"):
         simulation._valley(lambda log: -log, 0.0, "some")
 
 
@@ -205,7 +205,9 @@ def test_scaled_and_best() -> None:
     assert found.best.tolist() == [1, 3]
     without = Simulation(np.array([4, 8]), np.array([2, 3]), *[losses[:, :2]] * 3, losses[:, :2].astype(np.int64))
     assert without.best.tolist() == [3, 2]
-    with pytest.raises(SetsupError, match=r"by that of 1 dimension, and \[2, 3\] were simulated"):
+    with pytest.raises(
+        SetsupError, match=r"by the loss of 1 dimension, but the simulation has the dimensions \[2, 3\]"
+    ):
         _ = without.scaled
 
 
@@ -255,7 +257,7 @@ def test_a_folder_takes_more_sizes_and_dimensions(tmp_path: Path, uninterrupted)
 @pytest.mark.parametrize("change", [{"seed": 4}, {"draws": 41}, {"error": 0.02}])
 def test_a_folder_of_other_settings_is_refused(tmp_path: Path, uninterrupted, change) -> None:
     (tmp_path / "simulation.jsonl").write_bytes(uninterrupted[1])
-    with pytest.raises(DataError, match=r"holds a simulation of \{.*'seed': 3.*choose another folder"):
+    with pytest.raises(DataError, match=r"contains a simulation of \{.*'seed': 3.*choose another folder"):
         simulate(*GRID, **{**QUICK, **change}, folder=tmp_path)
     assert (tmp_path / "simulation.jsonl").read_bytes() == uninterrupted[1]
 
@@ -313,7 +315,7 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
         ({"draws": 1}, "draws must be an integer of at least 2"),
         ({"temperature": 0.0}, "temperature"),
         ({"seed": -1}, "seed"),
-        ({"similarity": "l3"}, "no similarity is named 'l3'"),
+        ({"similarity": "l3"}, "unknown similarity 'l3'"),
     ],
 )
 def test_arguments_out_of_range(arguments, message: str) -> None:

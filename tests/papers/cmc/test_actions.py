@@ -85,5 +85,5 @@ def test_a_frozen_encoder_and_what_is_no_video(release: Path, tmp_path: Path) ->
     assert 0 <= values["accuracy"] <= 1
     with pytest.raises(SetsupError, match="has no view 'later'"):
         Actions(view="later").measure(run)
-    with pytest.raises(SetsupError, match="has not the modality 'video' and factors sport"):
+    with pytest.raises(SetsupError, match="must have the modality 'video' and the factors sport"):
         Actions(factor="sport").measure(run)

@@ -252,7 +252,7 @@ def test_what_does_not_fit_is_refused() -> None:
     for arguments in ({"negatives": 0}, {"momentum": 1.0}, {"objective": "mine"}, {"normaliser": "none"}):
         with pytest.raises(SetsupError):
             BankContrast(PAIR, 8, 4, **arguments)  # type: ignore[arg-type]
-    with pytest.raises(SetsupError, match="only one"):
+    with pytest.raises(SetsupError, match="the only view"):
         BankContrast(pair_views(["L"]), 8, 4)
 
 

@@ -153,9 +153,9 @@ def test_layers_of_patches_are_a_map(stripes: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be_probed_is_refused(stripes: Path, tmp_path: Path) -> None:
     run = run_of(stripes, CONFIG, 16, tmp_path, split="train")
-    with pytest.raises(SetsupError, match="give a split or a dataset to test on"):
+    with pytest.raises(SetsupError, match="set a split or a dataset to test on"):
         LayerProbes(factor="kind")
     with pytest.raises(SetsupError, match="has no factor 'sort'"):
         LayerProbes(factor="sort", split="test").measure(run)
-    with pytest.raises(SetsupError, match="there is no layer 'conv5'"):
+    with pytest.raises(SetsupError, match="unknown layer 'conv5'"):
         LayerProbes(factor="kind", split="test", layers=("conv5",), pooled=()).measure(run)

@@ -152,30 +152,34 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_a_step_of_one_image_is_refused_where_it_needs_others() -> None:
     for contrast in (BankContrast(pair_views(VIEWS), 20, 8, negatives=5), BatchContrast(pair_views(VIEWS))):
         method = method_of(contrast)
-        with pytest.raises(SetsupError, match=r"a step has one image, .*; draw 2 or more, by --sampler.size"):
+        with pytest.raises(
+            SetsupError, match=r"a step must have at least two images, .*; draw more with --sampler.size"
+        ):
             method.loss(batch_of(1))
         assert method.eval().loss(batch_of(1)).isfinite()
     padded = batch_of(2)
     padded["mask"][0, 1] = False
-    with pytest.raises(SetsupError, match="a step has one image"):
+    with pytest.raises(SetsupError, match="a step must have at least two images"):
         method.train().loss(padded)
 
 
 def test_patches_need_a_stage_with_places() -> None:
     ways = pair_views(["L", "ab"])
     method = method_of(PatchContrast(ways, 8, {"L": 64, "ab": 64}, 8), ("L", "ab"), patch_layer="fc4")
-    with pytest.raises(SetsupError, match=r"the stage 'fc4' gives 'L' vectors; name a convolution, by --method.patch"):
+    with pytest.raises(
+        SetsupError, match=r"the stage 'fc4' returns 'L' vectors; choose a convolution with --method.patch"
+    ):
         method.loss(batch_of())
 
 
 @pytest.mark.parametrize("name", ["rgb.left", "training", "values", ""])
 def test_views_that_torch_cannot_name_are_refused(name: str) -> None:
     encoders = {"L": small_view((1, 16, 16), width=0.25), name: small_view((1, 16, 16), width=0.25)}
-    with pytest.raises(SetsupError, match=f"no view can be named '{name}': .*; rename the modality"):
+    with pytest.raises(SetsupError, match=f"'{name}' cannot be the name of a view, .*; rename the modality"):
         CMC(CMCSettings(), encoders, BatchContrast([("L", name)]))
-    with pytest.raises(SetsupError, match=f"no view can be named '{name}'"):
+    with pytest.raises(SetsupError, match=f"'{name}' cannot be the name of a view"):
         BankContrast([("L", name)], 20, 8)
-    with pytest.raises(SetsupError, match=f"no view can be named '{name}'"):
+    with pytest.raises(SetsupError, match=f"'{name}' cannot be the name of a view"):
         PatchContrast([("L", name)], 8, {"L": 4, name: 4}, 8)
 
 
@@ -183,12 +187,12 @@ def test_errors_on_views_list_what_there_is_once() -> None:
     with pytest.raises(SetsupError) as missing:
         view_images({name: batch_of()[name] for name in ("L", "depth", "mask")}, "infrared")
     assert str(missing.value).startswith(
-        "the batch has no view 'infrared', but L, depth; name some of these by --views"
+        "the batch has no view 'infrared', but L, depth; choose from these with --views"
     )
     assert "in one .npz file, since a table has one column of images" in str(missing.value)
     with pytest.raises(SetsupError, match=r"no view 'dept', but L, depth; .*; did you mean 'depth'\?$"):
         view_images({name: batch_of()[name] for name in ("L", "depth", "mask")}, "dept")
-    with pytest.raises(SetsupError, match="the view 'ab' is named twice; name each view once"):
+    with pytest.raises(SetsupError, match="view 'ab' is listed twice; list each view once"):
         pair_views(["L", "ab", "ab"])
-    with pytest.raises(SetsupError, match="no view is named; name modalities"):
+    with pytest.raises(SetsupError, match="views must name at least one modality"):
         pair_views([])

@@ -216,7 +216,7 @@ def test_caffenet_rounds_sizes_up_as_caffe_does() -> None:
     assert [found[f"conv{at}"][1:] for at in (1, 2, 5)] == [(27, 27), (13, 13), (6, 6)]
     assert encoder.stages["fc6"][1].in_features == 9216  # type: ignore[index]
     assert on_meta(lambda: caffenet_view((1, 55, 59))).stages["fc6"][1].in_features == 256  # type: ignore[index]
-    with pytest.raises(SetsupError, match="54 × 55 pixels are too small: conv5 would see 2 × 3"):
+    with pytest.raises(SetsupError, match="54 × 55 pixels are too small: the input of conv5 would be 2 × 3"):
         on_meta(lambda: caffenet_view((1, 54, 55)))
 
 
@@ -232,16 +232,16 @@ def test_sizes_of_pools_that_round_up_are_those_of_torch(side: int, options: tup
 
 def test_features_have_no_channels_of_a_map() -> None:
     encoder = on_meta(lambda: small_view((1, 16, 16)))
-    with pytest.raises(SetsupError, match="'out' is the features, which have no places; name a stage, conv1"):
+    with pytest.raises(SetsupError, match="'out' is the vector of features, not a feature map; choose a stage, conv1"):
         encoder.channels("out")
-    with pytest.raises(SetsupError, match=r"^there is no layer 'stem'; known: conv1, conv2, conv3, fc4, out$"):
+    with pytest.raises(SetsupError, match=r"^unknown layer 'stem'; known: conv1, conv2, conv3, fc4, out$"):
         encoder.channels("stem")
 
 
 @pytest.mark.parametrize("build", [small_view, stl10_view, nyu_view])
 def test_images_of_another_size_than_the_encoders_end_in_a_sentence(build: Callable[..., ViewEncoder]) -> None:
     encoder = build((2, 32, 32), width=0.125).eval()
-    sentence = r"images came as {}, channels × height × width, and this encoder was built for 2 × 32 × 32; crop or"
+    sentence = r"images must be 2 × 32 × 32 \(channels × height × width\) for this encoder, not {}; crop or"
     with pytest.raises(SetsupError, match=sentence.format("3 × 32 × 32")):
         encoder(torch.zeros(2, 3, 32, 32))
     if build is not nyu_view:  # whose features are averaged over larger images

@@ -48,7 +48,7 @@ def test_tiles_are_those_of_a_loop() -> None:
         assert torch.equal(tile["depth"], batch["depth"][..., y : y + 32, x : x + 32])
         assert torch.equal(tile["normals"], batch["normals"][..., y : y + 32, x : x + 32, :])
         assert torch.equal(tile["indices"], batch["indices"])
-    with pytest.raises(SetsupError, match="no room for tiles of 96"):
+    with pytest.raises(SetsupError, match="too small for tiles of 96"):
         next(tiles(batch, (70, 80), 96))
 
 
@@ -82,13 +82,13 @@ def test_the_encoder_stays_as_it_is_and_unlabelled_pixels_do_not_count(scenes: P
 
 def test_what_cannot_be_measured_is_refused(scenes: Path, tmp_path: Path) -> None:
     run = run_of(scenes, CONFIG, 32, tmp_path)
-    with pytest.raises(SetsupError, match="does not name its classes: give classes="):
+    with pytest.raises(SetsupError, match="does not name its classes; set classes="):
         Segmentation(size=32).measure(run)
     with pytest.raises(SetsupError, match="has no modality 'labels13'"):
         Segmentation(labels="labels13").measure(run)
     with pytest.raises(SetsupError, match=r"has no view 'gray', but .*; did you mean 'grey'"):
         Segmentation(views=("gray",)).measure(run)
-    with pytest.raises(SetsupError, match="give dataset or split"):
+    with pytest.raises(SetsupError, match="only one of dataset and split"):
         Segmentation(dataset="test", split="test")
     other = replace(CONFIG, encoder="small", objective="patch", patch_layer="conv2")
     with pytest.raises(SetsupError, match="mirrors the encoder for rooms"):
@@ -127,7 +127,9 @@ def test_no_pixel_is_told_to_be_unlabelled(scenes: Path, tmp_path: Path, monkeyp
 def test_classes_beyond_those_there_are_end_in_a_sentence(
     scenes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(SetsupError, match="'labels' has the class 3, and there are 3, from 0 on; give the number"):
+    with pytest.raises(
+        SetsupError, match="'labels' contains the class 3, but classes must be at least 0 and below 3; set classes="
+    ):
         measured(scenes, tmp_path, monkeypatch, 3, [0.0, 0.0, 0.0])
-    with pytest.raises(SetsupError, match="class 0 counts for nothing, and there are 1 in all; give classes="):
+    with pytest.raises(SetsupError, match="besides class 0, which is ignored, not 1 in all; set classes="):
         measured(scenes, tmp_path, monkeypatch, 1, [0.0])

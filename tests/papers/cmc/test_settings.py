@@ -56,7 +56,9 @@ def batch_of(**views: Any) -> dict[str, Any]:
 
 def test_views_are_named_with_or_without_commas() -> None:
     assert CMCSettings(views=("image,depth", "normals")).views == ("image", "depth", "normals")
-    with pytest.raises(SetsupError, match=r"'frames' of shared is none of the views .*; did you mean 'frame'"):
+    with pytest.raises(
+        SetsupError, match=r"shared contains 'frames', which is not one of the views .*; did you mean 'frame'"
+    ):
         CMCSettings(views=("frame", "later"), shared=("frames",))
 
 
@@ -233,7 +235,7 @@ def test_two_processes_equal_one_with_the_draws_of_both_as_one_batch(tmp_path: P
 
 @pytest.mark.parametrize("wrong", [{"features": 0}, {"width": 0.0}, {"width": -1.0}, {"projection": -3}])
 def test_networks_have_a_positive_size(wrong: dict[str, Any]) -> None:
-    with pytest.raises(SetsupError, match=f"{next(iter(wrong))} is a size of networks, above 0, not"):
+    with pytest.raises(SetsupError, match=f"{next(iter(wrong))} must be above 0, not"):
         CMCSettings(**wrong)
 
 
@@ -258,5 +260,5 @@ def test_a_batch_larger_than_the_data_names_both_numbers() -> None:
         def __len__(self) -> int:
             return 40
 
-    with pytest.raises(SetsupError, match=r"^few has 40 rows, and a step takes 64 images; lower --sampler.size to 40"):
+    with pytest.raises(SetsupError, match=r"^few has 40 rows, but a step draws 64 images; lower --sampler.size to 40"):
         Images(size=64).build(Few(), 0)  # type: ignore[arg-type]

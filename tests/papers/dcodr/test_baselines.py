@@ -72,7 +72,7 @@ def test_the_second_stage_of_lord_embeds_images_that_were_not_trained_on(tmp_pat
 
 
 def test_the_second_stage_needs_the_first(tmp_path: Path) -> None:
-    with pytest.raises(SetsupError, match="name its run, as --initial-run"):
+    with pytest.raises(SetsupError, match="pass its run as --initial-run"):
         train(replace(LORD, initial_run=None), tmp_path / "run", config=HERE)
     assert not (tmp_path / "run").exists()
 
@@ -85,7 +85,7 @@ def test_the_images_of_the_data_are_the_size_of_the_networks(preset: Preset) -> 
     fixed = replace(preset.method, image=(1, 32, 48))  # type: ignore[type-var]
     assert fixed.fit_to(batch) == fixed  # type: ignore[attr-defined]
     with pytest.raises(
-        SetsupError, match=r"^the setting image is 3 × 64 × 64, but images of the first draw are 1 × 32 × 48"
+        SetsupError, match=r"^the setting image is 3 × 64 × 64, but the images of the first draw are 1 × 32 × 48"
     ):
         replace(preset.method, image=(3, 64, 64)).fit_to(batch)  # type: ignore[attr-defined, type-var]
 

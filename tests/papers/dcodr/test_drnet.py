@@ -142,7 +142,7 @@ def test_an_image_of_unknown_domain_takes_no_part() -> None:
 def test_a_batch_of_one_domain_is_an_error() -> None:
     batch = drawn()
     batch["mask"][2:] = False
-    with pytest.raises(SetsupError, match=r"all images of a batch are of one domain \(toy\)"):
+    with pytest.raises(SetsupError, match=r"all images of a batch have one domain \(toy\)"):
         made().loss(batch)
 
 
@@ -191,14 +191,14 @@ def test_sets_of_one_image_are_refused() -> None:
     batch = drawn()
     single = {"image": batch["image"][1:, :1], "mask": batch["mask"][1:, :1]}
     single["factors"] = {"toy": batch["factors"]["toy"][1:, :1]}
-    with pytest.raises(SetsupError, match=r"sets of one image hold none: draw two images or more of each domain"):
+    with pytest.raises(SetsupError, match=r"sets of one image have none; draw two images or more of each domain"):
         made().loss(single)
 
 
 def test_a_batch_without_a_known_domain_is_named() -> None:
     batch = drawn()
     batch["factors"]["toy"] = torch.full((4, 4), -1)
-    with pytest.raises(SetsupError, match=r"no image of a batch has a known domain \(toy\)"):
+    with pytest.raises(SetsupError, match=r"the domain \(toy\) is unknown for all images of a batch"):
         made().loss(batch)
 
 
@@ -208,5 +208,5 @@ def test_data_of_one_domain_have_no_step_with_two() -> None:
     method.domains = GroupCodes(alone, ["toy"], "domain")
     batch = drawn()
     batch["factors"]["toy"] = torch.zeros(4, 4, dtype=torch.int64)
-    with pytest.raises(SetsupError, match=r"images of the data are of one domain \(toy\), .*: name another --domain"):
+    with pytest.raises(SetsupError, match=r"images of the data have one domain \(toy\); choose another --domain"):
         method.loss(batch)

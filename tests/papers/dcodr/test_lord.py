@@ -156,7 +156,7 @@ def test_codes_of_images_that_a_step_did_not_use_move_as_by_adam_where_that_is_a
 def test_a_second_stage_is_of_codes_that_were_updated_as_it_says() -> None:
     for lazy in (True, False):
         second(lazy_codes=lazy).load_initial(first(lazy_codes=lazy).state_dict())
-        with pytest.raises(SetsupError, match=f"give --method.lazy-codes {lazy}".lower()):
+        with pytest.raises(SetsupError, match=f"pass --method.lazy-codes {lazy}".lower()):
             second(lazy_codes=not lazy).load_initial(first(lazy_codes=lazy).state_dict())
     earlier = {name: one for name, one in first().state_dict().items() if name != "lazy"}
     second().load_initial(earlier)
@@ -244,12 +244,12 @@ def test_both_encoders_start_from_a_file_of_moco(tmp_path: Path) -> None:
         assert torch.equal(one.first.weight, source.first.weight)
         for name, weights in source.backbone.state_dict().items():
             assert torch.equal(one.backbone.state_dict()[name], weights)
-    with pytest.raises(SetsupError, match="only ResNet encoders start from MoCo-v2"):
+    with pytest.raises(SetsupError, match="only ResNet encoders can load MoCo-v2"):
         second(encoder_weights=str(tmp_path / "moco.pt")).load_initial(first().state_dict())
 
 
 def test_a_second_stage_without_a_first_is_an_error() -> None:
-    with pytest.raises(SetsupError, match="name its run, as --initial-run"):
+    with pytest.raises(SetsupError, match="pass its run as --initial-run"):
         second().loss(drawn(2))
 
 
@@ -275,7 +275,7 @@ def test_a_first_stage_of_other_rows_or_domains_is_refused() -> None:
     of_toys.load_initial(before.state_dict())
     of_hue = of_other_data(TOYS[1:] + TOYS[:1], ("hue",))
     for after in (second(), of_other_data(TOYS), of_hue):
-        with pytest.raises(SetsupError, match="codes of the rows of other data, or of other domains"):
+        with pytest.raises(SetsupError, match="are of other rows or other domains"):
             after.load_initial(before.state_dict())
         assert not after.started
 
@@ -291,7 +291,7 @@ def test_weights_that_do_not_name_their_rows_are_taken() -> None:
 
 def test_weights_of_another_method_are_no_first_stage() -> None:
     for weights in ({}, {"encoder.weight": torch.zeros(3)}, second().state_dict()):
-        with pytest.raises(SetsupError, match="not those of a first stage of LORD"):
+        with pytest.raises(SetsupError, match="not from a first stage of LORD"):
             second().load_initial(weights)
 
 
@@ -300,5 +300,5 @@ def test_a_batch_without_a_known_domain_is_named() -> None:
     for method in (first(), after):
         batch = drawn(2, 5)
         batch["factors"]["toy"][:] = -1
-        with pytest.raises(SetsupError, match=r"no image of a batch has a known domain \(toy\)"):
+        with pytest.raises(SetsupError, match=r"the domain \(toy\) is unknown for all images of a batch"):
             method.loss(batch)

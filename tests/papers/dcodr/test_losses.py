@@ -156,13 +156,13 @@ def test_wrong_arguments_are_named() -> None:
     z, copies, domains = published()
     with pytest.raises(DataError, match="flatten sets and positions first"):
         domain_contrast_loss(z.reshape(2, 3, 4), copies, domains)
-    with pytest.raises(DataError, match=r"positives are \(5, 4\), but embeddings \(6, 4\)"):
+    with pytest.raises(DataError, match=r"positives must have the shape \(6, 4\) of the embeddings, not \(5, 4\)"):
         domain_contrast_loss(z, copies[:5], domains)
-    with pytest.raises(DataError, match=r"the mask is \(6,\) of torch.int64"):
+    with pytest.raises(DataError, match=r"mask must be .*, not \(6,\) of torch.int64"):
         domain_contrast_loss(z, copies, domains, mask=domains)
-    with pytest.raises(SetsupError, match="negatives are one of domain, batch, not 'all'"):
+    with pytest.raises(SetsupError, match="negatives must be one of domain, batch, not 'all'"):
         domain_contrast_loss(z, copies, domains, negatives="all")  # type: ignore[arg-type]
-    with pytest.raises(SetsupError, match="short is one of all, replace, not 'drop'"):
+    with pytest.raises(SetsupError, match="short must be one of all, replace, not 'drop'"):
         domain_contrast_loss(z, copies, domains, short="drop")  # type: ignore[arg-type]
     with pytest.raises(SetsupError, match="temperature"):
         domain_contrast_loss(z, copies, domains, temperature=0)

@@ -253,7 +253,7 @@ def test_classes_beyond_64_bits_are_refused_and_not_mixed_up():
     table = FactorTable(factors, {one.name: np.arange(2_000) for one in factors})
     names, rows = [one.name for one in factors], np.arange(2_000)
     np.testing.assert_array_equal(np.unique(number_classes(table, names[:5], rows)).size, 2_000)
-    with pytest.raises(SetsupError, match=r"numbered below 2⁶², and f0, .* f5 have more combinations"):
+    with pytest.raises(SetsupError, match=r"f0, .* f5 have more than 2⁶² combinations"):
         number_classes(table, names, rows)
 
 
@@ -269,22 +269,22 @@ def test_a_circle_of_one_level_has_a_tolerance():
 
 def test_refusals():
     some = of(Poses(60))
-    with pytest.raises(SetsupError, match="domain is one factor or more"):
+    with pytest.raises(SetsupError, match="domain must name at least one factor"):
         InvarianceProbes(domain=(), attributes=())
-    with pytest.raises(SetsupError, match="resplit divides the rows of a test"):
+    with pytest.raises(SetsupError, match="resplit requires a dataset or split"):
         InvarianceProbes(domain=("shape",), attributes=(), resplit=True)
-    with pytest.raises(SetsupError, match="no attribute"):
+    with pytest.raises(SetsupError, match="attributes must name at least one"):
         Retrieval(attributes=())
-    with pytest.raises(SetsupError, match="cannot be called 'ideal'"):
+    with pytest.raises(SetsupError, match="the factor 'ideal' has the name of a result"):
         InvarianceProbes(domain=("shape",), attributes=("size", "ideal"))
-    with pytest.raises(SetsupError, match="cannot be called 'all'"):
+    with pytest.raises(SetsupError, match="the factor 'all' has the name of a result"):
         Retrieval(attributes=("all",))
-    with pytest.raises(SetsupError, match="a tolerance is of one of azimuth"):
+    with pytest.raises(SetsupError, match="tolerances must be 0 or more levels of one of azimuth"):
         Retrieval(attributes=("azimuth",), tolerances=(("shape", 1),))
     elsewhere = of(Poses(60), datasets={"test": Held(Numbered(60, name="other"))})
-    with pytest.raises(DataError, match="other levels in other"):
+    with pytest.raises(DataError, match=r"the levels of .* differ between other"):
         InvarianceProbes(domain=("shape",), attributes=(), dataset="test").measure(elsewhere)
-    with pytest.raises(SetsupError, match="all rows of numbered that were trained on are tested"):
+    with pytest.raises(SetsupError, match="the training used all rows of numbered"):
         Retrieval(attributes=("shape",), split="test").measure(of(Poses(60).where("split == 'test'")))
     assert some.folder == Path("nowhere")
 
@@ -326,7 +326,7 @@ def test_continuous_factors_and_those_left_out():
         "many": "it has 300 levels in 600 rows, fewer than 5 for each",
         "alone": "it has 1 known level among the rows",
     }
-    with pytest.raises(SetsupError, match=r"the domain \(alone\) cannot be read: it has 1 known level"):
+    with pytest.raises(SetsupError, match=r"the domain \(alone\) cannot be predicted: it has 1 known level"):
         study_invariance(of(data), ["alone"])
     with pytest.raises(SetsupError, match="39 rows, and 40 are needed"):
         study_invariance(of(Numbered(39)), ["shape"])
@@ -337,5 +337,7 @@ def test_a_domain_that_is_never_fitted_is_not_called_invariant():
     codes = {name: data.factors.codes(name) for name in data.factors.names}
     single = Factor("patient", Kind.NOMINAL, tuple(range(100)))
     data.factors = FactorTable([*data.factors.factors, single], codes | {"patient": np.arange(100)})
-    with pytest.raises(SetsupError, match=r"domain \(patient\) cannot be read: 20 of 20 tested rows have a level that"):
+    with pytest.raises(
+        SetsupError, match=r"domain \(patient\) cannot be predicted: 20 of 20 tested rows have a level that"
+    ):
         study_invariance(of(data), ["patient"])

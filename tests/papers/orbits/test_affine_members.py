@@ -36,5 +36,5 @@ def test_images_are_those_of_the_dataset(order: tuple[str, ...], tmp_path: Path)
 def test_what_is_not_affine_mnist_is_refused() -> None:
     with pytest.raises(DataError, match="no original, rotation"):
         AffineMembers()({"image": torch.zeros(1, 1, 1, 40, 40), "factors": {}})
-    with pytest.raises(DataError, match="each once"):
+    with pytest.raises(DataError, match="exactly once"):
         AffineMembers(order=("rotate", "rotate", "scale", "translate"))

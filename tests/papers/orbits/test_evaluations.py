@@ -122,7 +122,7 @@ def test_all_orbits_may_be_test() -> None:
 
 
 def test_an_orbit_that_was_trained_on_is_named() -> None:
-    with pytest.raises(DataError, match=r"an orbit \(object 0, light 0\) is in the training data and in the test"):
+    with pytest.raises(DataError, match=r"an orbit \(object 0, light 0\) is in both the training data and the test"):
         ONE_SHOT.measure(run(Objects(by_object=False)))
 
 
@@ -189,14 +189,17 @@ def test_shrunk_measurements_run() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: OneShot(validation=1.0), "validation is a share from 0 to less than 1"),
-        (lambda: OneShot(splits=0), "splits are 1 or more"),
-        (lambda: OneShot(part="validation", validation=0.0), "there is nothing to measure there"),
-        (lambda: OneShot(groups=0), "groups are 1 or more, or None for all, not 0"),
-        (lambda: SampleComplexity(factor="class", orbit=("object",), counts=()), "counts, resamples and test are 1"),
-        (lambda: Verification(conditions=()), "without conditions nothing is removed"),
-        (lambda: replace(ONE_SHOT, baselines=("pixel",)).measure(run()), "baselines are pixels and untrained"),
-        (lambda: replace(ONE_SHOT, orbit=()).measure(run()), "orbits are combinations of one factor or more"),
+        (lambda: OneShot(validation=1.0), "validation must be at least 0 and below 1"),
+        (lambda: OneShot(splits=0), "splits 1 or more"),
+        (lambda: OneShot(part="validation", validation=0.0), "there is nothing to evaluate on"),
+        (lambda: OneShot(groups=0), "groups must be 1 or more, or None for all, not 0"),
+        (
+            lambda: SampleComplexity(factor="class", orbit=("object",), counts=()),
+            "counts, resamples and test must be 1",
+        ),
+        (lambda: Verification(conditions=()), "conditions must contain at least one condition"),
+        (lambda: replace(ONE_SHOT, baselines=("pixel",)).measure(run()), "baselines must be pixels or untrained"),
+        (lambda: replace(ONE_SHOT, orbit=()).measure(run()), "orbit must name at least one factor"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(make: Any, words: str) -> None:

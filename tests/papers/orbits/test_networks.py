@@ -81,11 +81,11 @@ def test_a_spatial_transformer_begins_with_the_identity() -> None:
 def test_sizes_that_leave_nothing_are_refused() -> None:
     with pytest.raises(SetsupError, match="too small for pools"):
         OrbitEncoder((1, 15, 15))
-    with pytest.raises(SetsupError, match="one for each of the 2 stages"):
+    with pytest.raises(SetsupError, match="one number for each of the 2 stages"):
         OrbitEncoder((1, 40, 40), (4, 8))
-    with pytest.raises(SetsupError, match="26 × 26 or more"):
+    with pytest.raises(SetsupError, match="at least 26 × 26"):
         SpatialTransformer((1, 20, 20))
-    with pytest.raises(SetsupError, match="unpooling is one of"):
+    with pytest.raises(SetsupError, match="unpooling must be one of"):
         OrbitDecoder(OrbitEncoder((1, 8, 8), (2,), 3, (2,)), unpooling="lost")
     for wrong in ({"channels": (0,)}, {"size": 0}, {"pools": (0,)}):
         with pytest.raises(SetsupError, match="must be an integer of at least 1, not 0"):

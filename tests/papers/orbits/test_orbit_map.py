@@ -57,5 +57,5 @@ def test_runs_of_other_seeds_show_the_same_orbits() -> None:
 
 def test_shrunk_measurements_run() -> None:
     assert MAP.shrunk().measure(run()).values
-    with pytest.raises(SetsupError, match="orbits are 1 or more"):
+    with pytest.raises(SetsupError, match="orbits must be 1 or more"):
         OrbitMap(orbits=0)

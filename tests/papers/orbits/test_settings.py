@@ -22,7 +22,7 @@ def test_images_of_another_size_than_that_which_is_set_are_refused(tmp_path: Pat
         steps=1,
     )
     with pytest.raises(
-        SetsupError, match=r"^the setting image is 3 × 16 × 16, but images .* are 3 × 64 × 64"
+        SetsupError, match=r"^the setting image is 3 × 16 × 16, but the images .* are 3 × 64 × 64"
     ) as caught:
         train(preset, tmp_path / "run", config=RunConfig(workers=0))
     assert "\n" not in str(caught.value)

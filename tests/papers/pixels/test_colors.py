@@ -80,7 +80,7 @@ def test_a_feature_map_for_each_image(digits: Path) -> None:
 
 def test_errors_name_what_is_missing() -> None:
     network = PixelUNet((8, 8), (1, 1))
-    with pytest.raises(SetsupError, match=r"λ of the loss within pairs lies in \[0, 1\], not at 1.5"):
+    with pytest.raises(SetsupError, match=r"λ of the loss within pairs, must be in \[0, 1\], not 1.5"):
         PixelContrast(PixelContrastSettings(within=1.5), network)
     with pytest.raises(SetsupError, match=r"has no view_1, view_2, partner.*PlanarPairs or SpatialPairs"):
         PixelContrast(PixelContrastSettings(), network).loss({"image": torch.zeros(1, 2, 3, 32, 32)})

@@ -175,8 +175,8 @@ def test_the_batch_that_is_given_stays_as_it_was():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda batch: batch.pop("step"), "needs the number of its draw"),
-        (lambda batch: batch.pop("image"), "no modality 'image'"),
+        (lambda batch: batch.pop("step"), "must be the number of the draw"),
+        (lambda batch: batch.pop("image"), "modality 'image' not found in the batch"),
         (lambda batch: batch.pop("factors"), "no codes of the factor 'clean_label'"),
         (
             lambda batch: batch["factors"].pop("environment"),
@@ -184,12 +184,12 @@ def test_the_batch_that_is_given_stays_as_it_was():
         ),
         (
             lambda batch: batch["factors"].update(environment=torch.full((2, 500), 3)),
-            "codes 3 to 3, and FreshColors knows 0 to 2",
+            "codes from 3 to 3, but FreshColors knows 0 to 2",
         ),
-        (lambda batch: batch["factors"].update(environment=torch.full((2, 500), -1)), "codes -1 to -1"),
+        (lambda batch: batch["factors"].update(environment=torch.full((2, 500), -1)), "codes from -1 to -1"),
         (lambda batch: batch["factors"].update(clean_label=torch.full((2, 500), -1)), "clean_label"),
         (lambda batch: batch.update(image=torch.zeros(2, 500, 1, 4, 4)), "2 or 3 channels of Colored MNIST, not 1"),
-        (lambda batch: batch.update(image=torch.zeros(2, 500, 4)), "must be"),
+        (lambda batch: batch.update(image=torch.zeros(2, 500, 4)), "must have shape"),
         (lambda batch: batch.update(image=np.zeros((2, 500, 3, 4, 4))), "must be a tensor"),
         (lambda batch: batch.update(inactive={"label": torch.zeros(2)}), "the sets fix label, which"),
     ],

@@ -199,13 +199,15 @@ def test_losses_keep_their_precision_in_mixed_precision() -> None:
 def test_wrong_arguments_are_named() -> None:
     first, partner = torch.zeros(2, 3, 4), torch.zeros(2, 4, dtype=torch.int64)
     flags = torch.ones(2, 4, dtype=torch.bool)
-    with pytest.raises(SetsupError, match="the norm is one of inf, l1, l2, not 'l3'"):
+    with pytest.raises(SetsupError, match="norm must be one of inf, l1, l2, not 'l3'"):
         pixel_distances(first, first, "l3")  # type: ignore[arg-type]
     with pytest.raises(SetsupError, match="balance"):
         within_loss(first, first, partner, flags, balance="even")  # type: ignore[arg-type]
     with pytest.raises(DataError, match="flatten height and width first"):
         within_loss(first[..., None], first, partner, flags)
-    with pytest.raises(DataError, match=r"partner is \(2, 3\), but view 1 has \(2, 4\) pixels"):
+    with pytest.raises(
+        DataError, match=r"partner must have one value for each of the \(2, 4\) pixels of view 1, not \(2, 3\)"
+    ):
         between_loss(first, first, partner[:, :3])
 
 

@@ -125,7 +125,9 @@ def test_views_without_partners_are_refused(scenes: Path, tmp_path: Path) -> Non
     preset = smoke(preset_of(tmp_path / "images"))
     preset = replace(preset, augmentation=replace(preset.augmentation, size=16))
     run = train(preset, tmp_path / "run", config=RunConfig(workers=0))
-    with pytest.raises(SetsupError, match="has no depth, instances: render it by `setsup render room --matches N`"):
+    with pytest.raises(
+        SetsupError, match="has no depth, instances; render it again with `setsup render room --matches N`"
+    ):
         evaluate(run, device="cpu")
 
 

@@ -128,7 +128,7 @@ def test_a_draw_of_a_derived_table_needs_its_sampler() -> None:
     dataset = Plain()
     table = dataset.factors.rename({"c": "number"})
     sets = setsup.SetSampler(table, inactive=["number"], size=1)
-    with pytest.raises(DataError, match=r"fixes 'number', which is no factor of .* show\(dataset, draw, sampler\)"):
+    with pytest.raises(DataError, match=r"fixes 'number', which is not a factor of .* show\(dataset, draw, sampler\)"):
         setsup.show(dataset, sets[0])
     assert any("number = " in line.replace("\u00a0", " ") for line in texts(setsup.show(dataset, sets[0], sets)))
 
@@ -142,7 +142,7 @@ def test_a_draw_of_a_derived_table_needs_its_sampler() -> None:
         ([[1], [1, 2]], DataError, "draws of show must be an array"),
         ([], DataError, "at least one"),
         (np.zeros((1, 1, 1, 1), int), DataError, "must be row numbers of the shape"),
-        (setsup.Draw(np.zeros(3, np.int64)), DataError, "has the shape (sets, size)"),
+        (setsup.Draw(np.zeros(3, np.int64)), DataError, "a draw must have the shape (sets, size)"),
         (setsup.Draw(np.full((1, 2), 99)), RowError, "row 99 is out of range"),
         (setsup.Draw(np.zeros((1, 1), np.int64), {"c": np.array([50])}), DataError, "fixes c at level 50"),
     ],
@@ -157,17 +157,20 @@ def test_other_arguments_are_checked(tmp_path: Path) -> None:
     sets = setsup.SetSampler(dataset.factors, inactive=["c"], size=1)
     larger = setsup.load("shapes3d-procedural")
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: setsup.show(dataset, sets), "give it one step, such as sampler[0]"),
+        (lambda: setsup.show(dataset, sets), "pass one step, for example sampler[0]"),
         (lambda: setsup.show(larger, sets[0], sets), "draws from 12 rows, but shapes3d-procedural has 480,000"),
         (lambda: setsup.show(dataset, sets[0], "sampler"), "must be a sampler, not a str"),
-        (lambda: setsup.show("photos", sets[0]), "must be a dataset, as setsup.load opens, not a str"),
-        (lambda: setsup.show(Points(), [0]), "has no images to show; its modalities: points"),
+        (lambda: setsup.show("photos", sets[0]), "must be a dataset, as setsup.load returns, not a str"),
+        (lambda: setsup.show(Points(), [0]), "has no images to show (it has points)"),
         (lambda: setsup.show(dataset, [0], steps=0), "steps of show must be an integer of at least 1"),
         (lambda: setsup.show(dataset, [0], tile=1), "from 8 to 4,096"),
         (lambda: setsup.show(dataset, [0], title=3), "title of show must be a string"),
-        (lambda: setsup.show(dataset, [0]).save(tmp_path / "x.gif"), "a sheet is saved as .png, .pdf, .svg, not as"),
+        (
+            lambda: setsup.show(dataset, [0]).save(tmp_path / "x.gif"),
+            "a sheet must be saved as .png, .pdf, .svg, not as",
+        ),
         (lambda: setsup.show(dataset, [0]).save("/proc/x.png"), "cannot write /proc/x.png"),
-        (lambda: setsup.show(dataset, [0]).encode("jpg"), "a sheet has no format 'jpg'"),
+        (lambda: setsup.show(dataset, [0]).encode("jpg"), "unknown format of a sheet: 'jpg'"),
     ]
     for call, words in calls:
         with pytest.raises(DataError, match=re.escape(words)):

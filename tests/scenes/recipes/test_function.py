@@ -59,7 +59,7 @@ def test_keys_follow_the_source_or_the_version() -> None:
     assert len({plain.key, *(other.key for other in others)}) == 6
     partial = functools.partial(build)
     with pytest.raises(
-        SetsupError, match=r"the source of functools.partial.* cannot be found; give the recipe a version"
+        SetsupError, match=r"the source of functools.partial.* was not found; set version= of the recipe"
     ):
         FunctionRecipe("triangle", FACTORS, partial, look)
     assert FunctionRecipe("triangle", FACTORS, partial, look, version="1").scene({"height": 1.0}).placements
@@ -67,26 +67,26 @@ def test_keys_follow_the_source_or_the_version() -> None:
 
 def test_what_is_no_scene_or_camera_is_refused() -> None:
     recipe: Any = FunctionRecipe("odd", FACTORS, lambda values: None, lambda values, scene: 3, size=(8, 6))  # type: ignore[arg-type,return-value]
-    with pytest.raises(SetsupError, match="builds scenes of recipe 'odd' gave None, no Scene"):
+    with pytest.raises(SetsupError, match="builds scenes of recipe 'odd' must return a Scene, not None"):
         recipe.scene({})
-    with pytest.raises(SetsupError, match="places cameras of recipe 'odd' gave 3, no Camera"):
+    with pytest.raises(SetsupError, match="places cameras of recipe 'odd' must return a Camera, not 3"):
         recipe.camera({}, Scene())
     large = FunctionRecipe("triangle", FACTORS, build, look, size=(16, 6))
-    with pytest.raises(SetsupError, match=r"its images are \(16, 6\) pixels .*, but its camera has \(8, 6\)"):
+    with pytest.raises(SetsupError, match=r"the image size \(16, 6\) .*, but its camera has \(8, 6\)"):
         large.camera({"x": 0.0}, build({"height": 1.0}))
 
 
 def test_bad_descriptions() -> None:
     with pytest.raises(
-        SetsupError, match="scene factor 'hight' of recipe 'triangle' is not a factor; did you mean 'height'"
+        SetsupError, match="scene factor 'hight' of recipe 'triangle' is not one of its factors; did you mean 'height'"
     ):
         FunctionRecipe("triangle", FACTORS, build, look, ["hight"])
     with pytest.raises(SetsupError, match="size must be"):
         FunctionRecipe("triangle", FACTORS, build, look, size=(8, -6))
     bad: Any = "height"
-    with pytest.raises(SetsupError, match="factors of recipe 'triangle' are of the class Factor"):
+    with pytest.raises(SetsupError, match="factors of recipe 'triangle' must be Factor instances"):
         FunctionRecipe("triangle", [bad], build, look)
-    with pytest.raises(SetsupError, match="build and look of recipe 'triangle' are functions"):
+    with pytest.raises(SetsupError, match="recipe 'triangle' requires two functions"):
         FunctionRecipe("triangle", FACTORS, build, bad)
 
 
@@ -100,7 +100,9 @@ def test_numbers_of_all_kinds_and_what_is_none() -> None:
             number({"a": bad}, "a")
     with pytest.raises(FactorError, match="a must be from 0 to 2 m, not 3"):
         number({"a": 3}, "a", 0, 2, "m")
-    with pytest.raises(FactorError, match="needs the factor 'azimuth', which the row lacks; did you mean 'azimut'"):
+    with pytest.raises(
+        FactorError, match="requires the factor 'azimuth', which the row does not have; did you mean 'azimut'"
+    ):
         number({"azimut": 3}, "azimuth")
     assert level({"a": np.str_("x")}, "a", ["x"]) == "x"
     with pytest.raises(FactorError, match=r"a has no level \['x'\]"):
@@ -109,7 +111,7 @@ def test_numbers_of_all_kinds_and_what_is_none() -> None:
 
 def test_a_factor_that_scenes_read_and_do_not_name_is_pointed_out() -> None:
     recipe = FunctionRecipe("triangle", FACTORS, build, look, ["x"], (8, 6))
-    with pytest.raises(SetsupError, match="reads 'height', on which scenes do not depend as scene_factors has it"):
+    with pytest.raises(SetsupError, match="reads 'height', which is not one of its scene_factors"):
         recipe.scene({"height": 2.0, "x": 1.0})
     strange = FunctionRecipe("triangle", FACTORS, lambda values: values["width"], look, ["x"], (8, 6))
     with pytest.raises(KeyError, match="width"):

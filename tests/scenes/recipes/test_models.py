@@ -49,9 +49,9 @@ def test_every_file_has_a_name(parts: list[tuple[str, ...]]) -> None:
 
 
 def test_a_file_given_twice() -> None:
-    with pytest.raises(SetsupError, match=r"the mesh file a/cow\.obj is given twice"):
+    with pytest.raises(SetsupError, match=r"the mesh file a/cow\.obj is listed twice"):
         named_models(["a/cow.obj", "b/cow.obj", "a/cow.obj"])
-    with pytest.raises(SetsupError, match=r"as a list: \['cow\.obj'\]"):
+    with pytest.raises(SetsupError, match=r"must be a list: \['cow\.obj'\]"):
         named_models("cow.obj")
 
 
@@ -137,7 +137,7 @@ def test_whatever_files_hold_they_have_an_identity(tmp_path: Path) -> None:
         (path.parent / name).write_bytes(healthy)
     path.write_bytes(b"mtllib part.obj part.obj\nmtllib /dev/zero\nmtllib ..\nmtllib " + b"x" * 5000 + b"\n")
     assert len(identity(path)) == 64
-    with pytest.raises(DataError, match=r"the mesh file .* cannot be read"):
+    with pytest.raises(DataError, match=r"the mesh file .* does not exist"):
         identity(path.parent)
 
 
@@ -257,7 +257,9 @@ def test_links_that_lead_out_want_a_folder_that_holds_both(tmp_path: Path, caplo
     path = _model(tmp_path, _MODELS["links"])
     with caplog.at_level(logging.WARNING, "setsup"):
         load_mesh(path)
-    assert "out.png leads out of the model's folder and was not followed; give a folder that holds both" in caplog.text
+    assert (
+        "leads out of the folder of the model, so it was not followed; pass a folder that contains both" in caplog.text
+    )
     caplog.clear()
     for use in (lambda: identity(path, tmp_path), lambda: load_mesh(path, top=tmp_path)):
         assert "secret.png" in _read_by(use, tmp_path)

@@ -236,7 +236,7 @@ def test_files_are_loaded_when_they_are_drawn() -> None:
     assert camera_of(recipe, view(0, 0)).width == 128
     with pytest.raises(DataError, match=r"not/there\.obj"):
         recipe.scene(view(0, 0, "b"))
-    with pytest.raises(DataError, match=r"the mesh file not/there\.obj cannot be read"):
+    with pytest.raises(DataError, match=r"the mesh file not/there\.obj does not exist"):
         _ = recipe.key
 
 
@@ -358,7 +358,7 @@ def test_bad_values(name: str, value: Any, message: str) -> None:
         recipe.camera({**view(0, 0), name: value}, recipe.scene(view(0, 0)))
     values = view(0, 0)
     del values[name]
-    with pytest.raises(FactorError, match=f"needs the factor '{name}', which the row lacks"):
+    with pytest.raises(FactorError, match=f"requires the factor '{name}', which the row does not have"):
         recipe.camera(values, recipe.scene(view(0, 0)))
 
 

@@ -27,7 +27,7 @@ class AngleTargets(nn.Module):
     Raises
     ------
     SetsupError
-        When the table has no such factor, or its values are no angles.
+        When the table has no such factor, or its values are not angles.
 
     Examples
     --------
@@ -45,13 +45,13 @@ class AngleTargets(nn.Module):
         self.names = tuple(names)
         self._units: list[float] = []
         if not names or len(set(names)) < len(self.names):
-            raise SetsupError(f"angles are one or more different factors, not {', '.join(self.names) or 'none'}")
+            raise SetsupError(f"angles must be one or more different factors, not {', '.join(self.names) or 'none'}")
         for number, name in enumerate(self.names):
             factor = table[name]
             if factor.unit not in _RADIANS:
                 raise SetsupError(
-                    f"the factor {name!r} has the unit {factor.unit!r}, but angles have one of "
-                    f"{', '.join(_RADIANS)}: regress others, --method.angles"
+                    f"the unit of the factor {name!r} must be one of {', '.join(_RADIANS)}, not {factor.unit!r}; "
+                    "choose other angles with --method.angles"
                 )
             levels = None if factor.levels is None else torch.tensor([float(level) for level in factor.levels])
             # of the training data, which a run keeps anyway

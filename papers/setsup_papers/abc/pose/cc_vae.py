@@ -67,9 +67,11 @@ class CCVAE(LightningModule):
         decay_every, decay = settings.decay_every, settings.decay
         check_rates(rate=settings.rate)
         if decay_every is not None and (type(decay_every) is not int or decay_every < 1):
-            raise SetsupError(f"the rate decays every so many steps, 1 or more, or never (None), not {decay_every!r}")
+            raise SetsupError(
+                f"decay_every must be 1 or more (steps), or None for a constant rate, not {decay_every!r}"
+            )
         if not 0 < decay <= 1:
-            raise SetsupError(f"the rate decays by a factor above 0, up to 1, not {decay}")
+            raise SetsupError(f"decay must be above 0 and at most 1, not {decay}")
         self.automatic_optimization = False
         self.encoder, self.decoder = encoder, decoder
         self.settings = settings
@@ -94,7 +96,7 @@ class CCVAE(LightningModule):
         Raises
         ------
         DataError
-            When images are no such pairs.
+            When images are not such pairs.
 
         """
         first, second = pair_images(batch)

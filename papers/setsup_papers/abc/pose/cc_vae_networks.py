@@ -70,7 +70,7 @@ class CycleEncoder(nn.Module):
         if not channels or min(sides) < 1 or sides[0] * sides[1] < 2:
             raise SetsupError(
                 f"images of {image[1]} × {image[2]} pixels are too small for {len(channels)} convolutions of 5 × 5 "
-                "with stride 2: use larger images, or another number of --method.channels"
+                "with stride 2; use larger images, or fewer --method.channels"
             )
         self.image, self.channels, self.sides = image, tuple(channels), sides
         self.features = channels[-1] * sides[0] * sides[1]
@@ -172,7 +172,7 @@ def _paddings(side: int, size: int, count: int) -> list[int]:
     missing, odd = divmod(size - side * 2**count, 2)
     if odd or not 0 <= missing < 2**count:
         raise SetsupError(
-            f"transposed convolutions of 4 × 4 with stride 2 do not lead from {side} to {size} pixels: resize the "
-            "images to even sides, such as 28 or 64, or use another number of --method.channels"
+            f"transposed convolutions of 4 × 4 with stride 2 cannot upsample {side} to {size} pixels; resize the "
+            "images to even sides, such as 28 or 64, or change --method.channels"
         )
     return [1 - (missing >> bit & 1) for bit in reversed(range(count))]

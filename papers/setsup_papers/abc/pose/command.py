@@ -1,4 +1,4 @@
-"""Find the pose of an object in photographs by the nearest of its renderings."""
+"""Estimate the pose of an object in photographs from the nearest of its renderings."""
 
 import csv
 import io
@@ -29,13 +29,13 @@ __all__ = ["HELP", "Options", "run"]
 HELP = """\
 Example: `setsup render object --models car.obj --views 1800 --out renders`, then
 `setsup pose runs/abc/table1-cars-small/seed-0 photos --codebook renders --boxes boxes.csv`. Each photograph, or each
-box in it, gets the pose of the rendering whose embedding has the largest cosine with its own. Writes poses.csv, a line
-for each with azimuth, elevation and theta in degrees and how far the nearest renderings disagree, and sheet.png, the
-photographs with their nearest renderings.
+box in it, is assigned the pose of the rendering whose embedding is nearest by cosine similarity. Writes poses.csv, one
+line each with azimuth, elevation and theta in degrees and the disagreement of the nearest renderings, and sheet.png,
+the photographs with their nearest renderings.
 
-Angles are those of Pascal3D+: azimuth 0 has the camera in front of the object and 90 on its left-hand side as a person
-in it would say, the +x side of a model that faces -y with z up; elevation is the camera's height above the ground
-plane; theta turns the image in its plane."""
+Angles follow Pascal3D+: at azimuth 0 the camera is in front of the object, at 90 on its own left-hand side (the +x side
+of a model that faces -y with z up); elevation is the angle of the camera above the ground plane; theta rotates the
+image in its plane."""
 
 _POSES, _SHEET = "poses.csv", "sheet.png"
 _HEADS = (
@@ -51,22 +51,22 @@ class Options(Common):
 
     run: Annotated[Path, declared("RUN", "Folder of a run of `setsup train`.")] = field(kw_only=False)
     photographs: Annotated[
-        tuple[Path, ...], declared("PHOTOS ...", "A folder, zip or tar of photographs, or image files.")
+        tuple[Path, ...], declared("PHOTOS ...", "Folder, zip or tar of photographs, or image files.")
     ] = field(kw_only=False)
     codebook: Annotated[
         str,
         declared(
             "DATASET",
-            "Renderings with poses: a folder of `setsup render`, an .npz, a CSV file, or a name of `setsup datasets`, "
-            "with a modality rotation or factors azimuth and elevation in degrees.",
+            "Renderings with poses: folder of `setsup render`, .npz file, CSV file, or name listed by `setsup "
+            "datasets`, with a modality rotation or factors azimuth and elevation in degrees.",
         ),
     ]
     boxes: Annotated[
         Path | None,
         declared(
             "FILE.csv",
-            "Boxes of objects: columns file, left, top, right, bottom, in pixels from the upper left corner; several "
-            "of one photograph are several objects.",
+            "Bounding boxes of objects: columns file, left, top, right, bottom, in pixels from the upper left corner; "
+            "a photograph may have several.",
             "whole photographs",
         ),
     ] = None
@@ -104,7 +104,7 @@ def run(options: Options) -> int:
         need_writable(out / file)
     opened_run = opened(options.run, options.preset, options.checkpoint)
     if opened_run.preset.data is None:
-        raise SetsupError(f"{opened_run.preset.name} trains nothing, so that it has no embeddings")
+        raise SetsupError(f"{opened_run.preset.name} trains nothing, so it has no embeddings")
     boxes = None if options.boxes is None else read_boxes(options.boxes)
     codebook, numbers = _codebook(options)
     trained = load_trained(opened_run, device=options.device)
@@ -127,7 +127,7 @@ def run(options: Options) -> int:
     except (RuntimeError, ValueError, LookupError) as error:  # what a network raises for images of another size
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(
-            f"the method of {opened_run.folder} cannot embed images of {size[0]} × {size[1]}: {reason}"
+            f"the method of {opened_run.folder} could not embed images of {size[0]} × {size[1]} pixels: {reason}"
         ) from error
     lines = _lines(photographs, poses, numbers)
     folder = _write(out, lines, _sheet(photographs, codebook, poses, options), force=options.force)
@@ -159,7 +159,7 @@ def _codebook(options: Options) -> "tuple[Dataset, Rows]":
         raise DataError(f"the codebook {options.codebook} has no renderings")
     rows = np.arange(len(codebook)) if options.where is None else codebook.factors.rows(options.where)
     if not len(rows):
-        raise FactorError(f"--where {options.where!r} leaves no rendering")
+        raise FactorError(f"no rendering satisfies --where {options.where!r}")
     read_rotations(codebook, rows)  # says what is wrong with them before anything is embedded
     return codebook.select(rows), rows
 

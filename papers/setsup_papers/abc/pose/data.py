@@ -64,7 +64,7 @@ class PoseSets:
     def build(self, dataset: "Dataset", seed: int) -> "Sampler":
         """Build the sampler of a run."""
         if self.pairs < 1:
-            raise SetsupError(f"a step has 1 pair of sets or more, not {self.pairs}")
+            raise SetsupError(f"pairs must be 1 or more (pairs of sets per step), not {self.pairs}")
         model = ["object"] if self.constrained else []
         base = SetSampler(
             dataset.factors,
@@ -183,7 +183,9 @@ class _Crop:
     def __call__(self, batch: "Batch") -> "Batch":
         height, width = batch["image"].shape[-2:]
         if min(height, width) < self.size:
-            raise SetsupError(f"images of {height} × {width} are smaller than the box, {self.size} × {self.size}")
+            raise SetsupError(
+                f"images must be at least as large as the box, {self.size} × {self.size}, not {height} × {width}"
+            )
         # where CenterCrop has it: what is left over above and on the left is rounded to an even number
         top, left = round((height - self.size) / 2), round((width - self.size) / 2)
         image = batch["image"][..., :3, top : top + self.size, left : left + self.size]
@@ -199,7 +201,7 @@ def _pool(dataset: "Dataset", count: int, side: int) -> Pixels:
     backgrounds = getattr(dataset, "backgrounds", None)
     if backgrounds is None:
         raise DataError(
-            f"{dataset.name} has no backgrounds: train on abc-pose or its substitute, or give "
+            f"{dataset.name} has no backgrounds; train on abc-pose or its substitute, or pass "
             "--augmentation.backgrounds 0"
         )
     images: Pixels = backgrounds(count, side)

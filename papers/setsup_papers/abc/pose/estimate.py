@@ -107,7 +107,7 @@ def estimate_poses(
     # photographs first: what is wrong with one is said before many renderings are embedded
     asked, known = (trained.embed_vectors(images, name=embedding) for images in (photographs, cut))
     if asked.shape[1] != known.shape[1]:
-        raise SetsupError("photographs and renderings have embeddings of unequal lengths: train on images of one size")
+        raise SetsupError("the embeddings of photographs and renderings differ in length; train on images of one size")
     nearest_numbers, distances = nearest_rows(asked, known, min(nearest, len(pool)), metric="cosine")
     return PoseEstimates(pool[nearest_numbers], poses[nearest_numbers], 1 - distances)
 
@@ -124,5 +124,7 @@ def image_size(trained: TrainedRun, codebook: "Dataset") -> tuple[int, int]:
             return int(size[-2]), int(size[-1])
     height, width = codebook.modalities[image_modality(codebook)].shape[:2]
     if height is None or width is None:
-        raise DataError(f"the images of {codebook.name} differ in size: give one, --option size=128,128")
+        raise DataError(
+            f"the images of {codebook.name} differ in size; resize them, for example with --option size=128,128"
+        )
     return int(height), int(width)

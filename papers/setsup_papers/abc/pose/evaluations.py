@@ -15,7 +15,7 @@ import numpy as np
 
 from setsup.arrays import Array, Reals, Rows
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.result_cache import digest_rows
 from setsup.experiments.trained_run import TrainedRun
 from setsup.random import permute, stream_key
@@ -77,11 +77,11 @@ class PoseLookup:
     def __post_init__(self) -> None:
         """Check counts before all is embedded."""
         if self.codebooks < 1 or self.size < 1 or (self.samples is not None and self.samples < 1):
-            raise SetsupError("codebooks, size and samples of a look-up of poses are 1 or more")
+            raise SetsupError("codebooks, size and samples must be 1 or more")
         _check_baselines(self.baselines)
 
     def shrunk(self) -> "PoseLookup":
-        """The same on few photographs and small codebooks."""
+        """Return the evaluation shrunk to few photographs and small codebooks."""
         return replace(self, codebooks=min(2, self.codebooks), size=min(_SMOKE, self.size), samples=_SMOKE)
 
     def measure(self, trained: TrainedRun) -> Measured:
@@ -145,8 +145,8 @@ class PoseLookup:
             low = euler_from_rotation(poses)[1] < self.elevation
             if not low.any():
                 raise DataError(
-                    f"{renderings.name} has no rendering with a known pose from below {self.elevation:g}°: give a "
-                    "higher elevation"
+                    f"{renderings.name} has no rendering with a known pose below the elevation {self.elevation:g}°; "
+                    "set a higher elevation"
                 )
             pool, poses = pool[low], poses[low]
         return renderings, pool, poses
@@ -183,11 +183,11 @@ class PoseRegression:
     def __post_init__(self) -> None:
         """Check the count before all is embedded."""
         if self.samples is not None and self.samples < 1:
-            raise SetsupError(f"samples are 1 or more, not {self.samples}")
+            raise SetsupError(f"samples must be 1 or more, not {self.samples}")
         _check_baselines(self.baselines)
 
     def shrunk(self) -> "PoseRegression":
-        """The same on few photographs."""
+        """Return the evaluation shrunk to few photographs."""
         return replace(self, samples=_SMOKE)
 
     def measure(self, trained: TrainedRun) -> Measured:
@@ -207,7 +207,8 @@ class PoseRegression:
             if regressed.shape != (len(rows), 9):
                 form = " × ".join(map(str, regressed.shape[1:]))
                 raise SetsupError(
-                    f"a predicted rotation has 9 numbers, and {self.embedding!r} has {form}: name another"
+                    f"embedding {self.embedding!r} must have 9 numbers, a predicted rotation, not {form}; choose "
+                    "another embedding"
                 )
             measured, over = _measured(nearest_rotations(regressed.reshape(1, -1, 3, 3)), truth, source)
             values |= measured
@@ -218,7 +219,7 @@ class PoseRegression:
 def _check_baselines(baselines: tuple[str, ...]) -> None:
     for name in baselines:
         if name != _UNTRAINED:
-            raise SetsupError(f"the only baseline is {_UNTRAINED}, not {name!r}")
+            raise SetsupError(f"baselines must be {_UNTRAINED}, not {name!r}")
 
 
 def _photographs(trained: TrainedRun, name: str, samples: int | None, seed: int) -> "tuple[Dataset, Rows, Reals]":

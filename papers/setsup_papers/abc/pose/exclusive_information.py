@@ -88,7 +88,7 @@ class ExclusiveInformation(LightningModule):
         return encode_images(lambda images: self.encoders[0](images)[0], batch["image"])
 
     def loss(self, batch: Batch) -> Tensor:
-        """What encoders and statistics networks minimise; its terms are logged.
+        """Compute the loss of encoders and statistics networks; its terms are logged.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class ExclusiveInformation(LightningModule):
         Raises
         ------
         DataError
-            When images are no such pairs.
+            When images are not such pairs.
         SetsupError
             Before :meth:`load_initial`.
 
@@ -135,7 +135,7 @@ class ExclusiveInformation(LightningModule):
         encoders = {name.removeprefix(_SHARED): value for name, value in weights.items() if name.startswith(_SHARED)}
         if not encoders:
             raise SetsupError(
-                "the weights have no shared encoders: name a run of the first stage, of the same settings, as "
+                "the weights contain no shared encoders; pass a run of the first stage with the same settings as "
                 "--initial-run"
             )
         self.shared.load_state_dict(encoders)
@@ -145,7 +145,7 @@ class ExclusiveInformation(LightningModule):
         """Maps of both encoders together, shared and exclusive codes, of each image of pairs."""
         if not bool(self.started):
             raise SetsupError(
-                "exclusive codes are trained beside the shared ones of a first stage: name its run, as --initial-run"
+                "exclusive codes require the shared codes of a first stage; pass its run as --initial-run"
             )
         self.shared.eval()  # in training too, as published: their batch norms stay as they are
         maps, shared, exclusive = [], [], []

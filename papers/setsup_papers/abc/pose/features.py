@@ -21,7 +21,7 @@ __all__ = ["PretrainedFeatures"]
 
 
 class PretrainedFeatures(LightningModule):
-    """An encoder that stays as it is: a run's only step stores the weights that it started from [1]_.
+    """A frozen encoder: the only step of a run stores its initial weights [1]_.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ class MapEncoder(nn.Module):
         if convolutions < 1 or min(sides) < 1:
             raise SetsupError(
                 f"images of {image[1]} × {image[2]} pixels are too small for {convolutions} convolutions of 4 × 4, all "
-                "but the first with stride 2: use larger images, or another number of --method.convolutions"
+                "but the first with stride 2; use larger images, or fewer --method.convolutions"
             )
         if convolutions > 1:
             layers.append(nn.LeakyReLU())

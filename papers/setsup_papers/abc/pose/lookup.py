@@ -47,7 +47,7 @@ def draw_codebooks(rows: npt.ArrayLike, codebooks: int = 10, size: int = 1800, s
     Raises
     ------
     SetsupError
-        When there are no rows, they are no whole numbers, or a count is below 1.
+        When there are no rows, they are not integers, or a count is below 1.
 
     Examples
     --------
@@ -60,14 +60,14 @@ def draw_codebooks(rows: npt.ArrayLike, codebooks: int = 10, size: int = 1800, s
     check_integer(codebooks, "codebooks", SetsupError, 1)
     count = min(check_integer(size, "the size of codebooks", SetsupError, 1), len(pool))
     if not count:
-        raise SetsupError("there is no rendering to draw codebooks from")
+        raise SetsupError("codebooks must be drawn from at least one rendering")
     keys = fold(stream_key(seed, "pose codebooks"), np.arange(codebooks, dtype=np.uint64))
     drawn = [pool[permute(int(key), len(pool), np.arange(count))] for key in keys]
     return np.sort(np.stack(drawn), axis=1)
 
 
 def look_up(queries: npt.ArrayLike, renderings: npt.ArrayLike, codebooks: npt.ArrayLike) -> Rows:
-    """For each codebook, the rendering whose embedding has the largest cosine with that of each query [1]_.
+    """Find, in each codebook, the rendering whose embedding has the largest cosine similarity with each query [1]_.
 
     Embeddings are scaled to length 1 and rounded to float32. Cosines of these are computed in float32 with a bound on
     their error; where two are closer than that, they are computed again in float64. So results do not depend on blocks
@@ -104,11 +104,12 @@ def look_up(queries: npt.ArrayLike, renderings: npt.ArrayLike, codebooks: npt.Ar
     points, others = _embeddings(queries, "queries"), _embeddings(renderings, "renderings")
     if points.shape[1] != others.shape[1]:
         raise DataError(
-            f"queries have {points.shape[1]} dimensions and renderings {others.shape[1]}; embed both with one network"
+            f"queries and renderings must have embeddings of the same length, not {points.shape[1]} and "
+            f"{others.shape[1]}; embed both with one network"
         )
     books = _integers(codebooks, "codebooks")
     if books.ndim != 2 or not books.size or books.min() < 0 or books.max() >= len(others):
-        raise DataError(f"codebooks are rows of the {len(others):,} renderings, (codebooks, size)")
+        raise DataError(f"codebooks must be (codebooks, size) row numbers of the {len(others):,} renderings")
     books = np.sort(books, axis=1)
     used, places = _shared(books)
     gallery = _directions(others[used], "renderings")
@@ -182,16 +183,16 @@ def _exact(some: Floats, gallery: Floats, query: Rows, row: Rows) -> Reals:
 def _integers(given: npt.ArrayLike, name: str) -> Rows:
     integers = np.asarray(given)
     if integers.size and integers.dtype.kind not in "iu":
-        raise DataError(f"{name} are whole numbers, not {integers.dtype}")
+        raise DataError(f"{name} must be integers, not {integers.dtype}")
     if integers.size and int(integers.max()) > np.iinfo(np.int64).max:
-        raise DataError(f"{name} are row numbers, and {integers.max()} is too large")
+        raise DataError(f"{name} must be row numbers, but {integers.max()} is too large")
     return integers.astype(np.int64)
 
 
 def _embeddings(given: npt.ArrayLike, name: str) -> Array:
     array = np.asarray(given)
     if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "biuf":
-        raise DataError(f"{name} must be embeddings (n, d) of numbers, at least one, not {array.dtype} {array.shape}")
+        raise DataError(f"{name} must be at least one embedding (n, d) of numbers, not {array.dtype} {array.shape}")
     return array
 
 
@@ -204,9 +205,9 @@ def _directions(points: Array, name: str, first: int = 0) -> Floats:
         lengths = np.sqrt((part**2).sum(axis=1))
         if not np.isfinite(lengths).all():
             row = first + start + int(np.argmin(np.isfinite(lengths)))
-            raise DataError(f"{name}: the embedding of row {row} is not finite, or too long; embed them again")
+            raise DataError(f"{name}: the embedding of row {row} is not finite, or too large; embed the rows again")
         if not lengths.all():
             row = first + start + int(np.argmin(lengths))
-            raise DataError(f"{name}: the embedding of row {row} is zero, and has no direction")
+            raise DataError(f"{name}: the embedding of row {row} is zero, so it has no direction")
         unit[start : start + step] = part / lengths[:, None]
     return unit

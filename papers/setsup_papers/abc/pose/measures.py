@@ -68,7 +68,7 @@ def summarise(predicted: npt.ArrayLike, truth: npt.ArrayLike) -> dict[str, float
     Raises
     ------
     DataError
-        When a shape is wrong, or these are no rotations.
+        When a shape is wrong, or these are not rotations.
 
     Examples
     --------
@@ -195,8 +195,8 @@ def _pair(predicted: npt.ArrayLike, truth: npt.ArrayLike) -> tuple[Reals, Reals]
     poses, true = check_array(predicted, "predicted poses", DataError), check_array(truth, "true poses", DataError)
     if poses.ndim != 4 or not poses.size or poses.shape[1:] != true.shape or poses.shape[2:] != (3, 3):
         raise DataError(
-            f"predicted poses are (codebooks, n, 3, 3) and true ones (n, 3, 3), not {poses.shape} and {true.shape}"
+            f"predicted poses must be (codebooks, n, 3, 3) and true ones (n, 3, 3), not {poses.shape} and {true.shape}"
         )
     if not all(rotations.dtype.kind in "iuf" and np.isfinite(rotations).all() for rotations in (poses, true)):
-        raise DataError("poses are finite numbers: leave out images whose pose is unknown")
+        raise DataError("poses must be finite; leave out images whose pose is unknown")
     return poses.astype(np.float64), true.astype(np.float64)

@@ -110,7 +110,7 @@ REPORTS = [
         digits=2,
         claims=(
             Claim(
-                says="Of the methods, ABC's neighbours across digits have most nearly the same style (figure S7).",
+                says="Of all methods, ABC's neighbours across digits are the most similar in style (figure S7).",
                 tested="the mean of the correlations of slant and thickness is the largest at the end of training",
                 criterion=_best,
             ),

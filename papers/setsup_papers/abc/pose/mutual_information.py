@@ -44,7 +44,7 @@ def jensen_shannon_loss(joint: Tensor, marginal: Tensor) -> Tensor:
 
     """
     if not joint.numel() or not marginal.numel():
-        raise DataError("mutual information is estimated from one statistic or more of each kind, and there are none")
+        raise DataError("mutual information requires at least one statistic of each kind")
     return functional.softplus(-joint).mean() + functional.softplus(marginal).mean()
 
 
@@ -70,4 +70,4 @@ def check_networks(*networks: Sequence[nn.Module]) -> None:
     """Check that there are as many networks of every kind, one or two."""
     counts = [len(some) for some in networks]
     if counts[0] not in (1, 2) or len(set(counts)) > 1:
-        raise SetsupError(f"networks are one for both images of a pair, or one for each, of every kind, not {counts}")
+        raise SetsupError(f"each kind must have one network for both images of a pair, or one for each, not {counts}")

@@ -36,13 +36,13 @@ def pair_images(batch: Batch) -> tuple[Tensor, Tensor]:
     images, mask = batch["image"], batch["mask"]
     if images.ndim != 5 or len(images) < 2 or images.shape[1] % 2:
         raise DataError(
-            f"images came as {tuple(images.shape)}, but pairs of images of one set need (sets, size, C, H, W) with two "
-            "sets or more and an even size: draw so, as --sampler.sets 64 --sampler.size 2"
+            f"images must be (sets, size, C, H, W) with at least two sets of an even size, not {tuple(images.shape)}; "
+            "draw such sets, for example with --sampler.sets 64 --sampler.size 2"
         )
     first, second = (images[:, side::2].transpose(0, 1).flatten(0, 1) for side in (0, 1))
     whole = (mask[:, 0::2] & mask[:, 1::2]).T.flatten()
     if int(whole.sum()) < 2:
-        raise DataError("a batch has fewer than two pairs of images that are no padding: draw larger sets")
+        raise DataError("a batch must have at least two pairs of images that are not padding; draw larger sets")
     if whole.all():
         return unit_range(first), unit_range(second)
     order = torch.arange(len(images), device=whole.device).repeat(images.shape[1] // 2)[whole]
@@ -55,8 +55,8 @@ def _apart(sets: Tensor) -> Tensor:
     counts = sets.bincount()[sets]
     if 2 * int(counts.max()) > len(sets):
         raise DataError(
-            f"{int(counts.max())} of a batch's {len(sets)} pairs of images are of one set, so that pairs next to each "
-            "other cannot all be of different sets: draw sets without padding, as --sampler.small drop"
+            f"{int(counts.max())} of the {len(sets)} pairs of images in a batch come from one set, so adjacent pairs "
+            "cannot all come from different sets; draw sets without padding, for example with --sampler.small drop"
         )
     # sets with most pairs first; those of one set stay together
     sort = (counts * (int(sets.max()) + 1) + sets).argsort(descending=True, stable=True)

@@ -73,8 +73,8 @@ def read_boxes(path: Path | str) -> list[PhotoBox]:
     missing = [name for name in _COLUMNS if name not in table.header]
     if missing:
         raise DataError(
-            f"{table.path} has no column {' and no column '.join(map(repr, missing))}: boxes have the columns "
-            f"{', '.join(_COLUMNS)}, in pixels from the upper left corner (it has {', '.join(table.names)})"
+            f"{table.path} must have the columns {', '.join(_COLUMNS)} (pixels from the upper left corner), but has no "
+            f"column {' and no column '.join(map(repr, missing))} (it has {', '.join(table.names)})"
         )
     places = [table.header.index(name) for name in _COLUMNS]
     boxes = []
@@ -82,16 +82,17 @@ def read_boxes(path: Path | str) -> list[PhotoBox]:
         where = f"{table.path}, line {line}"
         if len(record) != len(table.header):
             raise DataError(
-                f"{where}: {len(record)} fields, but the header names {len(table.header)}; correct that line"
+                f"{where}: a line must have {len(table.header)} fields, like the header, not {len(record)}; correct "
+                "that line"
             )
         file, *written = (record[column] for column in places)
         edges = [_number(text, name, where, table.commas) for name, text in zip(_COLUMNS[1:], written, strict=True)]
         left, top, right, bottom = edges
         if not file or not all(map(math.isfinite, edges)) or not (left < right and top < bottom):
-            raise DataError(f"{where}: {file!r} has the box {edges}, where left < right and top < bottom are expected")
+            raise DataError(f"{where}: the box of {file!r} must have left < right and top < bottom, not {edges}")
         boxes.append(PhotoBox(file, (left, top, right, bottom), where))
     if not boxes:
-        raise DataError(f"{table.path} has a header, but no rows")
+        raise DataError(f"{table.path} has a header but no rows")
     return boxes
 
 
@@ -119,5 +120,5 @@ def _number(text: str, name: str, where: str, commas: Commas) -> float:
     decimal = commas == "decimal" or (commas == "unsure" and not _THOUSANDS.fullmatch(text))
     written = text.replace(",", ".") if decimal else text
     if not _NUMBER.fullmatch(written):
-        raise DataError(f"{where}: the column {name!r} holds {text!r}, which is no number of pixels")
+        raise DataError(f"{where}: column {name!r} must be a number of pixels, not {text!r}")
     return float(written)

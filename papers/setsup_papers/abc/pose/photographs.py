@@ -74,7 +74,7 @@ def open_photographs(
     if boxes is None:
         chosen = [(at, None) for at in range(len(names))]
     elif not boxes:
-        raise DataError("there is no box, and so no photograph to find a pose in")
+        raise DataError("at least one box is required, since each box is a photograph")
     else:
         chosen = _placed(names, boxes)
     items = parallel(lambda pair: _checked(sources[pair[0]], pair[1]), chosen)
@@ -147,7 +147,7 @@ class CutRenderings(BaseDataset):
     Raises
     ------
     DataError
-        When these are no images of uint8.
+        When these are not images of uint8.
 
     """
 
@@ -158,9 +158,8 @@ class CutRenderings(BaseDataset):
         form = dataset.modalities[self._modality]
         if form.dtype != "uint8" or len(form.shape) != 3 or form.shape[2] not in (1, 3, 4):
             raise DataError(
-                f"{dataset.name} has {self._modality!r} as {form.dtype} {form.shape}, but renderings are images of "
-                "uint8, 0 to 255, (height, width, channels): convert them, those in 0 … 1 as "
-                "(255 * x).round().astype('uint8')"
+                f"{self._modality!r} of {dataset.name} must be uint8 images (height, width, channels) from 0 to 255, "
+                f"not {form.dtype} {form.shape}; convert floats in [0, 1] with (255 * x).round().astype('uint8')"
             )
         channels = min(3, form.shape[2])
         self.modalities = {"image": Modality((*size, channels), "uint8", color="srgb" if channels == 3 else "grey")}
@@ -192,15 +191,14 @@ def _cut(image: Array, size: tuple[int, int], label: str) -> Array:
 def _list(places: Sequence[Path]) -> tuple[list[str], list[tuple[Source, str]]]:
     """Names of photographs, and what reads them."""
     if not places:
-        raise DataError("there is no photograph: name a folder of them, or image files")
+        raise DataError("at least one photograph is required; pass a folder of photographs, or image files")
     if len(places) == 1 and not (places[0].is_file() and _is_image(places[0])):
         (folder,) = places
         members = open_members(folder)
         rows = without_outputs(members, members.matching(f"{_NOT_HIDDEN}{ending_pattern()}")[0])
         if not len(rows):
             raise DataError(
-                f"{folder} has no image files, so that there is no photograph to find a pose in: name a folder, a zip "
-                "or a tar of them, or image files"
+                f"{folder} contains no image files; pass a folder, a zip or a tar of images, or image files"
             )
         taken = MemberImages(members, rows).take(np.arange(len(rows)))
         labels = [members.label(int(row)) for row in rows]
@@ -208,9 +206,9 @@ def _list(places: Sequence[Path]) -> tuple[list[str], list[tuple[Source, str]]]:
         return names, [(source, label) for (source, _), label in zip(taken, labels, strict=True)]
     for path in places:
         if path.is_dir():
-            raise DataError(f"{path} is a folder: name one folder of photographs, or image files")
+            raise DataError(f"{path} is a folder; pass one folder of photographs, or image files")
         if not path.is_file():
-            raise DataError(f"there is no photograph {path}")
+            raise DataError(f"{path} does not exist")
     return [str(path) for path in places], [(path, str(path)) for path in places]
 
 
@@ -239,7 +237,8 @@ def _placed(names: Sequence[str], boxes: Sequence[PhotoBox]) -> list[tuple[int, 
         first, others = lost[0], len(lost) - 1
         more = (f", and so do {others:,} other lines" if others > 1 else ", and so does another line") if others else ""
         raise DataError(
-            f"{first.where} names {first.file!r}, which is no photograph here{did_you_mean(first.file, names)}{more}"
+            f"{first.where} names {first.file!r}{more}, but there is no such photograph"
+            f"{did_you_mean(first.file, names)}"
         )
     return with_boxes
 
@@ -254,6 +253,6 @@ def _checked(item: tuple[Source, str], box: PhotoBox | None) -> tuple[float, ...
     if not (clipped[0] < clipped[2] and clipped[1] < clipped[3]):
         edges = ", ".join(f"{edge:g}" for edge in box.edges)
         raise DataError(
-            f"{box.where}: the box {edges} lies outside of {box.file}, which has {size.width} × {size.height} pixels"
+            f"{box.where}: the box {edges} lies outside {box.file}, which has {size.width} × {size.height} pixels"
         )
     return clipped

@@ -51,7 +51,7 @@ def read_rotations(dataset: "Dataset", rows: npt.ArrayLike | None = None) -> Rea
     Raises
     ------
     DataError
-        When it has neither, a matrix is no rotation, an angle is no number, or its unit is none of angles.
+        When it has neither, a matrix is not a rotation, an angle is not a number, or its unit is not one of angles.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def read_rotations(dataset: "Dataset", rows: npt.ArrayLike | None = None) -> Rea
     known = dataset.modalities.get(_MODALITY)
     if known is not None:
         if known.shape != (3, 3):
-            raise DataError(f"{dataset.name} has {_MODALITY!r} of the shape {known.shape}; a pose is (3, 3) numbers")
+            raise DataError(f"{_MODALITY!r} of {dataset.name} must be (3, 3) numbers, not {known.shape}")
         rotations = np.asarray(dataset.fetch(index, [_MODALITY])[_MODALITY], dtype=np.float64).reshape(-1, 3, 3)
         return _checked(
             np.where(np.isfinite(rotations).all(axis=(1, 2), keepdims=True), rotations, np.nan), dataset, index
@@ -75,7 +75,7 @@ def read_rotations(dataset: "Dataset", rows: npt.ArrayLike | None = None) -> Rea
     missing = [name for name in _ANGLES if name not in table]
     if missing:
         raise DataError(
-            f"{dataset.name} has no poses: it has neither the modality {_MODALITY!r}, (3, 3) numbers, nor the factors "
+            f"{dataset.name} has no poses: expected the modality {_MODALITY!r}, (3, 3) numbers, or the factors "
             f"{' and '.join(_ANGLES)} in degrees (it has {', '.join(table.names) or 'no factors'})"
         )
     tilt = next((name for name in _TILTS if name in table), None)
@@ -93,7 +93,7 @@ def known_poses(dataset: "Dataset", what: str) -> tuple[Rows, Reals]:
     rows = np.flatnonzero(np.isfinite(rotations).all(axis=(1, 2)))
     if not len(rows):
         raise DataError(
-            f"{dataset.name} has no {what} with a known pose: give one whose rotations, or angles, are not all unknown"
+            f"{dataset.name} has no {what} with a known pose; pass one with at least one known rotation, or angles"
         )
     return rows, rotations[rows]
 
@@ -116,21 +116,22 @@ def nearest_rotations(matrices: npt.ArrayLike) -> Reals:
     """
     numbers = _matrices(matrices)
     if not np.isfinite(numbers).all():
-        raise DataError("numbers that stand for rotations are not finite: train again")
+        raise DataError("the numbers of a predicted rotation are not finite; train again")
     left, _, right = np.linalg.svd(numbers)
     left[..., :, 2] *= np.linalg.det(left @ right)[..., None]
     return np.asarray(left @ right)
 
 
 def _checked(matrices: Reals, dataset: "Dataset", rows: Rows) -> Reals:
-    """The same; DataError where one that is known is no rotation."""
+    """The same; DataError where one that is known is not a rotation."""
     known = np.flatnonzero(~np.isnan(matrices).any(axis=(1, 2)))
     sound = are_rotations(matrices[known])
     if not sound.all():
         wrong = known[np.argmin(sound)]
         raise DataError(
-            f"{dataset.name}: {_MODALITY!r} of row {rows[wrong]} is {matrices[wrong].round(3).tolist()}, which is no "
-            "rotation: its columns must be orthogonal, of length 1 and not mirrored; give NaN where it is unknown"
+            f"{_MODALITY!r} of row {rows[wrong]} of {dataset.name} is not a rotation: "
+            f"{matrices[wrong].round(3).tolist()}; columns must be orthogonal, of length 1 and not mirrored, or NaN "
+            "where unknown"
         )
     return matrices
 
@@ -138,7 +139,7 @@ def _checked(matrices: Reals, dataset: "Dataset", rows: Rows) -> Reals:
 def _matrices(given: npt.ArrayLike) -> Reals:
     numbers = check_array(given, "rotations", DataError)
     if numbers.shape[-2:] != (3, 3) or numbers.dtype.kind not in "iuf":
-        raise DataError(f"rotations are numbers (…, 3, 3), not {numbers.dtype} {numbers.shape}")
+        raise DataError(f"rotations must be numbers (…, 3, 3), not {numbers.dtype} {numbers.shape}")
     return numbers.astype(np.float64)
 
 
@@ -146,15 +147,14 @@ def _degrees(dataset: "Dataset", name: str, rows: Rows) -> Reals:
     unit = dataset.factors[name].unit
     if unit not in _DEGREES:
         raise DataError(
-            f"the factor {name!r} of {dataset.name} has the unit {unit!r}, which is none of angles: give it in "
-            "degrees, or with the unit 'rad' or 'turn'"
+            f"the unit of the factor {name!r} of {dataset.name} must be degrees, 'rad' or 'turn', not {unit!r}"
         )
     values = dataset.factors.values(name, rows)
     try:
         numbers = np.array([np.nan if value is None else value for value in values.tolist()], dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(
-            f"the factor {name!r} of {dataset.name} has values that are no numbers of degrees, such as "
-            f"{values.tolist()[0]!r}: give angles as numbers"
+            f"the factor {name!r} of {dataset.name} must contain numbers of degrees, not values such as "
+            f"{values.tolist()[0]!r}"
         ) from None
     return numbers * _DEGREES[unit]

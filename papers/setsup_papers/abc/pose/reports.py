@@ -102,7 +102,7 @@ def _claims_1() -> tuple[Claim, ...]:
     labels = _labels(TABLE_1)
     baselines = ("-features", "-cc-vae", "-ml-vae", "-tcc", "-augmentation")
     return (
-        _claim("ABC is more precise than all that it is compared with (table 1).", _ABC, _pick(labels, baselines)),
+        _claim("ABC is more precise than the methods it is compared with (table 1).", _ABC, _pick(labels, baselines)),
         _claim("Real images without annotations make ABC more precise (table 1).", _ABC, (labels["-no-real"],)),
         _claim(
             "Both parts of ABC are needed: alone, sets with the TCC loss, or augmentation, do less (table 1).",
@@ -110,8 +110,8 @@ def _claims_1() -> tuple[Claim, ...]:
             _pick(labels, ("-tcc", "-augmentation")),
         ),
         Claim(
-            says="Training teaches a network of poses (not in the paper).",
-            tested="the median error of ABC is lower, and Acc@30 larger, than of its initial weights",
+            says="Training makes estimates of poses more precise (not in the paper).",
+            tested="the median error of ABC is lower, and Acc@30 larger, than with its initial weights",
             rows=(_ABC, _RANDOM),
             criterion=_more_precise(_ABC, (_RANDOM,)),
         ),
@@ -225,7 +225,7 @@ def _ablation(table: _Table, small: bool) -> Report:
     figure, end = table.figure, "-small" if small else ""
     return Report(
         name=f"abc/{figure}{end}",
-        shows=f"poses of cars by {table.how}, one thing changed{', small' if small else ''}",
+        shows=f"poses of cars by {table.how}, one setting changed{', small' if small else ''}",
         source=f"figure {figure.removeprefix('fig')} of {PAPER}, which has no numbers{_SIZE if small else ''}",
         evaluations=(table.evaluation,),
         rows=tuple(Row(f"abc/{figure}-{change.end}{end}", change.words) for change in CHANGES),

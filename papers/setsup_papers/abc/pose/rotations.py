@@ -46,7 +46,7 @@ _LEVEL = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class PoseErrors:
-    """What :func:`pose_errors` finds.
+    """The result of :func:`pose_errors`.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ def rotation_from_euler(azimuth: npt.ArrayLike, elevation: npt.ArrayLike, theta:
     Raises
     ------
     DataError
-        When the angles are no numbers, or their shapes do not fit.
+        When the angles are not numbers, or their shapes do not fit.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def euler_from_rotation(rotations: npt.ArrayLike) -> tuple[Reals, Reals, Reals]:
     Raises
     ------
     DataError
-        When these are no rotations. Matrices with NaN give NaN.
+        When these are not rotations. Matrices with NaN give NaN.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def geodesic_error(one: npt.ArrayLike, other: npt.ArrayLike) -> Reals:
     Raises
     ------
     DataError
-        When these are no rotations, or their shapes do not fit.
+        When these are not rotations, or their shapes do not fit.
 
     Examples
     --------
@@ -202,11 +202,11 @@ def pose_errors(errors: npt.ArrayLike) -> PoseErrors:
     known = _numbers(errors, "errors")
     known = known[~np.isnan(known)]
     if not len(known):
-        raise DataError("no error of a pose is known, so there is no median: give errors that are not NaN")
+        raise DataError("the median needs at least one error that is not NaN")
     if known.min() < 0 or known.max() > 180:
         raise DataError(
-            f"errors of poses are from 0 to 180 degrees, not from {known.min():g} to {known.max():g}: give those of "
-            "geodesic_error"
+            f"errors must be between 0 and 180 degrees, as geodesic_error returns them, not from {known.min():g} to "
+            f"{known.max():g}"
         )
     return PoseErrors(len(known), float(np.median(known)), float((known < 15).mean()), float((known < 30).mean()))
 
@@ -235,7 +235,7 @@ def _numbers(given: npt.ArrayLike, title: str) -> Reals:
 
 
 def _rotations(given: npt.ArrayLike, title: str) -> Reals:
-    """As float64; DataError where a matrix without NaN is no rotation."""
+    """As float64; DataError where a matrix without NaN is not a rotation."""
     matrices = check_array(given, title, DataError)
     if matrices.shape[-2:] != (3, 3) or matrices.dtype.kind not in "fiu":
         raise DataError(f"{title} must be numbers (…, 3, 3), not {matrices.dtype} {matrices.shape}")
@@ -244,8 +244,9 @@ def _rotations(given: npt.ArrayLike, title: str) -> Reals:
     sound = are_rotations(known)
     if not sound.all():
         raise DataError(
-            f"{title} hold {known[np.argmin(sound)].round(3).tolist()}, which is no rotation: its columns must be "
-            "orthogonal, of length 1 and not mirrored; of a camera's (4, 4) matrix give [:3, :3] without its scale"
+            f"{title} contain a matrix that is not a rotation: {known[np.argmin(sound)].round(3).tolist()}; columns "
+            "must be orthogonal, of length 1 and not mirrored; of a camera's (4, 4) matrix, pass [:3, :3] without its "
+            "scale"
         )
     return rotations
 
@@ -254,4 +255,4 @@ def _broadcast(*shapes: tuple[int, ...]) -> None:
     try:
         np.broadcast_shapes(*shapes)
     except ValueError:
-        raise DataError(f"shapes {' and '.join(map(str, shapes))} cannot be broadcast against each other") from None
+        raise DataError(f"shapes {' and '.join(map(str, shapes))} cannot be broadcast together") from None

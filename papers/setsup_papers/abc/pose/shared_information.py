@@ -85,7 +85,7 @@ class SharedInformation(LightningModule):
         Raises
         ------
         DataError
-            When images are no such pairs.
+            When images are not such pairs.
 
         """
         encoded = [choose_network(self.encoders, which)(images) for which, images in enumerate(pair_images(batch))]

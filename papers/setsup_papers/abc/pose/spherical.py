@@ -26,7 +26,7 @@ _SIGNS = ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0))
 
 
 class AngleLogits(NamedTuple):
-    """What a network says of some angles.
+    """Predictions of a network for some angles.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def spherical_losses(logits: AngleLogits, angles: Tensor, magnitude: Magnitude =
     DataError
         When the shapes disagree.
     SetsupError
-        When there is no such loss.
+        When the loss is unknown.
 
     Examples
     --------
@@ -140,10 +140,12 @@ def spherical_losses(logits: AngleLogits, angles: Tensor, magnitude: Magnitude =
 
     """
     if magnitude not in get_args(Magnitude):
-        raise SetsupError(f"magnitudes have one of the losses {', '.join(get_args(Magnitude))}, not {magnitude!r}")
+        raise SetsupError(f"magnitude must be one of {', '.join(get_args(Magnitude))}, not {magnitude!r}")
     shapes = tuple(logits.magnitudes.shape), tuple(logits.quadrants.shape)
     if shapes != ((*angles.shape, 2), (*angles.shape, 4)):
-        raise DataError(f"logits are (..., 2) and (..., 4) for angles (...), not {shapes} for {tuple(angles.shape)}")
+        raise DataError(
+            f"logits must be (..., 2) and (..., 4) for angles (...), not {shapes} for {tuple(angles.shape)}"
+        )
     known = ~angles.isnan()
     # gradients of what is masked would be NaN where the target is
     cosine, sine = (function(torch.where(known, angles, 0.0)) for function in (torch.cos, torch.sin))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from setsup.errors import SetsupError
-from setsup.experiments.preset import Measured
+from setsup.experiments.evaluation import Measured
 from setsup.experiments.trained_run import TrainedRun
 from setsup_papers.abc.digit_images import open_digit_images
 from setsup_papers.abc.digits import DigitMeasures
@@ -74,7 +74,7 @@ class StyleOverTraining:
     def __post_init__(self) -> None:
         """Check numbers before all is embedded."""
         if self.every < 1 or not 0 <= self.noise < math.inf:
-            raise SetsupError(f"every is 1 or more and noise 0 or more, not {self.every} and {self.noise}")
+            raise SetsupError(f"every must be 1 or more and noise 0 or more, not {self.every} and {self.noise}")
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ class StyleOverTraining:
         return "skimage", "sklearn"
 
     def shrunk(self) -> "StyleOverTraining":
-        """The same on few images."""
+        """Return the evaluation shrunk to few images."""
         return replace(self, every=20)
 
     def measure(self, trained: TrainedRun) -> Measured:
@@ -127,7 +127,7 @@ def training_points(trained: TrainedRun) -> list[_Point]:
 
     folder = trained.folder
     if not has_checkpoint(folder):
-        raise SetsupError(f"{folder} is no run with a checkpoint, so there is no training to follow")
+        raise SetsupError(f"{folder} is not a run with a checkpoint, so there is no training to repeat")
     points = {0: _Point(0, 0.0, lambda: trained.untrained)}
     kept = sorted(path.stem for path in folder.glob("step-*.ckpt"))
     if not kept:

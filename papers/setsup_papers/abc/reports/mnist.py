@@ -60,8 +60,8 @@ REPORTS = [
         digits=3,
         claims=(
             _better(
-                "A digit that was never trained on, the nine, is laid out by its style (figure 5).",
-                "two components of the nines tell slant and thickness",
+                "The embeddings of a digit that was never trained on, the nine, are arranged by its style (figure 5).",
+                "two components of the nines predict slant and thickness",
                 "withheld_slant",
                 "withheld_thickness",
             ),
@@ -72,7 +72,7 @@ REPORTS = [
                 "across_thickness",
             ),
             Claim(
-                says="What is inactive, the digit, is left out (figure 5).",
+                says="The inactive factor, the digit, is not represented (figure 5).",
                 tested=f"25 neighbours under noise of σ = √τ name no more than {_HARDLY} of the digits, "
                 "where embeddings spread further than the noise",
                 rows=(_TRAINED,),

@@ -45,7 +45,7 @@ def _columns(levels: bool = True, at: float | None = None) -> tuple[Column, ...]
 
 def _gone(inactive: Sequence[str], figure: str) -> Claim:
     return Claim(
-        says=f"Nothing of what is inactive is left at the scale of the loss, σ = √τ ({figure}).",
+        says=f"No information on inactive factors remains at the scale of the loss, σ = √τ ({figure}).",
         tested=f"{', '.join(map(_label, inactive))} at most {_GONE} nats in each row that was run",
         criterion=within(inactive, most=_GONE, label=_label),
     )
@@ -206,7 +206,7 @@ def _figures_s1() -> Iterator[Report]:
             },
             claims=(
                 Claim(
-                    says=f"What is inactive is found no better than by chance ({figure}).",
+                    says=f"Inactive factors are predicted no better than by chance ({figure}).",
                     tested=f"{', '.join(map(_label, inactive))} no more than {_CHANCE} above it in each row that was "
                     "run",
                     criterion=within(inactive, most=1 / _LEVELS[inactive[0]] + _CHANCE, label=_label),
@@ -236,7 +236,7 @@ def _figure_s2() -> Report:
         },
         claims=tuple(
             Claim(
-                says=f"The loss takes away {WORDS[hues]}, inactive, at the scale √τ, whatever τ is (appendix S2).",
+                says=f"The loss removes {WORDS[hues]}, inactive, at the scale √τ, for every τ (appendix S2).",
                 tested=f"at most {_GONE} nats at σ = √τ in each row that was run",
                 rows=tuple(label for label, (some, _) in rows.items() if some == hues),
                 criterion=within(INACTIVE[hues], most=_GONE, label=_label),

@@ -121,7 +121,7 @@ def _spaces_report(name: str, shows: str, presets: str, columns: tuple[Column, .
         columns=columns,
         claims=(
             falling_together(
-                "The less the views of a colour space tell of each other, the better are the features (figure 5).",
+                "The less information the views of a color space share, the better the features are (figure 5).",
                 "the rank correlation of information and accuracy is −.5 or less",
                 (information, accuracy),
                 list(labels.values()),
@@ -181,7 +181,7 @@ def _patches_report(name: str, shows: str, presets: str, *, small: bool = False)
         columns=(Column("nats"),),
         claims=(
             rising(
-                "Patches tell less of each other the farther they are apart (figure 5).",
+                "Patches share less information the farther apart they are (figure 5).",
                 "the rank correlation of nearness and information is .8 or more",
                 "nats",
                 list(labels.values())[::-1],
@@ -197,7 +197,7 @@ SMALL_PRESETS = [*map(_small_space, SPACES), *map(_small_patches, OFFSETS)]
 REPORTS = [
     _spaces_report(
         "fig5-colors",
-        "information between views and accuracy, over colour spaces, on STL-10",
+        "information between views and accuracy, over color spaces, on STL-10",
         "cmc/fig5-{space}",
         (
             Column("information: nats", "nats"),
@@ -210,7 +210,7 @@ REPORTS = [
 SMALL_REPORTS = [
     _spaces_report(
         "colors",
-        "information between views of photographs, and accuracy on rendered objects, over colour spaces",
+        "information between views of photographs, and accuracy on rendered objects, over color spaces",
         "cmc/colors-{space}-small",
         (
             Column("information: nats", "nats"),

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from setsup.experiments.data import Data
+from setsup.experiments.evaluation import Evaluation
 from setsup.experiments.image_batches import Images
 from setsup.experiments.optimisation import StepDecay
-from setsup.experiments.preset import Evaluation, Preset
+from setsup.experiments.preset import Preset
 from setsup.experiments.report import Claim, Column, Row
 from setsup_papers.cmc.augmentations import ViewCrops
 from setsup_papers.cmc.claims import above, between_random_and_supervised, rising

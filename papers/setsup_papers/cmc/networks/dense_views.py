@@ -52,8 +52,8 @@ def nyu_view(image: tuple[int, int, int], features: int = 256, width: float = 1.
     channels, height, width_of_image = image
     if height % _STRIDE or width_of_image % _STRIDE or not height or not width_of_image:
         raise SetsupError(
-            f"sides of crops are multiples of {_STRIDE} pixels, not {height} × {width_of_image}: crop images, such as "
-            "by --crop-size 128"
+            f"sides of crops must be multiples of {_STRIDE} pixels, not {height} × {width_of_image}; crop images, for "
+            "example with --crop-size 128"
         )
     a, b, c, d, e, f = (scaled(size, width) for size in _WIDTHS)
     stages = {
@@ -100,8 +100,8 @@ class ViewDecoder(nn.Module):
             mirrored = [encoder.stages[name][0] for name in (*SKIPS, "conv6")]  # type: ignore[index]
         except (KeyError, TypeError):
             raise SetsupError(
-                f"the decoder mirrors the encoder for rooms, and this one has {', '.join(encoder.names)}: build it by "
-                "nyu_view, or train with --method.encoder nyu"
+                "the decoder mirrors the encoder for rooms, but this encoder has the stages "
+                f"{', '.join(encoder.names)}; build it with nyu_view, or train with --method.encoder nyu"
             ) from None
         self.skips = skips
         a, b, c, d, e, f = (layer.out_channels for layer in mirrored)

@@ -74,7 +74,9 @@ class ViewEncoder(nn.Module):
     def channels(self, name: str) -> int:
         """Channels of a stage's map, which are those of its last convolution, or of one before it."""
         if name == OUT:
-            raise SetsupError(f"{OUT!r} is the features, which have no places; name a stage, {', '.join(self.names)}")
+            raise SetsupError(
+                f"{OUT!r} is the vector of features, not a feature map; choose a stage, {', '.join(self.names)}"
+            )
         channels = 0
         for stage, layers in self.stages.items():
             channels = next(
@@ -87,7 +89,7 @@ class ViewEncoder(nn.Module):
 
     def _unknown(self, name: str) -> SetsupError:
         known = (*self.names, OUT)
-        return SetsupError(f"there is no layer {name!r}{did_you_mean(name, known)}")
+        return SetsupError(f"unknown layer {name!r}{did_you_mean(name, known)}")
 
     def _check(self, sizes: tuple[int, ...], wanted: set[str]) -> None:
         """Refuse other channels than the encoder was built for, and other sides where a dense layer is wanted."""
@@ -96,8 +98,7 @@ class ViewEncoder(nn.Module):
         if sizes[0] != self.image[0] or wanted & self._dense:
             came, reads = (" × ".join(map(str, size)) for size in (sizes, self.image))
             raise SetsupError(
-                f"images came as {came}, channels × height × width, and this encoder was built for {reads}; crop or "
-                "resize them to that"
+                f"images must be {reads} (channels × height × width) for this encoder, not {came}; crop or resize them"
             )
 
     def forward(self, images: Tensor) -> Tensor:
@@ -105,7 +106,7 @@ class ViewEncoder(nn.Module):
         return self.layers(images, (OUT,))[OUT]
 
     def layers(self, images: Tensor, names: Iterable[str] | None = None) -> dict[str, Tensor]:
-        """What stages give, in one pass, which ends with the last one that is asked for.
+        """Compute the outputs of stages in one pass, which ends at the last requested stage.
 
         Parameters
         ----------
@@ -185,7 +186,7 @@ def _half_alexnet(
 def small_view(image: tuple[int, int, int], features: int = 64, width: float = 1.0) -> ViewEncoder:
     """Three 3 × 3 convolutions of 32, 64 and 128 channels, each with a 2 × 2 pool, and a dense layer of 256.
 
-    It is no network of a paper: it is for small images, such as halves of digits.
+    It is not a network of a paper: it is for small images, such as halves of digits.
 
     `image` (channels, height, width), at least 8 × 8; `width` multiplies all channels; returns `ViewEncoder` with
     ``conv1`` … ``conv3`` and ``fc4``.
@@ -201,7 +202,7 @@ def small_view(image: tuple[int, int, int], features: int = 64, width: float = 1
 
 
 def resnet_view(name: str, image: tuple[int, int, int], features: int = 128, width: float = 1.0) -> ViewEncoder:
-    """A whole ResNet per view, with its average over places; blocks have `width` times the usual channels.
+    """A complete ResNet per view, with its average over positions; blocks have `width` times the usual channels.
 
     The first convolution has 64 channels in all widths. Strides and weights to begin with are torchvision's.
 
@@ -210,7 +211,7 @@ def resnet_view(name: str, image: tuple[int, int, int], features: int = 128, wid
     ``stage4`` and ``pool``.
     """
     if name not in RESNETS:
-        raise SetsupError(f"there is no ResNet {name!r}{did_you_mean(name, RESNETS)}")
+        raise SetsupError(f"unknown ResNet {name!r}{did_you_mean(name, RESNETS)}")
     require_modules(f"{name} needs", "transformers")
     from transformers import ResNetConfig, ResNetModel
 

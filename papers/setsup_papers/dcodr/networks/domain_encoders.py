@@ -102,8 +102,8 @@ class ResNetEncoder(nn.Module):
         }
         if not head:
             raise DataError(
-                f"{source} has no head of two layers (fc.0.weight), whose first layer the encoder starts from: pass "
-                "the checkpoint of a MoCo-v2 run, such as moco_v2_800ep_pretrain.pth.tar"
+                f"{source} has no two-layer head (fc.0.weight), whose first layer initialises the encoder; pass the "
+                "checkpoint of a MoCo-v2 run, for example moco_v2_800ep_pretrain.pth.tar"
             )
         self.backbone.load_state_dict(check_weights(source, body, self.backbone.state_dict()))
         self.first.load_state_dict(check_weights(source, head, self.first.state_dict()))
@@ -122,7 +122,7 @@ def small_encoder(
 ) -> nn.Sequential:
     """Convolutions of 4 × 4 with stride 2 and ReLU, which halve the sides, and one linear layer.
 
-    It is no network of the paper: ``-small`` presets have it in place of ResNet-50.
+    It is not a network of the paper: ``-small`` presets have it in place of ResNet-50.
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ def small_encoder(
     before, height, width = image
     if min(height, width) < 2 ** len(channels):
         raise SetsupError(
-            f"images of {height} × {width} pixels cannot be halved {len(channels)} times: use larger images, or "
-            "fewer channels=(…)"
+            f"images of {height} × {width} pixels cannot be halved {len(channels)} times; use larger images, or fewer "
+            "channels=(…)"
         )
     layers: list[nn.Module] = []
     for after in channels:

@@ -47,7 +47,7 @@ class AdaINGenerator(nn.Module):
     Raises
     ------
     SetsupError
-        When a side is no multiple of 16, or the width none of 8.
+        When a side is not a multiple of 16, or the width none of 8.
 
     Examples
     --------
@@ -68,11 +68,11 @@ class AdaINGenerator(nn.Module):
         shrunk = 2**_LAYERS
         if height % shrunk or width_of_image % shrunk or not height or not width_of_image:
             raise SetsupError(
-                f"the generator doubles the sides of its map {_LAYERS} times, so that images of {height} × "
-                f"{width_of_image} pixels are none of its results: resize them to multiples of {shrunk}, as 64 × 64"
+                f"the generator doubles the sides of its map {_LAYERS} times, so it cannot generate images of {height} "
+                f"× {width_of_image} pixels; resize them to multiples of {shrunk}, for example 64 × 64"
             )
         if width % 8 or width < 8:
-            raise SetsupError(f"the width of the generator is a multiple of 8, not {width}")
+            raise SetsupError(f"width of the generator must be a multiple of 8, not {width}")
         self.start = (width, height // shrunk, width_of_image // shrunk)
         places = self.start[1] * self.start[2]
         sizes = (content, places * width // 8, places * width // 4, places * width)

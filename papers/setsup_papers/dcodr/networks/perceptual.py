@@ -76,11 +76,9 @@ def vgg16_features(weights: Mapping[str, Any] | None = None, source: Path | str 
         network = _layers()
     named = {name.removeprefix(_PREFIX): (name, weight) for name, weight in weights.items() if name.startswith(_PREFIX)}
     if odd := next((name for name, weight in named.values() if not isinstance(weight, Tensor)), None):
-        raise DataError(f"{source} holds a {type(weights[odd]).__name__} as {odd!r}, not a tensor: pass a state_dict")
+        raise DataError(f"{odd!r} in {source} must be a tensor, not a {type(weights[odd]).__name__}; pass a state_dict")
     if not named:
-        raise DataError(
-            f"{source} has no weights {_PREFIX}…: pass torchvision's file of VGG16, such as vgg16-397923af.pth"
-        )
+        raise DataError(f"{source} has no weights {_PREFIX}…; pass torchvision's file of VGG16, vgg16-397923af.pth")
     network.load_state_dict(check_weights(source, named, network.state_dict()), assign=True)
     return network
 
@@ -95,7 +93,7 @@ class PerceptualDistance(nn.Module):
     The published code names the outputs of four convolutions and of the last pooling. But torchvision's ReLUs work in
     place, and overwrite what it stored: it compares what comes after them.
 
-    The network is no part of ``parameters()`` or ``state_dict()``: it is never trained, and it is opened when the
+    The network is not part of ``parameters()`` or ``state_dict()``: it is never trained, and it is opened when the
     distance is first computed, so that a trained method is evaluated without its file.
 
     Parameters
@@ -144,8 +142,8 @@ class PerceptualDistance(nn.Module):
         channels, *sides = images.shape[-3:]
         if min(sides) < _SMALLEST or channels not in (1, 3):
             raise SetsupError(
-                f"VGG16 compares images of {_SMALLEST} × {_SMALLEST} pixels or more with 1 or 3 channels, not of "
-                f"{sides[0]} × {sides[1]} with {channels}: convert them, or compare pyramids, as --method.perceptual "
+                f"VGG16 compares images of at least {_SMALLEST} × {_SMALLEST} pixels with 1 or 3 channels, not "
+                f"{sides[0]} × {sides[1]} with {channels}; convert them, or compare pyramids with --method.perceptual "
                 "pyramid"
             )
         images, targets = (batch.expand(-1, 3, -1, -1) if batch.shape[1] == 1 else batch for batch in (images, targets))
@@ -190,7 +188,7 @@ class PyramidDistance(nn.Module):
     def __init__(self, levels: int = 3) -> None:
         super().__init__()
         if levels < 1:
-            raise SetsupError(f"a pyramid has 1 level or more, not {levels}")
+            raise SetsupError(f"levels of the pyramid must be 1 or more, not {levels}")
         self.levels = levels
 
     def forward(self, images: Tensor, targets: Tensor) -> Tensor:
@@ -207,7 +205,7 @@ class PyramidDistance(nn.Module):
         most = 2 ** (self.levels - 1)
         if images.shape[-1] % most or images.shape[-2] % most:
             raise SetsupError(
-                f"images of {images.shape[-2]} × {images.shape[-1]} pixels are not halved {self.levels - 1} times: "
+                f"images of {images.shape[-2]} × {images.shape[-1]} pixels cannot be halved {self.levels - 1} times; "
                 "use fewer levels"
             )
         # a level is linear in the image, so that the level of the difference is the difference of levels
@@ -235,7 +233,7 @@ def _layers() -> nn.Sequential:
 def _open(weights: str | Path) -> nn.Sequential:
     if weights == "random":
         logging.getLogger("setsup").warning(
-            "perceptual distances are of a VGG16 with RANDOM WEIGHTS: their values mean nothing beside published ones"
+            "perceptual distances use a VGG16 with RANDOM WEIGHTS, so they cannot be compared with published values"
         )
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)
@@ -260,4 +258,6 @@ def _mean_difference(first: Tensor, second: Tensor) -> Tensor:
 
 
 def _unlike(images: Tensor, targets: Tensor) -> DataError:
-    return DataError(f"images are {tuple(images.shape)}, but their targets {tuple(targets.shape)}: give one for each")
+    return DataError(
+        f"images are {tuple(images.shape)}, but their targets {tuple(targets.shape)}; pass one target for each"
+    )

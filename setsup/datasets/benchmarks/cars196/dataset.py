@@ -89,7 +89,7 @@ def open(
     ----------
     root : Path, str or None
         Folder, zip or tar with ``cars_train``, ``cars_test`` and ``devkit`` (and ``cars_test_annos_withlabels.mat``
-        there or beside it, without which the classes of the test part are unknown), or with ``car_ims`` and
+        there or next to it, without which the classes of the test part are unknown), or with ``car_ims`` and
         ``cars_annos.mat``; None for the default folders.
     size : (height, width)
         Of the images.
@@ -113,7 +113,7 @@ def open(
 
 
 def _places(members: MemberIndex, images: list[str]) -> npt.NDArray[np.int64]:
-    """Places of the images, -1 for those that are not there."""
+    """Places of the images, -1 for those that are missing."""
     # some mirrors have cars_train/cars_train/00001.jpg
     nested = [f"{image.partition('/')[0]}/{image}" for image in images]
     places = np.maximum(members.places(images), members.places(nested))

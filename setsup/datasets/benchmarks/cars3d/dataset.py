@@ -56,10 +56,10 @@ class Cars3D(BaseDataset):
     """Images of cars: elevation, azimuth and object, every combination once.
 
     The table is a grid: row ``(elevation · 24 + azimuth) · objects + object``. Objects are numbered by ``list.txt``,
-    or by sorted names where that is missing; listed ones that are not there are left out, and the others keep their
+    or by sorted names where that is missing; listed ones that are missing are left out, and the others keep their
     numbers. Modalities are ``image``, (128, 128, 3) uint8 sRGB on white, and
     ``object_mask``, (128, 128) bool, true where the mask of the file is not zero. Both come from the arrays that
-    :func:`prepare` makes where they are there, else from the MAT files, of which each holds the 96 images of a car;
+    :func:`prepare` makes if they exist, else from the MAT files, of which each holds the 96 images of a car;
     that is slow, and said once.
 
     Parameters
@@ -194,7 +194,7 @@ def open(root: Path | str | None = None) -> Cars3D:
     root : Path, str or None
         Folder with the MAT files (or ``data/cars`` in it), with a folder ``cars3d`` that has them, or with the
         published ``nips2015-analogy-data.tar.gz``; or the archive itself, unpacked to a tar or as published. None for
-        the usual places.
+        the default folders.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def open(root: Path | str | None = None) -> Cars3D:
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
-    """Convert images and masks once into arrays beside the files, which ``fetch`` then maps into memory.
+    """Convert images and masks once into arrays next to the files, which ``fetch`` then maps into memory.
 
     Works block by block within 300 MB of memory; an interrupted run resumes. The published
     archive is read through once. If the folder is read-only, arrays are written to the cache folder. Shows a progress

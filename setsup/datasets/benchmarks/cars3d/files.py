@@ -1,4 +1,4 @@
-"""Where the meshes' files of Cars3D lie: in a folder, a tar or a zip, or in the archive as it was published."""
+"""Files of Cars3D: in a folder, a tar or a zip, or in the published archive."""
 
 import json
 import logging
@@ -65,7 +65,7 @@ class LooseCars:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What the images and their order are made of."""
+        """Files that the images and their order depend on."""
         paths = [
             self.members.path(member) for member in (*self.places, *([] if self.listed is None else [self.listed]))
         ]
@@ -73,7 +73,7 @@ class LooseCars:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Object ids in the order in which they are best read."""
+        """Object ids in the fastest order to read."""
         return tuple(range(len(self.places)))
 
     @contextmanager
@@ -107,7 +107,7 @@ class PackedCars:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What the images and their order are made of."""
+        """Files that the images and their order depend on."""
         return (self.source,)
 
     @contextmanager
@@ -173,7 +173,7 @@ def parse_list(content: bytes, label: str) -> tuple[str, ...]:
 
 
 def _there(stems: Sequence[str], present: Sequence[str], label: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Listed files that are there, and their places in the list, by which objects keep their numbers."""
+    """Listed files that are present, and their places in the list, by which objects keep their numbers."""
     there = set(present)
     warn_left_out(label, "cars", [f"{stem}.mat" for stem in stems if stem not in there], len(stems))
     listed = {stem: number for number, stem in enumerate(stems) if stem in there}

@@ -35,7 +35,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Annotation:
-    """What a file tells of images, one line each.
+    """Annotations of images, one line each.
 
     `images` (n,) int64; `values` (n, columns) int32 or float32.
     """
@@ -47,7 +47,7 @@ class Annotation:
     first: int
 
     def of(self, images: npt.NDArray[np.int64], where: str) -> Array:
-        """Put the values into the order of the images that there are.
+        """Reorder the values to match the images.
 
         `images` (n,) int64; returns (n, columns) array.
         """
@@ -65,7 +65,7 @@ class Annotation:
 
 
 def find_annotation(members: MemberIndex, folders: Sequence[Path], stem: str) -> Place | None:
-    """Find a file of annotations: in the release, else beside it; the published text before a csv."""
+    """Find a file of annotations: in the release, else next to it; the published text before a csv."""
     for end in _ENDS:
         annotation = find_beside(members, folders, [f"{folder}{stem}{end}" for folder in _FOLDERS])
         if annotation is not None:

@@ -1,7 +1,7 @@
 """CelebA: 202,599 aligned faces of 10,177 persons with 40 attributes and landmarks, from the published files.
 
 The images are those of ``img_align_celeba``, as the zip or unpacked; the annotations are the published texts, or the
-csv files of Kaggle, beside the images, in ``Anno`` and ``Eval``, or in the same archive. Boxes and landmarks of the
+csv files of Kaggle, next to the images, in ``Anno`` and ``Eval``, or in the same archive. Boxes and landmarks of the
 images in the wild are no part.
 
 DCoDR's data are ``setsup.load("celeba", root, split="dcodr", crop=(128, 128), size=(64, 64))``.
@@ -74,9 +74,9 @@ _BLOCK = 256  # aligned images that are held at once
 class CelebA(ReleaseDataset):
     """Aligned faces; made by :func:`open`.
 
-    The key ``number`` is that of the image. The factors, each where its file is there, are ``identity`` (the
+    The key ``number`` is that of the image. The factors, each if its file exists, are ``identity`` (the
     published number), the 40 attributes (False or True), named as in :data:`ATTRIBUTES`, ``face_found`` (key: whether
-    there are 68 landmarks), ``split`` (train, valid, test) and, where identities and split are there, ``dcodr`` (train,
+    there are 68 landmarks), ``split`` (train, valid, test) and, if identities and split exist, ``dcodr`` (train,
     test): the parts of the split, train without persons of fewer than 20 images and test without those of one.
     Modalities:
 
@@ -96,21 +96,21 @@ class CelebA(ReleaseDataset):
     images : (n,) int64
         Their numbers.
     annotations : mapping of str to Place
-        Files of ``identity``, ``attributes``, ``split``, ``landmarks`` and ``landmarks68``, those that are there.
+        Files of ``identity``, ``attributes``, ``split``, ``landmarks`` and ``landmarks68``, those that are present.
     frame : Frame
-        What of the images is shown.
+        Crop and size of the images.
 
     Raises
     ------
     DataError
-        An annotation is damaged, or tells nothing of an image that is there; images are damaged, or not the aligned
+        An annotation is damaged, or has no entry for an image; images are damaged, or not the aligned
         ones.
 
     Notes
     -----
     The 68 landmarks are no part of the release. DCoDR finds them with the library face_alignment in the images that
-    ``crop=(128, 128), size=(64, 64)`` shows; who does so writes them to ``list_landmarks68_celeba_x64.csv``, beside the
-    other annotations: in the first line ``image_id,x0,y0,x1,y1,…,x67,y67``, then one line per image, such as
+    ``crop=(128, 128), size=(64, 64)`` shows; who does so writes them to ``list_landmarks68_celeba_x64.csv``, next to
+    the other annotations: in the first line ``image_id,x0,y0,x1,y1,…,x67,y67``, then one line per image, such as
     ``000001.jpg,12.0,30.5,…``, with 136 zeros where no face was found.
 
     """
@@ -155,7 +155,7 @@ class CelebA(ReleaseDataset):
         return out
 
     def _warn(self, told: Collection[Annotation]) -> None:
-        """Warn of listed images that are not there."""
+        """Warn of listed images that are missing."""
         listed = np.unique(np.concatenate([annotation.images for annotation in told] or [self._numbers]))
         lost = [f"{number:06}.jpg" for number in listed[~np.isin(listed, self._numbers)].tolist()]
         warn_left_out(self._source, "images", lost, len(listed))
@@ -196,10 +196,10 @@ def open(
     ----------
     root : Path, str or None
         Folder with ``img_align_celeba.zip`` or the unpacked ``img_align_celeba`` and with annotations (as in the
-        release: in ``Img``, ``Anno`` and ``Eval``, or all beside each other), or Kaggle's archive, unpacked or not; or
+        release: in ``Img``, ``Anno`` and ``Eval``, or all next to each other), or Kaggle's archive, unpacked or not; or
         a folder ``celeba`` with these. None for the default folders. One annotation has to be there, the others may.
     crop : (height, width), optional
-        Cut this out of the middle of every image.
+        Crop this size from the centre of every image.
     size : (height, width), optional
         Bring every image, or its crop, to this size; see :class:`~setsup.datasets.benchmarks.celeba.frame.Frame`. LORD
         and DCoDR

@@ -1,4 +1,4 @@
-"""What of an aligned face is shown: a crop about its centre, brought to a size; and where points of it lie then.
+"""Visible part of an aligned face: a crop about its centre, resized; and the positions of points in it.
 
 Convention
 ----------
@@ -25,7 +25,7 @@ ALIGNED = (218, 178)
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A crop about the centre of an aligned image, brought to a size.
+    """A crop about the centre of an aligned image, resized.
 
     `crop` (height, width) or None, pixels; `size` (height, width) or None, pixels.
     """
@@ -44,16 +44,16 @@ class Frame:
 
     @property
     def shape(self) -> Size:
-        """Height and width of what is shown."""
+        """Height and width of the result."""
         return self.size or self.crop or ALIGNED
 
     @property
     def whole(self) -> bool:
-        """Whether aligned images are shown as they are."""
+        """Whether aligned images are unchanged."""
         return self.crop in (None, ALIGNED) and self.shape == ALIGNED
 
     def apply(self, pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        """Show an aligned image, (218, 178, 3) uint8, so: (*shape, 3) uint8."""
+        """Crop and resize an aligned image, (218, 178, 3) uint8; returns (*shape, 3) uint8."""
         from PIL import Image, ImageOps
 
         height, width = self.crop or ALIGNED
@@ -68,7 +68,7 @@ class Frame:
         return np.asarray(ImageOps.fit(image, (self.shape[1], self.shape[0]), Image.Resampling.BICUBIC))
 
     def points(self, points: Array, seen_in: "Frame | None" = None) -> npt.NDArray[np.float64]:
-        """Carry points along.
+        """Transform points with the image.
 
         `points` (..., 2) float; returns (..., 2) float64.
         """

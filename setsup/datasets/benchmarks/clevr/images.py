@@ -30,8 +30,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     size, color and material, how many objects of the image have it (``cube``, …, ``metal``); and ``split``. The test
     images have no published scenes, so that all but their split is unknown.
 
-    Modalities beside ``image`` are nested: those of an image's objects in the order of the release, up to the most that
-    any image has. ``shape``, ``size``, ``color`` and ``material`` are codes of levels, −1 after the last object;
+    Modalities besides ``image`` are nested: those of an image's objects in the order of the release, up to the most
+    that any image has. ``shape``, ``size``, ``color`` and ``material`` are codes of levels, −1 after the last object;
     ``rotation``, ``position``, ``pixel`` and ``depth`` are NaN there. ``objects`` of the dataset is the table of all
     objects; :mod:`setsup.datasets.benchmarks.clevr.scenes` says what the coordinates are.
 

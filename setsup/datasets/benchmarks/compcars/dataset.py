@@ -39,7 +39,7 @@ _log = logging.getLogger("setsup")
 class CompCars(BoxedDataset):
     """Photographs of cars from the web, each with the box of one car; made by :func:`open`.
 
-    Factors: ``make`` and ``model`` (names, or numbers where ``misc/make_model_name.mat`` is not there), ``year`` (of
+    Factors: ``make`` and ``model`` (names, or numbers where ``misc/make_model_name.mat`` is missing), ``year`` (of
     the model, unknown for some), ``viewpoint`` (unknown where it is uncertain); of the model, where
     ``misc/attributes.txt`` is there and tells it, ``car_type``, ``maximum_speed`` (km/h), ``displacement`` (litres),
     ``door_number`` and ``seat_number``; ``split``, the lists for classification, 431 models, and ``verification``:
@@ -48,7 +48,7 @@ class CompCars(BoxedDataset):
     (proportions not kept, bilinear, antialiased), and ``box``, as annotated.
 
     Rows are in the order of the files' names. Images without a label, or whose label has no box, are left out;
-    their number is logged, and so is that of listed images that are not there.
+    their number is logged, and so is that of listed images that are missing.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def open(
 ) -> CompCars:
     """Open the images from the web of CompCars.
 
-    The first call reads all labels, and keeps them in the user's cache folder.
+    The first call reads all labels, and stores them in the user's cache folder.
 
     Parameters
     ----------

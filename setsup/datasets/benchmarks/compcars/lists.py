@@ -1,4 +1,4 @@
-"""What CompCars says of makes and models in ``misc``, and its lists of images in ``train_test_split``."""
+"""Makes and models of CompCars in ``misc``, and its lists of images in ``train_test_split``."""
 
 import logging
 from collections import Counter
@@ -29,7 +29,7 @@ _log = logging.getLogger("setsup")
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """What is known of makes and models, by their numbers in the paths; what has no file is empty."""
+    """Names and attributes of makes and models, by their numbers in the paths; empty if a file is missing."""
 
     makes: dict[int, str] = field(default_factory=dict)
     models: dict[int, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Models:
 
 
 def read_models(members: MemberIndex) -> Models:
-    """Read the files of ``misc`` that are there."""
+    """Read the files of ``misc`` that are present."""
     models = Models()
     if "misc/make_model_name.mat" in members:
         member = members.place("misc/make_model_name.mat")
@@ -71,7 +71,7 @@ def named(ids: Iterable[int], names: dict[int, str]) -> tuple[str, ...]:
 
 
 def listed(members: MemberIndex, lists: Sequence[str], images: Any, columns: int = 1) -> npt.NDArray[np.bool_]:
-    """Tell which images are in lists; what they list and is not there is counted in the log.
+    """Find which images are in lists; listed images that are missing are counted in the log.
 
     Returns (n,) bool.
     """

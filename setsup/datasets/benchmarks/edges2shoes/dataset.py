@@ -1,4 +1,4 @@
-"""Edges2Shoes: 50,025 photographs of shoes, each beside the lines that an edge detector drew of it.
+"""Edges2Shoes: 50,025 photographs of shoes, each next to the lines that an edge detector drew of it.
 
 A file ``train/<n>_AB.jpg`` holds both, 256 × 256 pixels each, the lines on the left. Here each is a row, so that a
 set may be drawn of one domain; the two rows of a file follow each other, the photograph first, as in DCoDR.
@@ -40,7 +40,7 @@ class Edges2Shoes(ReleaseDataset):
     """Photographs of shoes, and drawings of their edges; made by :func:`open`.
 
     Factors are ``domain`` (``photo`` or ``edges``), the key ``pair``, such as ``train/17``, and ``split`` as published,
-    in which no pair is in two parts. Where UT Zappos50K is beside it and :func:`prepare` was called, there are also
+    in which no pair is in two parts. Where UT Zappos50K is next to it and :func:`prepare` was called, there are also
     ``shoe_type``, ``gender``, ``closure``, ``material`` and ``toe_style``, taken from the nearest image there as
     DCoDR does, and the key ``match_distance``, how far that is (root of the mean squared difference of 32 × 32
     pixels, in levels of 255): labels of distant matches are doubtful.
@@ -137,8 +137,8 @@ def open(
         How often the black lines of edges are thickened, before they are resized: each time a pixel takes the darkest
         value of the 3 × 3 around it. DCoDR has 2, and 64 × 64 pixels; its script does so with photographs as well.
     zappos : Path, str or None
-        Where UT Zappos50K lies, for the labels that :func:`prepare` matched; by default in `root`, beside it, or in its
-        own usual places.
+        Where UT Zappos50K lies, for the labels that :func:`prepare` matched; by default in `root`, next to it, or in
+        its own default folders.
 
     Raises
     ------
@@ -160,9 +160,9 @@ def open(
 
 
 def prepare(root: Path | str | None = None, zappos: Path | str | None = None) -> Path:
-    """Match the photographs with the images of UT Zappos50K, whose labels they have from then on.
+    """Match the photographs with the images of UT Zappos50K, to use their labels.
 
-    All photographs are compared with all images, which takes some minutes. The matches are kept in the cache folder.
+    All photographs are compared with all images, which takes some minutes. The matches are stored in the cache folder.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def prepare(root: Path | str | None = None, zappos: Path | str | None = None) ->
     Raises
     ------
     DataError
-        When files of either are not there or damaged, or the cache folder is not writable.
+        When files of either are missing or damaged, or the cache folder is not writable.
 
     """
     path = None if root is None else expanded(root)

@@ -65,7 +65,7 @@ _log = logging.getLogger("setsup")
 
 
 class Zappos:
-    """A copy of UT Zappos50K beside photographs of shoes.
+    """A copy of UT Zappos50K next to photographs of shoes.
 
     `places` (pairs,) int64.
     """
@@ -133,7 +133,7 @@ class Zappos:
 
 
 def find_zappos(photos: MemberIndex, places: Integers, root: Path | None, zappos: Path | str | None) -> Zappos | None:
-    """Find UT Zappos50K: where the user says; else in the folder of Edges2Shoes, beside it, or in its usual places.
+    """Find UT Zappos50K: where the user says; else in the folder of Edges2Shoes, next to it, or in its default folders.
 
     `places` (pairs,) int64.
     """

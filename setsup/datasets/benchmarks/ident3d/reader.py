@@ -4,7 +4,7 @@ Convention
 ----------
 Values are those of ``raw_latents``, as methods are evaluated by them: each in −1 to 1. The renderer of 3DIdent
 multiplies positions by 3 (that of Causal3DIdent by 2, as is reported), and angles by 90°, hues among them, which are
-turned around a color circle of 360°. Columns are in the order of that renderer; ``latents.npy`` beside them has its
+turned around a color circle of 360°. Columns are in the order of that renderer; ``latents.npy`` next to them has its
 own units, and is not read.
 """
 
@@ -63,7 +63,7 @@ def open_parts(
     root: Path | str | None,
     size: tuple[int, int] | None,
 ) -> ImageFilesDataset:
-    """Open the parts of a release that are there, unpacked or in the tars whose names match an expression.
+    """Open the parts of a release that are present, unpacked or in the tars whose names match an expression.
 
     `shapes`: levels of the factor ``shape``; where there is none, it is left out.
 
@@ -98,7 +98,7 @@ def open_parts(
 
 
 def _packed(release: MemberIndex, tars: str) -> list[Path]:
-    """Tars of parts in the folder of the release, or beside it where one part was unpacked."""
+    """Tars of parts in the folder of the release, or next to it where one part was unpacked."""
     inside = [path for member in release.matching(tars)[0].tolist() if (path := release.path(member)) is not None]
     if not release.source.is_dir():
         return inside
@@ -107,7 +107,7 @@ def _packed(release: MemberIndex, tars: str) -> list[Path]:
 
 
 def _read(sources: Sequence[MemberIndex], part: Part) -> _Rows | None:
-    """Images of a part with their latents, in the order of their numbers; None where it is not there."""
+    """Images of a part with their latents, in the order of their numbers; None where it is missing."""
     for number, members in enumerate(sources):
         files = members.matching(rf"(?:.*/)?{part.latents}")[0]
         if not len(files):

@@ -45,7 +45,7 @@ class SynsetImages(ImageFilesDataset):
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> SynsetImages:
-    """Open ImageNet: the training and validation images that are there.
+    """Open ImageNet: the training and validation images that are present.
 
     `size` (height, width), optional.
 
@@ -53,7 +53,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     be unpacked; one of these; or a folder, zip or tar with trees ``train/<synset>/*.JPEG`` and
     ``val/<synset>/*.JPEG`` or ``val/*.JPEG``, such as Kaggle's. Folders around these do not matter. None for the
     default folders. Validation images that are not sorted into folders get their synsets from
-    ``ILSVRC2012_devkit_t12.tar.gz``, unpacked or not, or from ``LOC_val_solution.csv``, beside them.
+    ``ILSVRC2012_devkit_t12.tar.gz``, unpacked or not, or from ``LOC_val_solution.csv``, next to them.
     """
     size = check_size(size)
     return SynsetImages("imagenet", find_files("imagenet", root), size=size)

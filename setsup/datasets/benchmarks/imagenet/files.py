@@ -1,4 +1,4 @@
-"""Where the images of ImageNet lie: trees of one folder per synset, the published tars, or some of both."""
+"""Files of ImageNet: trees with one folder per synset, the published tars, or a mixture of both."""
 
 import logging
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the images of ImageNet show: names of the synsets, and labels of the validation images.
+"""Labels of ImageNet: names of the synsets, and synsets of the validation images.
 
 Two sources tell both: the development kit of ILSVRC 2012, unpacked or as published (``meta.mat`` and
 ``ILSVRC2012_validation_ground_truth.txt``), and the lists of Kaggle's copy (``LOC_synset_mapping.txt`` and
@@ -25,7 +25,7 @@ from setsup.files.texts import comma_separated, content_of, find_beside, label_o
 __all__ = ["Labels", "find_labels", "synset_names", "unique_names"]
 
 Read = Callable[[str], tuple[bytes, str] | None]
-"""Gives the content of a file and what messages call it, or None where it is not there."""
+"""Gives the content of a file and what messages call it, or None where it is missing."""
 
 _KIT = "ILSVRC2012_devkit_t12"
 _FOLDERS = (f"{_KIT}/data/", "devkit/data/", "data/", "")
@@ -36,13 +36,13 @@ _NAMED = re.compile(r"(n[0-9]{8})[ \t]+(\S.*)")
 
 
 class Labels:
-    """Names of synsets and labels of validation images, read when they are asked for."""
+    """Names of synsets and labels of validation images, read on first use."""
 
     def __init__(self, read: Read, packed: Path | None) -> None:
         self._read, self._packed = read, packed
 
     def categories(self, synsets: Sequence[str]) -> tuple[str, ...] | None:
-        """Names of synsets, made unique; None where no file tells them."""
+        """Names of synsets, made unique; None if there is no file with names."""
         mapping = self._read(_MAPPING)
         if mapping is not None:
             names = synset_names(*mapping)
@@ -82,7 +82,7 @@ class Labels:
 
 
 def find_labels(release: MemberIndex) -> Labels:
-    """Find the files that tell labels: in the folders around the images, and beside an archive of them."""
+    """Find the files that tell labels: in the folders around the images, and next to an archive of them."""
     whole = open_members(release.source, nested=True) if release.prefix else release
     steps = release.prefix.split("/")[:-1]
     around = ["".join(f"{step}/" for step in steps[:count]) for count in range(len(steps), -1, -1)]

@@ -49,7 +49,7 @@ def open(
 
 
 def read_synsets(path: Path | str) -> tuple[str, ...]:
-    r"""Read a list of synsets: what stands first on each line that is not empty."""
+    r"""Read a list of synsets: the first word of each non-empty line."""
     path = expanded(path)
     content = read_beside(path, _MOST, "a list of synsets")
     lines = [line.split() for line in text_of(content, str(path), _FIX).splitlines()]

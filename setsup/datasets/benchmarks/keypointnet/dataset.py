@@ -45,7 +45,7 @@ _LARGEST_CLOUD, _LARGEST_MESH, _LARGEST_LIST = 1 << 24, 1 << 30, 1 << 24
 class KeypointNet(BaseDataset):
     """Models with semantic keypoints: the rows are the annotated models, categories by name.
 
-    Factors are ``category``, ``model`` (key, within the category), ``split`` where the published lists are there
+    Factors are ``category``, ``model`` (key, within the category), ``split`` if the published lists exist
     (unknown for a model in none), and ``misaligned`` where ``knife_misaligned.txt`` is (key; knives that are flipped
     along x). Modalities:
 
@@ -53,7 +53,7 @@ class KeypointNet(BaseDataset):
     - ``keypoint_ids``, (K,) int16, their semantic ids, −1 after the last. An id means the same part in all models of a
       category, and nothing across categories.
     - ``points`` (2048, 3) float32 and ``colors`` (2048, 3) uint8, the published cloud.
-    - ``preview`` (128, 128, 3) uint8, an image of the cloud (of the mesh, where only that is there) with the keypoints
+    - ``preview`` (128, 128, 3) uint8, an image of the cloud (of the mesh, if only that exists) with the keypoints
       as dots whose color tells their id; see :mod:`setsup.datasets.adapters.preview`.
 
     Clouds and meshes may be missing until they are asked for.
@@ -142,7 +142,7 @@ class KeypointNet(BaseDataset):
         Returns
         -------
         trimesh.Trimesh or trimesh.Scene
-            A Trimesh with vertex colors where the PLY file is there: its faces stand in the order to which
+            A Trimesh with vertex colors if the PLY file exists: its faces stand in the order to which
             ``mesh_info.face_index`` refers. Else the scene of the OBJ file, see
             :func:`setsup.datasets.adapters.meshes.load_obj`.
 
@@ -176,7 +176,7 @@ class KeypointNet(BaseDataset):
         return [f"{_MESHES}/{self._model(row)}.ply", f"models/{self._model(row)}/models/model_normalized.ply"]
 
     def _find(self, names: list[str]) -> tuple[MemberIndex, int] | None:
-        """Find the first of some files that is there."""
+        """Find the first of some files that is present."""
         for name in names:
             for folder, members in self._parts:
                 if name.startswith(folder):

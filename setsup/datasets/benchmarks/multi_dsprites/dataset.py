@@ -131,7 +131,7 @@ def open(root: Path | str | None = None, version: Version = "colored_on_grayscal
 
 
 def prepare(root: Path | str | None = None, version: Version = "colored_on_grayscale") -> list[Path]:
-    """Read a version's file once: the factors into the cache folder, images and masks into an array beside the file.
+    """Read a version's file once: the factors into the cache folder, images and masks into an array next to the file.
 
     The array has 16 GB for a million images. Works block by block; an interrupted run resumes.
     Parameters and errors are those of :func:`open`.

@@ -55,12 +55,12 @@ _log = logging.getLogger("setsup")
 class MultiPie(ImageFilesDataset):
     """Images of faces by subject, session, recording, camera and shot.
 
-    Factors: ``subject`` (the ids that are there, as texts of three digits), ``session`` (1 to 4, within five months),
+    Factors: ``subject`` (the ids that are present, as texts of three digits), ``session`` (1 to 4, within five months),
     ``recording`` (1 to 3 within the session), ``expression`` (of both; unknown for a third recording of session 1),
     ``camera``, ``yaw`` (deg, minus towards camera 24_0; papers differ in the sign), ``elevated`` (cameras 19_1 and
     08_1, whose yaw is about −45 and 45) and ``lighting`` (0: room light; 1 to 18: the flash that fired). The key
     ``shot`` tells the two images of a recording under room light, 0 and 19, apart, and the key ``sessions`` is the
-    number of sessions that the subject is in, of those that are there. ``setting1`` and ``setting2`` are splits. No
+    number of sessions that the subject is in, of those that are present. ``setting1`` and ``setting2`` are splits. No
     factor holds the name of the file, which the others make up; :meth:`paths` gives it.
 
     The only modality is ``image``, (480, 640, 3) uint8 sRGB. Rows are in the order of the files' names.
@@ -92,7 +92,7 @@ class MultiPie(ImageFilesDataset):
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> MultiPie:
-    """Open Multi-PIE: all sessions that are there.
+    """Open Multi-PIE: all sessions that are present.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     Raises
     ------
     DataError
-        When the files are not there, or none is named as published.
+        When the files are missing, or none is named as published.
 
     """
     size = check_size(size)

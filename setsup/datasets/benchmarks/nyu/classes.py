@@ -1,4 +1,4 @@
-"""The small MATLAB files beside NYU Depth V2: the published split, and the maps of its 894 classes to 40 and to 13.
+"""The small MATLAB files next to NYU Depth V2: the published split, and the maps of its 894 classes to 40 and to 13.
 
 Convention
 ----------

@@ -71,12 +71,11 @@ class NyuDepth(BaseDataset):
     Factors are ``scene`` (within ``scene_type`` where each scene is of one type, which is looked up), ``scene_type``,
     ``split`` and the key ``raw_rgb``, the name of the image in the raw recording. Modalities are ``image``
     (480, 640, 3) uint8, whose outermost pixels are white; ``depth``, in-painted, and ``raw_depth``, with holes of 0,
-    (480, 640) float32 in metres; ``labels`` uint16 and, where the maps of classes are beside the file, ``labels40`` and
-    ``labels13`` uint8, 0 for unlabelled; ``instances`` uint8, which tells objects of one class apart; and ``normals``
-    (480, 640, 3) float32, unit vectors (x right, y down, z forward) that face the camera, computed from ``depth`` by
-    :func:`setsup.datasets.benchmarks.nyu.normals.surface_normals` when they are fetched, 0 where there is none (no
-    depth, or a
-    surface seen edge-on that is one pixel wide). :func:`crop` cuts off the border.
+    (480, 640) float32 in metres; ``labels`` uint16 and, where the maps of classes are next to the file, ``labels40``
+    and ``labels13`` uint8, 0 for unlabelled; ``instances`` uint8, which tells objects of one class apart; and
+    ``normals`` (480, 640, 3) float32, unit vectors (x right, y down, z forward) that face the camera, computed from
+    ``depth`` by :func:`setsup.datasets.benchmarks.nyu.normals.surface_normals` when they are fetched, 0 where there is
+    none (no depth, or a surface seen edge-on that is one pixel wide). :func:`crop` cuts off the border.
 
     Arrays come from what :func:`prepare` made if it exists and belongs to the file, else from the file itself,
     which unpacks each image again and is said once.
@@ -138,7 +137,7 @@ class NyuDepth(BaseDataset):
         return made
 
     def _read_classes(self) -> None:
-        """Look for the maps of classes beside the file; that to 13 classes starts from the 40."""
+        """Look for the maps of classes next to the file; that to 13 classes starts from the 40."""
         forty, thirteen = self.file.with_name(_CLASSES40), self.file.with_name(_CLASSES13)
         if not os.path.exists(forty):
             return
@@ -221,7 +220,7 @@ class NyuDepth(BaseDataset):
 
 
 def open(root: Path | str | None = None) -> NyuDepth | NyuRepack:
-    """Open the published files; where they are not there, one of their re-packs.
+    """Open the published files; where they are missing, one of their re-packs.
 
     Parameters
     ----------
@@ -235,7 +234,7 @@ def open(root: Path | str | None = None) -> NyuDepth | NyuRepack:
     Raises
     ------
     DataError
-        The files are not there (with the command that fetches them), or are not what they should be.
+        When the files are missing (with the command that fetches them), or are not what they should be.
 
     """
     from setsup.files import data_places, find_root
@@ -248,7 +247,7 @@ def open(root: Path | str | None = None) -> NyuDepth | NyuRepack:
 
 
 def prepare(root: Path | str | None = None, modalities: Iterable[str] | None = None) -> list[Path]:
-    """Convert images, depths, labels and instances once into arrays beside the file, which ``fetch`` then maps.
+    """Convert images, depths, labels and instances once into arrays next to the file, which ``fetch`` then maps.
 
     All of them take 6.2 GB, which must be free. Works block by block; an interrupted run resumes.
     If the folder is read-only, arrays are written to the cache folder. Shows a progress bar.

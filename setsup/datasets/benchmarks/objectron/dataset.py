@@ -47,7 +47,7 @@ class Objectron(BaseDataset):
     in the video; ``time`` (s); ``objects``, how many are annotated in the frame; ``azimuth``, ``elevation`` and
     ``distance`` (m) of the camera from the sequence's first object, in that object's own axes, so that they can be
     compared between sequences: azimuth 0 looks at its front (+z), 90 at its +x side, and elevation is the angle above
-    its middle; and ``split``, where the lists are there.
+    its middle; and ``split``, if the lists exist.
 
     Modalities are ``pose`` (camera to world, m), ``intrinsics`` (pixels), and of the frame's objects, up to the most of
     any frame, NaN after the last: ``points``, (objects, 9, 3) m in the camera's frame, and ``pixels``, (objects, 9, 2),
@@ -182,7 +182,7 @@ class Objectron(BaseDataset):
 def open(root: Path | str | None = None) -> Objectron:
     """Open Objectron's annotations: a folder with ``annotations`` and ``index``, as bucket and repository have them.
 
-    A clone of the repository beside ``annotations`` serves for ``index``. Any sequences will do. Videos are not read.
+    A clone of the repository next to ``annotations`` serves for ``index``. Any sequences will do. Videos are not read.
 
     References
     ----------
@@ -222,7 +222,7 @@ def _lists(members: MemberIndex) -> dict[str, int]:
 
 
 def _places_of_lists(members: MemberIndex, part: str) -> list[tuple[MemberIndex, int]]:
-    """Lists beside the annotations, or in a clone of the repository that lies there."""
+    """Lists next to the annotations, or in a clone of the repository that lies there."""
     name = rf"(?:v1/)?index/[^/]+_annotations_{part}"
     for there, pattern in ((members, name), (members, f"[^/]+/{name}"), (members.above(), f"(?:[^/]+/)?{name}")):
         if places := there.matching(pattern)[0].tolist():

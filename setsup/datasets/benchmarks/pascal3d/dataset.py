@@ -158,8 +158,8 @@ def open(
     Raises
     ------
     DataError
-        The files are not there (with how to get them), annotations are damaged (counted, the first five named), or an
-        argument is out of range.
+        When the files are missing (with how to get them), annotations are damaged (counted, the first five named), or
+        an argument is out of range.
 
     """
     crops = Crops(size, margin, jitter, seed)

@@ -152,7 +152,7 @@ def _match(wanted: AbcList, category: str, table: FactorTable) -> npt.NDArray[np
 
 
 def _found(members: MemberIndex, folders: Sequence[Path], name: str) -> tuple[str, str] | None:
-    """Text and label of a list in the release, or beside it."""
+    """Text and label of a list in the release, or next to it."""
     source = find_beside(members, folders, [name])
     return None if source is None else (text_of(content_of(source, _MOST, _WHAT), label_of(source)), label_of(source))
 

@@ -123,7 +123,7 @@ def geodesic(first: npt.ArrayLike, second: npt.ArrayLike) -> Any:
 
     Parameters
     ----------
-    one, other : (..., 3, 3) float
+    first, second : (..., 3, 3) float
         Rotation matrices, broadcast against each other.
 
     Returns

@@ -35,7 +35,7 @@ def recorded(members: MemberIndex, scenes: Sequence[str], codes: Rows, frames: R
     `codes` (n,) int64; `frames` (n,) int64; returns (n,) structured array.
 
     Returns: ``time``, float32, s, as the recording counts it, NaN where there is none; ``pose``, (4, 4) float32,
-    m, camera to world, NaN where there is none, or the one that is there is no rotation with a translation.
+    m, camera to world, NaN where there is none, or the one that is present is no rotation with a translation.
     Mapped from the cache where there are many.
     """
     logs = members.places([f"{scene}/trajectory.log" for scene in scenes])
@@ -131,7 +131,7 @@ def lens(members: MemberIndex, sensor: str) -> npt.NDArray[np.float32]:
 
 
 def looked_up(keys: Rows, values: Array, wanted: Rows) -> Array:
-    """Value of each wanted key among sorted ones; -1 where it is not there."""
+    """Value of each wanted key among sorted ones; -1 where it is missing."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
     spots = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

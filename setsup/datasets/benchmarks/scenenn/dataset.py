@@ -232,7 +232,7 @@ def open(root: Path | str | None = None) -> SceneNN:
     Raises
     ------
     DataError
-        The files are not there, an annotation is damaged, or none has a labelled object.
+        When the files are missing, an annotation is damaged, or none has a labelled object.
 
     """
     holds = {r"[0-9][0-9][0-9]/[0-9][0-9][0-9]\.xml": "<scene>/<scene>.xml (such as 005/005.xml)"}

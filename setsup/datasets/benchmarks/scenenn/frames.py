@@ -137,7 +137,7 @@ class SceneNNFrames(BaseDataset):
         return out
 
     def _known(self, row: int) -> Rows:
-        """Ids of the objects in a row's scene, none where its annotation is not there."""
+        """Ids of the objects in a row's scene, none where its annotation is missing."""
         scene = str(self.factors.values("scene", row))
         if scene not in self._annotated:
             name = f"{scene}/{scene}.xml"
@@ -159,12 +159,12 @@ def open(root: Path | str | None = None, *, kinect2: Sequence[str] = ()) -> Scen
     kinect2 : sequence of str
         Scenes that were recorded with a Kinect 2, whose intrinsics are read from ``intrinsic/kinect2.ini``. All others
         were recorded with an Asus Xtion, as the main release was; its intrinsics are read from ``intrinsic/asus.ini``
-        where that is there, and are the published ones otherwise.
+        if that exists, and are the published ones otherwise.
 
     Raises
     ------
     DataError
-        The files are not there, no frame has both images, or a text file is damaged.
+        When the files are missing, no frame has both images, or a text file is damaged.
 
     """
     kinds = ("image", "depth")

@@ -26,8 +26,8 @@ class ShapeNet(BaseDataset):
     """Models of ShapeNetCore; the rows are models, sorted by synset and id.
 
     Factors are ``category`` (first name in ``taxonomy.json``, else the widely known name, else the synset), ``synset``
-    (key), ``model`` (key, within the category), and ``split`` where ``all.csv`` lies beside the categories (unknown for
-    a model that it does not list). Modalities:
+    (key), ``model`` (key, within the category), and ``split`` where ``all.csv`` lies next to the categories (unknown
+    for a model that it does not list). Modalities:
 
     - ``preview`` (128, 128, 3) uint8, an image of the mesh in the colors of its materials; see
       :mod:`setsup.datasets.adapters.preview`.

@@ -20,7 +20,7 @@ from setsup.datasets.benchmarks.shapenet_renderings.poses import to_pascal3d
 from setsup.datasets.benchmarks.shapenet_renderings.records import SIDE
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.source import Source
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.files.roots import data_places, place_seen, root_option
 
 __all__ = ["ShapenetRenderings", "open", "prepare"]
@@ -33,7 +33,7 @@ class ShapenetRenderings(BaseDataset):
     """Rendered views of cars, planes and chairs: one row per view, the two views of a pair one after the other.
 
     The factors are ``category``, ``object`` (an id of ShapeNet where ``job.txt`` names them, else the record's name),
-    ``azimuth`` and ``elevation`` in degrees, and beside them the keys ``record``, ``pair`` (number of the pair within
+    ``azimuth`` and ``elevation`` in degrees, and the keys ``record``, ``pair`` (number of the pair within
     its record) and ``view`` (number of the view within its record), and ``split``. In the whole dataset the other view
     of row r is row ``r ^ 1``. The modalities are ``image``, (128, 128, 4) uint8 sRGB and alpha; ``model_view``, (4, 4)
     float32, from y-up object coordinates to those of the camera; ``rotation``, (3, 3) float32, its rotation from the
@@ -125,7 +125,7 @@ class ShapenetRenderings(BaseDataset):
 
 
 def open(root: Path | str | None = None) -> ShapenetRenderings:
-    """Open those of the three categories that are there.
+    """Open those of the three categories that are present.
 
     The first time every record is read and its checksums are compared; an index of them is kept in the cache folder.
     Views are then read at random, also from a tar and from a zip that stores its files as they are; for one that
@@ -152,12 +152,12 @@ def open(root: Path | str | None = None) -> ShapenetRenderings:
     raise DataError(
         f"{NAME}: found none of {', '.join(f'{plural}_with_keypoints' for plural in CATEGORIES.values())} as .zip, "
         f".tar or folder with .tfrecord files (looked in {', '.join(map(place_seen, places))}); run `setsup fetch "
-        f"{NAME}{root_option(root)}`, or pass the folder that contains them (--root or root=)"
+        f"{NAME}{root_option(root)}`, or pass the folder that contains them ({advice('root=', '--root')})"
     )
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
-    """Unpack the records that are deflated in zip files once, each archive into an array beside it.
+    """Unpack the records that are deflated in zip files once, each archive into an array next to it.
 
     Costs as much disk as the archive, and saves unpacking whole files of records for single views. An interrupted run
     resumes. Where the folder is read-only the arrays go into the cache folder.

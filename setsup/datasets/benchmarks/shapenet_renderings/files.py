@@ -2,7 +2,7 @@
 
 What lies in a folder, in a tar or stored in a zip is read at random. Deflated files are unpacked whole into a small
 cache of each process, so that many stretches of few files cost little, and stretches of many files what unpacking them
-costs. ``prepare`` unpacks all of them once, one after the other into an array beside the archive, from which they are
+costs. ``prepare`` unpacks all of them once, one after the other into an array next to the archive, from which they are
 then read at random too.
 """
 
@@ -105,7 +105,7 @@ class RecordFiles:
         return content
 
     def prepare(self) -> Path | None:
-        """Unpack deflated files of an archive once into an array beside it; nothing is done where there are none."""
+        """Unpack deflated files of an archive once into an array next to it; nothing is done where there are none."""
         from setsup.files.prepare import prepare_array
         from setsup.progress import progress
 

@@ -1,4 +1,4 @@
-"""One category of KeypointNet's renderings: its files of records, the lists beside them, the factors of its views."""
+"""One category of KeypointNet's renderings: its files of records, the lists next to them, the factors of its views."""
 
 import hashlib
 import json
@@ -44,7 +44,7 @@ _log = logging.getLogger("setsup")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One category that is there.
+    """One category that is present.
 
     `projection` (4, 4) float32 or None.
     """

@@ -139,7 +139,7 @@ def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
     ----------
     root : Path, str or None
         Folder with the six files, or with a folder ``smallnorb`` or ``small_norb`` that has them; None for the usual
-        places. Where they are not there, a tree of JPEGs as LORD reads it, ``<category>/<instance>/azimuth…_lt.jpg``,
+        places. Where they are missing, a tree of JPEGs as LORD reads it, ``<category>/<instance>/azimuth…_lt.jpg``,
         in a folder, zip or tar: see :class:`~setsup.datasets.benchmarks.smallnorb.tree.SmallNorbTree`.
 
     Raises
@@ -163,7 +163,7 @@ def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
-    """Unpack the images once into an array beside the files, which ``fetch`` then maps into memory.
+    """Unpack the images once into an array next to the files, which ``fetch`` then maps into memory.
 
     Works block by block; an interrupted run resumes. Files that are
     unpacked already need no array, and none is made of them.

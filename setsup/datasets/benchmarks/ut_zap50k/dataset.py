@@ -97,7 +97,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None, sq
     size : (height, width), optional
         Resize every image, antialiased, until it just covers this size, and crop the centre.
     square : bool
-        Take the square images, which are padded with white, where the others are there as well.
+        Take the square images, which are padded with white, if the others exist as well.
 
     Raises
     ------

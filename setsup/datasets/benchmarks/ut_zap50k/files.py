@@ -77,7 +77,7 @@ def find_shoes(root: Path | str | None, square: bool = False) -> tuple[MemberInd
 
 
 def _find_images(root: Path | str | None, variants: Sequence[str]) -> MemberIndex:
-    """Find the images of the first variant that is there."""
+    """Find the images of the first variant that is present."""
     for variant in variants[:-1]:
         # apart, so that another variant beside it is no part of it that was left out
         with suppress(DataError):
@@ -181,7 +181,7 @@ def _read_list(content: bytes, label: str, rows: int) -> list[str]:
 def _found(
     images: MemberIndex, cids: Sequence[str], paths: Sequence[str] | None
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Place of each line's image, -1 where it is not there, and the folder of its brand."""
+    """Place of each line's image, -1 where it is missing, and the folder of its brand."""
     there, groups = images.matching(_BELOW)
     if not len(there):
         raise DamagedFile(f"{images.source} contains no image such as Shoes/Oxfords/Bostonian/100627.72.jpg")

@@ -38,7 +38,7 @@ class _Element(NamedTuple):
 def read_mat(source: Path | bytes, label: str, names: Sequence[str] | None, limit: int) -> dict[str, Any]:
     """Read variables of a MAT file of version 5.
 
-    Every length, every product of dimensions and the kind of every part is compared with the bytes that are there
+    Every length, every product of dimensions and the kind of every part is compared with the bytes that are present
     before anything is allocated for it; only then scipy reads them. Sparse matrices, functions and objects of MATLAB
     classes are refused where they are asked for.
     """

@@ -192,7 +192,7 @@ class VideoFile:
         start, stop, step : int
             Numbers as of a ``range``: 0 ≤ start, 1 ≤ step. Without `start`, no pass to count the frames is needed.
         stop : int or None
-            None, or a number behind the last frame, for all that are there.
+            None, or a number behind the last frame, for all that are present.
 
         Yields
         ------

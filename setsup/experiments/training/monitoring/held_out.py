@@ -114,7 +114,9 @@ def open_held_out(asked: Validation, trained: TrainedRun, sampler: SamplerConfig
     )
     fit, test = _split_rows(training_rows, _images(dataset, held_out), asked.rows)
     if (asked.knn or asked.probe) and not (len(fit) and len(test)):
-        raise SetsupError(f"{len(dataset)} row is too few to fit on some rows and validate on others: draw from more")
+        raise SetsupError(
+            f"{len(dataset)} row is too few to fit on some rows and validate on others; draw from more rows"
+        )
     return HeldOut(
         asked,
         trained,
@@ -136,7 +138,7 @@ def _open(asked: Validation, trained: TrainedRun) -> Dataset:
         return asked.data(data).open(root, substitute=substitute)
     if asked.dataset not in trained.datasets:
         hint = did_you_mean(asked.dataset, trained.datasets)
-        raise SetsupError(f"{trained.name} has no further dataset {asked.dataset!r} to validate on{hint}")
+        raise SetsupError(f"{trained.name} has no further dataset {asked.dataset!r} for validation{hint}")
     other = trained.datasets[asked.dataset]
     root = root if other.name == data.name else None
     substitute = substitute and other.substitute is not None
@@ -149,20 +151,20 @@ def _build_sampler(sampler: SamplerConfig, held_out: Dataset) -> Sampler:
         return sampler.build(held_out, SEED)
     except SetsupError as error:
         raise SetsupError(
-            f"validation cannot draw from its rows as the training does ({error}): choose others, or measure knn or "
-            "probe alone with --validation.draws 0"
+            f"validation cannot draw from its rows as training does ({error}); choose other rows, or compute only knn "
+            "or probe with --validation.draws 0"
         ) from error
 
 
 def _need_levels(name: str, table: FactorTable, of: str) -> None:
     if name not in table:
         raise FactorError(
-            f"validation names the factor {name!r}, which {of} do not have{did_you_mean(name, table.names)}"
+            f"validation uses the factor {name!r}, which {of} do not have{did_you_mean(name, table.names)}"
         )
     if table[name].continuous:
         raise SetsupError(
-            f"validation names the factor {name!r}, which is continuous, and neighbours and probes tell levels apart: "
-            "bin it, or measure it with an evaluation of the preset"
+            f"validation requires factors with levels for knn and probe, but {name!r} is continuous; bin it, or "
+            "evaluate it with an evaluation of the preset"
         )
 
 

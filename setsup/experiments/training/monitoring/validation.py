@@ -33,8 +33,8 @@ def open_validation(asked: Validation, trained: TrainedRun, sampler: SamplerConf
         not callable(getattr(type(method), "loss", None)) or isinstance(getattr(method, "loss", None), nn.Module)
     ):
         raise SetsupError(
-            f"{type(method).__name__} has no method loss(batch), whose value validation measures: give it one, which "
-            "returns a number, or measure knn or probe alone with --validation.draws 0"
+            f"validation requires {type(method).__name__}.loss(batch), which does not exist; define it to return a "
+            "number, or compute only knn or probe with --validation.draws 0"
         )
     if asked.probe:
         require_modules("--validation.probe needs", "sklearn")
@@ -88,13 +88,13 @@ def _loss(method: Any, batch: dict[str, Any], number: int) -> float:
         loss = method.loss(batch)
     except UnseenRows as error:
         raise SetsupError(
-            f"{type(method).__name__}.loss looks up rows that it was not trained on: validate it on training data, or "
-            "by knn or probe alone with --validation.draws 0"
+            f"{type(method).__name__}.loss looks up rows that it was not trained on; validate it on training data, or "
+            "compute only knn or probe with --validation.draws 0"
         ) from error
     if not isinstance(loss, torch.Tensor | float | int) or (isinstance(loss, torch.Tensor) and loss.numel() != 1):
         raise SetsupError(
-            f"{type(method).__name__}.loss gave {type(loss).__name__} {tuple(getattr(loss, 'shape', ()))}, and "
-            "validation measures one number: return the loss alone"
+            f"{type(method).__name__}.loss returned {type(loss).__name__} {tuple(getattr(loss, 'shape', ()))}, but "
+            "validation needs one number; return the loss alone"
         )
     return float(loss)
 

@@ -9,7 +9,7 @@ import numpy as np
 from setsup.arrays import Bools, Matrices, Rows, Size
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.arguments import Range, Sized, check_range, pair, set_field
+from setsup.loading.transforms.operations.base import Range, Sized, check_range, pair, set_field
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["TRIES", "CenterCrop", "Crop", "Resize", "ResizedCrop", "random_sides"]
@@ -20,7 +20,7 @@ TRIES = 10
 
 @dataclass(frozen=True)
 class Crop(Sized):
-    """A box of fixed size at a uniform whole position.
+    """A box of fixed size at a uniformly random integer position.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class Crop(Sized):
 
 @dataclass(frozen=True)
 class CenterCrop(Sized):
-    """The box of fixed size in the middle, where torchvision's ``CenterCrop`` has it.
+    """A box of fixed size in the centre, at the position of torchvision's ``CenterCrop``.
 
-    Where it cannot be in the middle exactly, what is left over at the top and on the left is rounded to an even number.
+    If it cannot be exactly centred, the margins at the top and on the left are rounded to an even number.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Resize(Sized):
     Parameters
     ----------
     size : int or (height, width)
-        Pixels of the result; one number is both.
+        Pixels of the result; a single number is used for both.
 
     Examples
     --------
@@ -92,10 +92,10 @@ class Resize(Sized):
 class ResizedCrop(Sized):
     """A box of random area and shape, resized to one size.
 
-    The distribution is that of Inception's crops as in torchvision: up to ten times, a share of the area
-    uniform in ``area`` and a ratio of width to height log-uniform in ``aspect``, sides rounded to whole pixels, until
-    the box fits; then a uniform whole position. Should none of the ten fit, the largest box in the middle whose
-    ratio is in ``aspect``.
+    The distribution is that of Inception's crops as in torchvision: up to ten times, a share of the area uniform in
+    ``area`` and a ratio of width to height log-uniform in ``aspect`` are drawn, with sides rounded to integers, until
+    the box fits; its position is uniform over integers. If none of the ten fits, the result is the largest centred box
+    whose ratio is in ``aspect``.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _fitting(size: int | Size, height: int, width: int, operation: str) -> Size:
     rows, columns = pair(size)
     if rows > height or columns > width:
         raise SetsupError(
-            f"{operation} cuts out {rows} × {columns} pixels, and the images have {height} × {width}: give a smaller "
+            f"{operation} of {rows} × {columns} pixels is larger than the images, {height} × {width}; pass a smaller "
             "size, or put a Resize before it"
         )
     return rows, columns

@@ -33,7 +33,7 @@ def to_images(levels: Tensor) -> Tensor:
 
 
 def grey(levels: Tensor) -> Tensor:
-    """Luma of ITU-R 601 in 16-bit fixed point, rounded, as Pillow converts colours to grey.
+    """Luma of ITU-R 601 in 16-bit fixed point, rounded, as Pillow converts colors to grey.
 
     `levels` (n, 3, height, width) float32; returns (n, 1, height, width) float32.
     """

@@ -14,7 +14,7 @@ from setsup.arrays import Floats, Reals, Words
 from setsup.checks import check_number, is_integer
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.by_image import Image, cv2, room
-from setsup.loading.transforms.operations.arguments import (
+from setsup.loading.transforms.operations.base import (
     Photometric,
     Ranged,
     Shape,
@@ -31,14 +31,14 @@ __all__ = ["Blur", "Noise", "SaltAndPepper", "Sobel"]
 
 @dataclass(frozen=True)
 class Blur(Photometric):
-    """Gaussian blur by a kernel cut off to a square, with the image mirrored at its outermost pixels.
+    """Gaussian blur with a square kernel; the image is mirrored at its outermost pixels.
 
     Parameters
     ----------
     kernel : int
         Pixels along a side of the kernel, odd.
     sigma : (low, high)
-        Pixels; the standard deviation is uniform between them, 0 < low ≤ high.
+        Range of the standard deviation in pixels, which is uniform; 0 < low ≤ high.
 
     Notes
     -----
@@ -66,7 +66,7 @@ class Blur(Photometric):
         """Weights of the middle of each kernel and of what lies to one side, (n, 1 + radius)."""
         radius = self.kernel // 2
         if radius >= min(shape[-2:]):
-            raise DataError(f"Blur: a kernel of {self.kernel} pixels needs larger images than {tuple(shape)}")
+            raise DataError(f"Blur: a kernel of {self.kernel} pixels requires larger images than {tuple(shape)}")
         weights = np.exp(-0.5 * (np.arange(radius + 1) / slots.uniform(*self.sigma)[:, None]) ** 2)
         return (weights / (weights[:, :1] + 2 * weights[:, 1:].sum(1, keepdims=True))).astype(np.float32)
 
@@ -95,7 +95,7 @@ def _smoothed(images: Tensor, taps: list[Tensor], axis: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Sobel(Ranged):
-    """Images plus a multiple of their Sobel edges: the length of the gradient of each channel.
+    """Adds a multiple of the Sobel edges to images: the magnitude of the gradient of each channel.
 
     Parameters
     ----------
@@ -104,8 +104,8 @@ class Sobel(Ranged):
 
     Notes
     -----
-    The gradient is in changes a pixel: the kernels are ⅛ of (1, 2, 1) across times (−1, 0, 1) along, with the outermost
-    pixels repeated beyond the image.
+    The gradient is the change per pixel: the kernels are ⅛ of the outer product of (1, 2, 1) and (−1, 0, 1), with the
+    outermost pixels repeated beyond the image.
 
     Examples
     --------

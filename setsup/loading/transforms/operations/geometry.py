@@ -16,7 +16,7 @@ from setsup.arrays import Matrices, Size
 from setsup.checks import is_number
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.arguments import Range, check_probability, check_range, set_field
+from setsup.loading.transforms.operations.base import Range, check_probability, check_range, set_field
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Affine", "Flip", "Geometric", "Perspective", "Rotate", "Shift", "VerticalFlip", "where"]
@@ -33,7 +33,7 @@ class Geometric(Protocol):
 
 @dataclass(frozen=True)
 class Flip:
-    """Left and right change places, with probability p.
+    """Horizontal flip with probability p.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Flip:
 
 
 class VerticalFlip(Flip):
-    """Top and bottom change places, with probability p, 0 … 1.
+    """Vertical flip with probability p, 0 … 1.
 
     Examples
     --------
@@ -76,12 +76,12 @@ class VerticalFlip(Flip):
 
 @dataclass(frozen=True)
 class Rotate:
-    """A turn about the centre of the image, uniform in a range.
+    """Rotation about the centre of the image by an angle uniform in a range.
 
     Parameters
     ----------
     degrees : (low, high)
-        Counterclockwise as one sees it.
+        Range of the angle, counterclockwise.
 
     Examples
     --------
@@ -103,22 +103,22 @@ class Rotate:
 
 @dataclass(frozen=True)
 class Affine:
-    """About the centre a turn, then a shear, then an enlargement; after them a move. Each number is uniform in a range.
+    """Rotation, shear and scaling about the centre, then a translation; each number is uniform in a range.
 
     The order, and the ranges ±90°, ±0.3, 0.7 … 1.3 and ±15 px on a canvas of 40 × 40, are those of orbit sets of
-    digits [1]_. For a move before the turn, put ``Affine(translate=…)`` before ``Affine(degrees=…)``: consecutive
+    digits [1]_. To translate before rotating, put ``Affine(translate=…)`` before ``Affine(degrees=…)``: consecutive
     operations are resampled once.
 
     Parameters
     ----------
     degrees : (low, high)
-        Turn, counterclockwise as one sees it.
+        Rotation angle, counterclockwise.
     shear : (low, high)
-        Pixels to the right for each pixel down.
+        Shear in pixels to the right per pixel down.
     scale : (low, high)
-        Enlargement in both directions, positive.
+        Scale factor in both directions, positive.
     translate : (low, high)
-        Pixels, drawn for x and for y.
+        Translation in pixels, drawn independently for x and y.
 
     References
     ----------
@@ -152,14 +152,14 @@ class Affine:
 
 @dataclass(frozen=True)
 class Shift:
-    """A move by a random share of the image's sides, uniform and independent in x and y.
+    """Translation by a random fraction of the image's sides, uniform and independent in x and y.
 
     The translation of bounding boxes by 0.1 × (height, width) of ABC's pose networks is ``Shift(0.1)`` [1]_.
 
     Parameters
     ----------
     fraction : float
-        Largest share, 0 … 1: x moves by ±fraction · width, y by ±fraction · height.
+        Maximum fraction, 0 … 1: x moves by up to ±fraction · width, y by up to ±fraction · height.
 
     References
     ----------
@@ -185,12 +185,12 @@ class Shift:
 
 @dataclass(frozen=True)
 class Perspective:
-    """A view from aside: each corner of the image moves inward, x and y by uniform shares of half the sides.
+    """Random perspective: each corner of the image moves inward, in x and y by uniform fractions of half the sides.
 
     Parameters
     ----------
     distortion : float
-        Largest share, 0 ≤ distortion < 2/3: from there on a quadrangle can be dented, and no homography makes one.
+        Maximum fraction, 0 ≤ distortion < 2/3; from 2/3 on a quadrangle may be concave, which no homography produces.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from setsup import random
 from setsup.arrays import Rows
 from setsup.checks import check_number
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.arguments import Kernels, Shape, check_channels
+from setsup.loading.transforms.operations.base import Kernels, Shape, check_channels
 from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Hue, Saturation
 from setsup.loading.transforms.slots import Slots
 
@@ -23,7 +23,7 @@ _ORDER = 4  # parameter of the order, after those of the four operations
 
 @dataclass(frozen=True)
 class Jitter:
-    """Brightness, contrast, saturation and hue one after the other, in a random order per image.
+    """Brightness, contrast, saturation and hue in a random order per image.
 
     The distribution is that of torchvision's ``ColorJitter``: factors uniform in 1 ± amount, clipped at 0, turns of
     the hue uniform in ± amount, and all orders equally likely.

@@ -1,8 +1,8 @@
-"""Operations on colours: brightness, contrast, saturation and hue.
+"""Operations on colors: brightness, contrast, saturation and hue.
 
 A photometric operation is a frozen dataclass, called as ``operation(images, slots)``. Images are (n, C, height, width)
 float32 in 0 … 1 of C = 1 or 3 channels, on any device; so is the result, and the images stay as they are. How much is
-done to an image follows from its key alone. On grey images, what acts on colours alone does nothing.
+done to an image follows from its key alone. On grey images, operations on colors alone do nothing.
 
 With ``slots.eight_bit`` images hold integers of 1/255 before and after. The result is then that of Pillow's
 enhancers, which truncate, and of torchvision's rotation of the hue, bit for bit. What Pillow
@@ -21,7 +21,7 @@ from torch import Tensor
 from setsup.arrays import Reals
 from setsup.loading.transforms.by_image import Image, blend, cv2, own
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.arguments import Photometric, Ranged, per_image
+from setsup.loading.transforms.operations.base import Photometric, Ranged, per_image
 
 __all__ = ["AddBrightness", "Brightness", "Contrast", "Gray", "Hue", "Saturation"]
 
@@ -31,7 +31,7 @@ _TRUNCATE = 2.0**-12 - 0.5  # levels: with this, OpenCV's rounding truncates
 
 @dataclass(frozen=True)
 class Brightness(Ranged):
-    """Images times a factor.
+    """Multiplies images by a factor.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Brightness(Ranged):
 
 @dataclass(frozen=True)
 class AddBrightness(Ranged):
-    """Images plus a number.
+    """Adds a number to images.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class AddBrightness(Ranged):
 
 @dataclass(frozen=True)
 class Contrast(Ranged):
-    """Images drawn away from the mean of their grey version, or towards it.
+    """Changes the contrast: the distance of values from the mean of the grey image is multiplied by a factor.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Contrast(Ranged):
 
 @dataclass(frozen=True)
 class Saturation(Ranged):
-    """Colours drawn away from grey of the same luma, or towards it.
+    """Changes the saturation: the distance of colors from grey of the same luma is multiplied by a factor.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def _grey(image: Image) -> Image:
 
 @dataclass(frozen=True)
 class Hue(Ranged):
-    """Hue turned, with saturation and value of HSV [1]_ as they are.
+    """Rotates the hue; saturation and value of HSV [1]_ are unchanged.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def _turned(images: Tensor, offsets: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Gray(Photometric):
-    """Colours replaced by grey of the same luma, in as many channels.
+    """Replaces colors by grey of the same luma, with the same number of channels.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Operations on parts of images: rectangles erased, and what stands behind an object."""
+"""Operations on parts of images: erased rectangles, and backgrounds behind objects."""
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from torch import Tensor
 from setsup.arrays import Rows
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.by_image import Image, cv2
-from setsup.loading.transforms.operations.arguments import Photometric, Shape, check_range, set_field
+from setsup.loading.transforms.operations.base import Photometric, Shape, check_range, set_field
 from setsup.loading.transforms.operations.crops import TRIES, random_sides
 from setsup.loading.transforms.slots import Slots
 
@@ -20,11 +20,11 @@ __all__ = ["Background", "Erase", "Premultiply"]
 
 @dataclass(frozen=True)
 class Erase(Photometric):
-    """One rectangle at a random place set to 0.
+    """Sets one rectangle at a random position to 0.
 
     The distribution is that of the paper [1]_ as in torchvision: up to ten times, a share of the area uniform in
-    ``area`` and a ratio of height to width log-uniform in ``aspect``, sides rounded to whole pixels, until both fit
-    the image; then a uniform whole position. If none of the ten fits, the image stays as it is.
+    ``area`` and a ratio of height to width log-uniform in ``aspect`` are drawn, with sides rounded to integers, until
+    both fit the image; the position is uniform over integers. If none of the ten fits, the image is unchanged.
 
     Parameters
     ----------
@@ -81,15 +81,15 @@ class Erase(Photometric):
 
 @dataclass(frozen=True)
 class Premultiply(Photometric):
-    """Colours times alpha, for geometric operations between this and ``Background(…, premultiplied=True)``.
+    """Multiplies colors by alpha, for geometric operations between this and ``Background(…, premultiplied=True)``.
 
-    Resampling mixes a pixel with its neighbours. Unless each counts by its alpha [1]_, the colour that a file has where
-    nothing is seen, often black, gets into the outline of objects. Results have 8 bits, as those of Pillow's mode RGBa.
+    Resampling mixes a pixel with its neighbours. Unless each is weighted by its alpha [1]_, the color of transparent
+    pixels in the file, often black, bleeds into the outline of objects. Results have 8 bits, as in Pillow's mode RGBa.
 
     Raises
     ------
     DataError
-        When images have no alpha.
+        When images have no alpha channel.
 
     References
     ----------
@@ -115,27 +115,27 @@ class Premultiply(Photometric):
 
 @dataclass(frozen=True, eq=False)
 class Background(Photometric):
-    """Images with alpha laid over random crops of images of a pool: four channels become three.
+    """Composites images with alpha over random crops of images of a pool: four channels become three.
 
     Parameters
     ----------
     pool : (k, height, width, 3) uint8 array
-        Images, at least as large as the images; may be mapped from a file.
+        Backgrounds, at least as large as the images; may be mapped from a file.
     premultiplied : bool
-        Whether colours have been multiplied by alpha, by :class:`Premultiply`: it belongs before operations that move
-        pixels before this one.
+        Whether colors have been multiplied by alpha with :class:`Premultiply`, which belongs before operations that
+        move pixels before this one.
 
     Raises
     ------
     SetsupError
-        When the pool is of another shape or dtype.
+        When the pool has another shape or dtype.
     DataError
-        When images have no alpha, or are larger than the images.
+        When images have no alpha channel, or are larger than those of the pool.
 
     Notes
     -----
-    Image and position are uniform. Results have 8 bits, and are those of Pillow's ``Image.paste`` with a mask where
-    colours are not premultiplied.
+    Image and position are uniform. Results have 8 bits, and equal those of Pillow's ``Image.paste`` with a mask if
+    colors are not premultiplied.
 
     Examples
     --------

@@ -17,16 +17,16 @@ from setsup.checks import check_integer
 from setsup.errors import SetsupError
 from setsup.loading.transforms.by_image import LEVELS, Image, cv2
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.arguments import Photometric
+from setsup.loading.transforms.operations.base import Photometric
 
 __all__ = ["AutoContrast", "Equalize", "Posterize"]
 
 
 @dataclass(frozen=True)
 class Posterize(Photometric):
-    """The upper bits of each of 256 levels, the others 0.
+    """Keeps the upper bits of each of 256 levels and sets the others to 0.
 
-    Written here because kornia's truncates products of floats, which can fall a level short.
+    kornia's version truncates products of floats, which can be one level too low.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Posterize(Photometric):
 
 @dataclass(frozen=True)
 class Equalize(Photometric):
-    """Tones of each channel spread so that each range of them holds the same share of the pixels.
+    """Equalizes the histogram of each channel.
 
     Examples
     --------
@@ -108,9 +108,9 @@ def _stretched(counts: Image) -> Image:
 
 @dataclass(frozen=True)
 class AutoContrast(Photometric):
-    """Each channel stretched so that its lowest value is 0 and its highest 1; a uniform channel stays as it is.
+    """Stretches each channel so that its minimum is 0 and its maximum 1; a uniform channel is unchanged.
 
-    Written here because kornia's stretch takes uniform channels to 0.
+    kornia's version sets uniform channels to 0.
 
     Examples
     --------

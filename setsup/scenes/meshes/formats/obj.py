@@ -61,12 +61,12 @@ class Obj:
 def read_obj(content: bytes, label: str) -> Obj:
     """Read an OBJ file."""
     if b"\0" in content:
-        refuse(label, "holds zero bytes, so it is not an OBJ file")
+        refuse(label, "contains zero bytes, so it is not an OBJ file")
     content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\\\n", b" ")
     lists = [_lines(content, name) for name in _NAMES]
     tables = [_vectors(lines, name, least, label) for lines, name, least in zip(lists, _NAMES, (3, 1, 3), strict=True)]
     if not len(tables[0]):
-        refuse(label, "is no OBJ file with vertices")
+        refuse(label, "is not an OBJ file with vertices")
     starts, polygons = _lines(content, b"f")
     if not polygons:
         _without_faces(content, label)
@@ -134,14 +134,14 @@ def _without_faces(content: bytes, label: str) -> NoReturn:
     if not other and not re.search(rb"^[ \t]*f(?![^ \t\n\\])", content, re.MULTILINE):
         other = ["points"]
     if other:
-        raise DataError(f"{label} has no faces, only {' and '.join(other)}, which are not rendered; add faces")
+        raise DataError(f"{label} has no faces, only {' and '.join(other)}, which cannot be rendered; add faces")
     refuse(label, "has no faces")
 
 
 def _corners(faces: bytes, label: str) -> Reals:
     """Vertex, texture coordinate and normal of all corners, as they are counted there; NaN where one is not there."""
     if faces.translate(None, b"0123456789+-/ \t\n"):
-        refuse(label, "has a face that does not consist of integers")
+        refuse(label, "has a face with corners that are not integers")
     faces = re.sub(rb"/+(?=[ \t\n]|\Z)", b"", faces)
     forms = set(re.sub(rb"[-+]?[0-9]+", b"d", faces).split())
     if not forms <= set(_FORMS):
@@ -170,7 +170,7 @@ def _count_from_zero(values: Reals, lines: Integers, faces: Integers, what: str,
         values[:] = np.nan  # there are none, whatever the faces name
     wrong = (values == 0) | (rows < 0) | (rows >= count) if count else np.zeros(0, bool)
     if wrong.any():
-        refuse(label, f"has {count:,} of {what}, but a face names number {values[int(np.argmax(wrong))]:.0f}")
+        refuse(label, f"has {count:,} of {what}, but a face refers to number {values[int(np.argmax(wrong))]:.0f}")
     if count:
         values[:] = rows
 

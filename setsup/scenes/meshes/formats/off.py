@@ -60,20 +60,20 @@ def read_off(source: Path | bytes, label: str) -> Off:
     start = _START.match(data)
     if start is None:
         raise DamagedFile(
-            f"{label} is no OFF file: it begins with {data[:20]!r}, where OFF and the numbers of vertices and faces "
-            f"were expected"
+            f"{label} is not an OFF file: it begins with {data[:20]!r}, but must begin with OFF and the numbers of "
+            "vertices and faces"
         )
     if start["binary"]:
         raise DataError(f"{label} is a binary OFF file, which is not supported; convert it to text")
     kind = start["kind"].decode()
     if "4" in kind or "n" in kind:
-        raise DataError(f"{label} has vertices of four or more dimensions ({kind}OFF); three are supported")
+        raise DataError(f"{label} has vertices of four or more dimensions ({kind}OFF), but only three are supported")
     vertices, faces = int(start["vertices"]), int(start["faces"])
     body = data[start.end() :]
     if vertices * _LEAST_VERTEX + faces * _LEAST_FACE > len(body) + 1:
         raise DamagedFile(
-            f"{label}: its header gives {vertices:,} vertices and {faces:,} faces, more than {len(body):,} bytes can "
-            f"hold"
+            f"{label}: its header announces {vertices:,} vertices and {faces:,} faces, more than its {len(body):,} "
+            "bytes can contain"
         )
     polygons = None if kind else _triangles_only(body, vertices, faces)
     polygons = polygons or _line_by_line(body, vertices, faces, kind, label)
@@ -120,10 +120,10 @@ def _line_by_line(body: bytes, vertices: int, faces: int, kind: str, label: str)
         words = _words(lines, label, f"face {turn} of {faces:,}")
         count = _numbers(words, 1, len(words), label, f"face {turn}")[0]
         if not 3 <= count < len(words) or count != int(count):
-            raise DamagedFile(f"{label}: face {turn} has {words[0]!r} corners and {len(words) - 1} numbers")
+            raise DamagedFile(f"{label}: face {turn} has {words[0]!r} corners but {len(words) - 1} numbers")
         own = _numbers(words[1 : 1 + int(count)], int(count), int(count), label, f"face {turn}")
         if (own != np.floor(own)).any() or (np.abs(own) > 2**31 - 1).any():
-            raise DamagedFile(f"{label}: face {turn} names vertices by {words[1:4]}, which are not indices")
+            raise DamagedFile(f"{label}: face {turn} refers to vertices {words[1:4]}, which are not indices")
         corners.extend(own.astype(int).tolist())
         lengths.append(int(count))
         face_colors.add(turn, words[1 + int(count) :])
@@ -186,15 +186,15 @@ def _numbers(words: list[bytes], least: int, most: int, label: str, what: str) -
         return np.array([float(word) for word in words[:least]])
     except ValueError:
         shown = b" ".join(words)[:40]
-        raise DamagedFile(f"{label}: {what} is {shown!r}, where {least} numbers were expected") from None
+        raise DamagedFile(f"{label}: {what} is {shown!r}, but must be {least} numbers") from None
 
 
 def _check(mesh: Off, label: str) -> None:
     if not np.isfinite(mesh.vertices).all():
         vertex = int(np.argmin(np.isfinite(mesh.vertices).all(axis=1)))
-        raise DamagedFile(f"{label}: vertex {vertex} has a coordinate that is not a finite number")
+        raise DamagedFile(f"{label}: vertex {vertex} has a coordinate that is not finite")
     if len(mesh.faces) and not 0 <= mesh.faces.min() <= mesh.faces.max() < len(mesh.vertices):
         raise DamagedFile(
-            f"{label}: its faces name the vertices {mesh.faces.min()} to {mesh.faces.max()}, but there are "
-            f"{len(mesh.vertices):,}"
+            f"{label}: its faces refer to vertices {mesh.faces.min()} to {mesh.faces.max()}, but it has "
+            f"{len(mesh.vertices):,} vertices"
         )

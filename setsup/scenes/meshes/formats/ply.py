@@ -187,7 +187,7 @@ def _header(data: bytes, label: str) -> tuple[str, list[Element], int]:
     """Byte order (nothing for ascii), elements, and where the body begins."""
     start = re.match(rb"ply[ \t]*(\r\n|\n|\r)", data)
     if start is None:
-        refuse(label, f"is no PLY file: it begins with {data[:8]!r}, where 'ply' was expected")
+        refuse(label, f"is not a PLY file: it begins with {data[:8]!r}, not with 'ply'")
     # lines of a header may end in two ways; after a lone \r, a \n is a byte of the body
     line_end = rb"\r" if start[1] == b"\r" else rb"\r?\n"
     end = re.compile(rb"[\r\n]end_header[ \t]*" + line_end).search(data, 0, _LONGEST_HEADER)
@@ -207,9 +207,9 @@ def _header(data: bytes, label: str) -> tuple[str, list[Element], int]:
         elif own is not None and elements:
             elements[-1].properties.append(own)
         else:
-            refuse(label, f"has the header line {line[:80]!r}, which no PLY file should have")
+            refuse(label, f"has the header line {line[:80]!r}, which is not valid in PLY")
     if order is None:
-        refuse(label, f"names no format ({', '.join(_ORDERS)})")
+        refuse(label, f"does not declare a format ({', '.join(_ORDERS)})")
     _check_elements(elements, label)
     return order, elements, end.end()
 
@@ -230,17 +230,17 @@ def _double(own: Property) -> Property:
 def _check_elements(elements: list[Element], label: str) -> None:
     names = [element.name for element in elements]
     if "vertex" not in names or len(set(names)) < len(names) or "face" in names[: names.index("vertex")]:
-        refuse(label, f"has the elements {names[:8]}, where each once and vertex before face was expected")
+        refuse(label, f"has the elements {names[:8]}, but each must occur once, with vertex before face")
     for element in elements:
         properties = [own.name for own in element.properties]
         index = _index_place(element)
         if len(set(properties)) < len(properties):
             refuse(label, f"has a property of {element.name} twice")
         if index >= 0 and element.properties[index].kind[0] == "f":
-            refuse(label, f"names the vertices of its faces by {element.properties[index].kind}, not by integers")
+            refuse(label, f"refers to the vertices of its faces by {element.properties[index].kind}, not by integers")
     vertex = elements[names.index("vertex")].properties
     if not {"x", "y", "z"} <= {own.name for own in vertex} or any(own.length for own in vertex):
-        refuse(label, "has vertices with a list, or without x, y and z")
+        refuse(label, "has vertices that contain a list, or lack x, y and z")
 
 
 def _index_place(element: Element) -> int:
@@ -268,11 +268,11 @@ def _vertices(body: Body, at: int, element: Element, declared: Element) -> tuple
     for name in "xyz":
         finite = np.isfinite(vertices[name])
         if not finite.all():
-            refuse(body.label, f"has {name} of vertex {int(np.argmin(finite))} not finite")
+            refuse(body.label, f"has a value {name} of vertex {int(np.argmin(finite))} that is not finite")
     return vertices, at + rows.nbytes
 
 
 def _check_faces(faces: npt.NDArray[np.int32], vertices: int, label: str) -> None:
     if len(faces) and (faces.min() < 0 or faces.max() >= vertices):
         worst = int(np.argmax(((faces < 0) | (faces >= vertices)).any(axis=1)))
-        refuse(label, f"has {vertices:,} vertices, but triangle {worst} names {faces[worst].tolist()}")
+        refuse(label, f"has {vertices:,} vertices, but triangle {worst} refers to {faces[worst].tolist()}")

@@ -80,7 +80,7 @@ def cast(rows: Array, dtype: np.dtype[Any], label: str) -> Array:
             limits = np.iinfo(kind)
             # the largest of 64 bits is no float, the number after it is
             if not ((values >= limits.min) & (values < float(limits.max + 1)) & (values == np.floor(values))).all():
-                refuse(label, f"has a {name} that is no {kind}")
+                refuse(label, f"has a {name} that is not a {kind}")
         with np.errstate(over="ignore"):
             result[name] = values
     return result
@@ -146,7 +146,7 @@ def vertex_numbers(values: Array, label: str) -> npt.NDArray[np.int32]:
     """Vertex numbers as int32; unsigned ones that are too large become negative, which nobody accepts."""
     if values.dtype.kind == "f":
         if not ((np.abs(values) < 2**31) & (values == np.floor(values))).all():
-            refuse(label, "has a face that names a vertex by something else than an integer")
+            refuse(label, "has a face that refers to a vertex by a value that is not an integer")
     return np.ascontiguousarray(values.astype(np.int32))
 
 

@@ -54,7 +54,7 @@ class Accessors:
         """Integers, (n, c)."""
         elements, _ = self._elements(index, (columns,))
         if elements.dtype.kind == "f":
-            refuse(self._label, f"has floats in accessor {index}, where integers were expected")
+            refuse(self._label, f"has floats in accessor {index}, which must contain integers")
         return elements.astype(np.int64)
 
     def has_data(self, index: object) -> bool:
@@ -150,8 +150,8 @@ class Accessors:
         named = sorted(name for name in child(told, "extensions", self._label) if isinstance(name, str))
         if named:
             raise DataError(
-                f"{self._label} has buffer {index} without data, which {named[0]} would give: this extension is not "
-                "supported; export it without"
+                f"{self._label} has buffer {index} without data, which needs the extension {named[0]}; export it "
+                "without this extension"
             )
         refuse(self._label, f"has buffer {index} without data")
 

@@ -55,12 +55,12 @@ def check_features(tree: Tree, label: str) -> list[str]:
     asset = child(tree, "asset", label)
     version = str(asset.get("minVersion") or asset.get("version", "2.0"))
     if version.partition(".")[0] != "2" or version > "2.0":
-        raise DataError(f"{label} is of version {version[:10]} of glTF; supported is 2.0: convert it")
+        raise DataError(f"{label} uses version {version[:10]} of glTF, but only 2.0 is supported; convert it")
     unknown = sorted(name for name in _names(tree, "extensionsRequired", label) if not _is_readable(name))
     if unknown:
         raise DataError(
             f"{label} requires {', '.join(unknown[:8])}, which is not supported; export it without, or convert it with "
-            "a program that reads it"
+            "another program"
         )
     used = _names(tree, "extensionsUsed", label) | set(_extensions(tree))
     left = sorted(used - _APPLIED - _FALLBACK - _NOTHING_SEEN)
@@ -79,7 +79,7 @@ def _is_readable(name: str) -> bool:
 def _names(tree: Tree, what: str, label: str) -> set[str]:
     names = tree.get(what, [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        refuse(label, f"has {what!r} that is no list of names")
+        refuse(label, f"has {what!r} that is not a list of names")
     return {name[:80] for name in names}
 
 

@@ -90,5 +90,5 @@ def _own(told: Tree, label: str) -> Reals:
 def _numbers(told: Tree, name: str, count: int, label: str) -> list[int]:
     indices: Any = told.get(name, [])
     if not isinstance(indices, list) or not all(isinstance(index, int) and 0 <= index < count for index in indices):
-        refuse(label, f"has {name!r} that is no list of numbers below {count:,}")
+        refuse(label, f"has {name!r} that is not a list of numbers below {count:,}")
     return [int(index) for index in indices]

@@ -34,7 +34,7 @@ __all__ = ["read_gltf"]
 
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 _INSTANCING = "EXT_mesh_gpu_instancing"
-_ALPHA = "alpha of vertex colours is not rendered"
+_ALPHA = "alpha of vertex colors is not rendered"
 _LINES = "points and lines are not rendered"
 _FEWEST = 1 << 24
 """Triangles that a file may show by naming its numbers many times; more need as many bytes."""
@@ -112,7 +112,7 @@ class _Reader:
         if not isinstance(joints, list) or not joints or not all(isinstance(joint, int) for joint in joints):
             refuse(self.label, f"has skin {index} without joints")
         if not all(joint in everywhere for joint in joints):
-            refuse(self.label, f"has skin {index} with a joint that is no node")
+            refuse(self.label, f"has skin {index} with a joint that is not a node")
         matrices = np.stack([everywhere[joint] for joint in joints])
         if "inverseBindMatrices" not in told:
             return matrices
@@ -169,8 +169,8 @@ class _Reader:
         named = sorted(name for name in child(primitive, "extensions", self.label) if isinstance(name, str))
         if named:
             raise DataError(
-                f"{self.label} has a primitive without positions or indices, which {named[0]} would give: this "
-                "extension is not supported; export it without"
+                f"{self.label} has a primitive without positions or indices, which needs the extension {named[0]}; "
+                "export it without this extension"
             )
         refuse(self.label, "has a primitive without positions or indices")
 
@@ -189,14 +189,14 @@ class _Reader:
 
     def _weights(self, weights: object) -> list[float]:
         if not isinstance(weights, list) or not all(isinstance(weight, int | float) for weight in weights):
-            refuse(self.label, "has weights of morph targets that are no list of numbers")
+            refuse(self.label, "has weights of morph targets that are not a list of numbers")
         return [float(weight) for weight in weights]
 
     def _faces(self, primitive: Tree, mode: int, vertices: int) -> Array:
         if "indices" in primitive:
             order = self.accessors.integers(primitive["indices"])[:, 0]
             if len(order) and order.max() >= vertices:
-                refuse(self.label, f"has a triangle that names vertex {order.max()} of {vertices:,}")
+                refuse(self.label, f"has a triangle that refers to vertex {order.max()} of {vertices:,}")
         else:
             order = np.arange(vertices)
         if mode == _TRIANGLES:

@@ -24,18 +24,18 @@ def read_tree(content: bytes, kind: str, label: str) -> tuple[Tree, bytes | None
     except (ValueError, RecursionError) as error:
         refuse(label, f"cannot be read as a mesh (its JSON is damaged: {str(error)[:80]})")
     if not isinstance(tree, dict):
-        refuse(label, "cannot be read as a mesh (its JSON is no object)")
+        refuse(label, "cannot be read as a mesh (its JSON is not an object)")
     return tree, own
 
 
 def _chunks(content: bytes, label: str) -> tuple[bytes, bytes | None]:
     if content[:4] != b"glTF":
-        refuse(label, f"cannot be read as a mesh (it begins with {content[:4]!r}, where b'glTF' was expected)")
+        refuse(label, f"cannot be read as a mesh (it begins with {content[:4]!r}, not with b'glTF')")
     if len(content) < _HEAD.size:
         refuse(label, f"cannot be read as a mesh (it is cut off: {len(content):,} bytes of a head of {_HEAD.size})")
     _, version, length = _HEAD.unpack_from(content)
     if version != 2:
-        raise DataError(f"{label} is of version {version} of glTF; supported is 2: convert it")
+        raise DataError(f"{label} uses version {version} of glTF, but only 2 is supported; convert it")
     if length > len(content):
         refuse(label, f"cannot be read as a mesh (it is cut off: {len(content):,} bytes of {length:,})")
     at, chunks = _HEAD.size, list[tuple[bytes, bytes]]()
@@ -55,7 +55,7 @@ def items(tree: Tree, name: str, label: str) -> list[Tree]:
     """All objects of a list; none where it is not there."""
     objects = tree.get(name, [])
     if not isinstance(objects, list) or not all(isinstance(entry, dict) for entry in objects):
-        refuse(label, f"has {name!r} that is no list of objects")
+        refuse(label, f"has {name!r} that is not a list of objects")
     return objects
 
 
@@ -63,12 +63,12 @@ def item(tree: Tree, name: str, index: object, label: str) -> Tree:
     """One object of a list of the file, by its number."""
     listed = tree.get(name, [])
     if not isinstance(listed, list):
-        refuse(label, f"has {name!r} that is no list")
+        refuse(label, f"has {name!r} that is not a list")
     if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(listed):
-        refuse(label, f"names number {index!r:.20} of its {len(listed):,} {name}")
+        refuse(label, f"refers to number {index!r:.20} of its {len(listed):,} {name}")
     entry = listed[index]
     if not isinstance(entry, dict):
-        refuse(label, f"has number {index} of {name} that is no object")
+        refuse(label, f"has number {index} of {name} that is not an object")
     return entry
 
 
@@ -76,7 +76,7 @@ def child(tree: Tree, name: str, label: str) -> Tree:
     """An object within an object; an empty one where it is not there."""
     inner = tree.get(name, {})
     if not isinstance(inner, dict):
-        refuse(label, f"has {name!r} that is no object")
+        refuse(label, f"has {name!r} that is not an object")
     return inner
 
 
@@ -87,7 +87,7 @@ def whole(tree: Tree, name: str, label: str, default: int | None = None) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MOST:
-        refuse(label, f"has {name!r} of {value!r:.20}, where an integer was expected")
+        refuse(label, f"has {name!r} of {value!r:.20}, which must be an integer")
     return value
 
 
@@ -100,11 +100,11 @@ def numbers(tree: Tree, name: str, default: tuple[float, ...], label: str) -> li
     """Numbers, as many as by default."""
     values = tree.get(name, default)
     if not isinstance(values, list | tuple) or len(values) != len(default):
-        refuse(label, f"has {name!r} of {values!r:.40}, where {len(default)} numbers were expected")
+        refuse(label, f"has {name!r} of {values!r:.40}, which must be {len(default)} numbers")
     return [_number(value, name, label) for value in values]
 
 
 def _number(value: object, name: str, label: str) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < 1e300:
-        refuse(label, f"has {name!r} of {value!r:.20}, where a number was expected")
+        refuse(label, f"has {name!r} of {value!r:.20}, which must be a number")
     return float(value)

@@ -101,8 +101,8 @@ def camera_pair(rays: Rays, space: Space, objects: Sequence[Placement], key: Wor
     points = space.points[outside(space.points, objects, CLEARANCE)]
     if len(points) < 2:
         raise DataError(
-            f"there is no place for two cameras in a room with {len(space.points)} free positions and "
-            f"{len(objects)} objects: is the room too small, or are the objects too large?"
+            f"found no positions for two cameras in a room with {len(space.points)} free positions and {len(objects)} "
+            "objects; use a larger room, or smaller objects"
         )
     search = _Search(rays, space.centre, points, objects, key)
     for times in range(RELAXATIONS + 1):

@@ -73,18 +73,18 @@ class Room:
     pairs : int
         Number of pairs of views of each room.
     meshes : mapping of str to Model, optional
-        Rooms in metres: room number n stands in mesh number n modulo their number, with other objects each time. By
-        name, as for :class:`~setsup.scenes.recipes.ObjectView`; by default rooms are made up.
+        Meshes of rooms, in metres: room n uses mesh n modulo their number, with other objects each time. By name, as
+        for :class:`~setsup.scenes.recipes.ObjectView`; by default rooms are generated.
     objects : mapping of str to Model, optional
-        Objects to put into rooms: meshes whose boxes have diagonals of about 1 around the origin, as in ShapeNet. By
-        name; by default solids of several shapes and patterns.
+        Meshes of objects to place in the rooms, centred at the origin with bounding boxes of diagonal 1, as in
+        ShapeNet. By name; by default solids of several shapes and patterns.
     count : (least, most)
         Number of objects in a room; fewer if there is no space left.
     size : (height, width)
         Image size, in pixels; the focal length is 500 pixels for a height of 480, and proportional to it.
     up : 3 float, optional
-        Direction that is up in the meshes of the rooms, within 30°: (0, 1, 0) for SceneNN. By default the axis along
-        which a room is shortest.
+        Up direction of the meshes of rooms, within 30°: (0, 1, 0) for SceneNN. By default the axis along which a room
+        is shortest.
     seed : int
         Random seed.
 
@@ -213,7 +213,7 @@ class Room:
         return cameras
 
     def light_mode(self, values: Mapping[str, Any]) -> str:
-        """How a room is lit: one of :data:`.lights.MODES`."""
+        """The lighting of a room: one of :data:`.lights.MODES`."""
         return self._built(values).mode
 
     def _level(self, values: Mapping[str, Any], name: str, levels: int) -> int:
@@ -256,7 +256,7 @@ class Room:
         except LibraryError:
             raise
         except DataError as error:
-            raise DataError(f"the room {name!r}: {error}") from error
+            raise DataError(f"room {name!r}: {error}") from error
 
     def _objects(self, key: Words, space: Space, shell: Scene) -> tuple[Placement, ...]:
         models: Mapping[str, Model] = default_objects() if self.objects is None else self.objects
@@ -273,8 +273,8 @@ class Room:
             extent = float(np.linalg.norm(np.ptp(mesh.bounds, axis=0)))
             if extent * _SCALES[0] > largest:
                 raise DataError(
-                    f"the object {name!r} has a diagonal of {extent:.4g} m and is larger than its room of "
-                    f"{largest:.3g} m even when scaled by {_SCALES[0]}; give objects diagonals of about 1 m"
+                    f"object {name!r} has a diagonal of {extent:.4g} m, which is larger than its room of {largest:.3g} "
+                    f"m even when scaled by {_SCALES[0]}; use objects with diagonals of about 1 m"
                 )
         return placed_objects(fold(key, 3), positions, [(name, meshes[name]) for name in chosen])
 

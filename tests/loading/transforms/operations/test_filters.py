@@ -124,7 +124,7 @@ def test_sigmas_are_positive(sigma: object) -> None:
 
 
 def test_a_kernel_must_fit_the_image() -> None:
-    with pytest.raises(DataError, match=r"a kernel of 9 pixels needs larger images than \(3, 4, 20\)"):
+    with pytest.raises(DataError, match=r"a kernel of 9 pixels requires larger images than \(3, 4, 20\)"):
         Blur(9, sigma=(1, 1))(pictures(2, 3, 4, 20), slots_for(2))
 
 

@@ -255,5 +255,5 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
 
 @pytest.mark.parametrize("operation", [Crop((8, 40)), CenterCrop((40, 8))])
 def test_a_box_larger_than_the_image_is_refused(operation) -> None:
-    with pytest.raises(SetsupError, match=r"cuts out .* pixels, and the images have 20 × 30"):
+    with pytest.raises(SetsupError, match=r"Crop of .* pixels is larger than the images, 20 × 30"):
         operation.homography(slots(1), 20, 30)

@@ -64,7 +64,7 @@ def test_neighbours_are_of_different_sets_whatever_is_padding():
                 assert len(set(found)) == len(owners)
                 assert _apart([s for s, _ in found])
             else:
-                with pytest.raises(DataError, match=r"fewer than two pairs|are of one set"):
+                with pytest.raises(DataError, match=r"at least two pairs of images|come from one set"):
                     pair_images(batch)
 
 
@@ -74,13 +74,13 @@ def _apart(owners):
 
 @pytest.mark.parametrize(("sets", "size"), [(1, 4), (2, 3)])
 def test_what_is_no_pairs_is_refused(sets, size):
-    with pytest.raises(DataError, match=r"two sets or more and an even size: draw so"):
+    with pytest.raises(DataError, match=r"at least two sets of an even size, not .*; draw such sets"):
         _made().loss(_batch(sets, size))
     batch = _batch()
     batch["mask"][:] = False
-    with pytest.raises(DataError, match="fewer than two pairs"):
+    with pytest.raises(DataError, match="at least two pairs"):
         _made().loss(batch)
-    with pytest.raises(DataError, match="two sets or more"):
+    with pytest.raises(DataError, match="at least two sets"):
         _made().loss(batch | {"image": batch["image"][:, :, None].expand(-1, -1, 2, -1, -1, -1)})
 
 
@@ -160,8 +160,8 @@ def test_embeddings_are_means_of_the_unspecified_code():
     ("options", "message"),
     [
         ({"rate": 0.0}, "learning rate"),
-        ({"decay_every": 0}, "every so many steps"),
-        ({"decay": 1.5}, "factor above 0, up to 1, not 1.5"),
+        ({"decay_every": 0}, "decay_every must be 1 or more"),
+        ({"decay": 1.5}, "decay must be above 0 and at most 1, not 1.5"),
     ],
 )
 def test_what_is_no_setting_is_refused(options, message):

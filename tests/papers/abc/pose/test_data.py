@@ -168,7 +168,7 @@ def test_the_middle_of_images_is_evaluated_without_alpha():
     assert torch.equal(found, batch["image"][..., :3, 2:10, 2:10])
     exact = {"image": found}
     assert torch.equal(PoseCrop(size=8).build(dataset, 0)(exact)["image"], found)
-    with pytest.raises(SetsupError, match="smaller than the box"):
+    with pytest.raises(SetsupError, match="at least as large as the box"):
         PoseCrop(size=16).build(dataset, 0)(batch)
 
 

@@ -80,11 +80,31 @@ def test_codebooks_are_random_rows_that_depend_on_their_number_only() -> None:
         (np.zeros((2, 3)), np.ones((4, 3)), [[0, 1]], "queries: the embedding of row 0 is zero"),
         (np.ones((2, 3)), np.eye(4, 3), [[0, 3]], "renderings: the embedding of row"),
         (np.full((2, 3), np.nan), np.ones((4, 3)), [[0, 1]], "queries: the embedding of row 0 is not finite"),
-        (np.ones((2, 3)), np.ones((4, 2)), [[0, 1]], "queries have 3 dimensions and renderings 2"),
-        (np.ones((2, 3)), np.ones((4, 3)), [[0, 4]], "codebooks are rows of the 4 renderings"),
-        (np.ones((2, 3)), np.ones((4, 3)), [[-1]], "codebooks are rows of the 4 renderings"),
-        (np.ones((2, 3)), np.ones((4, 3)), np.zeros((0, 5)), "codebooks are rows of the 4 renderings"),
-        (np.ones(3), np.ones((4, 3)), [[0]], "queries must be embeddings"),
+        (
+            np.ones((2, 3)),
+            np.ones((4, 2)),
+            [[0, 1]],
+            "queries and renderings must have embeddings of the same length, not 3 and 2",
+        ),
+        (
+            np.ones((2, 3)),
+            np.ones((4, 3)),
+            [[0, 4]],
+            r"codebooks must be \(codebooks, size\) row numbers of the 4 renderings",
+        ),
+        (
+            np.ones((2, 3)),
+            np.ones((4, 3)),
+            [[-1]],
+            r"codebooks must be \(codebooks, size\) row numbers of the 4 renderings",
+        ),
+        (
+            np.ones((2, 3)),
+            np.ones((4, 3)),
+            np.zeros((0, 5)),
+            r"codebooks must be \(codebooks, size\) row numbers of the 4 renderings",
+        ),
+        (np.ones(3), np.ones((4, 3)), [[0]], "queries must be at least one embedding"),
         (np.ones((2, 3)), np.array([["a"]]), [[0]], "renderings of look_up must be an array of numbers"),
     ],
 )
@@ -94,7 +114,7 @@ def test_what_is_wrong_is_said(queries: np.ndarray, renderings: np.ndarray, book
 
 
 def test_no_codebook_of_nothing() -> None:
-    with pytest.raises(SetsupError, match="there is no rendering to draw codebooks from"):
+    with pytest.raises(SetsupError, match="codebooks must be drawn from at least one rendering"):
         draw_codebooks([])
     with pytest.raises(SetsupError, match="codebooks must be"):
         draw_codebooks([1], 0)

@@ -82,7 +82,7 @@ def test_the_loss_is_least_where_statistics_are_log_ratios():
     found = jensen_shannon_loss(best[samples[0]], best[samples[1]])
     torch.testing.assert_close(found, 2 * math.log(2) - 2 * divergence)
     assert jensen_shannon_loss(1.1 * best[samples[0]], 1.1 * best[samples[1]]) > found
-    with pytest.raises(DataError, match="one statistic or more"):
+    with pytest.raises(DataError, match="at least one statistic"):
         jensen_shannon_loss(torch.zeros(0), torch.zeros(2))
 
 
@@ -252,9 +252,9 @@ def test_embeddings_are_shared_or_exclusive_codes():
 def test_what_does_not_fit_is_refused():
     for method in (_stage_1(), _stage_2()):
         for sets, size in ((1, 4), (2, 3)):
-            with pytest.raises(DataError, match="two sets or more and an even size"):
+            with pytest.raises(DataError, match="at least two sets of an even size"):
                 method.loss(_batch(sets, size))
-    with pytest.raises(SetsupError, match=r"of every kind, not \[2, 1\]"):
+    with pytest.raises(SetsupError, match=r"or one for each, not \[2, 1\]"):
         SharedInformation(SharedInformationSettings(), _encoders(3, 2), [StatisticsNetworks((4, 4, 4), 3)])
     with pytest.raises(SetsupError, match=r"not \[3, 3\]"):
         SharedInformation(SharedInformationSettings(), _encoders(3, 3), [StatisticsNetworks((4, 4, 4), 3)] * 3)

@@ -91,13 +91,13 @@ def test_names_are_taken_as_they_are_written(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ("\na,0,0,9,9\n\n\nb,9,0,0,9\n", "line 6: 'b' has the box"),
-        ('"a\nb",0,0,9,9\nc,9,0,0,9\n', "line 4: 'c' has the box"),
-        ("a,true,0,9,9\n", "line 2: the column 'left' holds 'true', which is no number of pixels"),
-        ("a,0,0,1_0,9\n", "line 2: the column 'right' holds '1_0'"),
-        ('a,0,0,9,"1,000"\n', "line 2: the column 'bottom' holds '1,000'"),
-        ("a,,0,9,9\n", "line 2: 'a' has the box"),
-        ("a,0,0,9,9\nb,0,0,9\n", "line 3: 4 fields, but the header names 5"),
+        ("\na,0,0,9,9\n\n\nb,9,0,0,9\n", "line 6: the box of 'b'"),
+        ('"a\nb",0,0,9,9\nc,9,0,0,9\n', "line 4: the box of 'c'"),
+        ("a,true,0,9,9\n", "line 2: column 'left' must be a number of pixels, not 'true'"),
+        ("a,0,0,1_0,9\n", "line 2: column 'right' must be a number of pixels, not '1_0'"),
+        ('a,0,0,9,"1,000"\n', "line 2: column 'bottom' must be a number of pixels, not '1,000'"),
+        ("a,,0,9,9\n", "line 2: the box of 'a'"),
+        ("a,0,0,9,9\nb,0,0,9\n", "line 3: a line must have 5 fields, like the header, not 4"),
         ('a,0,0,9,9\n"b,0,0,9,9\n', "line 3: .*a quote is not closed"),
     ],
 )
@@ -117,7 +117,7 @@ def test_renderings_are_cut_as_published() -> None:
     opaque = CutRenderings(renderings, np.array([2]), (20, 30)).fetch(0)["image"]
     assert (opaque == images[2, ..., :3]).all()
     images[0, ..., 3] = 0
-    with pytest.raises(DataError, match="arrays, row 0: the image is transparent throughout"):
+    with pytest.raises(DataError, match="arrays, row 0: the image is completely transparent"):
         CutRenderings(renderings, np.array([1, 0]), (16, 16)).fetch(1)
 
 
@@ -163,5 +163,5 @@ def test_renderings_without_a_pose_are_no_estimate() -> None:
 def test_embeddings_of_unequal_lengths_are_refused() -> None:
     codebook = of_rotations(random_rotations(4))
     photographs = setsup.from_arrays(np.zeros((1, 4, 4, 1), np.uint8) + 9, {"number": [0]})
-    with pytest.raises(SetsupError, match="embeddings of unequal lengths"):
+    with pytest.raises(SetsupError, match="embeddings of photographs and renderings differ in length"):
         estimate_poses(trained(ReadsPose(), codebook), photographs, codebook)

@@ -134,13 +134,13 @@ def test_it_learns_the_angle_of_a_gradient():
 
 def test_what_is_no_pose_is_refused():
     for names in (("elevation", "azimuth"), ("azimuth",), ("azimuth", "theta")):
-        with pytest.raises(SetsupError, match="azimuth, elevation, and possibly theta"):
+        with pytest.raises(SetsupError, match="azimuth, elevation, and optionally theta"):
             _made(names)
     for name in ("contrast", "magnitude_weight"):
         for wrong in (-1.0, math.nan, math.inf):
             with pytest.raises(SetsupError, match=f"^{name}, a weight, must be a finite number of at least 0, not "):
                 _made(**{name: wrong})
-    with pytest.raises(DataError, match="regression takes"):
+    with pytest.raises(DataError, match="images must be"):
         _made().loss(_batch() | {"image": torch.zeros(4, 4, 3, 2, 3, 8, 8)})
     with pytest.raises(DataError, match="objective 'double'"):
         _made(contrast=1.0).loss(_batch(copies=False))

@@ -119,7 +119,7 @@ def test_a_run_that_kept_nothing_has_the_ends(run: Run, tmp_path: Path, caplog: 
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(SetsupError, match="every is 1 or more and noise 0 or more"):
+    with pytest.raises(SetsupError, match="every must be 1 or more and noise 0 or more"):
         StyleOverTraining(every=0)
     assert StyleOverTraining().shrunk().every == 20
 

@@ -129,10 +129,16 @@ def test_random_weights_are_the_same_ones_and_say_so(caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"features.5.weight": torch.zeros(128, 64, 1, 1)}, r"'features\.5\.weight' of shape \(128, 64, 1, 1\)"),
-        ({"features.31.weight": torch.zeros(1)}, r"'features\.31\.weight', which the network has no place for"),
-        ({"features.28.bias": torch.full((512,), torch.nan)}, r"'features\.28\.bias' with values that are not finite"),
-        ({"features.28.bias": [1.0]}, r"a list as 'features\.28\.bias'"),
+        (
+            {"features.5.weight": torch.zeros(128, 64, 1, 1)},
+            r"'features\.5\.weight' in .* has the shape \(128, 64, 1, 1\)",
+        ),
+        ({"features.31.weight": torch.zeros(1)}, r"'features\.31\.weight', which the network does not have"),
+        (
+            {"features.28.bias": torch.full((512,), torch.nan)},
+            r"'features\.28\.bias' in .* has values that are not finite",
+        ),
+        ({"features.28.bias": [1.0]}, r"'features\.28\.bias' in .* must be a tensor, not a list"),
     ],
 )
 def test_files_of_other_networks_are_refused(change: dict[str, Any], words: str) -> None:
@@ -167,13 +173,13 @@ def test_wrong_images_are_named(file: Path) -> None:
     for distance in (PerceptualDistance(file), PyramidDistance()):
         with pytest.raises(DataError, match=r"images are \(2, 3, 32, 32\), but their targets \(1, 3, 32, 32\)"):
             distance(images, targets[:1])
-    with pytest.raises(SetsupError, match="not halved 2 times"):
+    with pytest.raises(SetsupError, match="cannot be halved 2 times"):
         PyramidDistance()(images[..., :6, :6], targets[..., :6, :6])
-    with pytest.raises(SetsupError, match="1 level or more"):
+    with pytest.raises(SetsupError, match="must be 1 or more"):
         PyramidDistance(0)
 
 
 @pytest.mark.parametrize("shape", [(1, 3, 31, 64), (1, 3, 64, 16), (1, 2, 32, 32), (1, 4, 32, 32)])
 def test_images_that_vgg_does_not_take_are_named(shape: tuple[int, ...]) -> None:
-    with pytest.raises(SetsupError, match="32 × 32 pixels or more with 1 or 3 channels, not of"):
+    with pytest.raises(SetsupError, match="32 × 32 pixels with 1 or 3 channels, not"):
         PerceptualDistance("random")(torch.zeros(shape), torch.zeros(shape))

@@ -114,7 +114,7 @@ def test_gigantic_rooms_end_too() -> None:
 def test_fewer_than_two_positions_are_refused() -> None:
     rays = Rays(Scene((box((0, 0, 0), (3, 3, 3)),)))
     space = Space(np.array([[1.0, 1, 1]]), np.array([1.0]))
-    with pytest.raises(DataError, match="no place for two cameras in a room with 1 free positions and 0 objects"):
+    with pytest.raises(DataError, match="no positions for two cameras in a room with 1 free positions and 0 objects"):
         camera_pair(rays, space, (), fold(stream_key(0, "test"), 0))
 
 

@@ -388,7 +388,7 @@ def test_given_rooms_take_turns_and_are_levelled(tmp_path: Path) -> None:
     assert scene.bounds.mean(axis=0)[:2] == pytest.approx([0, 0], abs=1e-5)
     assert {one.name for one in scene.placements[1:]} == {"triangle"}
     assert recipe.scene({"room": 0}).placements[0].mesh is scene.placements[0].mesh
-    with pytest.raises(DataError, match="the room 'other': no floor was found"):  # z is up in that one
+    with pytest.raises(DataError, match="room 'other': found no floor"):  # z is up in that one
         Room(meshes={"other": lambda: slope()}, up=(0, 1, 0)).scene({"room": 0})
     assert not calls
     camera = recipe.camera({"room": 2, "pair": 3, "side": 1}, scene)
@@ -468,16 +468,14 @@ def test_functions_that_give_no_mesh() -> None:
 
 def test_objects_that_are_larger_than_the_room() -> None:
     huge = Mesh(np.array(TRIANGLE.vertices) * 1000, TRIANGLE.faces)
-    with pytest.raises(
-        DataError, match="room 0, which is mesh 'box': the object 'huge' has a diagonal of 866 m and is"
-    ):
+    with pytest.raises(DataError, match="room 0, which is mesh 'box': object 'huge' has a diagonal of 866 m, which is"):
         cheap(objects={"huge": huge}).scene({"room": 0})
 
 
 def test_objects_that_leave_no_place_for_cameras() -> None:
     block = trimesh.creation.box((14.0, 14.0, 14.0))
     recipe = cheap(objects={"block": Mesh(np.array(block.vertices), np.array(block.faces))}, count=(1, 1))
-    with pytest.raises(DataError, match=r"larger than its room|no place for two cameras in a room"):
+    with pytest.raises(DataError, match=r"larger than its room|no positions for two cameras in a room"):
         recipe.camera({"room": 0, "pair": 0, "side": 0}, recipe.scene({"room": 0}))
 
 

@@ -69,9 +69,9 @@ def prepare(root: Path | str | None = None) -> Path:
     --------
     >>> prepare()
     Traceback (most recent call last):
-    setsup.errors.DataError: name the folder of your videos: setsup prepare video-orbits --root FOLDER
+    setsup.errors.DataError: the folder of videos is missing; pass it with `setsup prepare video-orbits --root FOLDER`
 
     """
     if root is None:
-        raise DataError("name the folder of your videos: setsup prepare video-orbits --root FOLDER")
+        raise DataError("the folder of videos is missing; pass it with `setsup prepare video-orbits --root FOLDER`")
     return extract(root, expanded(root) / "orbits").parent

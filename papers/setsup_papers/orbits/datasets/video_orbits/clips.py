@@ -90,8 +90,8 @@ def find_clips(source: Path | str, without: Path | str | None = None) -> list[Cl
     clips = [clip for clip in clips if inner is None or not f"{clip.name}/".startswith(inner)]
     if not clips:
         raise DataError(
-            f"{path} holds neither videos (mp4, mkv, mov, avi, webm …) nor folders of frames such as "
-            "<track>/<frame>.png; name another folder"
+            f"{path} contains neither videos (mp4, mkv, mov, avi, webm …) nor folders of frames such as "
+            "<track>/<frame>.png; choose another folder"
         )
     return clips
 

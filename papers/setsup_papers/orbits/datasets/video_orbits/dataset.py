@@ -73,13 +73,14 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
             members = find_members(_NAME, folder, [FRAMES], _ARCHIVES)
         except DataError:
             raise DataError(
-                f"{missing}; orbits of a folder of videos are found by `setsup prepare video-orbits --root VIDEOS`"
+                f"{missing}; find the orbits of a folder of videos with `setsup prepare video-orbits --root VIDEOS`"
             ) from None
         unfinished, _ = members.matching(r"(?:.+/)?tracks/.+/recipe\.json")
         if len(unfinished):
             raise DataError(
-                f"{members.source} holds tracks but no {TABLE}: finding them did not come to its end; start it again "
-                "(`setsup prepare video-orbits`, or setsup_papers.orbits.datasets.video_orbits.extract), it resumes"
+                f"{members.source} contains tracks but no {TABLE}, because the search for them was interrupted; start "
+                "it again to resume (`setsup prepare video-orbits`, or "
+                "setsup_papers.orbits.datasets.video_orbits.extract)"
             ) from None
         table, places = _of_frames(members)
     else:
@@ -108,8 +109,8 @@ def _of_table(members: MemberIndex) -> tuple[FactorTable, Any]:
     if (places < 0).any():
         missing = [columns["file"][int(row)].as_py() for row in np.flatnonzero(places < 0)]
         raise DataError(
-            f"{label}: {int((places < 0).sum()):,} of {len(places):,} files are missing: {some(missing)[:300]}; "
-            "start `setsup prepare video-orbits` again, or put them back"
+            f"{int((places < 0).sum()):,} of {len(places):,} files of {label} are missing: {some(missing)[:300]}; "
+            "start `setsup prepare video-orbits` again, or restore them"
         )
     names = {name: columns[name].to_pylist() for name in columns.column_names if name != "file"}
     names = {name: values for name, values in names.items() if any(value is not None for value in values)}
@@ -146,14 +147,14 @@ def _columns(content: bytes, label: str) -> Any:
         ) from error
     for name in ("file", "track"):
         if table.column_names.count(name) != 1 or table[name].null_count:
-            raise DataError(f"{label} needs one column {name!r} without empty fields; write it again")
+            raise DataError(f"{label} must have one column {name!r} without empty fields; write it again")
     order = ("video", "track", "yaw", "shot", "frame", "time", "score", "canonical")
     twice = [name for name in order if table.column_names.count(name) > 1]
     if twice or not table.num_rows:
         raise DataError(f"{label} has {f'two columns {twice[0]!r}' if twice else 'no rows'}; write it again")
     for name in _NUMBERS:
         if name in table.column_names and not np.isfinite(table[name].drop_null().to_numpy()).all():
-            raise DataError(f"{label}: the column {name!r} holds a number that is not finite; write it again")
+            raise DataError(f"{label}: column {name!r} contains a number that is not finite; write it again")
     return table.select(["file", *(name for name in order if name in table.column_names)])
 
 
@@ -161,7 +162,7 @@ def _check_nested(tracks: list[str], videos: list[str | None], label: str) -> No
     of: dict[str, str | None] = {}
     for track, video in zip(tracks, videos, strict=True):
         if of.setdefault(track, video) != video:
-            raise DataError(f"{label}: the track {track!r} lies in two videos; write it again")
+            raise DataError(f"{label}: track {track!r} occurs in two videos; write it again")
 
 
 def _factor(name: str, values: list[Any], there: dict[str, list[Any]]) -> Factor:

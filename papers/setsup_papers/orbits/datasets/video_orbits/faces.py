@@ -51,7 +51,7 @@ class Faces:
     Raises
     ------
     DataError
-        When the arrays do not fit together, a box has no area, or a score is no number.
+        When the arrays do not fit together, a box has no area, or a score is not a number.
 
     Examples
     --------
@@ -68,15 +68,13 @@ class Faces:
         five = np.full((count, 5, 2), np.nan) if points is None else np.asarray(points, np.float64)
         if corners.size != 4 * count or five.size != 10 * count:
             raise DataError(
-                f"a detector gave {count} scores, {corners.size} numbers for boxes and {five.size} for points, where 4 "
-                "and 10 a face were expected"
+                f"a detector must return 4 numbers for the box and 10 for the points of each face, not {corners.size} "
+                f"and {five.size} for {count} scores"
             )
         self.boxes, self.scores, self.points = corners.reshape(-1, 4), sure, five.reshape(-1, 5, 2)
         whole = np.isfinite(self.boxes).all() and np.isfinite(sure).all()
         if not (whole and (self.boxes[:, 2:] > self.boxes[:, :2]).all()):
-            raise DataError(
-                "a detector gave a box without area, or a number that is not finite; boxes are left, top, right, bottom"
-            )
+            raise DataError("a detector must return boxes (left, top, right, bottom) of finite numbers with an area")
 
     def __len__(self) -> int:
         """Count the faces."""
@@ -170,13 +168,13 @@ class Cascades:
         if name not in self._open:
             if not hasattr(cv2, "CascadeClassifier"):
                 raise DataError(
-                    f"OpenCV {cv2.__version__} has no cascades any more; install opencv-python-headless below 5, or "
-                    "pass another detector"
+                    f"OpenCV {cv2.__version__} no longer has cascades; install opencv-python-headless below 5, or pass "
+                    "another detector"
                 )
             path = Path(cv2.data.haarcascades) / f"haarcascade_{name}.xml"
             if not path.is_file():
                 known = ", ".join(sorted(file.stem[12:] for file in path.parent.glob("haarcascade_*face*.xml")))
-                raise DataError(f"OpenCV has no cascade {name!r}; known: {known}")
+                raise DataError(f"OpenCV has no cascade named {name!r}; known: {known}")
             self._open[name] = cv2.CascadeClassifier(str(path))
         return self._open[name]
 
@@ -207,7 +205,7 @@ class YuNet:
     --------
     >>> YuNet("nowhere.onnx")(np.zeros((64, 64, 3), np.uint8))
     Traceback (most recent call last):
-    setsup.errors.DataError: YuNet's weights, nowhere.onnx, are missing; get them with `setsup fetch video-orbits` (0.2 MB, MIT licence), or pass confirm=None or another detector
+    setsup.errors.DataError: the weights of YuNet, nowhere.onnx, are missing; fetch them with `setsup fetch video-orbits` (0.2 MB, MIT licence), or pass confirm=None or another detector
 
     """  # noqa: E501
 
@@ -229,8 +227,8 @@ class YuNet:
             detected = self._open["net"].detect(image)[1]
         except cv2.error as error:
             raise DataError(
-                f"OpenCV cannot use {path} ({' '.join(str(error).split())[:120]}); remove it and run "
-                "`setsup fetch video-orbits`"
+                f"OpenCV could not load {path} ({' '.join(str(error).split())[:120]}); remove it and run `setsup fetch "
+                "video-orbits`"
             ) from error
         rows = np.empty((0, 15)) if detected is None else np.asarray(detected, np.float64)
         boxes = np.concatenate([rows[:, :2], rows[:, :2] + rows[:, 2:4]], 1)
@@ -246,7 +244,7 @@ class YuNet:
             if path.is_file():
                 return path
         raise DataError(
-            f"YuNet's weights, {places[0]}, are missing; get them with `setsup fetch video-orbits` (0.2 MB, MIT "
+            f"the weights of YuNet, {places[0]}, are missing; fetch them with `setsup fetch video-orbits` (0.2 MB, MIT "
             "licence), or pass confirm=None or another detector"
         )
 

@@ -157,8 +157,7 @@ def extract(
         if damaged:
             more = f" (and {len(damaged) - 1:,} more)" if len(damaged) > 1 else ""
             raise DataError(
-                f"{damaged[0]}{more}; the {len(clips) - len(damaged):,} others are done, and are kept when this is "
-                "started again"
+                f"{damaged[0]}{more}; the {len(clips) - len(damaged):,} others are finished and will not be repeated"
             )
         return write_table(out, clips, recipe)
 
@@ -174,8 +173,8 @@ def _shots(clip: Clip, cuts: Cuts) -> npt.NDArray[np.int64]:
     firsts = np.asarray(cuts(clip.video), np.float64).reshape(-1)
     if len(firsts) and not ((firsts % 1 == 0).all() and (np.diff([0, *firsts, frames]) > 0).all()):
         raise DataError(
-            f"{clip.video.label}: the cuts {firsts[:5].tolist()} are not the first frames of shots, rising between 1 "
-            f"and {frames - 1}; correct the stage that finds them"
+            f"{clip.video.label}: cuts must be the first frames of shots, increasing from 1 to {frames - 1}, not "
+            f"{firsts[:5].tolist()}; correct the stage that finds them"
         )
     return np.array([0, *firsts], np.int64)
 
@@ -206,14 +205,14 @@ def _take_cropped(clip: Clip, confirm: Detector | None, yaw: Yaw) -> FoundFaces:
 
 def _check_faces(faces: object, stage: object) -> Faces:
     if not isinstance(faces, Faces):
-        raise DataError(f"the detector {describe_stage(stage)} gave a {type(faces).__name__}; it must give Faces")
+        raise DataError(f"the detector {describe_stage(stage)} must return Faces, not a {type(faces).__name__}")
     return faces
 
 
 def _yaws(yaw: Yaw, frame: npt.NDArray[np.uint8], faces: Faces) -> Array:
     yaws = np.asarray(yaw(frame, faces), np.float64)
     if yaws.shape != (len(faces),):
-        raise DataError(f"the stage {describe_stage(yaw)} gave yaws {yaws.shape}, where {(len(faces),)} was expected")
+        raise DataError(f"the stage {describe_stage(yaw)} must return yaws of shape {(len(faces),)}, not {yaws.shape}")
     return yaws
 
 
@@ -227,7 +226,7 @@ def _keep_tracks(
         numbers += track([faces.boxes for faces, _ in looked[first:end]])
     counts = [len(faces) for faces, _ in looked]
     if [len(of_frame) for of_frame in numbers] != counts:
-        raise DataError("the stage that links faces into tracks did not number every box of every frame")
+        raise DataError("the stage that links faces into tracks must number every box of every frame")
     frame = np.repeat(np.arange(len(looked)), counts)
     shot = np.searchsorted(shots, frame, side="right") - 1
     faces_found = FoundFaces(

@@ -94,7 +94,7 @@ def _canonical_rows(faces: FoundFaces, canonical: Canonical) -> set[int]:
         chosen = canonical(faces.yaw[rows], faces.scores[rows])
         if not 0 <= chosen < len(rows):
             raise DataError(
-                f"the stage {describe_stage(canonical)} gave the place {chosen} in a track of {len(rows)} faces"
+                f"the stage {describe_stage(canonical)} returned the position {chosen} in a track of {len(rows)} faces"
             )
         best.add(int(rows[chosen]))
     return best
@@ -129,8 +129,7 @@ def write_table(out: Path, clips: Sequence[Clip], recipe: dict[str, Any]) -> Pat
     empty = [clip.name for clip, part in zip(clips, parts, strict=True) if not part]
     if len(empty) == len(clips):
         raise DataError(
-            f"no face was found in {clips[0].members.source}, nor in any of its {len(clips):,} videos; try another "
-            "detector"
+            f"found no face in {clips[0].members.source}, in any of its {len(clips):,} videos; try another detector"
         )
     if empty:
         _log.warning("no face was found in %s of %s videos: %s", f"{len(empty):,}", f"{len(clips):,}", some(empty))

@@ -161,8 +161,8 @@ def open(
         tests = posed.factors.rows(f"abc == {kind!r}")
         if not len(tests):
             raise DataError(
-                f"pascal3d has no object of the list {kind}_test.txt: put ABC's lists beside the release, or in a "
-                "folder abc_lists there"
+                f"pascal3d contains no object of the list {kind}_test.txt; copy ABC's lists next to the release, or to "
+                "its subfolder abc_lists"
             )
         pose = np.stack([posed.factors.codes(name, tests) for name in POSE], axis=1).astype(np.float32)
         parts.append(_Images(posed, tests, Part(kind, "real", "test", _unknown(tests), pose), _photo))
@@ -172,7 +172,7 @@ def open(
 def _renderings(dataset: Dataset, category: str, split: str, where: str) -> _Images:
     rows = dataset.factors.rows(where)
     if not len(rows):
-        raise DataError(f"shapenet-renderings has no view for the {split} part of {category}s: {where}")
+        raise DataError(f"shapenet-renderings contains no view for the {split} part of {category}s: {where}")
     angles = [dataset.factors.codes(name, rows) for name in ("azimuth", "elevation")]
     pose = np.stack([*angles, np.zeros(len(rows))], axis=1).astype(np.float32)
     objects = dataset.factors.codes("object", rows).astype(np.int64)
@@ -197,7 +197,7 @@ def _training_photos(posed: Dataset, category: str, root: Path | None) -> list[_
             else:
                 sources.append((dataset, np.arange(len(dataset))))
         if not sources:
-            raise DataError(f"abc-pose needs photographs of cars, of compcars or cars196: {missing}")
+            raise DataError(f"abc-pose requires photographs of cars from compcars or cars196: {missing}")
     return [
         _Images(source, rows, Part(category, "real", "train", _unknown(rows), _no_pose(rows)), _photo)
         for source, rows in sources

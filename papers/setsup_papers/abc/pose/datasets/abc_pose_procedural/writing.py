@@ -129,10 +129,10 @@ def mesh_files(folder: Path | str | None, what: str) -> list[Path]:
     expanded_folder = expanded(folder)
     if not expanded_folder.is_dir():
         why = "a file" if expanded_folder.exists() else "not there"
-        raise DataError(f"{folder} is {why}: {what} is the folder of your meshes ({', '.join(_MESHES)})")
+        raise DataError(f"{folder} is {why}; set {what} to the folder of your meshes ({', '.join(_MESHES)})")
     meshes = sorted(path for path in expanded_folder.rglob("*") if path.suffix.lower() in _MESHES)
     if not meshes:
-        raise DataError(f"{folder} has no meshes ({', '.join(_MESHES)}): give {what} another folder")
+        raise DataError(f"{folder} contains no meshes ({', '.join(_MESHES)}); set {what} to another folder")
     return [path.absolute() for path in meshes]
 
 
@@ -147,8 +147,8 @@ def write_views(
     for category, paths in named.items():
         if counts.models + len(paths) > _MOST:
             raise DataError(
-                f"{len(paths):,} meshes of {category}s and {counts.models:,} models: a category has at most {_MOST:,} "
-                "in all; give fewer meshes or models"
+                f"too many models for one category: {len(paths):,} meshes of {category}s and {counts.models:,} models, "
+                f"but at most {_MOST:,} in all; pass fewer meshes or models"
             )
     with locked(folder / RECORD):
         digests = {

@@ -37,7 +37,7 @@ _GROUP = "setsup.experiments"
 
 
 def presets() -> dict[str, Preset]:
-    """All presets of installed packages by name, setsup's first.
+    """Return the presets of all installed packages by name, setsup's first.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def presets() -> dict[str, Preset]:
 
 
 def find_preset(name: str) -> Preset:
-    """The preset of a name.
+    """Find a preset by name, or in a Python file.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def find_preset(name: str) -> Preset:
     if (preset := find_named(name)) is None:
         group = [known for known in presets() if known.startswith(f"{name.rstrip('/')}/")]
         raise SetsupError(
-            f"there is no preset {name!r}{did_you_mean(name, group or presets())} (`setsup train --help` lists them)"
+            f"unknown preset {name!r}{did_you_mean(name, group or presets())} (`setsup train --help` lists them)"
         )
     return preset
 
@@ -95,8 +95,8 @@ def need_own_name(preset: Preset) -> None:
         taken = find_named(preset.name)
     if taken is not None:
         raise SetsupError(
-            f"{preset.file} has a preset {preset.name!r}, as an installed one is named, and runs are told by that: "
-            f"rename it, for example 'mine/{preset.name.rpartition('/')[2]}'"
+            f"{preset.file} has a preset {preset.name!r}, but an installed preset has the same name, which identifies "
+            f"its runs; rename it, for example 'mine/{preset.name.rpartition('/')[2]}'"
         )
 
 
@@ -124,14 +124,16 @@ def _find_in_file(path: Path, name: str) -> Preset:
     if not name and len(presets) == 1:
         name = next(iter(presets))
     if name not in presets:
-        raise SetsupError(f"{path} has {', '.join(presets)}: name one as {path}:{next(iter(presets))}")
+        raise SetsupError(
+            f"{path} has several presets, {', '.join(presets)}; choose one, for example {path}:{next(iter(presets))}"
+        )
     return replace(presets[name], digest=digest, file=str(file))
 
 
 def import_file(path: Path) -> ModuleType:
     """Import a Python file by its path; a file runs once."""
     if not expanded(path).exists():
-        raise DataError(f"there is no file {path}")
+        raise DataError(f"{path} does not exist")
     return _run(expanded(path).resolve())[0]
 
 
@@ -141,7 +143,7 @@ def _run(path: Path) -> tuple[ModuleType, str]:
     name = f"setsup_preset_{path.stem}_{sha256(str(path).encode()).hexdigest()[:8]}"  # two files may have one stem
     spec = spec_from_file_location(name, path)
     if not path.exists() or spec is None or spec.loader is None:
-        raise DataError(f"there is no file {path}: name a preset, or a Python file with PRESETS")
+        raise DataError(f"{path} does not exist; pass the name of a preset, or a Python file with PRESETS")
     module = module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     try:
@@ -153,7 +155,7 @@ def _run(path: Path) -> tuple[ModuleType, str]:
     except Exception as error:
         lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(path)]
         where = f"{path}, line {lines[-1]}" if lines else path
-        raise SetsupError(f"{where} fails with {type(error).__name__}: {error}") from error
+        raise SetsupError(f"{where} failed with {type(error).__name__}: {error}") from error
     return module, digest
 
 
@@ -172,10 +174,10 @@ def _importable(path: Path) -> Iterator[None]:
 def _check_presets(offered: object, where: str) -> list[Preset]:
     listed = list(offered) if isinstance(offered, Iterable) else []
     if not listed or not all(isinstance(preset, Preset) for preset in listed):
-        raise SetsupError(f"{where} has no presets: give it PRESETS = [Preset(…), …]")
+        raise SetsupError(f"{where} has no presets; add PRESETS = [Preset(…), …]")
     names: set[str] = set()
     for preset in listed:
         if preset.name in names:
-            raise SetsupError(f"{where} has two presets named {preset.name!r}: rename one")
+            raise SetsupError(f"{where} has two presets named {preset.name!r}; rename one")
         names.add(preset.name)
     return listed

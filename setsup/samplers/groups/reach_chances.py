@@ -60,7 +60,7 @@ def reached_groups(
     whole[sampler.drawable] = chance
     reasons: list[Reason] = []
     if isinstance(members, AnchoredMembers):
-        reasons.append(Reason("no row of it has as many others that go with it by the constraint", "lower size"))
+        reasons.append(Reason("none of its rows has enough other rows that satisfy the constraint", "lower size"))
     elif isinstance(members, WindowMembers):
         text = f"no row has the {sampler.need} rows of a set within the tolerance of {members.name}"
         reasons.append(
@@ -77,7 +77,9 @@ def reached_groups(
     if isinstance(members, WindowMembers):
         reasons.append(Reason("no anchor of its group is within the tolerance", "widen tolerance=, or lower size"))
     elif isinstance(members, AnchoredMembers):
-        reasons.append(Reason("it is no anchor and goes with none", "lower size, or ask for less of members="))
+        reasons.append(
+            Reason("it is not an anchor, and satisfies the constraint with none", "lower size, or relax members=")
+        )
     unreached = max(members.unreachable(sampler.drawable) - int(groups.sizes[which >= 0].sum()), 0)
     return ReachedGroups(
         sampler.describe(), tuple(sets), groups, whole, tuple(reasons), which, estimated, unreached, sampler.names

@@ -17,7 +17,7 @@ from setsup.errors import SamplerError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.random import fold, stream_key
 from setsup.samplers import SetSampler
-from setsup.samplers.groups.choose import Chooser, level_probabilities
+from setsup.samplers.groups.group_distribution import Chooser, level_probabilities
 from tests.traced import traced
 
 RARE = 1e-5

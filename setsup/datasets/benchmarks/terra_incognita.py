@@ -1,32 +1,45 @@
 """TerraIncognita: photographs of animals by cameras that stand in four places, as DomainBed chose them.
 
 They are of Caltech Camera Traps, of which DomainBed takes four locations and ten categories. Its script copies the
-images into ``location_38/bobcat/…``; here the published files serve as they are, too.
+images into ``location_38/bobcat/…``; here the published files serve as they are, too. They need code, since their
+annotations are JSON.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from setsup.datasets.adapters.factor_columns import nominal
-from setsup.datasets.benchmarks.domain_folders.reader import DomainImages, Domains, Tree, images_of, read_tree
+from setsup.arrays import Places
+from setsup.datasets.adapters.factor_columns import nominal, table_of
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.described import DescribedImages, open_described
 from setsup.datasets.formats.json_text import read_json
 from setsup.datasets.images import check_size
 from setsup.errors import DamagedFile, DataError
+from setsup.factors import FactorTable
+from setsup.files import load_manifest
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.texts import content_of, find_beside, label_of
 
 __all__ = ["open"]
 
+_NAME = "terra-incognita"
 _LOCATIONS = ("100", "38", "43", "46")
-_TERRA = Domains(
-    "terra-incognita",
-    {f"location_{number}": f"location_{number}" for number in _LOCATIONS},
-    ("terra_incognita", "terra_incognita.zip", "terra_incognita.tar"),
-)
+_DOMAINS = [f"location_{number}" for number in _LOCATIONS]
+_ARCHIVES = ["terra_incognita", "terra_incognita.zip", "terra_incognita.tar"]
+_COPIED = {
+    "archives": _ARCHIVES,
+    "parts": rf"(?:{'|'.join(_DOMAINS)})\.(?:zip|tar)",
+    "images": rf"(?P<domain>{'|'.join(_DOMAINS)})/(?P<category>[^/]+)/[^/]+\.(?i:jpe?g|png|bmp)",
+    "example": f"{_DOMAINS[0]}/<category>/*.jpg",
+    "order": {"domain": _DOMAINS, "category": None},
+    "others": r"(?P<domain>[^/._][^/]*)/(?P<category>[^/]+)/[^/]+\.(?i:jpe?g|png|bmp)",
+}
+"""The form of DomainBed's script, as a manifest describes it."""
 _CATEGORIES = ("bird", "bobcat", "cat", "coyote", "dog", "empty", "opossum", "rabbit", "raccoon", "squirrel")
 _FOLDER = "eccv_18_all_images_sm/"
 _PARTS = ("train", "cis_val", "cis_test", "trans_val", "trans_test")
@@ -35,7 +48,7 @@ _MOST = 1 << 29
 _FIX = "take caltech_images_20210113.json or the folder eccv_18_annotation_files of the release"
 
 
-def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> DomainImages:
+def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> DescribedImages:
     """Open TerraIncognita, in the form of DomainBed's script, or as published.
 
     As published, ``eccv_18_all_images_sm`` is a folder of images, and ``caltech_images_20210113.json`` or the files of
@@ -51,49 +64,51 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 
     """
     size = check_size(size)
-    folders = "|".join(_TERRA.folders.values())
-    either = {rf"(?:{folders})/[^/]+/[^/]+\.|{_FOLDER}[^/]+\.jpg": f"location_38/<category>/*.jpg or {_FOLDER}*.jpg"}
-    release = find_members(_TERRA.name, root, either, _TERRA.archives)
-    if not len(release.under(_FOLDER)):
-        return images_of(_TERRA, read_tree(_TERRA, root), size)
-    tree, sequences = _published(release)
-    more = [nominal("sequence", sequences, role="key")] if any(sequences) else []
-    return images_of(_TERRA, tree, size, more)
+    manifest = load_manifest(_NAME)
+    either = rf"(?:{'|'.join(_DOMAINS)})/[^/]+/[^/]+\.|{_FOLDER}[^/]+\.jpg"
+    release = find_members(_NAME, root, {either: f"location_38/<category>/*.jpg or {_FOLDER}*.jpg"}, _ARCHIVES)
+    if len(release.under(_FOLDER)):
+        factors, places = _published(release)
+        return DescribedImages(manifest, factors, MemberImages(release, places), size)
+    copied = replace(manifest, layout=_COPIED, factors=manifest.factors[:2], columns=({"codes": _DOMAINS}, {}))
+    return open_described(copied, root, size)
 
 
-def _published(release: MemberIndex) -> tuple[Tree, list[str | None]]:
-    """Images of the four locations by what the annotations say, and the sequences they belong to."""
+def _published(release: MemberIndex) -> tuple[FactorTable, Places]:
+    """Factors of the images of the four locations by what the annotations say, and their places."""
     images: dict[str, dict[str, Any]] = {}
-    rows = set[tuple[int, str, str]]()
-    for label, said in _annotations(release):
+    rows, files = set[tuple[int, str, str]](), dict[str, str]()
+    for label, content in _annotations(release):
         try:
-            names = {each["id"]: each["name"] for each in said["categories"]}
-            images |= {str(each["id"]): each for each in said["images"]}
-            for each in said["annotations"]:
+            names = {each["id"]: each["name"] for each in content["categories"]}
+            images |= {str(each["id"]): each for each in content["images"]}
+            for each in content["annotations"]:
                 image, category = images.get(str(each["image_id"])), names[each["category_id"]]
                 if image is not None and str(image["location"]) in _LOCATIONS and category in _CATEGORIES:
                     rows.add((_LOCATIONS.index(str(image["location"])), category, str(image["id"])))
+                    files[str(image["id"])] = str(image["file_name"]).rpartition("/")[2]
         except (KeyError, TypeError) as error:
             raise DamagedFile(f"{label} lacks {error}, which annotations of camera traps have", _FIX) from None
     if not rows:
         raise DamagedFile(f"{release.source} has no annotation of the locations {', '.join(_LOCATIONS)}", _FIX)
-    files = {key: str(images[key]["file_name"]).rpartition("/")[2] for _, _, key in rows}
     order = sorted(rows, key=lambda row: (row[0], row[1], files[row[2]].encode("utf-8", "surrogatepass")))
     places = release.places([_FOLDER + files[key] for _, _, key in order])
-    there = [row for row, place in zip(order, places.tolist(), strict=True) if place >= 0]
-    if len(there) < len(order):
-        lost = files[order[int(np.argmin(places))][2]]
+    lacking = np.flatnonzero(places < 0)
+    if len(lacking):
+        lost = files[order[int(lacking[0])][2]]
         raise DataError(
-            f"{release.source} lacks {len(order) - len(there):,} of {len(order):,} images that its annotations name, "
+            f"{release.source} lacks {len(lacking):,} of {len(order):,} images that its annotations name, "
             f"such as {_FOLDER}{lost}; unpack eccv_18_all_images_sm.tar.gz whole"
         )
-    domains = np.array([row[0] for row in order], np.int64)
-    tree = Tree(
-        *(release, places, domains),
-        *([row[1] for row in order], [files[row[2]] for row in order]),
-    )
-    sequences = [images[row[2]].get("seq_id") for row in order]
-    return tree, [None if each is None else str(each) for each in sequences]
+    told = [images[key].get("seq_id") for _, _, key in order]
+    sequences = [None if each is None else str(each) for each in told]
+    columns = [
+        nominal("domain", [_DOMAINS[location] for location, _, _ in order], levels=_DOMAINS),
+        nominal("category", [category for _, category, _ in order]),
+    ]
+    if any(sequences):
+        columns.append(nominal("sequence", sequences, role="key"))
+    return table_of(columns), places
 
 
 def _annotations(release: MemberIndex) -> Sequence[tuple[str, Any]]:

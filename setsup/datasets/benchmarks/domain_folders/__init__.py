@@ -1,1 +1,0 @@
-"""Benchmarks of domain generalisation whose releases are one tree, ``<domain>/<category>/<image>``, with one reader."""
