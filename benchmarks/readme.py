@@ -56,6 +56,7 @@ LINES = (
         "pyrender.*",
     ),
 )
+_TOPICS = {line.topic for line in LINES}
 
 
 def table(run: dict[str, Any]) -> str:
@@ -66,8 +67,12 @@ def table(run: dict[str, Any]) -> str:
         for row in rows[:1]:
             ratio = f"{number(row['figure']['median'])} {row['unit']}"
             lines.append(f"| {line.what} | {row['ours']} | {line.peer}: {row['other']} | {ratio} |")
-    machines = [run["about"][0], *(f"{later['topics']}: {later['on']}" for later in run.get("later", ()))]
-    return "\n".join([*lines, "", f"Measured on {'; '.join(machines)}."])
+    machines = [run["about"][0]]
+    for later in run.get("later", ()):  # of its topics only those that the table has
+        names = [name for name in re.split(", | and ", later["topics"]) if name.startswith(tuple(_TOPICS))]
+        if names:
+            machines.append(f"{' and '.join(names)}: {later['on']}")
+    return "\n".join([*lines, "", "Measured on", "", *(f"- {machine}" for machine in machines)])
 
 
 def _shows(line: Line, row: dict[str, Any]) -> bool:

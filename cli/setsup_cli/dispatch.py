@@ -27,14 +27,15 @@ _GROUP = "setsup.commands"
 _LINES = {
     "datasets": "list the datasets: name, samples, factors, licence, whether the files are on this machine",
     "info": "show a dataset: factors with levels and counts, splits, citation, a sample",
-    "fetch": "download and verify a dataset, or show how to get it if a licence must be signed; resumes",
-    "prepare": "convert slow files once into memory-mapped arrays",
+    "fetch": "download and verify a dataset, or show how to get it if a licence must be signed; an interrupted run "
+    "resumes",
+    "prepare": "convert files that are slow to read into memory-mapped arrays",
     "sample": "draw sets, print what is fixed and what varies, and write a contact sheet and replayable draws",
-    "render": "render scenes to a folder: images, depth, normals, instances; resumes",
+    "render": "render scenes to a folder: images, depth, normals, instances; an interrupted run resumes",
     "pairs": "render pairs of views and plot their pixel correspondences and occluded pixels",
-    "shard": "write a dataset as WebDataset tars with a factor index; resumes",
+    "shard": "write a dataset as WebDataset tars with a factor index; an interrupted run resumes",
     "index": "index existing WebDataset tars, so that they can be sampled by their factors",
-    "train": "train one of the papers' methods, or your own; resumes",
+    "train": "train one of the papers' methods, or your own; an interrupted run resumes",
     "embed": "compute embeddings of a dataset with a trained method, and save them with the factors",
     "eval": "run a paper's evaluations on trained methods",
     "export": "export a trained method as a torch.export program or as weights, for use without setsup",
@@ -161,7 +162,7 @@ def _run_subcommand(name: str, words: list[str]) -> int:
         subcommand = module.resolve_options(subcommand, words)
     if {"-h", "--help"} & set(words):
         with output_errors():
-            print_help(subcommand, f"{(line := subcommands()[name])[0].upper()}{line[1:]}.")
+            print_help(subcommand, f"{(line := subcommand.summary or subcommands()[name])[0].upper()}{line[1:]}.")
         return 0
     parsed = parse(subcommand, words)
     if parsed.quiet and parsed.verbose:

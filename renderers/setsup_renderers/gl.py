@@ -348,7 +348,7 @@ def _unit(vector: tuple[float, float, float], what: str) -> Reals:
     way = np.asarray(vector, dtype=np.float64)
     length = np.linalg.norm(way)
     if not (length > 0 and np.isfinite(length)):
-        raise SetsupError(f"the {what} must be a vector with a positive length, not {vector!r}")
+        raise SetsupError(f"the {what} must be a finite, non-zero vector, not {vector!r}")
     return np.asarray(way / length)
 
 

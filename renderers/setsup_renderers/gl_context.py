@@ -218,7 +218,7 @@ def _devices(wanted: int | None) -> list[int]:
             len(listed), listed, ctypes.byref(count)
         )
     if not count.value:
-        raise DataError(f"EGL found no device; {_PACKAGES}, or the driver of your GPU")
+        raise DataError(f"EGL found no device; install the driver of your GPU, or the GL libraries ({_PACKAGES})")
     if wanted is not None:
         if not 0 <= wanted < count.value:
             there = "is 1, number 0" if count.value == 1 else f"are {count.value}, numbers 0 … {count.value - 1}"

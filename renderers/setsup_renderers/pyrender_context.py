@@ -60,8 +60,8 @@ def check_holes() -> None:
     shader = Path(library().__file__).parent / "shaders" / "mesh.frag"
     if _TEXTURED not in shader.read_text(encoding="utf-8"):
         raise DataError(
-            f"the shader {shader} cannot render holes of materials; install pyrender2 (pip install pyrender2==0.2.2), "
-            "or render with embree or gl"
+            f"pyrender's shader {shader} cannot render materials with holes; install pyrender2 (pip install "
+            "pyrender2==0.2.2), or render with embree or gl"
         )
 
 

@@ -302,7 +302,7 @@ def inside(points: npt.ArrayLike, height: float | npt.ArrayLike, width: float | 
     check_arguments(inside, locals(), DataError)
     at = np.asarray(points, dtype=np.float64)
     if at.shape[-1] != 2:
-        raise DataError(f"points must be (..., 2) pixels (x, y), not {at.shape}")
+        raise DataError(f"points must have shape (..., 2), the pixels (x, y), not {at.shape}")
     x, y = at[..., 0], at[..., 1]
     across, down = np.asarray(width, dtype=np.float64), np.asarray(height, dtype=np.float64)
     return np.asarray((x >= -0.5) & (x < across - 0.5) & (y >= -0.5) & (y < down - 0.5))

@@ -44,7 +44,7 @@ class Ray:
             number = getattr(self, name)
             if not isinstance(number, int | float) or isinstance(number, bool) or not 0 <= number < math.inf:
                 raise SetsupError(
-                    f"{advice(name, f'--ray-{name}')} must be a number of at least 0, not {abbreviate(number)}"
+                    f"{advice(name, f'--ray-{name}')} must be a finite, non-negative number, not {abbreviate(number)}"
                 )
             if number > 1 and number != int(number):
                 raise SetsupError(f"{advice(name, f'--ray-{name}')} must be below 1 or an integer, not {number}")

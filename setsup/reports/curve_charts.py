@@ -117,7 +117,7 @@ def _log_ticks(axes: "Axes", xs: Reals) -> None:
 def _check_curve(name: str, x: npt.ArrayLike, y: npt.ArrayLike, log_x: bool) -> tuple[Reals, Reals]:
     xs, heights = _check_line(name, x), _check_line(name, y)
     if len(xs) != len(heights):
-        raise DataError(f"curve {name!r} must have as many x as y values, not {len(xs):,} and {len(heights):,}")
+        raise DataError(f"x and y of curve {name!r} must have the same length, not {len(xs):,} and {len(heights):,}")
     if log_x and xs.min() <= 0:
         raise DataError(f"curve {name!r} contains x={xs.min():g}, which a logarithmic axis cannot show; leave it out")
     return xs, heights

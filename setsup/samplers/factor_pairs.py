@@ -57,7 +57,8 @@ class FactorPairSampler(Sampler):
     change : list of str, optional
         Factors that differ in every pair, while all others are equal; instead of `k` and `among`.
     share : list of str, optional
-        Factors that are equal in every pair, while all others that vary differ; instead of `k` and `among`.
+        Factors that are equal in every pair, while all other discrete factors of variation differ; instead of `k` and
+        `among`.
     rank : list of str, optional
         Ordinal factors for which draws record whether the first row's level is at least the second's; instead of all
         these. The two rows are independent and uniform, or by weight, over the rows with known levels of the factors.

@@ -67,8 +67,9 @@ class NeighbourSampler(Sampler):
     sets : int
         Pairs or triplets per step.
     ranks : (int, int) or mapping of str to (int, int), optional
-        First and last rank, from 1; by default all ranks of the table. By position, ``{"negative": (1, 20)}``; a
-        position that is left out is drawn from all rows that satisfy its constraint, near or not.
+        First and last rank to draw from, counted from 1; by default all ranks of the table. By position,
+        ``{"negative": (1, 20)}``; a position that is left out is drawn from all rows that satisfy its constraint, near
+        or not.
     every : int, optional
         Largest number of steps for which a table holds; later steps are an error that names the missing table. By
         default the last table holds without end.

@@ -61,22 +61,27 @@ class OrbitSampler(Sampler):
         first member and masked.
     members : str, optional
         Constraint between positions, such as ``"camera != anchor.camera"``: the first position of a set is the anchor,
-        a row of the orbit for which at least ``size - 1`` other members satisfy the constraint, uniform or by weight.
-        The other positions are these members, uniform or by weight, without repeats. The terms are those of
-        ``positive`` of :class:`setsup.samplers.TripletSampler`.
+        a row of the orbit for which at least ``size - 1`` other members satisfy the constraint; it is drawn uniformly
+        or by weight. The other positions are these members, uniform or by weight, without repeats. The terms are those
+        of ``positive`` of :class:`setsup.samplers.TripletSampler`.
     canonical : str or mapping, optional
         Canonical member of each orbit. ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least
         value of a factor; ``{"camera": "051"}``: the first row with these levels; any other string is an expression, as
         for `where`: ``"camera == '051' and session == 1"``, the first row that satisfies it. Rows that `where` leaves
         out are never canonical. None gives no canonical rows.
     values : str
-        How the orbits of a step relate. ``different``: no orbit comes twice; ``independent``: they may coincide.
+        How the orbits of a step relate. ``different``: no orbit is drawn twice in a step; ``independent``: they may
+        coincide.
     choose : str
-        How orbits are chosen: ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`; with
-        `members`, only anchors count as rows.
+        How orbits are chosen. ``groups``: uniform over drawable orbits; ``levels``: levels are chosen factor by factor
+        in table order, each uniformly among the levels that still have a drawable orbit; ``rows``: proportional to
+        their number of rows, or to their total weight. If members must satisfy a constraint, only anchors count as
+        rows.
     on_small_group : str
-        What to do with orbits of fewer than ``size`` members; ``drop`` also leaves out orbits without a canonical row.
-        With `members`, ``short`` and ``replace`` apply to anchors that fewer rows match, but at least one.
+        What to do with orbits that have too few members: ``error`` raises an error, ``drop`` leaves them out, and also
+        orbits without a canonical row, ``short`` uses all their members and masks the rest, ``replace`` draws from them
+        with replacement. If members must satisfy a constraint, ``short`` and ``replace`` apply to anchors that too few
+        rows match, but at least one.
     weights : str or (rows,) float, optional
         Relative probability of each row within its orbit, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn, for no anchor. Whole orbits have all rows of positive weight. For

@@ -78,21 +78,21 @@ class SetSampler(Sampler):
     unconstrained : int
         Leave the last N sets unconstrained.
     num_fixed : int or mapping, optional
-        Number of listed factors to fix, chosen uniformly in each step, the same in all its sets.
+        Number of the listed factors to fix, chosen uniformly at each step, the same for all sets of the step.
         ``{0: 3, 1000: 1}`` changes their number from step 1,000 on.
     choose : str
-        How groups are chosen. ``levels``: inactive factors in table order, each uniform over the levels that still have
-        a drawable group; ``groups``: uniform over drawable groups; ``rows``: proportional to their number of rows, or
-        to their total weight.
+        How groups are chosen. ``levels``: levels are chosen factor by factor in table order, each uniformly among the
+        levels that still have a drawable group; ``groups``: uniform over drawable groups; ``rows``: proportional to
+        their number of rows, or to their total weight.
     values : str
-        How the groups of a step relate. ``independent``: they may coincide; ``equal``: all sets share one group, but no
+        How the groups of a step relate. ``independent``: they may coincide; ``equal``: all sets share one group but no
         rows; ``different``: no two sets share a group.
     on_small_group : str
         What to do with groups that have too few rows: ``error`` raises an error, ``drop`` leaves them out, ``short``
         uses all their rows and masks the rest, ``replace`` draws from them with replacement.
     tolerance : mapping of str to float, optional
         Tolerances of continuous factors among the inactive ones, at most one per list: values of a set differ from that
-        of an anchor row by no more, up to the rounding of both values to float32.
+        of an anchor row by at most the tolerance, apart from the rounding of both values to float32.
     weights : str or (rows,) float, or a list with one per set, optional
         Relative probability of each row within its group, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn.

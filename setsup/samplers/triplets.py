@@ -57,11 +57,11 @@ class TripletSampler(Sampler):
     choose : str
         How anchors are chosen: ``rows`` (default: all rows of orbits with two or more members are equally likely),
         ``groups`` or ``levels``. With constraints, anchors are the rows that have a positive and a negative, and groups
-        are those of the factors that `positive` compares by ``==``.
+        are those of the factors that the positive constraint compares by ``==``.
     on_small_group : str
         What to do with orbits of one row, which have no positive: ``error`` raises an error, ``drop`` draws no anchor
-        from them. Not with constraints: rows without a positive or a negative are never anchors; the report counts
-        them.
+        from them. Cannot be given with constraints, under which rows without a positive or a negative are never
+        anchors; the report counts them.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it: the anchor is drawn by weight within its orbit, the
         positive by weight among the orbit's other rows, the negative by weight over the rows of all other orbits. With

@@ -50,7 +50,7 @@ _COLUMNS: dict[str, np.dtype[Any]] = {
     "size": np.dtype(np.int64),
     "check": np.dtype(np.uint32),
 }
-_FIX = "make the index again with `setsup index`"
+_FIX = "rebuild the index with `setsup index`"
 
 
 class Spans(NamedTuple):
@@ -328,7 +328,7 @@ def _check(
             if beyond.any():
                 row = int(np.argmax(beyond))
                 raise DamagedFile(
-                    f"{path}: the {name!r} of row {start + row:,} is outside {catalogue.shards[which[row]].name}",
+                    f"{path} places the {name!r} of row {start + row:,} outside {catalogue.shards[which[row]].name}",
                     _FIX,
                 )
     return np.ones(1, np.bool_)

@@ -224,7 +224,7 @@ def parse_catalogue(content: bytes, source: str) -> Catalogue:
     if kind != FORMAT:
         raise DataError(
             f"{source} has format {kind}, written by setsup {made}, but this version reads format {FORMAT}; update "
-            "setsup, or make the index again with `setsup index`"
+            "setsup, or rebuild the index with `setsup index`"
         )
     members = {name: _member(part) for name, part in fields.named("members").items()}
     about = fields.get("about", texts) or {}

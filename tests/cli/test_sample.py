@@ -787,6 +787,15 @@ def test_a_sampler_of_ones_own(setsup: Run, monkeypatch: pytest.MonkeyPatch, nam
     assert again.json["draws"][0]["indices"] == rows.tolist()
 
 
+def test_a_file_with_several_samplers_requires_the_name_of_one(setsup: Run, tmp_path: Path) -> None:
+    (tmp_path / "my.py").write_text(
+        "from setsup.samplers import Sampler\nclass A(Sampler): pass\nclass B(Sampler): pass\n"
+    )
+    refused(
+        setsup("sample", "--sampler", "my.py"), "my.py defines several samplers (A, B); choose one with my.py:CLASS"
+    )
+
+
 @pytest.mark.parametrize("name", [f"{OWN}:Followers", "own_sampler:Followers"])
 def test_the_python_of_a_sampler_of_ones_own_makes_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.syspath_prepend(OWN.parent)
@@ -801,6 +810,8 @@ def test_the_python_of_a_sampler_of_ones_own_makes_it(monkeypatch: pytest.Monkey
     ("words", "sentence"),
     [
         (["--sampler", f"{OWN}:Follower"], "does not define a sampler 'Follower'; did you mean 'Followers'?"),
+        (["--sampler", "setsup.samplers"], "setsup.samplers defines no subclass of setsup.samplers.Sampler"),
+        (["--sampler", "setsup.samplers:SetSampl"], "does not define a sampler 'SetSampl'; did you mean 'SetSampler'"),
         (["--sampler", "none.py:A"], "does not exist"),
         (["--sampler", "no_such_module:A"], "No module named 'no_such_module'; give FILE.py:CLASS or MODULE:CLASS"),
         (["--sampler", f"{OWN}:Followers", "--size", 3], "Followers has no argument 'size'"),

@@ -125,7 +125,10 @@ class TestFiles:
             ("preset: abc/fig3a\nsettings: {method: {rate: x}}", "mine.yaml: setting method.rate must be float, not"),
             ("preset: abc/fig3a\nsettings: {method: Other}", "mine.yaml: setting method must be a ABCSettings"),
             ("preset: abc/fig3a\nsettings: {steps: 0}", "mine.yaml: abc/fig3a: steps must be 1 or more with a method"),
-            ("preset: abc/fig3a\nsettings: {1: 2}", "settings must be a mapping with strings as names, not 1"),
+            (
+                "preset: abc/fig3a\nsettings: {1: 2}",
+                "settings must be a mapping whose keys are strings (the key 1 is of type int)",
+            ),
             ("preset: abc/fig3a\nseeds: [x]", "mine.yaml, line 2: seeds must be a list of integers, not ['x']"),
             ("preset: abc/fig3a\nconfig: {presision: bf16}", "mine.yaml: config: unknown setting 'presision'; did"),
             ("preset: abc/fig3a\nconfig: {devices: 0}", "mine.yaml: config: devices must be 1 or more, not 0"),
@@ -215,7 +218,7 @@ def test_checkpoints_that_are_kept(setsup: Run, digits: Path) -> None:
     assert (best["checkpoint"], best["steps"] in (2, 4, 6)) == ("best", True)
     refused = setsup("embed", run, "--preset", MEAN, "--checkpoint", "step-3")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert "has no checkpoint 'step-000003': there are best, step-000002, step-000004, step-000006" in refused.err
+    assert "has no checkpoint 'step-000003': it has best, step-000002, step-000004, step-000006" in refused.err
     exported = setsup("export", run, "weights.pt", "--preset", MEAN, "--checkpoint", "step-4", "--json").json
     assert (exported["steps"], exported["file"]) == (4, "weights.pt")
     assert torch.equal(torch.load("weights.pt")["layer.weight"], weights("short/seed-0")["layer.weight"])

@@ -17,7 +17,7 @@ def test_what_options_ask_for() -> None:
         ((None, "auto", 0.0), "--ray-address and --ray-gpus require --on ray"),
         ((None, None, 0.5), "--ray-address and --ray-gpus require --on ray"),
         (("spark", None, 0.0), "--on must be ray, not 'spark'"),
-        (("ray", None, -1.0), "gpus must be a number of at least 0, not -1.0"),
+        (("ray", None, -1.0), "gpus must be a finite, non-negative number, not -1.0"),
     ],
 )
 def test_options_that_do_not_go_together(options: tuple[str | None, str | None, float], said: str) -> None:

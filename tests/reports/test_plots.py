@@ -524,7 +524,7 @@ def test_bars_without_any_and_ceilings_of_none_are_refused() -> None:
     ("arguments", "message"),
     [
         ({"series": {}}, "at least one curve"),
-        ({"series": {"a": ([1, 2], [1])}}, "curve 'a' must have as many x as y values, not 2 and 1"),
+        ({"series": {"a": ([1, 2], [1])}}, "x and y of curve 'a' must have the same length, not 2 and 1"),
         ({"series": {"a": ([], [])}}, r"curve 'a' must be numbers \(n,\), at least one"),
         ({"series": {"a": ([1, 2], [1, np.nan])}}, "curve 'a' is not finite at point 1; leave out such points"),
         ({"series": {"a": ([0, 1], [1, 2])}, "log_x": True}, "x=0, which a logarithmic axis cannot show"),

@@ -462,7 +462,7 @@ def test_what_is_infeasible_is_reported():
     [
         ({"k": 0}, SamplerError, "k must be from 1 to 3"),
         ({"k": 4}, SamplerError, "k must be from 1 to 3, the number of factors that may differ"),
-        ({"k": (2, 1)}, SamplerError, "k must be from 1 to 3"),
+        ({"k": (2, 1)}, SamplerError, "the minimum 2 exceeds the maximum 1"),
         ({"k": (1, 2, 3)}, SamplerError, r"such as \(1, 3\)"),
         ({"k": "two"}, SamplerError, "k must be a number of factors"),
         ({"k": 2, "among": ["kind"]}, SamplerError, "k must be from 1 to 1"),

@@ -217,9 +217,7 @@ def test_the_index_of_other_shards(tmp_path: Path) -> None:
     folder, *_ = small_set(tmp_path / "set")
     small_set(tmp_path / "other", rows=6)
     (folder / "index.parquet").write_bytes((tmp_path / "other" / "index.parquet").read_bytes())
-    with pytest.raises(
-        DataError, match=r"set/index\.parquet has 6 rows .* index of other shards; make the index again"
-    ):
+    with pytest.raises(DataError, match=r"set/index\.parquet has 6 rows .* index of other shards; rebuild the index"):
         open_shards(folder)
 
 
@@ -238,11 +236,11 @@ def test_an_index_of_the_same_size(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("image.offset", 1 << 40, "the 'image' of row 4 is outside data-00001.tar"),
-        ("image.offset", -2, "the 'image' of row 4 is outside data-00001.tar"),
-        ("image.offset", 0, "the 'image' of row 4 is outside data-00001.tar"),
-        ("image.size", -1, "the 'image' of row 4 is outside data-00001.tar"),
-        ("depth.size", (1 << 63) - 1, "the 'depth' of row 4 is outside data-00001.tar"),
+        ("image.offset", 1 << 40, "places the 'image' of row 4 outside data-00001.tar"),
+        ("image.offset", -2, "places the 'image' of row 4 outside data-00001.tar"),
+        ("image.offset", 0, "places the 'image' of row 4 outside data-00001.tar"),
+        ("image.size", -1, "places the 'image' of row 4 outside data-00001.tar"),
+        ("depth.size", (1 << 63) - 1, "places the 'depth' of row 4 outside data-00001.tar"),
         ("__shard__", 3, "lists more shards than the 3 in the catalogue"),
         ("image.check", None, r"image\.check is missing in 1 rows"),
         ("shape", None, None),
@@ -306,7 +304,7 @@ def test_places_are_looked_at_for_each_catalogue(tmp_path: Path) -> None:
     (folder / "shards.json").write_text(json.dumps(about))
     assert list(open_shards(folder).modalities) == ["image"]
     (folder / "shards.json").write_text(text)
-    with pytest.raises(DataError, match="the 'depth' of row 4 is outside"):
+    with pytest.raises(DataError, match="places the 'depth' of row 4 outside"):
         open_shards(folder)
 
 

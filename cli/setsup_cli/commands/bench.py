@@ -20,8 +20,8 @@ __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
 Takes about five seconds, or longer if images are slow to open the first time. Draws two sets of 32 with one fixed
-factor (by default the first), in one process. All rates except that of the first time are medians after a warm-up; they
-vary with the load of the machine."""
+factor (by default the first), in one process. All rates except the one labelled "first time" are medians after a
+warm-up; they vary with the load of the machine."""
 
 _FIRST = "images, first time"
 _NOTE = """\
@@ -88,7 +88,10 @@ def _measured(dataset: "Dataset", sampler: "SetSampler") -> dict[str, tuple[str,
 def _first(dataset: "Dataset") -> list[str]:
     names = [factor.name for factor in dataset.factors.factors if factor.role == "variation" and not factor.continuous]
     if not names:
-        raise SamplerError(f"{dataset.name} has no discrete factor to fix by default; name one with --inactive")
+        raise SamplerError(
+            f"{dataset.name} has no discrete factor of variation to fix by default; name another column, such as a key "
+            "or a split, with --inactive"
+        )
     return names[:1]
 
 

@@ -44,17 +44,20 @@ __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
 Embeds with the method of a run, or with any frozen encoder: `setsup embed --encoder ENCODER DATASET`. Writes
-embeddings.npy, float32 (rows, dimensions), or (rows, height, width, dimensions) for maps, or embeddings-NAME.npy for
-each of several embeddings; factors.parquet, the factors of these rows, to read with setsup.FactorTable.from_parquet;
-and rows.npy, int64 (rows), their row numbers in the dataset. --neighbours K adds neighbours.npy, int64 (rows of the
-dataset, K), a table for setsup.NeighbourSampler. The last lines printed are the paths."""
+embeddings.npy, float32 of shape (rows, dimensions), or (rows, height, width, dimensions) for maps; a method with
+several embeddings writes embeddings-NAME.npy for each. Also writes factors.parquet, the factors of these rows, to read
+with setsup.FactorTable.from_parquet, and rows.npy, int64 (rows), their row numbers in the dataset. --neighbours K adds
+neighbours.npy, int64 (rows of the dataset, K), a table for setsup.NeighbourSampler. The last lines printed are the
+paths."""
 
 _log = logging.getLogger("setsup")
 
 _LARGE = 1_000_000_000  # bytes
 
-Where = Annotated[str | None, declared("EXPRESSION", "Only rows such as \"scale >= 1.0 and shape != 'cube'\".")]
-
+Where = Annotated[
+    str | None,
+    declared("EXPRESSION", "Only rows that satisfy an expression, such as \"scale >= 1.0 and shape != 'cube'\"."),
+]
 
 Neighbours = Annotated[
     int | None,
@@ -85,9 +88,9 @@ class Options(Common):
         Path | None,
         declared(
             "FOLDER",
-            "Output folder.",
+            "Output folder; must not contain embeddings of other rows.",
             "RUN/embeddings-DATASET or RUN/embeddings-DATASET-SPLIT, with a suffix such as -best for a checkpoint "
-            "other than the last, and -part if rows are left out; an error if the folder contains other rows",
+            "other than the last, and -part if rows are left out",
             alias="-o",
         ),
     ] = None
@@ -109,9 +112,9 @@ class ByEncoder(EncoderOptions):
         Path | None,
         declared(
             "FOLDER",
-            "Output folder.",
+            "Output folder; must not contain embeddings of other rows.",
             "encoders/ENCODER/embeddings-DATASET or encoders/ENCODER/embeddings-DATASET-SPLIT, with -part if "
-            "rows are left out; an error if the folder contains other rows",
+            "rows are left out",
             alias="-o",
         ),
     ] = None

@@ -28,8 +28,8 @@ folder. Settings of the evaluations are options: `setsup eval RUN --help` lists 
 --information.steps 5000` changes one. Existing results for the same weights and settings are printed again; an
 interrupted evaluation resumes.
 
-`setsup eval --encoder ENCODER DATASET` measures any frozen encoder by probes, retrieval, principal components and
-information."""
+`setsup eval --encoder ENCODER DATASET` evaluates any frozen encoder with probes, retrieval, principal components and
+information estimates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +43,8 @@ class Options(Common):
         str | None,
         option(
             "NAME",
-            "Run the evaluations of this preset, which must train with the same settings; or the file of the runs' "
-            "preset, if it is your own and has moved.",
+            "Preset whose evaluations to run; it must have the same training settings as the runs. Or the file of the "
+            "runs' preset, if it is your own and has moved.",
         ),
     ] = None
     only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run only these evaluations.")] = None

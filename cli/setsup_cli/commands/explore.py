@@ -27,7 +27,7 @@ _LARGE = 25_000_000
 HELP = """\
 Examples: `setsup explore`, which needs no download; `setsup explore photos.csv mnist`; `setsup explore photos.csv
 --export photos.html` for a single file that opens in any browser. The page is served to this machine only; to view it
-from another machine, forward its port: `ssh -L 8000:127.0.0.1:PORT`."""
+from another machine, forward its port: `ssh -L 8000:127.0.0.1:PORT MACHINE`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Options(Common):
     sources: Annotated[
         tuple[str, ...] | None,
         declared(
-            "[SOURCE|RUN|EMBEDDINGS ...]",
+            "[SOURCES ...]",
             "Sources of `setsup sample` (dataset names, files, folders), runs of `setsup train`, or folders of "
             "`setsup embed`.",
             DEFAULT,
@@ -61,7 +61,10 @@ class Options(Common):
         declared("FOLDER|FILE.html", "Write the page for use without a server: to a new folder, or as one file."),
     ] = None
     rows: Annotated[
-        int, declared("N", "Number of rows with images in an exported page, in table order and in random order.")
+        int,
+        declared(
+            "N", "Number of rows whose images an exported page contains, in table order and again in random order."
+        ),
     ] = 4096
     steps: Annotated[int, declared("N", "Number of steps of the sampler in an exported page.")] = 64
 

@@ -27,9 +27,9 @@ __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
 Examples: `setsup report` lists papers and groups, `setsup report abc` the reports of one; `setsup report abc/fig4a`
-reads the runs in ./runs, prints means and standard deviations over seeds, and the commands of missing runs. Runs on a
-substitute dataset, in another precision or with other settings are listed in separate lines. `setsup report --all`
-prints every table that has a measured value, of all papers; `--out page.html` writes them as one page.
+reads the runs in ./runs, and prints means and standard deviations over seeds and the commands for the missing runs.
+Runs on a substitute dataset, in another precision or with other settings are listed on separate lines. `setsup report
+--all` prints every table, of any paper, that has a measured value; `--out page.html` writes them as one page.
 
 Three reports compare the embeddings of frozen encoders and runs, with options of their own (`setsup report factors
 --help`). `setsup report factors DATASET --encoder A --encoder B RUNS ...` measures how well they predict each factor of

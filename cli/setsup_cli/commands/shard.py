@@ -47,7 +47,11 @@ class Options(Source):
         ),
     ] = None
     where: Annotated[
-        str | None, option("EXPRESSION", "Only rows such as \"scale >= 1.0 and shape != 'cube'\", renumbered.")
+        str | None,
+        option(
+            "EXPRESSION",
+            "Only rows that satisfy an expression, such as \"scale >= 1.0 and shape != 'cube'\", renumbered.",
+        ),
     ] = None
     order: Annotated[
         str,

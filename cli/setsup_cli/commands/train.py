@@ -78,7 +78,7 @@ class Options(Common):
     ] = None
     root: Root = None
     substitute: Annotated[
-        bool, flag("Train on the substitute of the published dataset; results are marked as such.")
+        bool, flag("Train on the substitute for the published dataset; results are marked as such.")
     ] = False
     smoke: Annotated[
         bool, flag("Shrink the training to seconds to test that it runs; the results are meaningless.")
@@ -102,11 +102,14 @@ class Options(Common):
     ] = "auto"
     log: Annotated[
         tuple[Literal["tensorboard", "wandb", "mlflow"], ...] | None,
-        declared("tensorboard|wandb|mlflow ...", "Loggers of metrics, in addition to the run's folder."),
+        declared(
+            "tensorboard|wandb|mlflow ...",
+            "Also log metrics to these services; they are always written to the run's folder.",
+        ),
     ] = None
     profiler: Annotated[
         Literal["simple", "advanced", "pytorch"] | None,
-        declared("simple|advanced|pytorch", "Profile the training into the run's folder."),
+        declared("simple|advanced|pytorch", "Profile the training, and write the profile to the run's folder."),
     ] = None
     allow_nonfinite: Annotated[
         bool,
@@ -119,8 +122,8 @@ class Options(Common):
         str | None,
         declared(
             "METRIC|METRIC:max",
-            "Keep the checkpoint with the lowest value of a metric (:max, the highest) as best.ckpt; metrics of single "
-            "steps are averaged since the previous checkpoint.",
+            "Keep the checkpoint with the lowest value of a metric (:max, the highest) as best.ckpt; a metric that is "
+            "recorded at every step is averaged over the steps since the previous checkpoint.",
         ),
     ] = None
     option: DatasetOptions = None

@@ -73,7 +73,7 @@ class Options(Common):
     seed: Seed = 0
 
 
-SUBCOMMAND = Subcommand("report", Options, HELP, NAME)
+SUBCOMMAND = Subcommand("report", Options, HELP, NAME, summary=f"measure {SHOWS.partition(':')[0]}")
 
 
 def run(options: Options) -> int:

@@ -78,7 +78,7 @@ class Options(Common):
     force: Force = False
 
 
-SUBCOMMAND = Subcommand("report", Options, HELP, NAME)
+SUBCOMMAND = Subcommand("report", Options, HELP, NAME, summary=f"measure {SHOWS.partition(':')[0]}")
 
 
 def run(options: Options) -> int:

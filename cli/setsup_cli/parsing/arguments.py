@@ -115,7 +115,9 @@ Pattern = Annotated[
 ]
 Relist = Annotated[
     bool,
-    flag("List a folder or archive of images again, for changes that file times do not show.", group=SOURCE),
+    flag(
+        "List a folder or archive of images again, to find changes that modification times do not reveal.", group=SOURCE
+    ),
 ]
 Device = Annotated[str | None, option("cpu|cuda|cuda:N", "Device of the networks.", "a GPU if available")]
 

@@ -153,7 +153,7 @@ _FACTOR = Notation("FACTOR", str, factors=lambda name: [name])
 _FACTORS = Notation("FACTOR ...", Words, lambda words, option: list(words), factors=list)
 _EXPRESSION = Notation("EXPRESSION", str)
 _SCHEDULED = Notation(
-    "N", str, _scheduled, "0:4,100:8 gives 8 from step 100 on.",
+    "N", str, _scheduled, "0:4,100:8: 4, then 8 from step 100 on.",
     "an integer, one for each set, such as 4,12, or one from each of some steps on, such as 0:4,100:8",
 )  # fmt: skip
 
@@ -171,7 +171,9 @@ NOTATIONS: Mapping[str, Notation] = {
     "Where": _EXPRESSION,
     "Where | Sequence[Where | None]": _EXPRESSION,
     "Scheduled": _SCHEDULED,
-    "Scheduled | Sequence[Scheduled]": _SCHEDULED._replace(note=f"4,12 gives each set its own; {_SCHEDULED.note}"),
+    "Scheduled | Sequence[Scheduled]": _SCHEDULED._replace(
+        note=f"4,12: 4 for the first set and 12 for the second; {_SCHEDULED.note}"
+    ),
     "Mapping[str, float]": Notation("FACTOR=NUMBER ...", Words, _by_name("number", float), factors=list),
     "int | Mapping[str, int]": Notation(
         "FACTOR=N ...", Words, _by_name("integer", int, alone=str.isdecimal), "N alone is for all factors.",
@@ -192,7 +194,7 @@ NOTATIONS: Mapping[str, Notation] = {
     ),
     "Sequence[int] | Mapping[str, Sequence[int]]": Notation(
         "R-R", Words, _by_name("1-20", _range, alone=lambda word: "=" not in word),
-        "negative=1-20 draws the positive from all rows that satisfy --positive.",
+        "negative=1-20 limits only the negative; the positive is drawn from all rows that satisfy --positive.",
         "the first and the last rank, such as 1-20",
     ),
     "str | Mapping[str, Level]": Notation(

@@ -35,7 +35,15 @@ def find_class(word: str) -> "type[Sampler]":
     name = names[0] if not name and len(names) == 1 else name
     sampler = getattr(module, name, None) if name else None
     if not isinstance(sampler, type) or not issubclass(sampler, Sampler):
-        listed = did_you_mean(name, names) if names else "; a sampler must derive from setsup.samplers.Sampler"
+        if not (name or names):
+            raise SamplerError(f"--sampler {word}: {where} defines no subclass of setsup.samplers.Sampler")
+        if not name:
+            raise SamplerError(
+                f"--sampler {word}: {where} defines several samplers ({', '.join(names)}); choose one with "
+                f"{where}:CLASS"
+            )
+        others = names or [kind.__name__ for kind in own if kind is not Sampler]
+        listed = did_you_mean(name, others) if others else "; a sampler must derive from setsup.samplers.Sampler"
         raise SamplerError(f"--sampler {word}: {where} does not define a sampler {name!r}{listed}")
     return sampler
 

@@ -42,6 +42,7 @@ class Subcommand(NamedTuple):
     help: str
     depends: str = ""
     more: Sequence[tuple[str, str]] = ()
+    summary: str = ""
 
     @property
     def command(self) -> str:

@@ -50,7 +50,9 @@ class RecipeOptions(Common):
         tuple[str, ...] | None,
         option("FACTOR=LOW:HIGH ...", "With --rows, draw these factors uniformly from ranges of numbers."),
     ] = None
-    where: Annotated[str | None, option("EXPRESSION", "Render only rows such as \"shape != 'cube'\".")] = None
+    where: Annotated[
+        str | None, option("EXPRESSION", "Render only rows that satisfy an expression, such as \"shape != 'cube'\".")
+    ] = None
     seed: Annotated[int, option("N", "Random seed.")] = 0
     renderer: Annotated[
         str, option("NAME", "Renderer: embree, gl, pyrender, or auto for the fastest on this machine.")

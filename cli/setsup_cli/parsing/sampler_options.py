@@ -74,7 +74,10 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "episodes": Family(
         "few-shot tasks", "episodes", "EpisodeSampler", ["episode"], {"label": "episode"},
-        defaults={"ways": "up to {}", "queries": "{}; for your own data up to what each class has"},
+        defaults={
+            "ways": "up to {}",
+            "queries": "{}; for your own data, at most the number of rows that each class has left",
+        },
     ),
     "hierarchies": Family(
         "groups within groups", "hierarchies", "HierarchicalSampler", ["hierarchy"], {"factors": "hierarchy"},
@@ -84,7 +87,7 @@ FAMILIES: Mapping[str, Family] = {
         "pairs of rows near in time", "sequence_pairs", "SequencePairSampler", ["sequence"], {"pairs": "sets"}
     ),
     "neighbours": Family(
-        "rows near in an embedding", "neighbours", "NeighbourSampler", ["neighbours"],
+        "rows that are near each other in an embedding", "neighbours", "NeighbourSampler", ["neighbours"],
         defaults={"ranks": "the whole table"},
     ),
     "mixtures": Family("your own sampler, such as a mixture, from a file", "", "", ["sampler"]),
@@ -93,7 +96,9 @@ FAMILIES: Mapping[str, Family] = {
 
 _SHARED = {
     "weights": "Numeric factor with the relative probability of each row.",
-    "where": "Draw only from rows such as \"scale >= 1.0 and shape != 'cube'\".",
+    "where": "Draw only from rows that satisfy an expression, such as \"scale >= 1.0 and shape != 'cube'\".",
+    "positive": 'Constraint that a positive satisfies, such as "id == anchor.id and camera != anchor.camera".',
+    "negative": 'Constraint that a negative satisfies, such as "id != anchor.id".',
     "seed": "Random seed.",
 }
 """What help says of options that all samplers have, and of which Python takes more than a command can write."""
@@ -101,8 +106,8 @@ _SHARED = {
 _OWN = {
     "sampler": Argument("sampler", text="Your own sampler, from a Python file or a module (MODULE:CLASS)."),
     "argument": Argument("argument", text="Arguments of your own --sampler, as JSON values or strings."),
-    "size": Argument("Scheduled | Sequence[Scheduled]", text="Set size, if the sampler has it."),
-    "sets": Argument("int", text="Sets per step, if the sampler has it."),
+    "size": Argument("Scheduled | Sequence[Scheduled]", text="Set size, if the sampler takes this argument."),
+    "sets": Argument("int", text="Sets per step, if the sampler takes this argument."),
     "weights": Argument("Weights"),
     "where": Argument("Where"),
     "seed": Argument("int"),

@@ -119,8 +119,8 @@ def check_training(trained: TrainedRun, dataset: "Dataset", rows: Codes, orbit: 
         codes = [(name, int(dataset.factors.codes(name, row)[0])) for name in orbit]
         listed = ", ".join(f"{name} {(dataset.factors[name].levels or ())[code]}" for name, code in codes)
         raise DataError(
-            f"an orbit ({listed}) is in both the training data and the test; split {dataset.name} by orbit, not by "
-            "image"
+            f"an orbit ({listed}) is in both the training data and the test data; split {dataset.name} by orbit, "
+            "not by image"
         )
 
 

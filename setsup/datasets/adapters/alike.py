@@ -53,8 +53,9 @@ def check_alike(name: str, folder: Path, alike: Sequence[str]) -> None:
         )
     elif whose != own:
         raise DataError(
-            f"{folder} is named after {whose}, and none of its files is known to belong to {name}, whose files have "
-            f"the same names; open it as {whose}, or pass the folder of {name} ({advice('root=', '--root')})"
+            f"{folder} is named after {whose}, whose files have the same names as those of {name}, and no file in it "
+            f"could be identified as one of {name}; open it as {whose}, or pass the folder of {name} "
+            f"({advice('root=', '--root')})"
         )
 
 

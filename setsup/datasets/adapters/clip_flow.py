@@ -68,7 +68,9 @@ def tvl1_flow(frames: npt.ArrayLike) -> npt.NDArray[np.float32]:
     """
     shown = np.asarray(frames)
     if shown.ndim != 4 or shown.shape[-1] != 3 or shown.dtype != np.uint8:
-        raise DataError(f"frames must be (n, height, width, 3) uint8, not {shown.dtype} {shown.shape}")
+        raise DataError(
+            f"frames must be uint8 of shape (n, height, width, 3), not {shown.dtype} of shape {shown.shape}"
+        )
     registration: Any = imported("skimage.registration", "train")
     grey = (shown @ _GREY) / np.float32(255)
     flow = np.empty((max(len(grey) - 1, 0), 2, *grey.shape[1:]), np.float32)

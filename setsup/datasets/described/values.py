@@ -251,7 +251,10 @@ def rules_reader(levels: tuple[Level, ...] | None) -> Callable[[Any], tuple[tupl
             raise ValueError("a list of [condition, level]")
         for _, level in value:
             if not _is_level(level, levels):
-                raise ValueError("levels of the factor", did_you_mean(level, levels))
+                raise ValueError(
+                    "a list of [condition, level] in which each level is a level of the factor",
+                    did_you_mean(level, levels),
+                )
         return tuple((read_condition(condition), level) for condition, level in value)
 
     return read

@@ -174,7 +174,7 @@ def _report_left_out(members: MemberIndex, path: Path, num_images: int, tables: 
         return
     label = shown(str(path))
     if not len(members):
-        raise DataError(f"{label} is empty: it contains no files")
+        raise DataError(f"{label} contains no files; pass the folder or archive that contains the images")
     missing = missing_plugins(members.names)
     hidden = len(members.matching(f"(?s:.*){ending_pattern()}")[0]) - num_images
     if num_images:

@@ -155,5 +155,6 @@ def _check_names(value: Any) -> None:
     if isinstance(value, dict):
         for name, inner in value.items():
             if not isinstance(name, str):
-                raise ValueError(f"a mapping with strings as names, not {reprlib.repr(name)}")
+                kind = type(name).__name__
+                raise ValueError(f"a mapping whose keys are strings (the key {reprlib.repr(name)} is of type {kind})")
             _check_names(inner)

@@ -223,7 +223,7 @@ def walk(
                 start, stored = _uncommon(stretch, block, start, own, shared, read)
         if start + stored > size:
             with _blamed(stretch, block, at, source):
-                raise BadHeader(f"its content of {stored:,} bytes ends beyond the end of the archive")
+                raise BadHeader(f"the member's content of {stored:,} bytes extends beyond the end of the archive")
         blocks.append(block)
         offsets.append(at)
         lengths.append(stored)

@@ -172,7 +172,8 @@ def _read_radii(table: FactorTable, compared: Sequence[str], radius: Any) -> dic
     ]
     if not ordered:
         raise SamplerError(
-            f"{spell(radius=radius)} requires an ordinal or cyclic factor, and none is compared; leave it out"
+            f"{spell(radius=radius)} requires an ordinal or cyclic factor, but none of the compared factors is one; "
+            f"leave out {spell_name('radius')}"
         )
     if is_integer(radius):
         radius = dict.fromkeys(ordered, radius)

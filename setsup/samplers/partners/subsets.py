@@ -113,6 +113,8 @@ def _check_k(k: Any, among: int, most: int, what: str) -> tuple[int, int]:
             f"{what} must be a number of factors, or the least and the most, such as (1, 3), not {abbreviate(k)}"
         )
     low, high = int(k[0]), int(k[1])
+    if low > high:
+        raise SamplerError(f"{what} must be a minimum and a maximum, but the minimum {low} exceeds the maximum {high}")
     if not 1 <= low <= high <= among:
         raise SamplerError(
             f"{what} must be from 1 to {among}, the number of factors that may differ, not {abbreviate(k)}"

@@ -234,12 +234,12 @@ def _kept(values: npt.ArrayLike, dtype: type, what: str) -> Array:
     if dtype is np.uint8 and given.dtype != np.uint8:
         raise SetsupError(f"{what} must be uint8, not {given.dtype}")
     if given.dtype.kind not in "biufO":
-        raise SetsupError(f"{what} must be numbers, not {given.dtype}")
+        raise SetsupError(f"{what} must contain numbers, not {given.dtype}")
     try:
         with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite, and is refused as such
             kept: Array = np.ascontiguousarray(given, dtype=dtype)
     except (TypeError, ValueError) as error:
-        raise SetsupError(f"{what} must be numbers, not {given.dtype}") from error
+        raise SetsupError(f"{what} must contain numbers, not {given.dtype}") from error
     if kept is given and kept.flags.writeable:
         kept = kept.copy()
     kept.setflags(write=False)

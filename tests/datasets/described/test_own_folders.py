@@ -76,7 +76,7 @@ def test_lists_are_a_column(pets: Path, caplog: pytest.LogCaptureFixture) -> Non
     with pytest.raises(DataError, match=r"more\.txt has an image that is in the list of another part, too"):
         setsup.open(pets)
     (pets.parent / "more.txt").write_bytes(b"\xff")
-    with pytest.raises(DataError, match=r"more\.txt is not a text .*; correct the data or the manifest"):
+    with pytest.raises(DataError, match=r"more\.txt is not UTF-8 text .*; correct the data or the manifest"):
         setsup.open(pets)
 
 

@@ -211,7 +211,7 @@ def test_nesting_is_bounded():
     for _ in range(60):
         parts = [(6, struct.pack("<II", 1, 0)), (5, struct.pack("<2i", 1, 1)), (1, b"a"), (14, inner)]
         inner = b"".join(struct.pack("<II", tag, len(part)) + part + bytes(-len(part) % 8) for tag, part in parts)
-    with pytest.raises(DataError, match="nested more than 32 deep"):
+    with pytest.raises(DataError, match="arrays are nested more than 32 levels deep"):
         read_mat(_file(inner), "f", None, LIMIT)
 
 

@@ -255,7 +255,7 @@ def refused(said: str, *given: object, **more: object) -> None:
 
 def test_bad_sources_are_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    refused("empty is empty: it contains no files", tmp_path / "empty")
+    refused("empty contains no files; pass the folder or archive that contains the images", tmp_path / "empty")
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").touch()
     refused(r"texts contains no images: none of its 1 files ends in \.bmp, ", tmp_path / "texts")

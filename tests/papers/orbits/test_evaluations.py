@@ -122,7 +122,9 @@ def test_all_orbits_may_be_test() -> None:
 
 
 def test_an_orbit_that_was_trained_on_is_named() -> None:
-    with pytest.raises(DataError, match=r"an orbit \(object 0, light 0\) is in both the training data and the test"):
+    with pytest.raises(
+        DataError, match=r"an orbit \(object 0, light 0\) is in both the training data and the test data;"
+    ):
         ONE_SHOT.measure(run(Objects(by_object=False)))
 
 

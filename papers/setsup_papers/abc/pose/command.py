@@ -29,9 +29,9 @@ __all__ = ["HELP", "Options", "run"]
 HELP = """\
 Example: `setsup render object --models car.obj --views 1800 --out renders`, then
 `setsup pose runs/abc/table1-cars-small/seed-0 photos --codebook renders --boxes boxes.csv`. Each photograph, or each
-box in it, is assigned the pose of the rendering whose embedding is nearest by cosine similarity. Writes poses.csv, one
-line each with azimuth, elevation and theta in degrees and the disagreement of the nearest renderings, and sheet.png,
-the photographs with their nearest renderings.
+box in it, is assigned the pose of the rendering whose embedding is nearest by cosine similarity. Writes poses.csv, with
+one line per photograph or box (azimuth, elevation and theta in degrees, and the disagreement of the nearest
+renderings), and sheet.png, which shows the photographs with their nearest renderings.
 
 Angles follow Pascal3D+: at azimuth 0 the camera is in front of the object, at 90 on its own left-hand side (the +x side
 of a model that faces -y with z up); elevation is the angle of the camera above the ground plane; theta rotates the
@@ -51,7 +51,7 @@ class Options(Common):
 
     run: Annotated[Path, declared("RUN", "Folder of a run of `setsup train`.")] = field(kw_only=False)
     photographs: Annotated[
-        tuple[Path, ...], declared("PHOTOS ...", "Folder, zip or tar of photographs, or image files.")
+        tuple[Path, ...], declared("PHOTOGRAPHS ...", "Folder, zip or tar of photographs, or image files.")
     ] = field(kw_only=False)
     codebook: Annotated[
         str,
@@ -74,7 +74,10 @@ class Options(Common):
     split: Split = None
     option: DatasetOptions = None
     where: Annotated[
-        str | None, declared("EXPRESSION", "Only renderings such as \"elevation < 30 and model == 'coupe'\".")
+        str | None,
+        declared(
+            "EXPRESSION", "Only renderings that satisfy an expression, such as \"elevation < 30 and model == 'coupe'\"."
+        ),
     ] = None
     nearest: Annotated[int, declared("N", "Number of nearest renderings to compare and show.")] = 5
     shown: Annotated[int, declared("N", "Maximum number of photographs on the sheet.")] = 50

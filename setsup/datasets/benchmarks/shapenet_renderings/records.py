@@ -21,6 +21,7 @@ from setsup.datasets.formats.tfrecord.records import record_spans
 from setsup.errors import DamagedFile, DataError
 from setsup.files import cache_folder, written
 from setsup.files.builds import build_once
+from setsup.html import counted
 from setsup.progress import progress
 
 __all__ = ["SIDE", "ViewIndex", "read_views", "view_index"]
@@ -97,7 +98,8 @@ def _feature(features: Mapping[str, Feature], key: str, kind: str, count: int, w
     feature = features[key]
     if feature.kind != kind or len(feature.values) != count:
         raise DamagedFile(
-            f"{where}: {key!r} contains {len(feature.values)} × {feature.kind}; expected {count} × {kind}"
+            f"{where}: {key!r} has {counted(len(feature.values), 'value')} of type {feature.kind}; expected {count} of "
+            f"type {kind}"
         )
     return feature.values
 

@@ -74,10 +74,21 @@ def check_storage(path: Path | str, stored: Any, what: str) -> None:
             f"support; compress it with gzip: `h5repack -f GZIP=4 {Path(path).name} repacked.h5`"
         )
     if math.prod(stored.chunks or ()) * stored.dtype.itemsize > _LARGEST_CHUNK:
+        smaller = "x".join(map(str, _smaller(stored.chunks, stored.dtype.itemsize)))
         raise DataError(
-            f"{path}: the chunks of the dataset {what}, {stored.chunks}, have more than {_LARGEST_CHUNK:,} bytes, "
-            "too large to be read within 1 GB of memory; choose smaller chunks with h5repack"
+            f"{path}: the dataset {what} has chunks of shape {stored.chunks}, more than {_LARGEST_CHUNK:,} bytes each, "
+            "which cannot be read within 1 GB of memory; choose smaller chunks: "
+            f"`h5repack -l {stored.name}:CHUNK={smaller} {Path(path).name} repacked.h5`"
         )
+
+
+def _smaller(chunks: tuple[int, ...], width: int) -> list[int]:
+    """Shape of chunks of at most a hundredth of the limit, cut along the first axes."""
+    shape, most = list(chunks), _LARGEST_CHUNK // 100
+    for axis, length in enumerate(chunks):
+        rest = math.prod(shape) // length * width
+        shape[axis] = min(length, max(1, most // rest))
+    return shape
 
 
 class H5Images:

@@ -116,7 +116,7 @@ class _Walk:
     def matrix(self, end: int, depth: int) -> None:
         """Pass a matrix that ends at byte ``end``, and check all its parts."""
         if depth > _DEEPEST:
-            raise self.wrong(f"it is nested more than {_DEEPEST} deep")
+            raise self.wrong(f"its arrays are nested more than {_DEEPEST} levels deep")
         kind, flags = self.flags()
         if kind in _REFUSED:
             raise DataError(

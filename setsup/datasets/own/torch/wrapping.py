@@ -112,8 +112,8 @@ def _check(dataset: Any) -> None:
         raise DataError("from_torch expects a map-style torch dataset, not a tensor; use setsup.from_arrays")
     if isinstance(dataset, str | bytes | Mapping) or not (hasattr(kind, "__getitem__") and hasattr(kind, "__len__")):
         raise DataError(
-            f"from_torch expects a map-style torch dataset, with __getitem__ and __len__, not {kind.__name__}; store "
-            "the items of a stream first"
+            f"from_torch expects a map-style torch dataset, with __getitem__ and __len__, not {kind.__name__}; "
+            "collect the items of an iterable-style dataset in a list first"
         )
 
 

@@ -74,7 +74,10 @@ class Faces:
         self.boxes, self.scores, self.points = corners.reshape(-1, 4), sure, five.reshape(-1, 5, 2)
         whole = np.isfinite(self.boxes).all() and np.isfinite(sure).all()
         if not (whole and (self.boxes[:, 2:] > self.boxes[:, :2]).all()):
-            raise DataError("a detector must return boxes (left, top, right, bottom) of finite numbers with an area")
+            raise DataError(
+                "a detector must return finite scores and finite boxes (left, top, right, bottom) with left < right "
+                "and top < bottom"
+            )
 
     def __len__(self) -> int:
         """Count the faces."""
