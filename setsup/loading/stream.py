@@ -84,6 +84,19 @@ def inline(jobs: Generator[Job, None, None], make: Callable[[Job], Batch]) -> St
     yield from map(make, jobs)  # keeps no reference: a buffer is free when only its ring refers to it
 
 
+_default_threads = threading.Lock()
+"""Held while torch's default number of threads is another: a second loader would read that, and restore it."""
+
+
+def _renew_lock() -> None:
+    global _default_threads
+    _default_threads = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)  # a thread of the parent may have held it
+
+
 def _share_no_cores() -> None:
     """Limit torch to one thread in this thread alone, as in a worker process.
 
@@ -92,11 +105,18 @@ def _share_no_cores() -> None:
     torch = sys.modules.get("torch")
     if torch is None:
         return
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)  # in this thread, and by default in threads that start later
-    later = threading.Thread(target=torch.set_num_threads, args=(before,))  # restores the default
-    later.start()
-    later.join()
+    with _default_threads:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)  # in this thread, and by default in threads that start later
+        later = threading.Thread(target=torch.set_num_threads, args=(before,))  # restores the default
+        later.start()
+        later.join()
+
+
+def _keep_cores() -> None:
+    """Make torch read its default number of threads in this thread now, before a loader changes it for a moment."""
+    if torch := sys.modules.get("torch"):
+        torch.get_num_threads()
 
 
 _END = object()
@@ -160,6 +180,7 @@ def prefetch(
     for _ in range(count):
         room.put(True)
     thread = threading.Thread(target=work, name="setsup-loader", daemon=True)
+    _keep_cores()
     thread.start()
     atexit.register(stop)  # a thread in compiled code at interpreter shutdown may abort the process
     own: tuple[int, Any] | None = None  # a batch made by the consumer while the thread made an earlier one

@@ -68,7 +68,7 @@ def test_the_paper_beside_ours(setsup: Run, runs: Path) -> None:
     assert cells(lines[at + 4])[:3] == ["substitute: shapes3d-procedural", "0.20", "1.50"]
     assert cells(lines[at + 5]) == ["ceiling", "2.30", "2.30", "2.30", "2.08", "1.39", "2.71"]
     assert "not run as in the paper:\n  setsup train abc/fig4a-random\n" in found.out
-    assert "  holds (2 of 10 seeds): Nothing of what is inactive" in found.out
+    assert "  holds (2 of 10 seeds): No information on inactive factors" in found.out
     assert "found: both sets curated: wall hue 0.040\n" in found.out
     assert "  not tested: It is enough that one of the two sets is curated" in found.out
 

@@ -172,6 +172,23 @@ def test_a_run_killed_during_validation_is_the_run_that_was_not(
     checked_equal(folder, whole(VALIDATED))
 
 
+@pytest.mark.smoke
+def test_a_run_killed_on_two_threads_is_the_run_that_was_not(tmp_path: Path) -> None:
+    """In interpreters of their own: a fork of a process that computed on several threads cannot do so."""
+    code = "import json, sys; from tests.experiments import children; sys.exit(children.work(json.loads(sys.argv[1])))"
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", "PYTHONPATH": str(ROOT)}
+
+    def trained(name: str, **order: Any) -> int:
+        order |= {"preset": VALIDATED.name, "folder": str(tmp_path / name)}
+        return subprocess.run([sys.executable, "-c", code, json.dumps(order)], cwd=ROOT, env=environment).returncode
+
+    assert trained("whole") == 0
+    assert trained("killed", validate=3, flush=1) == KILLED
+    assert steps_of(tmp_path / "killed") == 14
+    assert trained("killed") == 0
+    checked_equal(tmp_path / "killed", open_run(tmp_path / "whole", VALIDATED))
+
+
 @pytest.mark.parametrize(
     "number",
     [

@@ -5,6 +5,7 @@ import itertools
 import json
 import signal
 import struct
+import sys
 import threading
 import time
 from collections.abc import Iterable
@@ -273,6 +274,35 @@ def test_the_loader_thread_takes_no_cores_from_training() -> None:
         assert found == [2]
     finally:
         torch.set_num_threads(before)
+
+
+def test_loaders_that_start_together_leave_torch_its_threads() -> None:
+    torch = pytest.importorskip("torch")
+    before, interval = torch.get_num_threads(), sys.getswitchinterval()
+    torch.set_num_threads(2)
+    sys.setswitchinterval(1e-6)
+    found: list[int] = []
+
+    def load(together: threading.Barrier) -> None:
+        batches = iter(setsup.loader(Pictures(), sets(), workers="thread"))
+        together.wait()
+        next(batches)
+
+    try:
+        for _ in range(60):
+            together = threading.Barrier(2)
+            both = [threading.Thread(target=load, args=(together,)) for _ in range(2)]
+            both.append(threading.Thread(target=lambda: found.append(torch.get_num_threads())))
+            for thread in both[:2]:
+                thread.start()
+            for thread in both[:2]:
+                thread.join()
+            both[2].start()
+            both[2].join()
+    finally:
+        sys.setswitchinterval(interval)
+        torch.set_num_threads(before)
+    assert set(found) == {2}
 
 
 @pytest.mark.long("large or genuine files")

@@ -183,7 +183,7 @@ def test_mistakes_are_named() -> None:
         recipe("dcodr")({"image": pictures(1, 40, 128, 128), "step": 0})
     with pytest.raises(DataError, match="Background"):
         recipe("abc-pose")({"image": pictures(1, 2, channels=4), "step": 0})
-    with pytest.raises(SetsupError, match="no modality 'depth'"):
+    with pytest.raises(SetsupError, match="modality 'depth' not found"):
         recipe("cmc-nyu")({"image": pictures(1, 2, 130, 130), "step": 0})
 
 
