@@ -66,13 +66,13 @@ def test_a_run_is_measured_by_all_views_or_one(own: Run) -> None:
     assert views[label] != one[label]
     assert views["pixels:4"] == one["pixels:4"]  # which has no views
     assert views[label] == own(*words, "--embedding", "all").json["encoders"][label]
-    refused(own(*words[:-1], "--embedding", "dept"), "gives no embedding 'dept'; did you mean 'depth'?")
+    refused(own(*words[:-1], "--embedding", "dept"), "returns no embedding named 'dept'; did you mean 'depth'?")
     refused(own("eval", run), f"measure them with `setsup report factors DATASET {run}`")
 
 
 def test_validation_of_no_embedding_leaves_no_folder(own: Run) -> None:
     words = [*TRAINING, "--out", "other", "--validation.every", "1", "--validation.probe", "object"]
-    refused(own(*words, "--validation.embedding", "dept"), "gives no embedding 'dept'")
+    refused(own(*words, "--validation.embedding", "dept"), "returns no embedding named 'dept'")
     assert not Path("other").exists()
 
 
