@@ -73,7 +73,7 @@ def test_genuine_models(genuine):
         ("/etc/passwd", "leads out of the folder of the model"),
         ("C:\\textures\\wood.jpg", "leads out"),
         ("../../../secret.jpg", "leads out"),
-        ("../images/gone ü #1.jpg", "'../images/gone ü #1.jpg' is not there"),
+        ("../images/gone ü #1.jpg", "'../images/gone ü #1.jpg' does not exist"),
         ("car.obj", "not a readable image"),
     ],
 )
@@ -92,7 +92,7 @@ def test_textures_that_cannot_be_had_are_named_and_do_no_harm(tmp_path, caplog, 
 def test_a_missing_library_is_named(tmp_path):
     members = _model(tmp_path, obj=obj(*painted_toy(0, 1)[:2], "gone.mtl").encode())
     scene = _load(members)
-    assert scene.metadata["missing"] == ["'gone.mtl' is not there"]
+    assert scene.metadata["missing"] == ["'gone.mtl' does not exist"]
     assert meshes.preview_scene(scene).min() < 200
 
 
@@ -111,7 +111,7 @@ def test_the_extra_is_named(tmp_path, monkeypatch):
 
 def test_a_damaged_mesh_is_named(tmp_path):
     members = _model(tmp_path, obj=b"mtllib car.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl body\nf 1 2 4\n")
-    with pytest.raises(DataError, match=r"car\.obj has 3 of vertex, but a face names number 4"):
+    with pytest.raises(DataError, match=r"car\.obj has 3 of vertex, but a face refers to number 4"):
         _load(members)
 
 

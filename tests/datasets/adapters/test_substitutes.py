@@ -26,11 +26,11 @@ def test_what_differs_is_said_and_nothing_else(tmp_path: Path, changed: dict[str
     settle_record(tmp_path, "Substitute for nothing", MADE)
     with pytest.raises(DataError) as error:
         settle_record(tmp_path, "Substitute for nothing", MADE | changed)
-    assert f"made with {said}; pass the same options, or choose another folder (--root" in str(error.value)
+    assert f"made with {said}; pass the same options, or choose another folder (root=" in str(error.value)
 
 
 def test_a_folder_of_something_else_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
-    with pytest.raises(DataError, match=r"contains notes\.txt but no SUBSTITUTE\.json.*--root"):
+    with pytest.raises(DataError, match=r"contains notes\.txt but no SUBSTITUTE\.json.*root="):
         settle_record(tmp_path, "Substitute for nothing", MADE)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

@@ -66,7 +66,7 @@ BAD = {
     "declares 3 points of 4": lambda b: b + b"1 2 3 4\n",
     "other characters": lambda b: b.replace(b"0.5", b"o.5"),
     "has a non-finite x at point 0": lambda b: b.replace(b"0.5", b"nan"),
-    "has a rgb that is no uint32": lambda b: b.replace(b" 16711680", b" 1.5"),
+    "has a rgb that is not a uint32": lambda b: b.replace(b" 16711680", b" 1.5"),
     "expected ascii or binary: convert it": lambda b: b.replace(b"DATA ascii", b"DATA binary_compressed"),
 }
 
@@ -80,7 +80,7 @@ def test_what_is_wrong_is_said(message):
 @pytest.mark.parametrize(("kind", "word"), [("I", "9223372036854775808"), ("U", "18446744073709551616"), ("U", "-1")])
 def test_a_whole_number_beyond_64_bits(kind, word):
     head = f"FIELDS x y z time\nSIZE 4 4 4 8\nTYPE F F F {kind}\nWIDTH 1\nHEIGHT 1\nPOINTS 1\nDATA ascii\n"
-    with pytest.raises(DataError, match=r"has a time that is no u?int64; fetch"):
+    with pytest.raises(DataError, match=r"has a time that is not a u?int64; fetch"):
         read_pcd(f"{head}0 0 0 {word}\n".encode(), "bad.pcd")
 
 

@@ -195,7 +195,9 @@ class TestBad:
     def test_cut_off(self, tmp_path):
         whole = tar_of(FILES, tmp_path / "x.tar").read_bytes()
         (tmp_path / "x.tar").write_bytes(whole[:700])
-        with pytest.raises(DataError, match=r"x\.tar is truncated or damaged: header at byte 0: its content of 2,000"):
+        with pytest.raises(
+            DataError, match=r"x\.tar is truncated or damaged: header at byte 0: the member's content of 2,000"
+        ):
             open_members(tmp_path / "x.tar")
         for size in (512 + 2048, 512 + 2048 + 100):
             (tmp_path / "x.tar").write_bytes(whole[:size])
