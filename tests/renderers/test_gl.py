@@ -533,7 +533,7 @@ class TestUse:
     def test_too_many_lights(self, gl: str) -> None:
         lights = (Lamp((0, 0, 3), (0.01, 0.01, 0.01)),) * 64
         assert drawn(Scene((Placement(square()),), lights)).rgb[24, 32, 0] == pytest.approx(to_bytes(0.64), abs=1)
-        with pytest.raises(SetsupError, match="up to 64 lights"):
+        with pytest.raises(SetsupError, match="at most 64 lights"):
             drawn(Scene(lights=(*lights, Directional((0, 0, 1)))))
 
 

@@ -76,7 +76,7 @@ def test_gpus_that_cuda_sees_come_first(
     monkeypatch.setattr(gl_context, "_egl", lambda: egl)
     assert gl_context._devices(None) == order
     assert gl_context._devices(len(devices) - 1) == [len(devices) - 1]  # who names one gets it
-    with pytest.raises(DataError, match="there is no GPU"):
+    with pytest.raises(DataError, match="does not exist: for EGL there"):
         gl_context._devices(len(devices))
 
 
@@ -97,5 +97,5 @@ def test_drivers_that_tell_less(without: list[bytes], order: list[int], monkeypa
 def test_without_devices_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for egl in (faked([]), faked([], [b"eglQueryDevicesEXT"])):
         monkeypatch.setattr(gl_context, "_egl", lambda egl=egl: egl)
-        with pytest.raises(DataError, match="EGL found no device; on Debian: apt-get install libegl1"):
+        with pytest.raises(DataError, match=r"EGL found no device; install the driver .* apt-get install libegl1"):
             gl_context._devices(None)

@@ -177,7 +177,7 @@ def test_no_moderngl(tmp_path: Path) -> None:
     lines = run(SAYS, **site(tmp_path, "import sys; sys.modules['moderngl'] = None")).splitlines()
     assert len(lines) == 2
     for line in lines:
-        assert "needs moderngl, which is not installed: pip install '.[render]'" in line
+        assert "moderngl is required but not installed: pip install '.[render]'" in line
 
 
 @pytest.mark.long("worker processes")
