@@ -140,7 +140,7 @@ def test_what_is_drawn_is_of_the_data_set_so_opened_and_is_replayed_so(setsup: R
         setsup("sample", "shards", *again[3:], "--option", "copies=2"),
         "shards has no option 'copies'; its options: size=N,…|none, ",
     )
-    for wrong, said in (({"copies": 2}, "options must be strings by name"), ({"copies": "x"}, "takes copies=N")):
+    for wrong, said in (({"copies": 2}, "options must be strings by name"), ({"copies": "x"}, "expects copies=N")):
         head, *steps = Path("setsup-samples/draws.jsonl").read_text().splitlines()
         Path("other.jsonl").write_text("\n".join([json.dumps(json.loads(head) | {"options": wrong}), *steps]))
         refused(setsup("sample", "--root", digits, "--replay", "other.jsonl"), said)

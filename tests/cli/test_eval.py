@@ -197,7 +197,7 @@ def test_unfinished_runs_and_substitutes_are_labelled(
         (["nowhere"], "no run found in nowhere: run.json is missing"),
         (["runs"], f"it contains the runs {RUN}, runs/own/mean/seed-1"),
         ([RUN, "--preset", f"{OWN}:own/nothing"], "choose one, for example "),
-        ([RUN, *MEAN, "--only", "spraed"], "own/mean has no evaluation 'spraed'; did you mean 'spread'?"),
+        ([RUN, *MEAN, "--only", "spraed"], "own/mean has no evaluation named 'spraed'; did you mean 'spread'?"),
         ([RUN, *MEAN, "--spread.sample", "3"], "unknown option '--spread.sample'; did you mean '--spread.samples'"),
         ([RUN, *MEAN, "--spread.sample", "3"], f"(`setsup eval {RUN} --help` lists the options)"),
         ([RUN, *MEAN, "--spread.samples", "all"], "--spread.samples must be an integer, not 'all'"),

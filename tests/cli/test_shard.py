@@ -389,7 +389,7 @@ def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int,
     assert err.splitlines()[-1] == f"setsup: stopped at {done:,} of 1,000 shards; run the same command to resume"
     assert "Traceback" not in err
     refused(
-        setsup("sample", "out", "--inactive", "digit"), "is not finished: run the same `setsup shard` command again"
+        setsup("sample", "out", "--inactive", "digit"), "is not finished; run the same `setsup shard` command again"
     )
 
 

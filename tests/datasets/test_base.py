@@ -57,7 +57,7 @@ def test_a_buffer_that_is_not_contiguous_or_of_another_dtype(dtype):
 
 def test_what_is_wrong_is_said():
     dataset = Arrays()
-    with pytest.raises(RowError, match="row 5 is out of range: there are 5 rows"):
+    with pytest.raises(RowError, match="row 5 is out of range: the table has 5 rows"):
         dataset.fetch([0, 5])
     with pytest.raises(DataError, match="arrays has no modality 'imag'; did you mean 'image'"):
         dataset.fetch([0], ["imag"])

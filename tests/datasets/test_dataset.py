@@ -71,7 +71,7 @@ def test_fetch_keeps_the_shape_of_the_indices(shapes, others, shape):
 @pytest.mark.parametrize("rows", [[6], [-1], [[0, 1], [2, 600]], 2**62])
 def test_rows_out_of_range(shapes, rows):
     for dataset in (shapes, shapes.select(range(6))):
-        with pytest.raises(RowError, match="out of range: there are 6 rows"):
+        with pytest.raises(RowError, match="out of range: the table has 6 rows"):
             dataset.fetch(rows)
 
 

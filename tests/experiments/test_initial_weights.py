@@ -74,18 +74,18 @@ def test_a_run_resumes_where_its_initial_weights_are_gone_and_not_from_others(
     train(replace(second, initial_run=str(moved)), whole.folder, config=HERE)  # the same weights elsewhere
     with pytest.raises(SetsupError, match="contains another run: initial_weights is '"):
         train(replace(second, initial_run=str(other.folder)), whole.folder, config=HERE)
-    with pytest.raises(SetsupError, match="initial_weights None there, '"):
+    with pytest.raises(SetsupError, match="initial_weights is None there, not '"):
         train(replace(second, steps=3, initial_run=str(moved)), moved, config=HERE)
 
 
 def test_initial_weights_that_cannot_be_had(tmp_path: Path) -> None:
     folder = tmp_path / default_folder("small/second", 0, False, False)
     with pytest.raises(
-        DataError, match=r"starts from a run of 'small/first' with seed 0, and .*/first/seed-0 does not exist"
+        DataError, match=r"starts from a run of 'small/first' with seed 0, but .*/first/seed-0 does not exist"
     ):
         train(SECOND, folder, config=HERE)
     assert not folder.exists(), "what is refused leaves no folder"
-    with pytest.raises(DataError, match="starts from a run of 'nowhere' with seed 0, and"):
+    with pytest.raises(DataError, match="starts from a run of 'nowhere' with seed 0, but"):
         train(replace(SECOND, initial_run="nowhere"), folder, config=HERE)
     torch.save({"encoder.0.weight": torch.zeros(2)}, tmp_path / "some.pt")
     with pytest.raises(SetsupError, match=r"^ABC cannot start from .*some.pt \(encoder.1.weight is missing\); pass a"):
@@ -160,7 +160,7 @@ def test_evaluations_open_further_datasets_by_name(tmp_path: Path) -> None:
     assert evaluate(run, other)["sizes"].values["gallery"] == 400, "it does not change what is trained"
     assert train(other, tmp_path, config=HERE).finished
     assert open_run(tmp_path, replace(preset, datasets={})).preset.datasets == {}, "one was removed from the file"
-    with pytest.raises(SetsupError, match=r"has no dataset 'galery'; did you mean 'gallery'"):
+    with pytest.raises(SetsupError, match=r"has no dataset named 'galery'; did you mean 'gallery'"):
         load_trained(run, preset=preset).open("galery")
     with pytest.raises(SetsupError, match="cannot use the name 'my gallery' for a dataset"):
         replace(preset, datasets={"my gallery": gallery})

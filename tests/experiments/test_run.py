@@ -418,7 +418,7 @@ def test_a_checkpoint_that_is_none_of_this_run(folder: Path) -> None:
         {name: part for name, part in whole.items() if name != "LightningBatches"},
     ):
         torch.save(other, path)
-        refused(DataError, "last.ckpt is no checkpoint of a run: remove it and train again", *ways(folder))
+        refused(DataError, "last.ckpt is not a checkpoint of a run; remove it and train again", *ways(folder))
     weights = whole["state_dict"]
     for others in (
         {},

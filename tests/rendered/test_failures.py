@@ -349,7 +349,7 @@ def test_kills_while_the_ranks_are_closed(tmp_path: Path, alone: dict[str, bytes
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (None, "is not there"),
+        (None, "does not exist"),
         (b"[", "is damaged"),
         (b"[]", "is not the list of rows"),
         (b'[{"rows": ["x"]}]', "is damaged"),

@@ -462,7 +462,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
         pytest.skip("this system does not let the tests mount a disk")
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()
-    assert first.startswith("rendering dots needs 2.3 MB in")
+    assert first.startswith("rendering dots requires 2.3 MB in")
     assert "the disk is full; free some space there or choose another folder" in second
 
 

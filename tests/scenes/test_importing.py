@@ -456,7 +456,7 @@ def test_what_has_no_triangles_is_refused(found):
 def test_what_trimesh_bears_and_a_mesh_does_not():
     with pytest.raises(SetsupError, match="refer to vertices 0 to 9, but there are 3"):
         mesh_from_trimesh(trimesh.Trimesh(np.eye(3), [[0, 1, 9]], process=False))
-    with pytest.raises(SetsupError, match=r"row 2: .*nan"):
+    with pytest.raises(SetsupError, match=r"row 2 is .*nan"):
         mesh_from_trimesh(trimesh.Trimesh([[0, 0, 0], [1, 0, 0], [0, np.nan, 0]], [[0, 1, 2]], process=False))
     with pytest.raises(SetsupError, match="within 1,000,000 m"):
         mesh_from_trimesh(trimesh.Trimesh(np.eye(3) * 1e200, [[0, 1, 2]], process=False))

@@ -253,7 +253,7 @@ def test_a_set_of_ours_is_indexed_from_its_tars(tmp_path, caplog):
     ours = write_shards(source, folder, per_shard=12)
     expected = {name: ours.fetch(np.arange(len(ours)), [name])[name] for name in ("image", "depth")}
     index_shards(folder)
-    assert "nothing to do: shards.json and index.parquet are whole" in caplog.text
+    assert "nothing to do: shards.json, index.parquet and the tars are complete" in caplog.text
     assert setsup.open_shards(folder).source_rows([3]) == [3]
     index_shards(folder, tmp_path / "beside")
     found = setsup.open_shards(folder, index=tmp_path / "beside")

@@ -191,7 +191,7 @@ def test_models_without_some_files(copy):
     with pytest.raises(DataError, match=r"02691156/0+8 \(row 0\) has no solid voxels"):
         models.fetch([0, 1], ["voxels_solid"])
     assert models.fetch([1, 2], ["voxels_solid"])["voxels_solid"].shape == (2, SIDE, SIDE, SIDE)
-    assert models.mesh(0).metadata["missing"] == ["'../images/texture0.jpg' is not there"]
+    assert models.mesh(0).metadata["missing"] == ["'../images/texture0.jpg' does not exist"]
     assert models.fetch([0], ["preview"])["preview"].min() < 200
     path = model.with_name(f"{10:032x}") / "models" / "model_normalized.solid.binvox"
     path.write_bytes(b"#binvox 1\ndim 2 2 2\ntranslate 0 0 0\nscale 1\ndata\n\1\10")

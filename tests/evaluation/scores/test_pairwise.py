@@ -164,7 +164,7 @@ def test_bad_input_is_refused_in_a_sentence(score) -> None:
         score(good, GRID * 1.0)
     with pytest.raises(DataError, match=r"-1 where unknown, not -2"):
         score(good, GRID - 2)
-    with pytest.raises(DataError, match="factor 1 has 1 known levels"):
+    with pytest.raises(DataError, match="factor 1 needs at least two known levels among 60 rows, not 1"):
         score(good, GRID * [1, 0, 1])
     with pytest.raises(SetsupError, match="bins must be an integer of at least 2, not 1"):
         score(good, GRID, bins=1)

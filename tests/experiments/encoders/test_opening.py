@@ -167,7 +167,7 @@ def test_broken_repositories_are_one_sentence(tmp_path: Path) -> None:
             open_encoder(f"hf:{folder}", "cpu")
         assert "\n" not in str(caught.value)
     (folder / "preprocessor_config.json").unlink()
-    with pytest.raises(DataError, match=r"has no preprocessor_config\.json"):
+    with pytest.raises(DataError, match=r"preprocessor_config\.json is missing"):
         open_encoder(f"hf:{folder}", "cpu")
 
 

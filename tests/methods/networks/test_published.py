@@ -192,7 +192,7 @@ def test_what_the_hub_does_not_give_is_one_sentence(tmp_path, hub, monkeypatch, 
         (b"[]", "does not describe a ResNet"),
         (b'{"architecture": "resnet50"}', "does not describe a ResNet"),
         (json.dumps({"model_type": "resnet", "layer_type": "x"}).encode(), "does not describe a ResNet"),
-        (json.dumps({"model_type": "vit"}).encode(), "holds a 'vit'"),
+        (json.dumps({"model_type": "vit"}).encode(), "must contain a 'resnet' of transformers, not 'vit'"),
     ],
 )
 def test_other_networks_of_the_hub(tmp_path, hub, config, words):

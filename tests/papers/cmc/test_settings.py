@@ -107,7 +107,7 @@ def test_one_view_is_compared_with_its_own_places() -> None:
     method = build(settings.fit_to(batch))
     assert method.contrast.directions == (("L", "L"),)
     assert method.loss(batch).isfinite()
-    with pytest.raises(SetsupError, match="only one"):
+    with pytest.raises(SetsupError, match="is the only view"):
         build(replace(settings, objective="nce", images=((1, 16, 16),)))
 
 
@@ -118,7 +118,7 @@ def test_shared_views_have_one_encoder() -> None:
     assert method.encoders["frame"] is method.encoders["later"]
     assert method.encoders["frame"] is not method.encoders["flow"]
     assert sorted(method.contrast.banks) == ["flow", "frame", "later"]
-    with pytest.raises(SetsupError, match="have several"):
+    with pytest.raises(SetsupError, match="must have the same size"):
         build(replace(settings, images=((3, 16, 16), (3, 16, 32), (20, 16, 16))))
 
 

@@ -58,7 +58,7 @@ def test_objects_are_cut_where_they_are_seen(tmp_path: Path) -> None:
     assert write_objects(tmp_path / "rooms", tmp_path / "objects.npz", 24, 60) == len(shapes)
     objects = setsup.open(tmp_path / "objects.npz")
     assert {"shape", "room", "visible"} <= set(objects.factors.names)
-    with pytest.raises(DataError, match="shows no object of 9000 pixels"):
+    with pytest.raises(DataError, match="shows no object of at least 9000 pixels"):
         cut_objects(rooms, 24, 9000)
 
 

@@ -179,7 +179,7 @@ def test_initial_weights_are_as_published() -> None:
 
 
 def test_other_sides_are_an_error() -> None:
-    with pytest.raises(SetsupError, match="multiples of 16, not 28 × 28"):
+    with pytest.raises(SetsupError, match="multiples of 16 for 4 convolutions with stride 2, not 28 × 28"):
         DrnetEncoder((1, 28, 28), 5)
 
 

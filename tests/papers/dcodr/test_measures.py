@@ -328,7 +328,7 @@ def test_continuous_factors_and_those_left_out():
     }
     with pytest.raises(SetsupError, match=r"the domain \(alone\) cannot be predicted: it has 1 known level"):
         study_invariance(of(data), ["alone"])
-    with pytest.raises(SetsupError, match="39 rows, and 40 are needed"):
+    with pytest.raises(SetsupError, match="39 rows, but fitting and testing probes needs at least 40"):
         study_invariance(of(Numbered(39)), ["shape"])
 
 

@@ -304,7 +304,7 @@ def test_every_stage_can_be_replaced(videos, tmp_path):
         ("detect", lambda frame: [[1, 2, 3, 4]], "must return Faces"),
         ("detect", lambda frame: Faces([[5, 5, 5, 9]], [1]), "finite numbers with an area"),
         ("detect", lambda frame: Faces([[5, 5, 8, 9]], [1, 2]), "2 scores"),
-        ("detect", lambda frame: Faces([[5, 5, 8, 9]], [np.nan]), "not finite"),
+        ("detect", lambda frame: Faces([[5, 5, 8, 9]], [np.nan]), "finite scores"),
         ("yaw", lambda frame, faces: 0.0, "yaws"),
         ("track", lambda boxes: [[0]], "number every box"),
         ("canonical", lambda yaw, score: 99, "the position 99"),
@@ -451,7 +451,7 @@ def test_videos_without_a_face(several, tmp_path, caplog):
     assert {row["video"] for row in table(tmp_path / "orbits")} == set(FILMS)
     (tmp_path / "alone").mkdir()
     shutil.move(folder / "nobody.mkv", tmp_path / "alone")
-    with pytest.raises(DataError, match="no face was found"):
+    with pytest.raises(DataError, match="found no face"):
         extract(tmp_path / "alone", tmp_path / "none", detect=Cascades(), confirm=None)
 
 

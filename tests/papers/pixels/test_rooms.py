@@ -143,6 +143,6 @@ def test_data_of_a_test_that_are_not_there_are_made_by_a_command_too(tmp_path: P
     data = {"data": Data("shapes3d-procedural"), "datasets": preset.datasets, "missing": preset.missing}
     trained = TrainedRun(preset.name, LightningModule(), 0, tmp_path, **data)
     with pytest.raises(
-        DataError, match=r"^'test' of pixels/rooms-small has no data: there is no rooms-test here; render"
+        DataError, match=r"^'test' of pixels/rooms-small has no data: rooms-test does not exist; render it"
     ):
         trained.open("test")

@@ -56,7 +56,7 @@ def prepare(root: Path | str | None = None, substitute: int = 0, seed: int = 0, 
     []
     >>> prepare(substitute=20)
     Traceback (most recent call last):
-    setsup.errors.DataError: name the folder of the substitute: setsup prepare multi-pie --root FOLDER ...
+    setsup.errors.DataError: pass the folder of the substitute: setsup prepare multi-pie --root FOLDER ...
 
     """
     if not substitute:

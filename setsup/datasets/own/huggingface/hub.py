@@ -104,7 +104,7 @@ def open_hub(
     --------
     >>> open_hub("hf:owner/name/config/more")
     Traceback (most recent call last):
-    setsup.errors.DataError: hf:owner/name/config/more is not the address of a dataset of the Hugging Face Hub, ...
+    setsup.errors.DataError: hf:owner/name/config/more is not the address of a dataset on the Hugging Face Hub; ...
 
     """
     check_arguments(open_hub, locals(), DataError)

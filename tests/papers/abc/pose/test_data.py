@@ -112,7 +112,7 @@ def test_sets_for_augmentation_alone_are_of_all_models():
     for number in (0, 1):
         real = draw.indices[:, number] >= MODELS * VIEWS
         assert binomtest(int(real.sum()), real.size, 0.3).pvalue > 1e-4
-    with pytest.raises(SetsupError, match="1 pair"):
+    with pytest.raises(SetsupError, match="pairs must be 1 or more"):
         PoseSets(pairs=0).build(dataset, 0)
     small = PoseSets(real=0.1).shrunk()
     assert (small.pairs, small.size, small.real) == (1, 4, 0.5)

@@ -70,7 +70,7 @@ def test_regression_reads_nine_numbers() -> None:
     assert found["median error"] < 0.5
     assert found["untrained: median error"] == pytest.approx(180, abs=0.5)
     assert "median error: s.e.m." not in found
-    with pytest.raises(SetsupError, match="no embedding 'rotations'; did you mean 'rotation'"):
+    with pytest.raises(SetsupError, match="no embedding named 'rotations'; did you mean 'rotation'"):
         PoseRegression(embedding="rotations").measure(run(named=True))
 
 
@@ -267,5 +267,5 @@ class TestPosesOfData:
 
     def test_matrices_of_another_shape(self) -> None:
         arrays = {"image": as_images(TEST), "rotation": np.zeros((40, 3), np.float32)}
-        with pytest.raises(DataError, match=r"'rotation' of the shape \(3,\)"):
+        with pytest.raises(DataError, match=r"'rotation' of arrays must be \(3, 3\) numbers, not \(3,\)"):
             read_rotations(setsup.from_arrays(arrays, {"number": np.arange(40)}))

@@ -135,7 +135,7 @@ def test_targets_of_levels_and_of_numbers():
     found = AngleTargets(table, ["azimuth", "elevation", "hue"]).angles(batch)
     expected = torch.tensor([[[1.5 * math.pi, 0.25, math.pi / 2], [torch.nan, torch.nan, math.pi]]])
     torch.testing.assert_close(found, expected, equal_nan=True)
-    with pytest.raises(SetsupError, match="'size' has the unit 'm'"):
+    with pytest.raises(SetsupError, match="the unit of the factor 'size' must be one of deg, rad, turn, not 'm'"):
         AngleTargets(table, ["size"])
     with pytest.raises(SetsupError, match="'azimut'"):
         AngleTargets(table, ["azimut"])

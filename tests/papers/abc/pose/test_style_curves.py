@@ -114,7 +114,7 @@ def test_a_run_that_kept_nothing_has_the_ends(run: Run, tmp_path: Path, caplog: 
     with caplog.at_level(logging.WARNING, logger="setsup"):
         assert [point.step for point in training_points(trained)] == [0, 5]
     assert "--keep-every N` keeps some" in caplog.text
-    with pytest.raises(SetsupError, match="is no run with a checkpoint"):
+    with pytest.raises(SetsupError, match="is not a run with a checkpoint"):
         training_points(replace(trained, folder=tmp_path))
 
 
