@@ -10,6 +10,9 @@ commit, it is looked for by that line, else by a line that differs in names alon
 once. The tests of a mutant are those that run its line (for a line that is run at import, those that run any line of
 its module): of the module's own name first, then of its package, then others, each the fastest first. A mutant that
 passes 60 seconds of CPU time of them survives, as does one whose line no test runs.
+
+``mutants.jsonl`` has what became of the first 249 of 300 at 77003472, with the tests of the short tier and 30 seconds:
+189 failed a test, 3 ended in an error or hung, 57 survived, of which no test ran the line of 10.
 """
 
 import ast
