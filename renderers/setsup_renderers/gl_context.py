@@ -221,8 +221,9 @@ def _devices(wanted: int | None) -> list[int]:
         raise DataError(f"EGL found no device; install the driver of your GPU, or the GL libraries ({_PACKAGES})")
     if wanted is not None:
         if not 0 <= wanted < count.value:
-            there = "is 1, number 0" if count.value == 1 else f"are {count.value}, numbers 0 … {count.value - 1}"
-            raise DataError(f"GPU {wanted} does not exist: for EGL there {there}")
+            last = count.value - 1
+            found = f"{count.value} devices, numbered from 0 to {last}" if last else "only one device, number 0"
+            raise DataError(f"GPU {wanted} does not exist: EGL found {found}")
         return [wanted]
     # CUDA's come first, in CUDA's order: the driver tells places in CUDA_VISIBLE_DEVICES, and none of what that hides
     numbers = {

@@ -149,8 +149,8 @@ def _bound() -> str:
         raise DataError(f"PYOPENGL_PLATFORM is {name!r}, but pyrender renders offscreen on 'egl' or 'osmesa' only")
     if loaded not in ("NoneType", _PLATFORMS[name]):
         raise DataError(
-            f"pyrender requires OpenGL for {_PLATFORMS[name]}, but it was already imported for {loaded}; set "
-            f"PYOPENGL_PLATFORM={name} before Python starts"
+            f"pyrender requires PyOpenGL to use {_PLATFORMS[name]}, but PyOpenGL was already imported with {loaded}; "
+            f"set PYOPENGL_PLATFORM={name} before starting Python"
         )
     return name
 

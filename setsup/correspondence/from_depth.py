@@ -187,7 +187,8 @@ def _image(depth: npt.ArrayLike, camera: Camera, name: str) -> npt.NDArray[Any]:
     if numbers.shape != (camera.height, camera.width) or numbers.dtype.kind not in "fiu":
         wanted = f"({camera.height}, {camera.width})"
         raise SetsupError(
-            f"{name} must be {wanted} numbers, like the image of its camera, not {numbers.dtype} {numbers.shape}"
+            f"{name} must be a numeric array of shape {wanted}, the height and width of its camera, not "
+            f"{numbers.dtype} of shape {numbers.shape}"
         )
     return numbers
 

@@ -169,7 +169,8 @@ def view_size(dataset: Any, row: int, name: str = "image") -> tuple[int, int]:
         raise several_sizes(f"those of {dataset.name} have several")
     if height is None or width is None:
         raise SetsupError(
-            f"{dataset.name} does not know the size of its views; pass a RenderedDataset, a folder of `setsup render`, "
-            "shards of a rendering, a selection of one, or images of one size"
+            f"the size of the views of {dataset.name} is unknown; pass a RenderedDataset, a folder written by `setsup "
+            "render`, shards of a rendered dataset, a selection of rows from any of these, or a dataset whose images "
+            "all have the same size"
         )
     return height, width

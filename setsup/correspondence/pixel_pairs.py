@@ -325,6 +325,11 @@ def check_pixels(pixels: npt.ArrayLike) -> Reals:
     numbers = np.asarray(pixels)
     if numbers.shape == (0,):
         numbers = numbers.reshape(0, 2)
-    if numbers.ndim != 2 or numbers.shape[1] != 2 or numbers.dtype.kind not in "fiu" or not np.isfinite(numbers).all():
-        raise SetsupError(f"pixels must be (n, 2) finite numbers, (x, y) each, not {numbers.dtype} {numbers.shape}")
+    if numbers.ndim != 2 or numbers.shape[1] != 2 or numbers.dtype.kind not in "fiu":
+        raise SetsupError(
+            f"pixels must be a numeric array of shape (n, 2), one (x, y) per row, not {numbers.dtype} of shape "
+            f"{numbers.shape}"
+        )
+    if len(bad := np.flatnonzero(~np.isfinite(numbers).all(axis=1))):
+        raise SetsupError(f"pixels must be finite, but row {bad[0]} is {numbers[bad[0]].tolist()}")
     return np.array(numbers, dtype=np.float64)

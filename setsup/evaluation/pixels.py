@@ -69,7 +69,8 @@ def nearest_pixels(queries: npt.ArrayLike, features: npt.ArrayLike) -> NearestPi
     for name, given in (("queries", wanted), ("features", candidates)):
         if not np.isfinite(given).all():
             raise DataError(
-                f"{name} of pixels must be finite to find nearest ones; check the network that computed them"
+                f"{name} must contain only finite values to search for the nearest pixels; check the network that "
+                "computed them"
             )
     width = candidates.shape[1]
     flat = candidates.reshape(-1, candidates.shape[2])

@@ -98,8 +98,8 @@ def _explained(method: Any, batch: Mapping[str, Any]) -> Iterator[None]:
         if not isinstance(name, str) or name in batch:
             raise
         raise SetsupError(
-            f"{type(method).__name__}.embed reads {name!r}, which batches of evaluations do not have (they have "
-            f"{', '.join(batch)}); set an eval_transform of the preset that adds it without randomness"
+            f"{type(method).__name__}.embed reads {name!r}, but evaluation batches contain only {', '.join(batch)}; "
+            f"set the preset's eval_transform to a transform that adds {name!r} without randomness"
         ) from error
     except (IndexError, RuntimeError) as error:
         if "index" not in str(error).lower() or not (batch["indices"] < 0).any():

@@ -102,7 +102,10 @@ class Sampler(ABC):
             known = signature(cls.__init__).parameters
             for name in kwargs:
                 if (renamed := PYTHON_NAMES.get(name)) in known and name not in known:
-                    raise UsageError(f"{cls.__name__} got an unexpected argument {name}=; {name}= is now {renamed}=")
+                    raise UsageError(
+                        f"{cls.__name__} got an unexpected keyword argument {name!r}; in Python it is called "
+                        f"{renamed!r}"
+                    )
             refuse_foreign(cls.__init__, kwargs)
         return super().__new__(cls)
 

@@ -99,8 +99,8 @@ class Schedule:
         by_step = {_step(key, what): value for key, value in values.items()}
         if len(by_step) < len(values) or 0 not in by_step:
             raise SamplerError(
-                f"{what} by step must have one value per step, and one for step 0, such as {{0: 8, 1000: 16}}, not "
-                f"{abbreviate(values)}"
+                f"{what} given by step must have a value for step 0 and must not list a step twice, for example "
+                f"{{0: 8, 1000: 16}}, not {abbreviate(values)}"
             )
         starts = tuple(sorted(by_step))
         return cls(starts, tuple(check(by_step[start], f"{what} from step {start} on") for start in starts))

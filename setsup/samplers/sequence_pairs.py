@@ -17,7 +17,7 @@ import numpy as np
 
 from setsup.arrays import Reals, Rows, Steps, Words
 from setsup.checks import check_number, check_string
-from setsup.errors import SamplerError, advice
+from setsup.errors import SamplerError
 from setsup.factors.factor import Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
@@ -230,7 +230,7 @@ def _times(table: FactorTable, name: str) -> Reals:
         return table.column(name).astype(np.float64)
     if any(isinstance(level, str) for level in factor.levels):
         raise SamplerError(
-            f"{spell(time=name)} names a factor of strings, and times must be numbers; open the table with numbers "
-            f"there ({advice('kinds=', '--kinds')})"
+            f"{spell(time=name)} is a factor whose levels are strings, but times must be numbers; name a factor of "
+            "numbers, or store the times as numbers, such as seconds, and open the data again"
         )
     return np.append(np.array(factor.levels, dtype=np.float64), np.nan)[table.codes(name)]

@@ -227,7 +227,7 @@ def test_sizes_and_weights_are_those_of_the_library(setsup: Run) -> None:
         ),
         (["--size", "0:3,4"], "--size must be an integer, one for each set, such as 4,12, or one from each"),
         (["--size", "0:3,0:4"], "--size 0:3,0:4 gives two values for the same step"),
-        (["--size", "3:4"], "size by step must have one value per step, and one for step 0"),
+        (["--size", "3:4"], "size given by step must have a value for step 0 and must not list a step twice"),
         (["--size", "3,4,5"], "size has 3 items for --sets 2"),
         (["--random", "one"], "--random must be an integer, not 'one'"),
         (["--weights", "hue"], "unknown factor 'hue'"),

@@ -98,6 +98,18 @@ def test_bad_sizes_and_pixels_are_refused(bad) -> None:
         planar_pairs(np.eye(3), np.eye(3), **{**good, **bad})
 
 
+@pytest.mark.parametrize(
+    ("pixels", "said"),
+    [
+        ([[1, 2, 3]], r"pixels must be a numeric array of shape \(n, 2\), .*, not int64 of shape \(1, 3\)$"),
+        ([[0, 1], [2, np.inf]], r"pixels must be finite, but row 1 is \[2.0, inf\]$"),
+    ],
+)
+def test_wrong_pixels_are_told(pixels: list, said: str) -> None:
+    with pytest.raises(SetsupError, match=said):
+        planar_pairs(np.eye(3), np.eye(3), (4, 4), (4, 4), (4, 4), pixels)
+
+
 def test_a_window_far_out_in_a_large_image() -> None:
     far = planar.compose(planar.crop(30_000, 20_000), planar.scaling(0.25))
     pairs = planar_pairs(far, planar.crop(30_000, 20_000), (40_000, 40_000), (8, 8), (64, 64), [[2, 3]])

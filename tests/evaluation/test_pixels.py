@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_features_that_are_not_finite_are_no_matches(where: str) -> None:
     given = {"queries": np.zeros((2, 3)), "features": np.ones((4, 5, 3))}
     given[where][1, 1] = np.nan
-    with pytest.raises(DataError, match=f"{where} of pixels must be finite"):
+    with pytest.raises(DataError, match=f"{where} must contain only finite values"):
         nearest_pixels(**given)
     with pytest.raises(DataError, match="one finite number for each"):
         separation([np.nan, 1.0, 2.0], [True, False, True])

@@ -123,7 +123,10 @@ def test_every_recipe_says_what_is_evaluated() -> None:
 
 def test_views_that_only_training_has_are_said_before_it(tmp_path: Path) -> None:
     own = replace(VIEWS, augmentation=Own())
-    with pytest.raises(SetsupError, match=r"^Views\.embed reads 'L', .* set an eval_transform of the preset"):
+    with pytest.raises(
+        SetsupError,
+        match=r"^Views\.embed reads 'L', but evaluation batches contain only .*; set the preset's eval_transform",
+    ):
         train(own, tmp_path / "run", config=HERE)
     assert not (tmp_path / "run").exists()
     # without evaluations nothing is embedded before somebody asks for it

@@ -76,7 +76,9 @@ def test_gpus_that_cuda_sees_come_first(
     monkeypatch.setattr(gl_context, "_egl", lambda: egl)
     assert gl_context._devices(None) == order
     assert gl_context._devices(len(devices) - 1) == [len(devices) - 1]  # who names one gets it
-    with pytest.raises(DataError, match="does not exist: for EGL there"):
+    count = len(devices)
+    found = "only one device, number 0" if count == 1 else f"{count} devices, numbered from 0 to {count - 1}"
+    with pytest.raises(DataError, match=f"GPU {count} does not exist: EGL found {found}$"):
         gl_context._devices(len(devices))
 
 

@@ -394,8 +394,8 @@ def test_missing_libraries_are_one_sentence_with_the_packages() -> None:
 def test_other_platforms_are_refused(works: str) -> None:
     said = "PYOPENGL_PLATFORM is 'glx', but pyrender renders offscreen on 'egl' or 'osmesa' only\n"
     assert elsewhere(FAILS, PYOPENGL_PLATFORM="glx") == said
-    said = "pyrender requires OpenGL for EGLPlatform, but it was already imported for GLXPlatform; "
-    said += "set PYOPENGL_PLATFORM=egl before Python starts\n"
+    said = "pyrender requires PyOpenGL to use EGLPlatform, but PyOpenGL was already imported with GLXPlatform; "
+    said += "set PYOPENGL_PLATFORM=egl before starting Python\n"
     before = "import os, OpenGL.platform\ndel os.environ['PYOPENGL_PLATFORM']\n"
     assert elsewhere(before + FAILS, PYOPENGL_PLATFORM="glx") == said
 

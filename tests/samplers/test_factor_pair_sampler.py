@@ -554,7 +554,7 @@ def test_k_changes_with_the_step(name):
 @pytest.mark.parametrize(
     ("k", "sentence"),
     [
-        ({5: 1}, "k by step must have one value per step, and one for step 0"),
+        ({5: 1}, "k given by step must have a value for step 0"),
         ({0: 1, 10: 5}, "k from step 10 on must be from 1 to 4"),
         ({0: 1, 10: "two"}, "k from step 10 on must be a number of factors"),
     ],

@@ -287,10 +287,10 @@ def test_a_mixture_knows_the_rows_of_each_set():
     [
         (
             {"size": {1: 5}},
-            r"size by step must have one value per step, and one for step 0, such as \{0: 8, 1000: 16\}",
+            r"size given by step must have a value for step 0 and .*, for example \{0: 8, 1000: 16\}, not",
         ),
-        ({"size": {}}, "size by step must have one value per step"),
-        ({"size": {0: 5, "0": 6}}, "size by step must have one value per step"),
+        ({"size": {}}, "size given by step must have a value for step 0"),
+        ({"size": {0: 5, "0": 6}}, "size given by step .* must not list a step twice"),
         ({"size": {0: 5, -3: 6}}, "size by step must have integers from 0 to"),
         ({"size": {0: 5, 2**63: 6}}, "size by step must have integers"),
         ({"size": {0: 5, "x": 6}}, "size by step must have integers .* as keys, not 'x'"),

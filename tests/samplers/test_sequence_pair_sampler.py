@@ -157,7 +157,7 @@ def test_times_of_a_grid_and_of_columns_and_again_from_plain_data():
         ({"sequence": "seconds"}, FactorError, "continuous"),
         ({"time": "fram"}, FactorError, "did you mean 'frame'"),
         ({"time": ["frame"]}, SamplerError, "time"),
-        ({"time": "video"}, SamplerError, "a factor of strings"),
+        ({"time": "video"}, SamplerError, "'video' is a factor whose levels are strings"),
         ({"time": "angle"}, SamplerError, "'angle' is cyclic"),
         ({"window": 0}, SamplerError, "window must be above 0"),
         ({"window": -1}, SamplerError, "window"),

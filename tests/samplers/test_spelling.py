@@ -51,10 +51,10 @@ def test_samplers_within_others_keep_them_too():
     [
         (
             lambda: SetSampler(GRID, ["a"], small="drop"),
-            "SetSampler got an unexpected argument small=; small= is now on_small_group=",
+            "SetSampler got an unexpected keyword argument 'small'; in Python it is called 'on_small_group'",
         ),
-        (lambda: SetSampler(GRID, ["a"], random=1), "random= is now num_fixed="),
-        (lambda: FactorPairSampler(GRID, differ=False), "differ= is now must_differ="),
+        (lambda: SetSampler(GRID, ["a"], random=1), "'random'; in Python it is called 'num_fixed'"),
+        (lambda: FactorPairSampler(GRID, differ=False), "'differ'; in Python it is called 'must_differ'"),
     ],
 )
 def test_a_former_name_says_what_it_is_now(make, said):

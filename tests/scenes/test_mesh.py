@@ -135,7 +135,7 @@ def test_meshes_that_renderers_must_bear():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"faces": np.empty((0, 3), int), "material": None}, "f at least 1"),
+        ({"faces": np.empty((0, 3), int), "material": None}, "with at least one row, not of shape"),
         ({"faces": [[0, 1, 4], [0, 1, 2]]}, r"its 4 vertices, but triangle 0 is \[0, 1, 4\]"),
         ({"faces": [[0, 1, 2], [0, 1, -1]]}, "triangle 1 is"),
         ({"faces": [[0, 1, 2**40], [0, 1, 2]]}, "triangle 0 is"),

@@ -159,7 +159,7 @@ def test_a_slow_server_is_waited_for(web, site):
 
 def test_a_server_without_ranges_is_told_but_whole_files_come(web, site, tmp_path):
     web.ranges = False
-    with pytest.raises(DataError, match="does not support byte ranges; copy the files to a disk"):
+    with pytest.raises(DataError, match="does not support byte ranges; copy the files to a local folder"):
         site.ranges([Range("data-00000.tar", 5, 10)])
     assert site.read("in/a b#1%.tar", 100) == b"0123456789"
     assert site.size("data-00000.tar") == 60_000

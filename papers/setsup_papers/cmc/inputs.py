@@ -122,8 +122,9 @@ def check_names(views: Iterable[str]) -> None:
     for view in views:
         if not view or "." in view or hasattr(nn.ModuleDict(), view):
             raise SetsupError(
-                f"{view!r} cannot be the name of a view, because its encoder is stored under that name: names must not "
-                "contain a dot or be a name of torch modules, such as 'training'; rename the modality"
+                f"{view!r} cannot be the name of a view: its encoder is stored under that name in an nn.ModuleDict, so "
+                "the name must not be empty, contain a dot, or be an attribute of nn.ModuleDict, such as 'training'; "
+                "rename the modality"
             )
 
 

@@ -80,7 +80,10 @@ def _check(path: Path, content: Any) -> tuple[Any, Any]:
         if len(images.shape or ()) != 4 or images.shape[1:] != _IMAGE or images.dtype != np.uint8:
             raise DataError(f"{path}: 'images' is {images.dtype} {images.shape}; expected uint8 (N, 64, 64, 3)")
         if len(labels.shape or ()) != 2 or labels.shape[1] != 6 or labels.dtype.kind != "f":
-            raise DataError(f"{path}: 'labels' is {labels.dtype} {labels.shape}; expected floating-point (N, 6)")
+            raise DataError(
+                f"{path}: 'labels' is {labels.dtype} of shape {labels.shape}; expected a floating-point array of shape "
+                "(N, 6), as in the published file"
+            )
         if len(images) != len(labels):
             raise DataError(
                 f"{path} has {len(images):,} images but {len(labels):,} labels; expected the same number of both"

@@ -157,7 +157,7 @@ def _whole_folders(
     for wrong, what in (
         ((counts > 0) & (counts < _EACH), f"folders with fewer than {_EACH:,} images"),
         (counts > _EACH, f"folders with more than {_EACH:,} images"),
-        (repeated, "folders with two images of the same number"),
+        (repeated, "folders with two images that have the same number"),
     ):
         if not wrong.any():
             continue
@@ -166,8 +166,8 @@ def _whole_folders(
         ]
         listed = [f"{names[cell]} ({counts[cell]:,})" for cell in np.flatnonzero(wrong).tolist()]
         raise DataError(
-            f"spawrious: {release.source} contains {what}: {some(listed)}; the environments of the challenges depend "
-            "on the order of the images in each folder: unpack the release again, or open it as a folder of images"
+            f"spawrious: {release.source} contains {what}: {some(listed)}; the challenge environments depend on the "
+            "order of the images in each folder, so unpack the release again, or open it as a folder of images"
         )
     return counts > 0
 

@@ -158,7 +158,7 @@ def kept_rows(columns: Columns, layout: Layout) -> npt.NDArray[np.bool_]:
     table = condition_table({name: columns.encode(name) for name in names}, [layout.without])
     kept = ~table.mask(layout.without)
     if not kept.any():
-        why = f"{columns.labels[names[0]]}: layout.without, {layout.without!r}, leaves no row"
+        why = f"{columns.labels[names[0]]}: the condition {layout.without!r} of layout.without excludes every row"
         raise DamagedFile(why, "correct the data or the manifest")
     return kept
 

@@ -57,7 +57,7 @@ def _head(file: BinaryIO, path: Path) -> Head:
     count = max(_LEAST_LENGTHS, axes)
     lengths = file.read(4 * count)
     if len(lengths) < 4 * count:
-        raise DamagedFile(f"{path} is truncated: it ends inside its header of {axes} axes")
+        raise DamagedFile(f"{path} is truncated: it ends inside its header, which declares {axes} axes")
     shape = struct.unpack(f"<{count}i", lengths)[:axes]
     if min(shape) < 1:
         raise DamagedFile(f"{path}: its header gives the shape {shape}, which has no elements")

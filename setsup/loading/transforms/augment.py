@@ -143,7 +143,7 @@ class Augment:
             added[self._target("homography")] = torch.from_numpy(total.matrices).to(device)
         taken = [name for name in added if self.into is not None and name in batch]
         if taken:
-            raise DataError(f"the batch already has {taken[0]!r}; pass another into= than {self.into!r}")
+            raise DataError(f"the batch already contains {taken[0]!r}; pass a value for into= other than {self.into!r}")
         added = {name: value.unflatten(0, axes) for name, value in added.items()}
         matrices = added.get(self._target("homography"))
         return {**batch, **added, **self._homographies(batch, axes, matrices)}

@@ -51,7 +51,7 @@ class Textures:
     def _decoded(self, image: Any) -> Pixels | None:
         try:
             if image.width * image.height > MOST_PIXELS:
-                raise DataError(f"{image.width} × {image.height} pixels, more than {MOST_PIXELS:,}")
+                raise DataError(f"it has {image.width} × {image.height} pixels, more than the limit of {MOST_PIXELS:,}")
             if image.mode.startswith("I;16"):
                 pixels = np.repeat((np.asarray(image) >> 8).astype(np.uint8)[:, :, None], 3, axis=2)
             else:

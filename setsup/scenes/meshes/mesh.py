@@ -217,7 +217,10 @@ def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int
 def _indices(values: npt.ArrayLike, vertices: int) -> Array:
     faces = check_array(values, "faces of a mesh", SetsupError)
     if faces.ndim != 2 or faces.shape[1] != 3 or not len(faces):
-        raise SetsupError(f"faces of a mesh must be (f, 3) integers with f at least 1, not {faces.shape}")
+        raise SetsupError(
+            "faces of a mesh must be an integer array of shape (f, 3) with at least one row, not of shape "
+            f"{faces.shape}"
+        )
     if faces.dtype.kind not in "iu":
         raise SetsupError(f"faces of a mesh must be integers, not {faces.dtype}")
     bad = np.flatnonzero(((faces < 0) | (faces >= vertices)).any(axis=1))

@@ -144,8 +144,11 @@ class RemoteStore:
                 opened = self._open()
                 how = {"timeout": web_timeout()} if self._scheme in WEB else {}
                 self._call(name, lambda: opened.system.get_file(self._path(opened, name), str(fresh), **how))
-                if fresh.stat().st_size != size:
-                    raise CutShort(f"{self._at(name)} was received incompletely; fetch it again") from None
+                if (received := fresh.stat().st_size) != size:
+                    raise CutShort(
+                        f"{self._at(name)} was not received correctly: got {received:,} of {size:,} bytes; fetch it "
+                        "again"
+                    ) from None
 
     # -- writing -------------------------------------------------------------------------------------------------------
 

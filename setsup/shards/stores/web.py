@@ -20,7 +20,7 @@ from setsup.shards.stores.store import Range
 __all__ = ["web_links", "web_range", "web_size"]
 
 _PAGE = 16 << 20  # bytes of a list
-_COPY = "copy the files to a disk and open that folder"
+_COPY = "copy the files to a local folder and open that folder"
 
 
 async def web_range(system: Any, url: str, wanted: Range, label: str) -> bytes:

@@ -88,7 +88,10 @@ def test_damaged_files(tmp_path):
         (b"", "has 0 objects and 0 frames"),
         (b"\x0b" * 9, "wire type 3"),
         (start + true.field(2, true.integer(1, 4)), "the view matrix of a frame has 0 numbers; expected 16"),
-        (start + true.field(2, scaled), "the intrinsics of a frame has 9 numbers; expected 9 finite"),
+        (
+            start + true.field(2, scaled),
+            "the intrinsics of a frame contains a value that is not finite; expected 9 finite numbers",
+        ),
     ):
         place.write_bytes(content)
         with pytest.raises(DataError, match=words) as found:

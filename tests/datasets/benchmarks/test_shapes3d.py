@@ -235,8 +235,8 @@ PICTURES, LARGE = (40, 64, 64, 3), (40_000, 64, 64, 3)
         (replaced("images", shape=PICTURES, dtype="u1", scaleoffset=0), "HDF5 filter 6.*h5repack"),
         (replaced("images", shape=PICTURES, dtype="u1", maxshape=LARGE, chunks=LARGE), "h5repack -l /images:CHUNK="),
         (replaced("labels", shape=(40, 6), dtype="i8"), "'labels' is int64"),
-        (replaced("labels", shape=(40, 5), dtype="f8"), r"\(40, 5\); expected floating-point \(N, 6\)"),
-        (replaced("labels", shape=(40,), dtype="f8"), "expected floating-point .N, 6."),
+        (replaced("labels", shape=(40, 5), dtype="f8"), r"of shape \(40, 5\); expected a .* of shape \(N, 6\)"),
+        (replaced("labels", shape=(40,), dtype="f8"), "expected a floating-point array of shape .N, 6."),
         (replaced("labels", shape=(40, 6), dtype="f8"), "declares 40 labels, but contains only 0 bytes"),
     ],
 )  # fmt: skip

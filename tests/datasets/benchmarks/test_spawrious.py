@@ -103,12 +103,13 @@ def test_a_folder_with_other_images_is_refused(many):
     extra = folder / "copy_of_8.png"
     extra.write_bytes((folder / "snow_corgi_8.png").read_bytes())
     with pytest.raises(
-        DataError, match=r"more than 10 images: 1/snow/corgi \(11\); the environments.*depend on the order"
+        DataError, match=r"more than 10 images: 1/snow/corgi \(11\); the challenge environments depend on the order"
     ):
         setsup.load("spawrious", many)
     (folder / "snow_corgi_9.png").unlink()
     with pytest.raises(
-        DataError, match=r"two images of the same number: 1/snow/corgi \(10\); the environments.*depend on the order"
+        DataError,
+        match=r"that have the same number: 1/snow/corgi \(10\); the challenge environments depend on the order",
     ):
         setsup.load("spawrious", many)
 
@@ -139,7 +140,7 @@ def test_a_folder_that_lacks_images_is_refused(many):
     lost = many / "spawrious224" / spawrious.name(1, "snow", "corgi", 9)
     lost.unlink()
     with pytest.raises(
-        DataError, match=r"fewer than 10 images: 1/snow/corgi \(9\); the environments.*depend on the order"
+        DataError, match=r"fewer than 10 images: 1/snow/corgi \(9\); the challenge environments depend on the order"
     ):
         setsup.load("spawrious", many)
     for file in lost.parent.iterdir():

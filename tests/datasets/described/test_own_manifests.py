@@ -411,7 +411,11 @@ def test_numbered_rows_by_a_condition_their_times_and_an_incomplete_table(
         ("elsewhere]}", "elsewhere], match: '(.)'}", r"line 11: factors\[1\]\.from must be one column where"),
         ("2019, 2020, 2021", "2019, 2021", r"shots\.csv: year of row 2 is '2020'; one of 2019, 2021 was expected"),
         ("incomplete: true", "incomplete: false", r"places\.csv: row 3 is the second of place z"),
-        ("kind == 'blurred'", "place != 'q'", r"shots\.csv: layout\.without, .*, leaves no row; correct"),
+        (
+            "kind == 'blurred'",
+            "place != 'q'",
+            r"shots\.csv: the condition .* of layout\.without excludes every row; correct",
+        ),
         ("codes: *years", "codes: [2019, 2020, 2021.5]", r"line 12: factors\[2\]\.codes must be texts"),
     ],
 )

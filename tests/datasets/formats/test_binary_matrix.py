@@ -72,7 +72,7 @@ GOOD = _content(VALUES)
     ("content", "sentence"),
     [
         (b"", "ends after 0 bytes, inside its header; fetch it again"),
-        (GOOD[:15], "ends inside its header of 2 axes"),
+        (GOOD[:15], "ends inside its header, which declares 2 axes"),
         (GOOD[:-1], "620 bytes in total, but the file has 619 bytes"),
         (GOOD + b"\0", "620 bytes in total, but the file has 621 bytes"),
         (_content(VALUES, order=">"), "is in big-endian byte order; expected little-endian"),

@@ -796,7 +796,7 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
             Augment([], modalities={"l": "label"}, fill={"l": math.nan}),
             "cannot be filled with nan",
         ),
-        ({"positive_image": 0}, Augment([], into="positive"), "already has 'positive_image'"),
+        ({"positive_image": 0}, Augment([], into="positive"), "already contains 'positive_image'"),
         ({}, Augment([ForLevels(Flip(), "part", 1)]), "no factor 'part'"),
         (
             {"canonical_image": torch.zeros(3, 3, 20, 24), "factors": {"part": torch.zeros(3, 5)}},

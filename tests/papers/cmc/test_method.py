@@ -175,7 +175,7 @@ def test_patches_need_a_stage_with_places() -> None:
 @pytest.mark.parametrize("name", ["rgb.left", "training", "values", ""])
 def test_views_that_torch_cannot_name_are_refused(name: str) -> None:
     encoders = {"L": small_view((1, 16, 16), width=0.25), name: small_view((1, 16, 16), width=0.25)}
-    with pytest.raises(SetsupError, match=f"'{name}' cannot be the name of a view, .*; rename the modality"):
+    with pytest.raises(SetsupError, match=f"'{name}' cannot be the name of a view: .*; rename the modality"):
         CMC(CMCSettings(), encoders, BatchContrast([("L", name)]))
     with pytest.raises(SetsupError, match=f"'{name}' cannot be the name of a view"):
         BankContrast([("L", name)], 20, 8)

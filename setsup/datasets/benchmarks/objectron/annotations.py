@@ -118,8 +118,12 @@ class _Wire:
 
     def floats(self, fields: Fields, number: int, count: int, what: str) -> Reals:
         values = read_floats(self.content, fields[number]).astype(np.float64)
-        if len(values) != count or not np.isfinite(values).all():
-            raise DamagedFile(f"{self.label}: {what} has {len(values)} numbers; expected {count} finite numbers")
+        if len(values) != count:
+            raise DamagedFile(f"{self.label}: {what} has {len(values)} numbers; expected {count}")
+        if not np.isfinite(values).all():
+            raise DamagedFile(
+                f"{self.label}: {what} contains a value that is not finite; expected {count} finite numbers"
+            )
         return values
 
     def triple(self, fields: Fields, number: int) -> list[float]:

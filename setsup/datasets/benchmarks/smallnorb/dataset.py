@@ -194,7 +194,10 @@ def _names(stem: str) -> list[str]:
 def _open_file(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> BinaryMatrix:
     there = [folder / name for name in _names(stem) if os.path.exists(folder / name)]
     if not there:
-        raise DataError(f"{folder} contains neither {stem}.mat.gz nor {stem}.mat")
+        raise DataError(
+            f"{folder} contains neither {stem}.mat.gz nor {stem}.mat; fetch the dataset again, or pass the folder that "
+            "contains all of its files"
+        )
     # the unpacked file first: it is mapped into memory, which costs nothing
     file = BinaryMatrix(there[-1])
     if file.dtype != np.dtype(dtype) or file.shape[1:] != shape:

@@ -109,7 +109,10 @@ def read_poses(read: Callable[[int, int], bytes], label: str) -> dict[str, tuple
 def _pose(numbers: npt.NDArray[np.float64], label: str) -> npt.NDArray[np.float64]:
     length = np.linalg.norm(numbers[:4])
     if not (np.isfinite(numbers).all() and abs(length - 1) < 0.01):
-        raise DamagedFile(f"{label} has an invalid pose: {numbers}")
+        raise DamagedFile(
+            f"{label} has an invalid pose: {numbers.tolist()}; expected finite numbers, of which the first four are a "
+            "unit quaternion"
+        )
     w, x, y, z = numbers[:4] / length
     # from camera to world: the transpose of the quaternion's rotation
     pose = np.eye(4)
