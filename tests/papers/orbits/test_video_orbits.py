@@ -302,7 +302,7 @@ def test_every_stage_can_be_replaced(videos, tmp_path):
         ("cuts", lambda video: [10, 74], "cuts"),
         ("cuts", lambda video: [30, 20], "cuts"),
         ("detect", lambda frame: [[1, 2, 3, 4]], "must return Faces"),
-        ("detect", lambda frame: Faces([[5, 5, 5, 9]], [1]), "finite numbers with an area"),
+        ("detect", lambda frame: Faces([[5, 5, 5, 9]], [1]), "finite boxes"),
         ("detect", lambda frame: Faces([[5, 5, 8, 9]], [1, 2]), "2 scores"),
         ("detect", lambda frame: Faces([[5, 5, 8, 9]], [np.nan]), "finite scores"),
         ("yaw", lambda frame, faces: 0.0, "yaws"),
