@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make sample   draw two sets of procedural Shapes3D images with a fixed wall hue"
-	@echo "make test     linters, types, layers, tests, doctests: 5 minutes on two cores, once installed"
+	@echo "make test     linters, types, layers, tests, doctests: 4 minutes on two cores, once installed"
 	@echo "make test-all also the long tests (fuzzing, kills, trainings, wheels, clusters), documentation, benchmarks shrunk"
 	@echo "make smoke    every experiment, shrunk to seconds; subcommands killed 50 times each; more ranks: 40 minutes"
 	@echo "make bench    measure speed against peers and hardware limits, in an environment of its own"
