@@ -20,7 +20,7 @@ __all__ = ["has_better_index", "need_no_inner_set", "need_own", "need_whole", "n
 
 def need_writable(about: Store, out: object) -> None:
     """Refuse a place that cannot be written, before all tars are scanned."""
-    mend = "" if out is not None else f"; choose another place for the index with {advice('out=', '--out')}"
+    remedy = "" if out is not None else f"; choose another place for the index with {advice('out=', '--out')}"
     if about.size(PLAN) is not None:
         raise DataError(f"{about.url} is being written by `setsup shard`; run the same command again to resume")
     if about.folder is None:
@@ -28,15 +28,15 @@ def need_writable(about: Store, out: object) -> None:
             about.put_bytes(f"{WORK}/index", b"")
             about.remove([f"{WORK}/index"])
         except DataError as error:
-            raise DataError(f"{error}{mend}") from error
+            raise DataError(f"{error}{remedy}") from error
         return
     folder = existing_folder(about.folder)
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise DataError(
-            f"cannot write to {about.folder}: {'permission denied' if folder.is_dir() else 'it is a file'}{mend}"
+            f"cannot write to {about.folder}: {'permission denied' if folder.is_dir() else 'it is a file'}{remedy}"
         )
     if about.size(CATALOGUE) is None and _is_other_table(about.folder / INDEX):
-        raise DataError(f"{about.folder / INDEX} is another table, which would be overwritten; rename it{mend}")
+        raise DataError(f"{about.folder / INDEX} is another table, which would be overwritten; rename it{remedy}")
 
 
 def _is_other_table(path: Path) -> bool:

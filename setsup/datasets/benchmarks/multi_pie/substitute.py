@@ -3,7 +3,7 @@
 No image of it shows a person, and nothing measured on it says what Multi-PIE would give. A made-up person has features,
 skin and hair drawn from the seed; a session changes clothes, hair, pose and expression a little. Each of the 13 cameras
 at head height sees the 20 shots: room light in 0 and 19, a flash next to it in 1 to 18. Geometry is rendered once a
-view and lit anew for every shot, by Lambert's law without cast shadows.
+view and lit again for every shot, by Lambert's law without cast shadows.
 
 Ids begin at 901, which no subject of Multi-PIE has; every file carries a title that says what it is, and so does
 ``SUBSTITUTE.json`` next to the sessions.
