@@ -58,10 +58,10 @@ def test_draws_are_repeated_by_their_file(setsup: Run, faces: Path) -> None:
     assert setsup("sample", "faces", "--replay", "again-0/draws.jsonl", "--json").json["draws"] == first["draws"]
     refused = setsup("sample", "faces", "--replay", recorded, "--pattern", PATTERN)
     assert (refused.code, refused.out) == (2, "")
-    assert "--replay takes all settings of the draws from its file; leave out --pattern" in refused.err
+    assert "--replay reads all settings of the draws from its file; omit --pattern" in refused.err
     (faces / "ann" / "left_30.JPG").unlink()
     changed = setsup("sample", "faces", "--replay", recorded)
-    assert "give the original files" in changed.err
+    assert "use the original files" in changed.err
 
 
 @pytest.mark.parametrize(

@@ -244,7 +244,7 @@ def test_images_of_other_data_are_not_shown(folder):
     other = awkward().select(np.arange(23, -1, -1))
     source = open_embeddings(folder, [other])[0]
     assert source.about()["thumbs"] is None
-    with pytest.raises(DataError, match="left out"):
+    with pytest.raises(DataError, match="not included"):
         ask(source, q="thumbs", start=0)
     assert ask(source, q="rows", start=0)["rows"]
 

@@ -98,7 +98,7 @@ def test_a_list_that_is_missing_beside_one_that_is_there(tmp_path, warned):
     for words in (
         "'gone.mtl' does not exist",
         "'lost.mtl' does not exist",
-        "the material 'other' is not in any of its material files",
+        "the material 'other' is not defined in its material files",
     ):
         assert words in warned.text
 
