@@ -59,7 +59,7 @@ def cached_table(path: Path, make: Callable[[], FactorTable]) -> FactorTable:
         try:
             return FactorTable.open(path) if path.is_file() else None
         except DataError as error:
-            _log.warning("%s is created again: %s", path, error)
+            _log.warning("recreating %s: %s", path, error)
             return None
 
     return build_cached(path, find, make, FactorTable.save)

@@ -102,8 +102,8 @@ def _common_modalities(datasets: Sequence[Dataset]) -> dict[str, Modality]:
             if other.modalities[name] != first.modalities[name]:
                 here, there = _describe(first.modalities[name]), _describe(other.modalities[name])
                 raise DataError(
-                    f"the modality {name!r} differs: {first.name} has {here}, {other.name} has {there}; only datasets "
-                    "whose arrays can be stacked can be concatenated"
+                    f"the modality {name!r} differs: {first.name} has {here}, {other.name} has {there}; arrays must "
+                    "have the same shape and dtype to be concatenated"
                 )
     return {name: first.modalities[name] for name in common}
 
@@ -122,7 +122,7 @@ def _scatter(arrays: dict[str, Array], name: str, slots: npt.NDArray[np.int64], 
     joined = arrays[name]
     if joined.shape[1:] != values.shape[1:] or joined.dtype != values.dtype:
         raise DataError(
-            f"the rows of modality {name!r} cannot be stacked: some are {joined.dtype} {joined.shape[1:]}, others "
-            f"{values.dtype} {values.shape[1:]}"
+            f"the rows of modality {name!r} cannot be stacked: some have dtype {joined.dtype} and shape "
+            f"{joined.shape[1:]}, others dtype {values.dtype} and shape {values.shape[1:]}"
         )
     joined[slots] = values

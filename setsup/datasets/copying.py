@@ -57,4 +57,6 @@ def check_out(modalities: Mapping[str, Modality], out: Mapping[str, Array], rows
         ):
             raise DataError(f"out[{name!r}] must have the shape {shape}, not {array.shape}")
         if not np.can_cast(modality.dtype, array.dtype):
-            raise DataError(f"out[{name!r}] is {array.dtype}, which cannot represent all values of {modality.dtype}")
+            raise DataError(
+                f"out[{name!r}] must have a dtype that can represent all values of {modality.dtype}, not {array.dtype}"
+            )

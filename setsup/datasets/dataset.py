@@ -215,8 +215,8 @@ class Selection(Dataset):
         count = len(source) if index is None else len(index)
         if factors is not None and len(factors) != count:
             raise DataError(
-                f"the table has {len(factors):,} rows, but {source.name} has {count:,}; pass a table of the same "
-                "rows, in the same order"
+                f"the table has {len(factors):,} rows, but {source.name} has {count:,}; pass a table with the same "
+                "rows in the same order"
             )
         self.name = source.name
         self.factors = _table(source, index) if factors is None else factors
@@ -295,7 +295,7 @@ def is_cpu_bound(dataset: Dataset) -> bool:
     cpu_bound = bool(getattr(dataset, "cpu_bound", False))
     if not cpu_bound and getattr(dataset, "computes", None) is True:
         raise UsageError(
-            f"{dataset.name} has the attribute computes = True, which has been renamed; set cpu_bound instead"
+            f"{dataset.name} has the attribute computes, which was renamed to cpu_bound; set cpu_bound = True instead"
         )
     return cpu_bound
 

@@ -265,7 +265,7 @@ def _jpeg(
 
 @lru_cache(maxsize=1 << 16)  # so that a process warns once of a file, and not in every epoch
 def _warn(label: str, why: str) -> None:
-    _log.warning("%s: %s; what comes before them is decoded, as other programs do", label, why)
+    _log.warning("%s: %s; decoding the data before the extraneous bytes", label, why)
 
 
 def _png(content: bytes, label: str, channels: int) -> npt.NDArray[np.uint8]:

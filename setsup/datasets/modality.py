@@ -58,7 +58,7 @@ class Modality:
             object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
         except (TypeError, ValueError):
             raise DataError(
-                f"a modality's dtype must be a name that numpy knows, not {abbreviate(self.dtype)}"
+                f"the dtype of a modality must be the name of a numpy dtype, not {abbreviate(self.dtype)}"
             ) from None
 
     def to_dict(self) -> dict[str, Any]:

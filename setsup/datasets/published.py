@@ -64,8 +64,8 @@ def check_published(dataset: Dataset, manifest: Manifest, options: Mapping[str, 
     elif counts is not None and counts.there > counts.most:
         messages.insert(
             0,
-            f"{counts.there:,} samples are present, but only {counts.most:,} were published; the others are other "
-            "files, copies, or another edition",
+            f"{counts.there:,} samples are present, but only {counts.most:,} were published; the additional samples "
+            "are copies, or belong to another edition or dataset",
         )
     if messages:
         _log.warning("%s: %s", manifest.name, "; ".join(messages))
@@ -140,10 +140,11 @@ def _refuse_unknown(dataset: Dataset, manifest: Manifest) -> None:
         unknown = [level for level in unknown if _alike(level) not in alike]
         if unknown:
             raise DataError(
-                f"{manifest.name}: the files contain levels of {told.name} that {manifest.title} does not have: "
-                f"{some([str(level)[:60] for level in unknown])}; it has {some([str(each) for each in told.levels])}; "
-                f"the files belong to another dataset: pass the folder of {manifest.name} "
-                f"({advice('root=', '--root')}), or open them by their own name or as a folder of images"
+                f"{manifest.name}: the files contain unknown levels of {told.name}: "
+                f"{some([str(level)[:60] for level in unknown])}; {manifest.title} has "
+                f"{some([str(each) for each in told.levels])}, so the files belong to another dataset; pass the folder "
+                f"of {manifest.name} ({advice('root=', '--root')}), or open the files under their own name or as a "
+                "folder of images"
             )
 
 
@@ -157,9 +158,9 @@ def _beyond(table: FactorTable, manifest: Manifest) -> list[str]:
     messages = []
     for told, factor in _told(table, manifest):
         if told.count is not None and factor.levels is None:
-            messages.append(f"{told.name} is continuous, but its manifest declares {told.count:,} levels")
+            messages.append(f"{told.name} is continuous, but the manifest specifies {told.count:,} levels")
         elif told.count is not None and len(factor.levels or ()) > told.count:
-            messages.append(f"{told.name} has {len(factor):,} levels, but its manifest declares {told.count:,}")
+            messages.append(f"{told.name} has {len(factor):,} levels, but the manifest specifies {told.count:,}")
     return messages
 
 
@@ -175,8 +176,8 @@ def _fewer(dataset: Dataset, manifest: Manifest, counts: Counts) -> str:
         lost = [str(level) for level in told.levels if not rows.get(_alike(level))]
         if lost:
             absent.append(f"{told.name} {some(lost)}")
-    none = f", none of {' and of '.join(absent[:_NAMED])}" if absent else ""
+    none = f", with none of {' or of '.join(absent[:_NAMED])}" if absent else ""
     return (
-        f"{counts.there:,} of the {counts.fewest:,} published samples are present{none}; unless you want only a "
-        "part, fetch or unpack the release again"
+        f"{counts.there:,} of the {counts.fewest:,} published samples are present{none}; fetch or unpack the release "
+        "again, unless you want only a part of it"
     )

@@ -73,7 +73,9 @@ def test_paths_and_addresses_are_no_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("rooms").mkdir()
     for name in (str(tmp_path), "rooms", "./nothing", "s3://bucket/shapes", "absent/photos.csv"):
-        with pytest.raises(DataError, match=r"is not the name of a benchmark; open .* with setsup\.open\('") as caught:
+        with pytest.raises(
+            DataError, match=r"is a path or URL, not the name of a benchmark; open it with setsup\.open\('"
+        ) as caught:
             load(name)
         assert f"setsup.open({name!r})" in str(caught.value)
 

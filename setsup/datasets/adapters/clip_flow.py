@@ -122,7 +122,7 @@ class FlowFiles:
         except FileNotFoundError:
             return None
         except Exception as error:  # numpy lets several kinds through
-            _log.warning("%s is damaged; its flow is computed again: %s", path, error)
+            _log.warning("%s is damaged (%s); recomputing its optical flow", path, error)
             return None
         return fields if fields.dtype == np.int8 and fields.shape == shape else None
 
@@ -147,7 +147,7 @@ def compute_flow(dataset: Any, rows: Sequence[int] | None = None, *, processes: 
     `dataset` with a modality ``flow``; all `rows` by default; returns the number of rows.
     """
     if "flow" not in dataset.modalities:
-        raise DataError(f"{dataset.name} has no modality 'flow'; open it with flow=True")
+        raise DataError(f"{dataset.name} has no modality 'flow'; open the dataset with flow=True")
     wanted = list(range(len(dataset))) if rows is None else [int(row) for row in rows]
     units = [
         Unit(f"rows {part[0]} … {part[-1]}", (dataset, part), len(part))

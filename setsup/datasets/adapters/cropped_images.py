@@ -38,7 +38,7 @@ class Crops:
         if not 0 <= self.margin <= 10:
             raise DataError(f"margin must be a fraction of the box from 0 to 10, not {self.margin!r}")
         if not 0 <= self.jitter < 0.5:
-            raise DataError(f"jitter must be a fraction of the box from 0 to below 0.5, not {self.jitter!r}")
+            raise DataError(f"jitter must be a fraction of the box of at least 0 and below 0.5, not {self.jitter!r}")
 
 
 class BoxedImages:
@@ -113,8 +113,7 @@ def _cut(pixels: Pixels, sides: npt.NDArray[np.float64], size: tuple[int, int], 
     left, top, right, bottom = sides.tolist()
     if not (left < min(right, width) and top < min(bottom, height) and right > 0 and bottom > 0):
         raise DataError(
-            f"{label} has {width} × {height} pixels, but its box {left:g}, {top:g}, {right:g}, {bottom:g} lies "
-            "outside the image; the image and the annotations do not belong together, or one is damaged: fetch both "
-            "again"
+            f"{label}: the box (left, top, right, bottom) = ({left:g}, {top:g}, {right:g}, {bottom:g}) lies outside "
+            f"the image of {width} × {height} pixels (width × height), so they do not belong together; fetch both again"
         )
     return crop(pixels, sides, size)

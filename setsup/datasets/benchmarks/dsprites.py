@@ -178,7 +178,7 @@ def _h5_labels(path: Path) -> Iterator[tuple[int, Labels]]:
         images = h5_dataset(path, content, "imgs")
         link = content.get("latents", getlink=True)
         if not isinstance(link, h5py.HardLink) or not isinstance(content["latents"], h5py.Group):
-            raise DataError(f"{path} has no group 'latents'; it is not the published file")
+            raise DataError(f"{path} has no group 'latents'; fetch the published file")
         classes, values = (h5_dataset(path, content["latents"], name) for name in ("classes", "values"))
         _check_images(path, images)
         _check_labels(path, images, classes, values)
@@ -186,15 +186,18 @@ def _h5_labels(path: Path) -> Iterator[tuple[int, Labels]]:
             # unwritten images are black and cost nothing; unwritten labels would let a small file claim any length
             if stored.size * stored.dtype.itemsize > stored.id.get_storage_size() * _LARGEST_RATIO:
                 raise DataError(
-                    f"{path} declares {len(stored):,} labels, but contains only {stored.id.get_storage_size():,} "
-                    "bytes of them"
+                    f"{path} specifies {len(stored):,} labels, but contains only {stored.id.get_storage_size():,} "
+                    "bytes of them; fetch it again"
                 )
         yield len(images), lambda start, stop: (classes[start:stop], values[start:stop])
 
 
 def _check_images(path: Path, images: Any) -> None:
     if len(images.shape or ()) != 3 or images.shape[1:] != (_SIDE, _SIDE) or images.dtype != np.uint8:
-        raise DataError(f"{path}: 'imgs' is {images.dtype} {images.shape}; expected uint8 (N, 64, 64)")
+        raise DataError(
+            f"{path}: 'imgs' has dtype {images.dtype} and shape {images.shape}; expected uint8 of shape (N, 64, 64); "
+            "fetch the published file"
+        )
 
 
 def _check_labels(path: Path, images: Any, classes: Any, values: Any) -> None:
@@ -203,13 +206,17 @@ def _check_labels(path: Path, images: Any, classes: Any, values: Any) -> None:
         ("values", values, "f", "floating-point"),
     ):
         if len(labels.shape or ()) != 2 or labels.shape[1] != 6 or labels.dtype.kind not in kinds:
-            raise DataError(f"{path}: the {what} are {labels.dtype} {labels.shape}; expected {expected} (N, 6)")
+            raise DataError(
+                f"{path}: the {what} have dtype {labels.dtype} and shape {labels.shape}; expected {expected} of shape "
+                "(N, 6); fetch the published file"
+            )
         if len(labels) != len(images):
             raise DataError(
-                f"{path} has {len(images):,} images but {len(labels):,} {what}; expected the same number of both"
+                f"{path} has {len(images):,} images but {len(labels):,} {what}; expected the same number of both; "
+                "fetch the file again"
             )
     if not len(images):
-        raise DataError(f"{path} has no rows; it is not the published file")
+        raise DataError(f"{path} has no rows; fetch the published file")
 
 
 def _table(path: Path, rows: int, labels: Labels) -> FactorTable:
@@ -229,8 +236,8 @@ def _table(path: Path, rows: int, labels: Labels) -> FactorTable:
                 row = int(np.argmax(wrong))
                 raise DataError(
                     f"{path}: the {factor.name} of row {start + row} (column {column} of the labels) has the class "
-                    f"{codes[row]} and the value {values[row, column]:g}, which contradict each other; the file is "
-                    "not the published one, or is damaged"
+                    f"{codes[row]} and the value {values[row, column]:g}, which contradict each other; fetch the "
+                    "published file"
                 )
             columns[column, start:stop] = codes
     by_name = {factor.name: codes for factor, codes in zip(factors, columns, strict=True)}

@@ -97,7 +97,7 @@ def open(
         argument is out of range.
 
     """
-    require_modules(f"{_NAME} needs", "av")
+    require_modules(f"{_NAME} requires", "av")
     folder = None if root is None else expanded(root)
     held = {rf"(?:[^/]+/)?[^/]+/[^/]+{_SEEN}\.avi": "<action>/<video>.avi"}
     members = find_members(_NAME, folder, held, _ARCHIVES)
@@ -157,7 +157,9 @@ def _splits(
             for line in lines:
                 video, _, part = line.rpartition(" ")
                 if part not in _ID or not video.strip().endswith(".avi"):
-                    raise DamagedFile(f"{label}: {line[:80]!r} is not the name of a video followed by 0, 1 or 2")
+                    raise DamagedFile(
+                        f"{label} contains the line {line[:80]!r}; expected the name of a video followed by 0, 1 or 2"
+                    )
                 listed[f"{action}/{video.strip().removesuffix('.avi')}"] = _ID[part]
         factors.append(split_factor(f"split{split}", keys, listed, where))
     return factors

@@ -110,12 +110,18 @@ def _names(prefix: str, what: str, axes: int) -> list[str]:
 def _open_file(folder: Path, names: list[str], shape: tuple[int, ...]) -> IdxFile:
     there = [folder / name for name in names if (folder / name).exists()]
     if not there:
-        raise DataError(f"{folder} contains neither {names[0]} nor {', '.join(names[1:])}")
+        raise DataError(
+            f"{names[0]} is missing from {folder} (other accepted names: {', '.join(names[1:])}); fetch it, or pass "
+            "the folder that contains it"
+        )
     # unpacked files first: they are mapped into memory, which costs nothing
     file = IdxFile(min(there, key=lambda path: path.suffix == ".gz"))
     if file.dtype != np.uint8 or len(file.shape) != 1 + len(shape) or file.shape[1:] != shape:
         expected = ", ".join(["N", *map(str, shape)])
-        raise DataError(f"{file.path} contains {file.dtype} of shape {file.shape}; expected uint8 ({expected})")
+        raise DataError(
+            f"{file.path} has dtype {file.dtype} and shape {file.shape}; expected uint8 of shape ({expected}); fetch "
+            "the published file"
+        )
     return file
 
 
@@ -126,6 +132,7 @@ def _codes(file: IdxFile, label: Factor, first: int) -> Array:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DataError(
-            f"{file.path}: the label of row {row} is {labels[row]}; expected a {label.name} from {first} to {last}"
+            f"{file.path}: the label of row {row} is {labels[row]}; expected a {label.name} from {first} to {last}; "
+            "fetch the published file"
         )
     return labels if not first else labels - np.uint8(first)

@@ -127,7 +127,7 @@ def _arrays(content: Any, path: Path) -> tuple[list[PickledArray], list[PickledA
     names = ("pedestrians", "pedestrians_latents")
     masks, latents = (content.get(name) if isinstance(content, dict) else None for name in names)
     if not (isinstance(masks, list) and isinstance(latents, list) and masks and latents):
-        raise DamagedFile(f"{path} has no lists {names[0]!r} and {names[1]!r}; it is not the published file")
+        raise DamagedFile(f"{path} lacks the lists {names[0]!r} and {names[1]!r}")
     if len(masks) != len(latents):
         raise DamagedFile(
             f"{path} has {len(masks):,} sequences of masks but {len(latents):,} of latents; expected the same number "
@@ -138,14 +138,19 @@ def _arrays(content: Any, path: Path) -> tuple[list[PickledArray], list[PickledA
         frames = pair[0].shape[0] if shapes[0] is not None and pair[0].shape else 0
         if shapes != [((frames, _SIDE, _SIDE), "b"), ((frames, len(_LATENTS)), "f")] or not frames:
             raise DamagedFile(
-                f"{path}: sequence {number} has {_told(pair[0])} and latents of {_told(pair[1])}; expected booleans "
-                f"(frames, {_SIDE}, {_SIDE}) and floats (frames, {len(_LATENTS)})"
+                f"{path}: sequence {number} has masks of {_told(pair[0])} and latents of {_told(pair[1])}; expected "
+                f"boolean masks of shape (frames, {_SIDE}, {_SIDE}) and floating-point latents of shape (frames, "
+                f"{len(_LATENTS)})"
             )
     return masks, latents
 
 
 def _told(value: Any) -> str:
-    return f"{value.dtype} {value.shape}" if isinstance(value, PickledArray) else f"a {type(value).__name__}"
+    return (
+        f"dtype {value.dtype} and shape {value.shape}"
+        if isinstance(value, PickledArray)
+        else f"type {type(value).__name__}"
+    )
 
 
 def _matrix(content: Any, array: PickledArray) -> Floats:

@@ -49,7 +49,7 @@ def _given(permutation: Path | str | Sequence[int], rows: int) -> npt.NDArray[np
         where, order = "permutation", check_array(permutation, "permutation", DataError)
     if order.dtype.kind not in "iu" or order.shape != (rows,) or not np.array_equal(np.sort(order), np.arange(rows)):
         raise DataError(
-            f"{where} contains {order.dtype} of shape {order.shape}; expected a permutation of the integers 0 to "
-            f"{rows - 1:,}, which orders the images of MNIST, training images first"
+            f"{where} has dtype {order.dtype} and shape {order.shape}; expected a permutation of the integers 0 to "
+            f"{rows - 1:,}, the indices of the MNIST images (training images first)"
         )
     return np.asarray(order, np.int64)

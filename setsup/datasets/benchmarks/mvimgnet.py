@@ -213,7 +213,7 @@ def _names(release: MemberIndex) -> dict[int, str]:
     if lines and not text.endswith(("\n", "\r")):  # as that of the release does
         key, _, name = lines[-1]
         _log.warning(
-            "%s: the last line of %s, %r for category %s, has no line break, so the list may be truncated; fetch it "
+            "%s: the last line of %s (%r for category %s) has no line break, so the list may be truncated; fetch it "
             "again",
             *(release.source, _NAMES, name.strip(), key),
         )
@@ -226,6 +226,6 @@ def _warn_nameless(release: MemberIndex, names: Mapping[int, str], groups: Mappi
     lacking = sorted((text for text in numbers if int(text) not in names), key=int)
     if names and lacking:
         _log.warning(
-            "%s: %s lacks %s of the %s categories, such as %s; the level of each is its number",
+            "%s: %s lacks %s of the %s categories, such as %s; their levels are numbers",
             *(release.source, _NAMES, len(lacking), len(numbers), lacking[0]),
         )

@@ -138,8 +138,8 @@ def _refuse_others(release: MemberIndex, groups: Mapping[str, Any]) -> None:
         if named in names - {f"{location}_{breed}"}
     ):
         raise DataError(
-            f"spawrious: {release.source} contains folders with the file names of other folders: {some(renamed)}; "
-            "the folders may have been renamed: unpack the release again, or open it as a folder of images"
+            f"spawrious: {release.source} contains folders whose files are named after other folders: {some(renamed)}; "
+            "they may have been renamed, so unpack the release again, or open it as a folder of images"
         )
 
 

@@ -81,7 +81,7 @@ def open(
         argument is out of range.
 
     """
-    require_modules(f"{_NAME} needs", "av")
+    require_modules(f"{_NAME} requires", "av")
     folder = None if root is None else expanded(root)
     members = find_members(_NAME, folder, {rf"(?:UCF-?101/)?(?:[^/]+/)?{_VIDEO}\.avi": "v_*_g*_c*.avi"}, _ARCHIVES)
     places, fields = members.matching(rf"(?:.*/)?(?P<video>{_VIDEO})\.avi")
@@ -117,8 +117,8 @@ def _splits(members: MemberIndex, root: Path | None, names: list[str]) -> list[C
                 video = re.fullmatch(rf"(?:[^/]+/)?({_VIDEO})\.avi(?:\s+\d+)?", line)
                 if video is None:
                     raise DamagedFile(
-                        f"{label}: {line[:80]!r} (non-empty line {number}) is not the name of a video; expected a "
-                        "name such as ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi"
+                        f"{label}: non-empty line {number} is {line[:80]!r}; expected the name of a video such as "
+                        "ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi"
                     )
                 if listed.setdefault(video[1].casefold(), part) != part:
                     raise DamagedFile(f"{label}: {video[1]} is listed for both training and testing")

@@ -25,7 +25,7 @@ def factor_table(columns: Columns, layout: Layout) -> FactorTable:
     if not sources:
         optional = ", ".join(table.files[0] for table in layout.tables if table.optional)
         raise DataError(
-            f"there is no factor: the tables that all of them are read from are missing ({optional}); add one"
+            f"no factor can be read, because all of their tables are missing ({optional}); add at least one of them"
         )
     names = {source.factor.name for source in sources}
     codes = []
@@ -93,7 +93,9 @@ def _matched(source: Source, columns: Columns, encoded: Encoded) -> list[Any]:
     wrong = np.flatnonzero(~np.asarray(pc.match_substring_regex(texts, source.match).fill_null(True)))
     if len(wrong):
         row = int(np.argmax(np.isin(places, wrong)))
-        raise columns.wrong(source.columns[0], row, f"it does not tell the {source.factor.name}")
+        raise columns.wrong(
+            source.columns[0], row, f"expected a match of {source.match!r}, which defines {source.factor.name}"
+        )
     parts: list[Any] = pc.replace_substring_regex(texts, rf"^[\s\S]*?(?:{source.match})[\s\S]*$", r"\1").to_pylist()
     return parts
 
@@ -105,7 +107,7 @@ def _coded(source: Source, columns: Columns, encoded: Encoded) -> tuple[Factor, 
     wrong = [at for at, value in enumerate(values) if not lacks(value) and str(value) not in meant]
     if wrong:
         row = int(np.argmax(np.isin(places, wrong)))
-        expected = f"one of {', '.join(meant)} was expected"
+        expected = f"expected one of {', '.join(meant)}"
         if source.match is None:
             raise columns.wrong(source.columns[0], row, expected)
         raise DamagedFile(

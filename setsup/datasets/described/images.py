@@ -31,7 +31,7 @@ def read_image_names(name: str, release: MemberIndex, layout: Layout) -> tuple[P
     """
     places, groups = release.matching(layout.images or "")
     if not len(places):
-        raise DamagedFile(f"{release.source} holds no image such as {layout.example or layout.images}")
+        raise DamagedFile(f"{release.source} contains no image such as {layout.example or layout.images}")
     columns = Columns(groups, dict.fromkeys(groups, str(release.source)), layout.types)
     if layout.others is not None:
         _refuse_others(name, release, layout, layout.others, places, columns)
@@ -65,9 +65,9 @@ def _refuse_others(
         known = layout.order.get(further) or columns.values[further].unique().to_pylist()
         same = f", with the same {' and '.join(shared)}" if shared else ""
         raise DataError(
-            f"{name}: {release.source} has images of a {further} that it does not have{same}: "
-            f"{some(sorted(foreign.unique().to_pylist()))}; it has {', '.join(known)}; name the folder of {name} "
-            f"({advice('root=', '--root')}), or take the others out of it"
+            f"{name}: {release.source} contains images of another {further}{same}: "
+            f"{some(sorted(foreign.unique().to_pylist()))}; expected {', '.join(known)}; pass the folder of {name} "
+            f"({advice('root=', '--root')}), or remove the other images"
         )
 
 
@@ -110,6 +110,6 @@ def _sorted(columns: Columns, name: str, order: Sequence[str] | None) -> Places:
     unknown = [at for at, value in enumerate(values) if value not in rank]
     if unknown:
         row = int(np.argmax(np.isin(places, unknown)))
-        raise columns.wrong(name, row, f"one of {', '.join(wanted)} was expected")
+        raise columns.wrong(name, row, f"expected one of {', '.join(wanted)}")
     ranks = np.array([rank[value] for value in values] or [0], np.int64)
     return np.argsort(ranks[places], kind="stable").astype(np.int64)

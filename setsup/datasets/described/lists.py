@@ -58,8 +58,8 @@ def add_lists(
             filled = fill_template(template, columns).dictionary_encode()
             if (number := len(filled.dictionary)) > _MOST_FILES:
                 raise DataError(
-                    f"{name}: {template} of layout.lists stands for {number:,} files; at most {_MOST_FILES:,} are "
-                    "looked for; take a group of images with fewer values"
+                    f"{name}: {template} in layout.lists expands to {number:,} files, more than the limit of "
+                    f"{_MOST_FILES:,}; use a group of images with fewer values"
                 )
             for number, file in enumerate(filled.dictionary.to_pylist()):
                 if (source := _find(release, file, own)) is None:
@@ -70,7 +70,7 @@ def add_lists(
                 content = text_of(content_of(source, _MOST, "a list of images"), names[-1])
                 rows = rows[_listed(content, paths_of(rows))]
                 if ((codes[rows] >= 0) & (codes[rows] != code)).any():
-                    raise DamagedFile(f"{names[-1]} has an image that is in the list of another part, too")
+                    raise DamagedFile(f"{names[-1]} contains an image that is also in the list of another part")
                 codes[rows] = code
         if not names:
             continue
@@ -80,9 +80,7 @@ def add_lists(
         if len(lost) and len(texts) > 1:  # of one list alone, others are what it does not have
             first = _end(paths_of(lost[:1])[0].as_py())
             counts = (f"{len(lost):,}", f"{np.count_nonzero(covered):,}")
-            _log.info(
-                "%s: its lists lack %s of %s images, such as %s; these are in no %s", name, *counts, first, column
-            )
+            _log.info("%s: the lists lack %s of %s images, such as %s; these have no %s", name, *counts, first, column)
     return replace(columns, values=values, labels=labels)
 
 

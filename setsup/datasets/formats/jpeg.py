@@ -76,7 +76,7 @@ def jpeg_pixels(
 
     height, width, channels = frame.height, frame.width, frame.channels
     if height * width > len(content) * _PIXELS_A_BYTE:
-        raise ValueError(f"{width} × {height} pixels do not fit in its {len(content):,} bytes")
+        raise ValueError(f"its {len(content):,} bytes cannot contain {width} × {height} pixels (width × height)")
     color = "GRAY" if channels == 1 else "RGB"
     try:
         pixels: npt.NDArray[np.uint8] = decode_jpeg(content, color, buffer=out)
@@ -87,7 +87,7 @@ def jpeg_pixels(
             raise ValueError(f"its compressed data is truncated or corrupt: {error}") from error
         pixels = decode_jpeg(content, color, buffer=out, strict=False)
     if pixels.shape != (height, width, channels):
-        raise ValueError(f"it decodes to the shape {pixels.shape}, not {(height, width, channels)}")
+        raise ValueError(f"it decodes to the shape {pixels.shape}; expected {(height, width, channels)}")
     return pixels if out is None else out
 
 

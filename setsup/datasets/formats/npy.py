@@ -48,7 +48,7 @@ def npy_head(begin: bytes, label: str, kinds: str = NUMBERS) -> Head:
     length = int.from_bytes(begin[8 : 8 + wide], "little")
     text = begin[8 + wide : 8 + wide + length]
     if not begin.startswith(_MAGIC) or begin[6:7] not in (b"\x01", b"\x02", b"\x03"):
-        raise DamagedFile(f"{label} is not a numpy array (it begins with {begin[:6]!r})")
+        raise DamagedFile(f"{label} is not a .npy file: it begins with {begin[:6]!r}")
     match = _HEAD.fullmatch(text)
     if len(text) != length or match is None:
         raise DamagedFile(f"{label} has a damaged header")
@@ -57,7 +57,7 @@ def npy_head(begin: bytes, label: str, kinds: str = NUMBERS) -> Head:
         raise DamagedFile(f"{label} has a damaged header")
     shape = tuple(int(word.rstrip(b"L")) for word in words)
     if match["order"] == b"True" and len(shape) > 1:
-        raise DataError(f"{label} is in Fortran order; save numpy.ascontiguousarray(array) instead")
+        raise DataError(f"{label} contains an array in Fortran order; save numpy.ascontiguousarray(array) instead")
     return _dtype(match["descr"], label, kinds), shape, 8 + wide + length
 
 

@@ -46,7 +46,7 @@ def read_fields(
         if not 0 < number < 1 << 29:
             raise refuse(begin, f"a field has the number {number}")
         if stop > end:
-            raise refuse(begin, f"a field declares {stop - at:,} bytes, but only {end - at:,} follow")
+            raise refuse(begin, f"a field specifies {stop - at:,} bytes, but only {end - at:,} follow")
         if number in known and wire not in known[number]:
             raise refuse(begin, f"field {number} has the wire type {wire}")
         yield number, at, stop

@@ -24,7 +24,7 @@ def changed(path, change):
 CASES = {
     "empty": (lambda lines: [], "is empty", LISTS),
     "half": (lambda lines: lines[: len(lines) // 2], "has no entry for image 13", LISTS),
-    "twice": (lambda lines: [*lines, lines[3]], "is the second of image 4", LISTS),
+    "twice": (lambda lines: [*lines, lines[3]], "repeats the image 4", LISTS),
     "numbers are words": (lambda lines: ["x" + line for line in lines], "line 1 is not .*: 'x1 ", LISTS),
     "without what they say": (lambda lines: [line.split()[0] for line in lines], "line 1 is not .*: '1'", LISTS),
     "class 999": (lambda lines: [*lines[:-1], "24 999"], "line 24 is not .*: '24 999'", LISTS[1:2]),

@@ -156,7 +156,7 @@ def test_a_packed_npz_is_prepared_first(linked):
     found.prepare()
     assert found.fetch([0])["image"].any()
     _changed(path, imgs=1 - arrays()[0])
-    with pytest.raises(DataError, match="made from another version"):
+    with pytest.raises(DataError, match="created from another version"):
         setsup.load("dsprites", path.parent).fetch([0])
 
 
@@ -200,9 +200,9 @@ def test_pixels_are_bits(tmp_path):
     [
         ({"imgs": None}, "no array 'imgs'"),
         ({"latents_values": None}, "no array 'latents_values'"),
-        ({"imgs": np.zeros((36, 64, 63), np.uint8)}, r"expected uint8 \(N, 64, 64\)"),
-        ({"imgs": np.zeros((36, 64, 64), np.int16)}, "'imgs' is int16"),
-        ({"imgs": np.zeros((36, 64, 64, 1), np.uint8)}, r"expected uint8 \(N, 64, 64\)"),
+        ({"imgs": np.zeros((36, 64, 63), np.uint8)}, r"expected uint8 of shape \(N, 64, 64\)"),
+        ({"imgs": np.zeros((36, 64, 64), np.int16)}, "'imgs' has dtype int16"),
+        ({"imgs": np.zeros((36, 64, 64, 1), np.uint8)}, r"expected uint8 of shape \(N, 64, 64\)"),
         ({"imgs": np.zeros((35, 64, 64), np.uint8)}, "has 35 images but 36 classes"),
         ({"imgs": np.array({"a": 1}, dtype=object)}, "pickled"),
         ({"latents_classes": np.zeros((36, 5), np.int64)}, "the classes are int64"),

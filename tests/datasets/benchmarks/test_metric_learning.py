@@ -110,10 +110,10 @@ def test_in_shop(tmp_path):
     place = tmp_path / "Eval" / "list_eval_partition.txt"
     whole = place.read_text()
     for text, words in (
-        (whole.replace("40\n", "41\n", 1), "has 40 images, and says that it has 41"),
+        (whole.replace("40\n", "41\n", 1), "specifies 41 rows in line 1, but has 40"),
         (whole.replace(" train", " trian", 1), "line 3 is not a path"),
-        (whole.partition("\n")[2], "does not begin with a number"),
-        ("", "does not begin with a number"),
+        (whole.partition("\n")[2], "must begin with the number of rows"),
+        ("", "must begin with the number of rows"),
     ):
         place.write_text(text)
         with pytest.raises(DataError, match=words):

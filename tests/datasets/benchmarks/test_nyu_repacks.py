@@ -75,7 +75,7 @@ def test_fastdepth(tmp_path: Path, packed: bool) -> None:
         np.testing.assert_array_equal(
             pool.apply(pickle.loads(pickle.dumps(dataset)).fetch, (3,))["image"], found["image"][0]
         )
-    with pytest.raises(DataError, match="is a repackaged copy of nyu, which needs no preparation"):
+    with pytest.raises(DataError, match="is a repackaged copy of nyu and needs no preparation"):
         nyu.prepare(tmp_path)
 
 
@@ -105,7 +105,7 @@ def test_fastdepth_depths_that_are_no_depths(tmp_path: Path, wrong: float) -> No
         file["depth"][7, 5] = wrong
     dataset = nyu.open(tmp_path)
     with pytest.raises(
-        DataError, match=rf"00001\.h5 \(row 3\): the depth of pixel \(7, 5\) is {wrong} m; expected finite"
+        DataError, match=rf"00001\.h5 \(row 3\): the depth of pixel \(7, 5\) is {wrong} m; expected a finite"
     ):
         dataset.fetch(3, ["depth"])
     assert dataset.fetch(3, ["image"])["image"].any()

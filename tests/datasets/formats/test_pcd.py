@@ -67,7 +67,7 @@ BAD = {
     "other characters": lambda b: b.replace(b"0.5", b"o.5"),
     "has a non-finite x at point 0": lambda b: b.replace(b"0.5", b"nan"),
     "has a rgb that is not a uint32": lambda b: b.replace(b" 16711680", b" 1.5"),
-    "expected ascii or binary: convert it": lambda b: b.replace(b"DATA ascii", b"DATA binary_compressed"),
+    "expected ascii or binary; convert the file": lambda b: b.replace(b"DATA ascii", b"DATA binary_compressed"),
 }
 
 
@@ -85,7 +85,7 @@ def test_a_whole_number_beyond_64_bits(kind, word):
 
 
 def test_a_binary_file_that_is_cut_off():
-    with pytest.raises(DataError, match="47 bytes of points, but its header declares 48"):
+    with pytest.raises(DataError, match="47 bytes of points, but its header specifies 48"):
         read_pcd(_file("binary")[:-1], "bad.pcd")
 
 

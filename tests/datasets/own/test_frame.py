@@ -92,12 +92,12 @@ def test_a_frame_that_pandas_read(root: Path) -> None:
         ),
         (
             pandas.DataFrame({"path": ["a"]}),
-            "the frame contains only the image column 'path'; add one column per factor",
+            "the frame has no columns besides the image column 'path'; add one column per factor",
         ),
         (pandas.DataFrame({"path": [], "who": []}), "the frame has no rows"),
         (
             pandas.DataFrame({"path": ["a", None, ""], "who": WHO[:3]}),
-            "2 of 3 rows of the frame have no value in 'path', first row",
+            "2 of 3 rows of the frame have no value in 'path', such as row",
         ),
         (
             pandas.DataFrame({"path": ["a", float("nan")], "who": WHO[:2]}),

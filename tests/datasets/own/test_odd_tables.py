@@ -73,12 +73,16 @@ NFC, NFD = (unicodedata.normalize(form, "é.jpg") for form in ("NFC", "NFD"))
 @pytest.mark.parametrize(
     ("there", "named", "said"),
     [
-        ("a.jpg", "A.JPG", "a.jpg exists instead of A.JPG; correct the table"),
-        ("a.jpg", "a", "a.jpg exists instead of a; correct the table"),
-        ("a.png", "a.jpg", "a.png exists instead of a.jpg; correct the table"),
-        ("images/c.jpg", "c.jpg", "images/c.jpg exists instead of c.jpg; correct the table"),
-        ("c.jpg", "/home/someone/data/c.jpg", "c.jpg exists instead of /home/someone/data/c.jpg; correct the table"),
-        ("train/c.jpg", "data/train/c.jpg", "train/c.jpg exists instead of data/train/c.jpg; correct the table"),
+        ("a.jpg", "A.JPG", "A.JPG does not exist, but a.jpg does; correct the table"),
+        ("a.jpg", "a", "a does not exist, but a.jpg does; correct the table"),
+        ("a.png", "a.jpg", "a.jpg does not exist, but a.png does; correct the table"),
+        ("images/c.jpg", "c.jpg", "c.jpg does not exist, but images/c.jpg does; correct the table"),
+        (
+            "c.jpg",
+            "/home/someone/data/c.jpg",
+            "/home/someone/data/c.jpg does not exist, but c.jpg does; correct the table",
+        ),
+        ("train/c.jpg", "data/train/c.jpg", "data/train/c.jpg does not exist, but train/c.jpg does; correct the table"),
         (NFD, NFC, f"{NFD} exists instead of {NFC}; correct the table"),
         (NFC, NFD, f"{NFC} exists instead of {NFD}; correct the table"),
         (
@@ -86,7 +90,7 @@ NFC, NFD = (unicodedata.normalize(form, "é.jpg") for form in ("NFC", "NFD"))
             "http://host/a.jpg",
             "http://host/a.jpg is a URL, which setsup does not download; download the images",
         ),
-        ("a.jpg", "../a.jpg", "a.jpg exists instead of ../a.jpg; correct the table"),
+        ("a.jpg", "../a.jpg", "../a.jpg does not exist, but a.jpg does; correct the table"),
         ("b.jpg", "a.jpg", "add the files, or correct the table"),
     ],
 )

@@ -238,7 +238,11 @@ def broken(row: int) -> Any:
             {"factors": "image"},
             "image of item 0 of Items is a Image; expected a single",
         ),
-        (Items(lambda row: (picture(row), row)), {"factors": {"a": [1]}}, "Items has 12 rows, but its factors have 1"),
+        (
+            Items(lambda row: (picture(row), row)),
+            {"factors": {"a": [1]}},
+            "Items has 12 rows, but the factors have 1 values",
+        ),
         (
             Items(lambda row: (to_tensor(picture(row)), row)),
             {},

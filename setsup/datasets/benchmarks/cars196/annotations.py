@@ -60,7 +60,7 @@ def read_cars(members: MemberIndex) -> Cars:
     meta = _found(members, "cars_meta.mat")
     if meta is None:
         raise DamagedFile(
-            f"{members.source} has no cars_meta.mat next to {members.label(train)}", "fetch it again with the devkit"
+            f"{members.source}: cars_meta.mat is missing next to {members.label(train)}", "fetch the devkit again"
         )
     classes = _classes(_variable(members, meta, "class_names"), members.label(meta))
     parts = [_part(members, train, "cars_train/", len(classes))]
@@ -138,7 +138,7 @@ def _of_one_file(members: MemberIndex, member: int) -> Cars:
 def _structs(value: Any, wanted: tuple[str, ...], label: str) -> Any:
     lacking = [name for name in wanted if name not in (value.dtype.names or ())]
     if lacking:
-        raise DataError(f"{label}: 'annotations' has no field {', '.join(lacking)}; it is not the expected file")
+        raise DataError(f"{label}: 'annotations' lacks the fields {', '.join(lacking)}; fetch the published file")
     if not value.size:
         raise DamagedFile(f"{label}: 'annotations' is empty")
     return value.reshape(-1)
@@ -150,11 +150,11 @@ def _names(column: Any, pattern: str, field: str, label: str) -> list[str]:
     wrong = next((row for row, name in enumerate(names) if not known.fullmatch(name)), None)
     if wrong is not None:
         raise DamagedFile(
-            f"{label}: {field!r} of annotation {wrong + 1} is {names[wrong]!r}, which is not the expected name of a "
-            "file"
+            f"{label}: {field!r} of annotation {wrong + 1} is {names[wrong]!r}; expected a file name that matches "
+            f"{pattern}"
         )
     if len(set(names)) != len(names):
-        raise DamagedFile(f"{label} annotates one file more than once")
+        raise DamagedFile(f"{label} annotates the same file more than once")
     return names
 
 
@@ -174,8 +174,8 @@ def _boxes(annotations: Any, label: str) -> npt.NDArray[np.float64]:
     wrong = np.flatnonzero((boxes[:, :2] < 1).any(axis=1) | (boxes[:, 2:] < boxes[:, :2]).any(axis=1))
     if len(wrong):
         raise DamagedFile(
-            f"{label}: annotation {wrong[0] + 1} has the box {boxes[wrong[0]].tolist()}; expected a box with a "
-            "positive width and height that starts at pixel 1 or later"
+            f"{label}: annotation {wrong[0] + 1} has the box {boxes[wrong[0]].tolist()}; expected (left, top, right, "
+            "bottom) with left and top of at least 1, right of at least left, and bottom of at least top"
         )
     return boxes.astype(np.float64)
 
@@ -185,5 +185,5 @@ def _codes(annotations: Any, classes: int, label: str) -> npt.NDArray[np.int64]:
         return np.full(len(annotations), -1, np.int64)
     numbers = _whole(annotations["class"], "class", label)
     if not 1 <= numbers.min() <= numbers.max() <= classes:
-        raise DamagedFile(f"{label} has the classes {numbers.min()} to {numbers.max()}; expected 1 to {classes}")
+        raise DamagedFile(f"{label} has class numbers from {numbers.min()} to {numbers.max()}; expected 1 to {classes}")
     return numbers - 1

@@ -131,11 +131,11 @@ class Cars3D(BaseDataset):
         if prepared is not None:
             return partial(self._from_array, prepared)
         outdated = array.outdated()
-        why = f"{outdated} was made from other files" if outdated else "each file contains the 96 images of one car"
+        why = f"{outdated} was created from other files" if outdated else "each file contains the 96 images of one car"
         if not self._cars.direct:
             raise DataError(
                 f"{self._cars.where} can only be read sequentially{f' ({why})' if outdated else ''}; run "
-                f"{self._command} once, or unpack it"
+                f"{self._command} once to convert it, or unpack it"
             )
         if not reader.takes:
             _log.warning(
@@ -244,8 +244,14 @@ def _by_pose(stored: Any, label: str, name: str) -> Array:
     kinds = "u" if name == "image" else "buif"
     right = isinstance(stored, np.ndarray) and stored.shape == shape and stored.dtype.kind in kinds
     if not right or (name == "image" and stored.dtype.itemsize != 1):
-        what = f"{stored.dtype} {stored.shape}" if isinstance(stored, np.ndarray) else "not an array"
+        what = (
+            f"dtype {stored.dtype} and shape {stored.shape}"
+            if isinstance(stored, np.ndarray)
+            else "a value that is not an array"
+        )
         expected = "uint8" if name == "image" else "numbers"
-        raise DataError(f"{label}: {variable!r} is {what}; expected {expected} {shape}; it is not the published file")
+        raise DataError(
+            f"{label}: {variable!r} has {what}; expected {expected} of shape {shape}; fetch the published file"
+        )
     poses = np.ascontiguousarray((stored if name == "image" else stored != 0).transpose(order))
     return poses.reshape(_POSES, *_SHAPES[name])

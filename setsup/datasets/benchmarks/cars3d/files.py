@@ -120,7 +120,7 @@ class PackedCars:
             for name, content in stream:
                 if names[name] == number:
                     return content, f"{self.source}: {name}"
-            raise DataError(f"{self.source} has been replaced while it was being read; run the command again")
+            raise DataError(f"{self.source} was replaced while it was being read; run the command again")
 
         try:
             yield read
@@ -194,7 +194,9 @@ def _packed(path: Path) -> PackedCars:
     index = _index(path)
     folders = [name.rpartition("/")[0] for name in index["meshes"]]
     if not folders:
-        raise DataError(f"{path} contains no file such as car_001_mesh.mat; it is another archive, or it is damaged")
+        raise DataError(
+            f"{path} contains no file such as car_001_mesh.mat; pass the published archive, or fetch it again"
+        )
     counts = Counter(sorted(folders))  # of folders with as many, the first by name
     folder = max(counts, key=counts.__getitem__)
     start = f"{folder}/" if folder else ""

@@ -40,7 +40,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     scenes = find_scenes("clevr-objects", root)
     if not len(scenes.objects.table):
         raise DataError(
-            f"{scenes.release.source} contains neither scenes/CLEVR_train_scenes.json nor CLEVR_val_scenes.json"
+            f"{scenes.release.source} contains neither scenes/CLEVR_train_scenes.json nor "
+            "scenes/CLEVR_val_scenes.json; fetch or unpack the release again"
         )
     table, of_image = scenes.objects.table, scenes.objects.images
     split = Factor("split", Kind.NOMINAL, PARTS, role="split")

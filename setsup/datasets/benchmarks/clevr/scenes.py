@@ -115,13 +115,13 @@ def _read(release: MemberIndex, places: list[int]) -> FactorTable:
         content = read_json(release.read(member, _MOST), label)
         scenes = content.get("scenes") if isinstance(content, dict) else None
         if not isinstance(scenes, list) or not scenes:
-            raise DamagedFile(f"{label} has no list 'scenes'")
+            raise DamagedFile(f"{label} lacks the list 'scenes'")
         for number, scene in enumerate(scenes):
             try:
                 _add(scene, images, of_image, attributes, numbers)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 why = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())[:100]
-                raise DamagedFile(f"{label}: scene {number} differs from the published format: {why}") from error
+                raise DamagedFile(f"{label}: scene {number} does not match the published format: {why}") from error
     if len(set(images)) < len(images):
         twice = next(name for row, name in enumerate(images) if name in images[:row])
         raise DamagedFile(f"{release.source} has two scenes for the image {twice}.png")
@@ -137,7 +137,7 @@ def _add(
 ) -> None:
     """Append an image and its objects."""
     if len(scene["objects"]) > _MOST_OBJECTS:
-        raise ValueError(f"{len(scene['objects']):,} objects")
+        raise ValueError(f"{len(scene['objects']):,} objects, more than the limit of {_MOST_OBJECTS:,}")
     right, front = (np.array(scene["directions"][name], float).reshape(3) for name in ("right", "front"))
     for number, thing in enumerate(scene["objects"]):
         for name, levels in ATTRIBUTES.items():

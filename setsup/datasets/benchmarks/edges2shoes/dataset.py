@@ -100,7 +100,7 @@ class Edges2Shoes(ReleaseDataset):
             if file.shape != (_SIDE, 2 * _SIDE, 3):
                 raise DataError(
                     f"{label} is {file.shape[0]} × {file.shape[1]} pixels (height × width); expected {_SIDE} × "
-                    f"{2 * _SIDE}; it is not a file of the release: fetch it again"
+                    f"{2 * _SIDE}; fetch it again"
                 )
             halves: dict[int, Pixels] = {}
             for slot in wanted[turn].tolist():
@@ -185,8 +185,8 @@ def prepare(root: Path | str | None = None, zappos: Path | str | None = None) ->
     beside = find_zappos(members, _list_pairs(members)[0], path, zappos)
     if beside is None:
         raise DataError(
-            f"edges2shoes: the labels require ut-zap50k, which is neither in {members.source}, nor next to it, nor "
-            "in its default folders; run `setsup fetch ut-zap50k`"
+            f"edges2shoes: the labels require ut-zap50k, which was not found in {members.source}, next to it or in the "
+            "default folders; run `setsup fetch ut-zap50k`"
         )
     return beside.prepare(_photo)
 

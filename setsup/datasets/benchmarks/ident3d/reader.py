@@ -122,7 +122,7 @@ def _read(sources: Sequence[MemberIndex], part: Part) -> _Rows | None:
         numbers, places = numbers[order], places[order]
         if len(numbers) and numbers[-1] >= len(values):
             raise DamagedFile(
-                f"{members.label(file)} has {len(values):,} rows, but the images go up to number {numbers[-1]}"
+                f"{members.label(file)} has {len(values):,} rows, but the images are numbered up to {numbers[-1]}"
             )
         lost = np.setdiff1d(np.arange(len(values)), numbers).tolist()
         warn_left_out(members.label(file), "images", [f"{part.images}/{each}.png" for each in lost], len(values))
@@ -141,11 +141,14 @@ def _matrix(content: bytes, label: str) -> Floats:
     by_columns = _COLUMN_ORDER[0] in content[:LONGEST_HEAD]
     dtype, shape, start = npy_head(content[:LONGEST_HEAD].replace(*_COLUMN_ORDER, 1), label, "f")
     if len(shape) != 2 or shape[1] != len(LATENTS) or not shape[0]:
-        raise DamagedFile(f"{label} is {dtype} {shape}; expected floating-point (n, {len(LATENTS)})")
+        raise DamagedFile(
+            f"{label} has dtype {dtype} and shape {shape}; expected floating-point numbers of shape (n, {len(LATENTS)})"
+        )
     expected = start + shape[0] * shape[1] * dtype.itemsize
     if len(content) != expected:
         raise DamagedFile(
-            f"{label} gives the shape {shape} of {dtype}, {expected:,} bytes in total, but has {len(content):,}"
+            f"{label}: the header specifies the shape {shape} and dtype {dtype} ({expected:,} bytes), but the data has "
+            f"{len(content):,} bytes"
         )
     numbers: Array = np.frombuffer(content, dtype, offset=start)
     matrix = numbers.reshape(shape[::-1]).T if by_columns else numbers.reshape(shape)

@@ -149,7 +149,8 @@ def _tar(release: MemberIndex, split: str) -> MemberIndex | None:
     path = release.path(release.place(_TARS[split]))
     if path is None:
         raise DataError(
-            f"{release.source}: {_TARS[split]} is inside another archive; extract it, and pass its folder as the root"
+            f"{release.source}: {_TARS[split]} is inside another archive; extract it, and pass the folder that "
+            "contains it as the root"
         )
     return open_members(path, nested=True)
 

@@ -140,7 +140,7 @@ def _parsed_meta(content: bytes, label: str) -> dict[int, tuple[str, str]]:
     table = read_mat(content, label, ["synsets"], _MOST)["synsets"].reshape(-1)
     fields = ("ILSVRC2012_ID", "WNID", "words", "num_children")
     if not set(fields) <= set(table.dtype.names or ()):
-        raise DamagedFile(f"{label}: synsets lacks the fields {', '.join(fields)}")
+        raise DamagedFile(f"{label}: 'synsets' lacks the fields {', '.join(fields)}")
     synsets: dict[int, tuple[str, str]] = {}
     for entry in table:
         number, synset, words, children = (np.asarray(entry[field]).reshape(-1) for field in fields)
@@ -195,6 +195,8 @@ def _from_csv(content: bytes, label: str, numbers: Codes) -> tuple[list[str], Co
     told = pc.extract_regex(pc.utf8_trim_whitespace(predictions), r"^(?P<synset>n[0-9]{8})(?:\s|$)")
     if told.null_count:
         odd = predictions.filter(pc.is_null(told))[0].as_py()
-        raise DamagedFile(f"{label} has {str(odd)[:40]!r}; expected an id such as n01440764 first")
+        raise DamagedFile(
+            f"{label}: a prediction is {str(odd)[:40]!r}; expected it to start with a synset such as n01440764"
+        )
     coded = pc.struct_field(told, "synset").dictionary_encode()
     return coded.dictionary.to_pylist(), np.asarray(coded.indices, np.int64)

@@ -86,7 +86,7 @@ def _join(members: MemberIndex, places: list[int]) -> Annotations:
     if len(unique) < len(keys):
         twice = np.setdiff1d(np.arange(len(keys)), first)[0]
         raise DataError(
-            f"{members.label(int(files[twice]))} annotates {keys[twice]} a second time; remove one of the files"
+            f"{members.label(int(files[twice]))} repeats the annotation of {keys[twice]}; remove one of the files"
         )
     return Annotations(classes, models, files, positions, np.cumsum([0, *counts]), xyz, ids)
 
@@ -97,7 +97,7 @@ def _check_symmetries(symmetries: Any, count: int) -> None:
         for symmetry in kind:
             for index in symmetry["kp_indexes"]:
                 if type(index) is not int or not 0 <= index < count:
-                    raise ValueError(f"a symmetry refers to keypoint {index!r} of {count}")
+                    raise ValueError(f"a symmetry refers to keypoint {index!r}, but the model has {count} keypoints")
 
 
 def _arrays(members: MemberIndex, member: int) -> tuple[npt.NDArray[Any], ...]:
@@ -112,18 +112,18 @@ def _arrays(members: MemberIndex, member: int) -> tuple[npt.NDArray[Any], ...]:
             _check_name(model["model_id"], _MODEL)
             points = model["keypoints"]
             if len(points) > _MOST_KEYPOINTS:
-                raise ValueError(f"{len(points):,} keypoints")
+                raise ValueError(f"{len(points):,} keypoints, more than the limit of {_MOST_KEYPOINTS:,}")
             xyz.append(np.array([point["xyz"] for point in points], np.float64).reshape(len(points), 3))
             _check_symmetries(model.get("symmetries"), len(points))
             ids.append(np.array([_semantic(point["semantic_id"]) for point in points], np.int16))
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             why = " ".join(str(error).split())[:100]
-            raise DamagedFile(f"{label}: model {number} differs from the published format: {why}") from error
+            raise DamagedFile(f"{label}: model {number} does not match the published format: {why}") from error
     where = np.concatenate(xyz)
     with np.errstate(over="ignore"):
         where = where.astype(np.float32)
     if not np.isfinite(where).all():
-        raise DamagedFile(f"{label} has a keypoint with a position that is not finite")
+        raise DamagedFile(f"{label} contains a keypoint whose position is not finite")
     return (
         np.array([model["class_id"] for model in models]),
         np.array([model["model_id"] for model in models]),

@@ -187,7 +187,7 @@ class KeypointNet(BaseDataset):
 
     def _missing(self, row: int, name: str) -> DataError:
         return DataError(
-            f"{self.members.source} has no {name} (row {row}); `setsup fetch keypointnet` tells where to get it"
+            f"{self.members.source} has no {name} (row {row}); `setsup fetch keypointnet` shows where to download it"
         )
 
     def _keypoints(self, name: str, rows: Rows) -> Array:

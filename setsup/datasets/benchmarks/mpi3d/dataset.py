@@ -94,7 +94,10 @@ def open_variant(name: str, root: Path | str | None, files: Sequence[str]) -> Mp
 
 def _check_images(path: Path, images: NpzArray) -> None:
     if len(images.shape) != 4 or images.shape[1:] != _IMAGE or images.dtype != np.uint8:
-        raise DataError(f"{path}: 'images' is {images.dtype} {images.shape}; expected uint8 (N, 64, 64, 3)")
+        raise DataError(
+            f"{path}: 'images' has dtype {images.dtype} and shape {images.shape}; expected uint8 of shape (N, 64, 64, "
+            "3); fetch the published file"
+        )
 
 
 def _table(path: Path, count: int, grids_of: Sequence[Grid]) -> FactorTable:
@@ -103,7 +106,7 @@ def _table(path: Path, count: int, grids_of: Sequence[Grid]) -> FactorTable:
     if count not in lengths:
         known = " or ".join(f"{length:,}" for length in lengths)
         raise DamagedFile(
-            f"{path} has {count:,} images and no labels; expected {known} images, since only a complete grid can be "
+            f"{path} has {count:,} images and no labels; expected {known} images, because only a complete grid can be "
             "read without labels"
         )
     return FactorTable(grids[lengths.index(count)])

@@ -162,7 +162,7 @@ def _objects(file: Path, version: str, command: str | None) -> FactorTable:
 
     def make() -> FactorTable:
         if command is not None:
-            raise DataError(f"{file} can only be read sequentially; run {command} once")
+            raise DataError(f"{file} can only be read sequentially; run {command} once to convert it")
         return read_objects(file, version)
 
     return cached_table(cache_folder() / "indexes" / _NAME / f"{digest}.arrow", make)
@@ -195,6 +195,6 @@ class _Records:
                 out[slot] = image
                 position = start + slot + 1
             if position != stop:
-                raise DataError(f"{self._file} has been replaced while it was being read; run the command again")
+                raise DataError(f"{self._file} was replaced while it was being read; run the command again")
 
         yield fill

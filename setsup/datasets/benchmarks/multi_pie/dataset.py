@@ -149,7 +149,7 @@ def _parse(members: MemberIndex) -> tuple[Places, dict[str, Array]]:
         wrong = places[np.flatnonzero(~valid)]
         message = (
             f"{len(wrong):,} of {len(places):,} files, such as {members.label(int(wrong[0]))}, contradict their "
-            "folders, or have a session, recording, camera or shot that does not exist"
+            "folders, or contain an unknown session, recording, camera or shot"
         )
         if not valid.any():
             raise DataError(f"{message}; unpack the release as it was published")

@@ -116,8 +116,8 @@ def _chosen(values: Iterable[Any], name: str, known: Iterable[Any]) -> list[Any]
     chosen, there = list(values), list(known)
     wrong = [value for value in chosen if value not in there]
     if wrong or not chosen:
-        problem = f"not {wrong[0]!r}" if wrong else "at least one"
-        raise DataError(f"{name} of the substitute must be among {there[0]} … {there[-1]}, {problem}")
+        problem = f"be among {there[0]} … {there[-1]}, not {wrong[0]!r}" if wrong else "have at least one value"
+        raise DataError(f"{name} of the substitute must {problem}")
     return [value for value in there if value in chosen]
 
 

@@ -43,8 +43,8 @@ def open_grid(
     # other releases have numbered images, too
     if title.lower() not in f"{release.source}/{release.prefix}{release.names[int(places[0])]}".lower():
         raise DataError(
-            f"{name}: {release.source} has numbered images in {release.prefix}images, but no part of the path is "
-            f"{title}; rename the folder that contains them to {title}"
+            f"{name}: {release.source} contains numbered images in {release.prefix}images, but no folder of the path "
+            f"is named {title}; rename the folder that contains them to {title}"
         )
     numbers = np.array(groups["number"].to_pylist(), np.int64)
     order = np.argsort(numbers, kind="stable")
@@ -53,7 +53,7 @@ def open_grid(
     wrong = numbers >= cells
     if wrong.any() or (np.diff(numbers) == 0).any():
         which = int(numbers[np.argmax(wrong)] if wrong.any() else numbers[1:][np.argmin(np.diff(numbers))])
-        what = f"but the last image is {cells - 1:06}" if wrong.any() else "twice"
+        what = f"but the images end at {cells - 1:06}" if wrong.any() else "twice"
         raise DamagedFile(f"{release.source} contains the image {which:06} of {name}, {what}")
     grid = FactorTable(factors)
     if len(numbers) < cells:

@@ -69,7 +69,7 @@ def read_sequence(content: bytes, label: str) -> Sequence:
     objects = [(wire.integer(fields, 1), wire.object_pose(fields)) for fields in map(wire.inside, top[_OBJECTS])]
     if not objects or not top[_FRAMES]:
         raise DamagedFile(
-            f"{label} has {len(objects)} objects and {len(top[_FRAMES])} frames; it is not an annotation of Objectron"
+            f"{label} has {len(objects)} objects and {len(top[_FRAMES])} frames; expected at least one of each"
         )
     first = min(objects, key=lambda each: each[0])[1]
     return Sequence(first, [wire.frame(*span) for span in top[_FRAMES]])
@@ -86,7 +86,7 @@ def frame_points(content: bytes, label: str, position: int, size: tuple[int, int
     for annotated in map(wire.inside, frame[2]):
         keypoints = list(map(wire.inside, annotated[2]))
         if len(keypoints) != POINTS:
-            raise DamagedFile(f"{label}: an object has {len(keypoints)} points; expected {POINTS}")
+            raise DamagedFile(f"{label}: an object has {len(keypoints)} keypoints; expected {POINTS}")
         points.append([wire.triple(each, 2) for each in keypoints])
         pixels.append([wire.triple(each, 3)[:2] for each in keypoints])
     camera = np.array(points, np.float64).reshape(-1, POINTS, 3) @ _UPRIGHT[:3, :3].T
@@ -100,7 +100,7 @@ class _Wire:
         self.content, self.label = content, label
 
     def refuse(self, at: int, why: str) -> DataError:
-        return DamagedFile(f"{self.label} is not an annotation of Objectron, or it is damaged: {why} (byte {at:,})")
+        return DamagedFile(f"{self.label} could not be parsed as an Objectron annotation: {why} (byte {at:,})")
 
     def fields(self, at: int, end: int) -> Fields:
         """Places of the fields of a message, by number."""

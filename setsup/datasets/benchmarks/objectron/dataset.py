@@ -216,7 +216,7 @@ def _lists(members: MemberIndex) -> dict[str, int]:
             lines = text_of(there.read(member, _MOST_LIST), label).split()
             wrong = next((line for line in lines if re.fullmatch(r"[^/]+/batch-[0-9]+/[0-9]+", line) is None), None)
             if wrong is not None:
-                raise DamagedFile(f"{label} has the line {wrong[:60]!r}; expected a line such as bike/batch-1/20")
+                raise DamagedFile(f"{label} contains the line {wrong[:60]!r}; expected a line such as bike/batch-1/20")
             parts |= dict.fromkeys(lines, code)
     return parts
 

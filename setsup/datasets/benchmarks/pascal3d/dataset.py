@@ -186,8 +186,8 @@ def _split(members: MemberIndex, folders: list[Path], records: FactorTable) -> t
     if listed is None:
         if not imagenet.all():
             _log.warning(
-                "%s has no list of validation images (PASCAL/VOCdevkit/VOC2012/ImageSets/Main/val.txt, or "
-                "image_sets/val.txt), so the split of the PASCAL part is unknown",
+                "%s has no list of validation images (PASCAL/VOCdevkit/VOC2012/ImageSets/Main/val.txt or "
+                "image_sets/val.txt), so the split of the PASCAL images is unknown",
                 members.source,
             )
         codes = np.where(imagenet, 0, -1)

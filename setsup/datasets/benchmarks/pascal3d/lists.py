@@ -166,7 +166,7 @@ def _ids(text: str, label: str) -> set[str]:
             shown = " ".join(words)[:60]
             raise DataError(
                 f"{label}: line {line} is {shown!r}; expected an image id such as 2008_000203; fetch it again, or "
-                "remove it if it belongs to something else"
+                "remove it if it is an unrelated file"
             )
     if not ids:
         raise DamagedFile(f"{label} lists no images")
@@ -185,14 +185,20 @@ def _abc_list(text: str, label: str) -> AbcList:
         image, _, extension = words[0].rpartition(".")
         if len(numbers) != 7 or not np.isfinite(numbers).all() or not _ID.fullmatch(image) or extension != "jpg":
             raise DamagedFile(
-                f"{label}: line {line} is {' '.join(words)[:80]!r}; expected <image>.jpg, four sides of a box and "
+                f"{label}: line {line} is {' '.join(words)[:80]!r}; expected <image>.jpg, the four sides of a box and "
                 "three angles"
             )
         left, top, right, bottom, azimuth, elevation, theta = numbers
         if not (1 <= left <= right and 1 <= top <= bottom):
-            raise DamagedFile(f"{label}: line {line} has the empty box {words[1:5]}")
+            raise DamagedFile(
+                f"{label}: line {line} has the box {words[1:5]}; expected left, top, right and bottom, with left and "
+                "top of at least 1 and a positive area"
+            )
         if not (0 <= azimuth <= 360 and abs(elevation) <= 90 and abs(theta) <= 180):
-            raise DamagedFile(f"{label}: line {line} has the angles {words[5:]}, which are out of range")
+            raise DamagedFile(
+                f"{label}: line {line} has the angles {words[5:]}; expected azimuth from 0 to 360, elevation from -90 "
+                "to 90 and theta from -180 to 180"
+            )
         images.append(image)
         rows.append(numbers)
     values = np.array(rows, dtype=np.float64).reshape(-1, 7)

@@ -58,7 +58,10 @@ def open_records(members: MemberIndex) -> FactorTable:
 
     places, groups = members.matching(ANNOTATIONS)
     if not len(places):
-        raise DataError(f"{members.source} contains no annotations such as Annotations/car_pascal/2008_000203.mat")
+        raise DataError(
+            f"{members.source} contains no annotations such as Annotations/car_pascal/2008_000203.mat; unpack or fetch "
+            "the release again"
+        )
     state = release_state(members, np.concatenate([places, members.matching(IMAGES)[0]]))
     path = cache_folder() / "indexes" / "pascal3d" / f"{_VERSION}-{state}.arrow"
     return cached_table(path, lambda: _read(members, places, groups))
@@ -108,13 +111,14 @@ def _read(members: MemberIndex, places: npt.NDArray[np.int64], groups: dict[str,
     if boxless:
         first = some([members.label(int(places[files[turn]])) for turn in boxless])
         _log.warning(
-            "%s: %d of %d objects are left out, since their boxes lie outside the image; the first: %s",
+            "%s: %d of %d objects are left out, because their boxes lie outside the image, such as %s",
             *(members.source, len(boxless), len(rows), first),
         )
     boxed = np.setdiff1d(np.arange(len(rows)), boxless)
     if not len(boxed):
         raise DataError(
-            f"{members.source}: none of its {len(results):,} annotations contains an object of the class of its folder"
+            f"{members.source}: none of its {len(results):,} annotations contains an object of the class that its "
+            "folder is named after; unpack or fetch the release again"
         )
     which = np.array(files)[boxed]
     names = {name: np.array(values)[which] for name, values in (("category", category), ("source", source))}

@@ -81,8 +81,8 @@ def _read_all(members: MemberIndex, logs: Rows, clocks: Rows, frames: Sequence[R
     parallel(read, range(len(frames)))
     if from_one:
         _log.warning(
-            "%d of %d trajectories, such as %s, number their frames from 1 to the last image; they are read as "
-            "numbered like the images, not from 0 as in other trajectories",
+            "%d of %d trajectories, such as %s, number their frames from 1 instead of 0; they are matched to the "
+            "images by these numbers",
             *(len(from_one), int((logs >= 0).sum()), members.label(int(logs[min(from_one)]))),
         )
     return cameras
@@ -125,7 +125,7 @@ def lens(members: MemberIndex, sensor: str) -> npt.NDArray[np.float32]:
     keys = read_keys(members.read(member, _MOST_BYTES), label, ("fx", "fy", "cx", "cy"))
     if not (0 < keys["fx"] < 1e6 and 0 < keys["fy"] < 1e6 and abs(keys["cx"]) < 1e6 and abs(keys["cy"]) < 1e6):
         raise DamagedFile(
-            f"{label} has the invalid intrinsics {keys}; expected fx and fy above 0, and all below 1,000,000"
+            f"{label} has the invalid intrinsics {keys}; expected fx and fy above 0, and all values below 1,000,000"
         )
     return np.array([[keys["fx"], 0, keys["cx"]], [0, keys["fy"], keys["cy"]], [0, 0, 1]], np.float32)
 

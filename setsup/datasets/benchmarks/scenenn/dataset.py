@@ -80,7 +80,8 @@ class SceneNN(BaseDataset):
         objects = [read_objects(*content) for content in contents]
         if not any(objects):
             raise DataError(
-                f"{members.source} has {len(objects)} annotated scenes, but none contains an object with a label"
+                f"{members.source} has {len(objects)} annotated scenes, but none contains an object with a label; "
+                "fetch the annotations again"
             )
         self._members, self._source = members, members.source
         self._scenes = [scene for (scene, _), scene_objects in zip(annotations, objects, strict=True) if scene_objects]
@@ -180,9 +181,9 @@ class SceneNN(BaseDataset):
             if empty.any():
                 row = int(rows[chosen][np.argmax(empty)])
                 raise DataError(
-                    f"{self._members.source}: the mesh of scene {self._scenes[scene]} has no vertices of object "
-                    f"{self._ids[row]} ({self.factors.values('label', row)}, row {row}), so the object has no "
-                    f"preview; leave it out with where=\"scene != '{self._scenes[scene]}' or instance != "
+                    f"{self._members.source}: the mesh of scene {self._scenes[scene]} has no vertices for object "
+                    f"{self._ids[row]} ({self.factors.values('label', row)}, row {row}), so it has no preview; "
+                    f"exclude it with where=\"scene != '{self._scenes[scene]}' or instance != "
                     f'{self._ids[row]}"'
                 )
             out[chosen] = drawn["picture"][own]
@@ -214,7 +215,7 @@ class SceneNN(BaseDataset):
         if mesh not in self._members:
             folder = self._members.label(self._members.place(annotation)).removesuffix(f"{name}.xml")
             raise DataError(
-                f"{folder[:-1]} has {name}.xml but no {name}.ply; fetch it again, or leave out the scene "
+                f"{folder[:-1]} has {name}.xml but no {name}.ply; fetch the mesh again, or exclude the scene "
                 f"(where=\"scene != '{name}'\")"
             )
         return self._members.place(mesh)
@@ -267,8 +268,8 @@ def _mapped_file(drawn: Array) -> Path:
     """File that an array of the cache is mapped from."""
     if not isinstance(drawn.base, np.memmap) or drawn.base.filename is None:
         raise DataError(
-            f"scenenn: the previews were rendered but not saved, since {cache_folder()} is not writable; set "
-            "SETSUP_CACHE to a writable folder, and open the dataset again"
+            f"scenenn: the previews could not be saved, because {cache_folder()} is not writable; set SETSUP_CACHE to "
+            "a writable folder, and open the dataset again"
         )
     return Path(drawn.base.filename)
 

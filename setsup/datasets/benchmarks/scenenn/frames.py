@@ -198,8 +198,8 @@ def _found(members: MemberIndex) -> _Found:
     rows = np.intersect1d(by_kind[0][0], by_kind[1][0], assume_unique=True)
     if not len(rows):
         raise DataError(
-            f"{members.source} has {len(by_kind[0][0]):,} color and {len(by_kind[1][0]):,} depth images, but no "
-            "frame has both; extract the recordings with the published playback tool, which writes both"
+            f"{members.source} has {len(by_kind[0][0]):,} color and {len(by_kind[1][0]):,} depth images, but no frame "
+            "with both; extract the recordings with the published playback tool"
         )
     places = {kind: looked_up(*columns, rows) for kind, columns in zip(_IMAGES, by_kind, strict=True)}
     return _Found(rows // _MOST_FRAMES, rows % _MOST_FRAMES, places)
@@ -233,8 +233,8 @@ def _ids(channels: Array, known: Callable[[], Rows], label: str) -> Array:
     by_red, by_blue = (int(np.isin(ids, known()).sum()) for ids in (red, blue))
     if by_red == by_blue:
         raise DataError(
-            f"{label} has three channels, and without ids from the scene's XML file it is unknown whether red or "
-            "blue is most significant; add that file to the scene's folder, or remove the mask"
+            f"{label} has three channels, whose order (RGB or BGR) can only be determined with the ids in the scene's "
+            "XML file; add that file to the scene's folder, or remove the mask"
         )
     return red if by_red > by_blue else blue
 

@@ -47,7 +47,7 @@ def read_objects(content: bytes, label: str) -> list[SceneObject]:
         if not _ID.fullmatch(number):
             raise DamagedFile(f"{where} has the id {number[:40]!r}; expected an integer")
         if int(number) in seen:
-            raise DamagedFile(f"{where} has the id {number}, which another label already has")
+            raise DamagedFile(f"{where} repeats the id {number} of another label")
         seen.add(int(number))
         text = " ".join(attributes.get("text", "").split())
         if text:

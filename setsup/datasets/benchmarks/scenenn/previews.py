@@ -36,8 +36,7 @@ def read_mesh(members: MemberIndex, member: int) -> Ply:
     names = mesh.vertices.dtype.names or ()
     if "label" not in names or mesh.vertices.dtype["label"].kind not in "iu":
         raise DataError(
-            f"{label} has no integer property 'label' of its vertices, only {', '.join(names)}; fetch the annotated "
-            "mesh"
+            f"{label}: the vertices have no integer property 'label', only {', '.join(names)}; fetch the annotated mesh"
         )
     return mesh
 

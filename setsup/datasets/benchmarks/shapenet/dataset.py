@@ -145,7 +145,8 @@ class ShapeNet(BaseDataset):
         if voxels.shape != expected:
             members, member = self._file(row, _VOXELS[name])
             raise DamagedFile(
-                f"{members.label(member)} contains {voxels.shape} voxels; expected {expected}, as in the other files"
+                f"{members.label(member)} has voxels of shape {voxels.shape}; expected {expected}, as in the other "
+                "files"
             )
         return voxels
 

@@ -150,9 +150,9 @@ def open(root: Path | str | None = None) -> ShapenetRenderings:
         if there:
             return ShapenetRenderings(there)
     raise DataError(
-        f"{NAME}: found none of {', '.join(f'{plural}_with_keypoints' for plural in CATEGORIES.values())} as .zip, "
-        f".tar or folder with .tfrecord files (looked in {', '.join(map(place_seen, places))}); run `setsup fetch "
-        f"{NAME}{root_option(root)}`, or pass the folder that contains them ({advice('root=', '--root')})"
+        f"{NAME}: none of {', '.join(f'{plural}_with_keypoints' for plural in CATEGORIES.values())} exists as a .zip "
+        f"file, a .tar file or a folder of .tfrecord files (looked in {', '.join(map(place_seen, places))}); run "
+        f"`setsup fetch {NAME}{root_option(root)}`, or pass the folder that contains them ({advice('root=', '--root')})"
     )
 
 

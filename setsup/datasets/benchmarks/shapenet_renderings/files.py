@@ -101,7 +101,7 @@ class RecordFiles:
         else:
             content = _of_file(path, offset, length)
         if len(content) != length:
-            raise DataError(f"{self.label(file)} has become shorter since it was opened; open the dataset again")
+            raise DataError(f"{self.label(file)} was truncated after it was opened; open the dataset again")
         return content
 
     def prepare(self) -> Path | None:
@@ -123,7 +123,7 @@ class RecordFiles:
                 begin = at - int(self._starts[file])
                 piece = last[1][begin : begin + stop - at]
                 if not piece:
-                    raise DamagedFile(f"{self.label(file)} has fewer bytes than its archive declares")
+                    raise DamagedFile(f"{self.label(file)} has fewer bytes than the header of its archive specifies")
                 out[at - start : at - start + len(piece)] = np.frombuffer(piece, np.uint8)
                 at += len(piece)
 

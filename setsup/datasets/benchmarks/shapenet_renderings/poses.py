@@ -127,11 +127,11 @@ def crop_to_alpha(image: Array, size: tuple[int, int] = (128, 128)) -> Array:
     if image.ndim != 3 or image.shape[2] != 4:
         raise DataError(f"image must have the shape (H, W, 4), with alpha, not {image.shape}")
     if len(size) != 2 or min(size) < 2:
-        raise DataError(f"size must be (height, width), each 2 pixels or more, not {size!r}")
+        raise DataError(f"size must be (height, width), each at least 2 pixels, not {size!r}")
     whole = image.dtype.kind in "ui"
     solid = image[..., 3] > (0 if whole else 1e-6)
     if not solid.any():
-        raise DataError("the image is completely transparent, so it has no object to crop; leave it out")
+        raise DataError("the image is completely transparent, so there is no object to crop; exclude the image")
     rows, columns = np.flatnonzero(solid.any(axis=1)), np.flatnonzero(solid.any(axis=0))
     pixels = image.astype(np.float32)
     for axis, there in enumerate((rows, columns)):

@@ -121,7 +121,7 @@ class SmallNorb(BaseDataset):
         prepared = self._prepared.open()
         if prepared is None:
             outdated = self._prepared.outdated()
-            why = f" ({outdated} was made from other files)" if outdated else ""
+            why = f" ({outdated} was created from other files)" if outdated else ""
             _log.warning(
                 "each process unpacks the images of %s into memory, up to %d MB%s; run %s once to unpack them",
                 *(self.folder, -(-len(self) * _SIDE * _SIDE // 1_000_000), why, self._command),
@@ -203,7 +203,8 @@ def _open_file(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> B
     if file.dtype != np.dtype(dtype) or file.shape[1:] != shape:
         expected = ", ".join(["N", *map(str, shape)])
         raise DamagedFile(
-            f"{file.path} contains {file.dtype} of shape {file.shape}; expected {np.dtype(dtype)} ({expected})"
+            f"{file.path} has dtype {file.dtype} and shape {file.shape}; expected {np.dtype(dtype)} of shape "
+            f"({expected})"
         )
     return file
 
@@ -221,8 +222,8 @@ def _labels(folder: Path, number: int, images: BinaryMatrix) -> dict[str, Array]
     other = np.setdiff1d(columns["instance"], INSTANCES[number])
     if other.size:
         raise DataError(
-            f"{info.path} contains instance {other[0]}; expected {', '.join(map(str, INSTANCES[number]))}; the "
-            "training and testing files are swapped, or not the published ones: fetch them again"
+            f"{info.path} contains instance {other[0]}; expected {', '.join(map(str, INSTANCES[number]))}, so the "
+            "training and testing files may be swapped; fetch them again"
         )
     _check_once(columns, category, info)
     return columns
@@ -237,9 +238,9 @@ def _check_once(columns: dict[str, Array], category: BinaryMatrix, info: BinaryM
         row = int(first[np.argmax(counts > 1)])
         other = int(np.flatnonzero(which == which[row])[1])
         raise DataError(
-            f"{category.path} and {info.path} describe the pairs {row} and {other} identically, but each toy is "
-            "photographed once in each position; the files belong to different images (training and testing "
-            "swapped?): fetch both again"
+            f"{category.path} and {info.path} describe the pairs {row} and {other} identically, although each toy was "
+            "photographed only once in each position, so the files may belong to different images (training and "
+            "testing swapped); fetch both again"
         )
 
 

@@ -90,7 +90,7 @@ def _columns(members: MemberIndex, groups: Mapping[str, Any]) -> dict[str, npt.N
         )
     numbers = {name: texts[name].astype(np.int64) for name in ("instance", "azimuth", "elevation", "lighting")}
     if numbers["instance"].max() > 9:
-        raise DataError(f"{members.source}: the instance {numbers['instance'].max()} is not one of 0 to 9")
+        raise DataError(f"{members.source}: instances must be from 0 to 9, not {numbers['instance'].max()}")
     codes_by_name = {
         "category": np.array([_CATEGORIES[text] for text in texts["category"]]),
         "instance": numbers["instance"],
@@ -109,12 +109,12 @@ def _places(members: MemberIndex, name: str, values: Rows, ways: tuple[tuple[int
     fits = [way for way in ways if there <= set(way)]
     if not fits:
         raise DataError(
-            f"{members.source}: the {name}s {', '.join(map(str, sorted(there)[:5]))} … are not in a known format; "
+            f"{members.source}: the {name}s {', '.join(map(str, sorted(there)[:5]))} … do not match a known numbering; "
             f"expected {' or '.join(f'{way[0]}, {way[1]} … {way[-1]}' for way in ways)}"
         )
     if len(fits) > 1 and there != {0}:
         _log.warning(
-            "%s: the %ss of this part of the tree are ambiguous; they are read as %d, %d … %d",
+            "%s: the %ss in this part of the folder tree are ambiguous; they are read as %d, %d … %d",
             *(members.source, name, fits[0][0], fits[0][1], fits[0][-1]),
         )
     return np.searchsorted(fits[0], values)

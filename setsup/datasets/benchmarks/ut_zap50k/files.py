@@ -146,7 +146,7 @@ def _catalogue(content: bytes, label: str) -> tuple[list[str], dict[str, npt.NDA
     for name in wanted:
         if header.count(name) != 1:
             raise DataError(
-                f"{label} must have exactly one column {name}{did_you_mean(name, header)}; it is not the expected table"
+                f"{label} must have exactly one column {name}, not {header.count(name)}{did_you_mean(name, header)}"
             )
     rows = [line for line in lines[1:] if line]
     if not rows:

@@ -154,4 +154,4 @@ def _varint(content: bytes | memoryview, at: int, end: int, label: str) -> tuple
 
 
 def _refuse(label: str, at: int, why: str) -> DataError:
-    return DamagedFile(f"{label} is not a tf.train.Example, or it is damaged: {why} (byte {at:,})")
+    return DamagedFile(f"{label} could not be parsed as a tf.train.Example: {why} (byte {at:,})")

@@ -95,8 +95,8 @@ class Decoder:
         frame = self.ahead(number)
         if frame is None:
             raise DataError(
-                f"{self._label} ends before frame {number}, although {len(index):,} frames were counted; the file "
-                "has changed: open the dataset again"
+                f"{self._label} ends before frame {number}, although it had {len(index):,} frames when it was opened; "
+                "open the dataset again"
             )
         return frame
 

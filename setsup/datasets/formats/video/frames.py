@@ -170,7 +170,9 @@ class VideoFile:
         if out is None:
             out = np.empty(shape, np.uint8)
         elif out.shape != shape or out.dtype != np.uint8:
-            raise DataError(f"out for frames of {self.label} must be uint8 {shape}, not {out.dtype} {out.shape}")
+            raise DataError(
+                f"out for frames of {self.label} must be uint8 of shape {shape}, not {out.dtype} of shape {out.shape}"
+            )
         slots: dict[int, list[tuple[int, ...]]] = {}
         for slot in np.ndindex(rows.shape):
             slots.setdefault(int(rows[slot]), []).append(slot)
@@ -209,8 +211,8 @@ class VideoFile:
         """
         if start < 0 or step < 1 or (stop is not None and stop < 0):
             raise RowError(
-                f"frames {start} to {stop} by {step} of {self.label}: expected start and stop of 0 or more, and a "
-                "step of 1 or more"
+                f"frames {start} to {stop} with step {step} of {self.label}: start and stop must be at least 0, and "
+                "the step at least 1"
             )
         return self._streamed(start, stop, step)
 
