@@ -122,8 +122,8 @@ def decode(
     pixels = _pixels(_content(source, label), label, channels, out, lenient)
     if channels == 1 and pixels.shape[2] != 1:
         raise DataError(
-            f"{label} is a color image, but the images sampled when the table was opened are grayscale; convert all "
-            "to one mode"
+            f"{label} is a color image, but the images sampled when the table was opened are grayscale; convert all of "
+            "them to the same mode"
         )
     return np.require(resize(_with_channels(pixels, channels), size), requirements=["C", "W"])
 

@@ -265,8 +265,8 @@ def _foreign(entry: EntryPoint) -> Opener:
     opener = getattr(loaded, "open", loaded)
     if not callable(opener):
         raise DataError(
-            f"the dataset {entry.name!r} of the package {package} is {entry.value}, which is neither a module with a "
-            "function open(root) nor a function"
+            f"the dataset {entry.name!r} of the package {package} must be a function, or a module with a function "
+            f"open(root), not {entry.value}"
         )
     checked: Opener = opener
     return checked

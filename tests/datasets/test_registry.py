@@ -98,7 +98,7 @@ def test_entry_points(brought, tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("my-number", "neither a module with a function"),
+        ("my-number", "must be a function, or a module with a function"),
         ("my-wrong", "returned a str, not a setsup Dataset"),
         ("my-absent", "'my-absent' .* cannot be loaded"),
         ("my-broken", "'my-broken' .* cannot be loaded.*no_such_module_anywhere"),

@@ -72,7 +72,7 @@ def stack(arrays: list[Array], modality: Modality, label: str) -> Array:
     if len(shapes) > 1:
         first, second = sorted(shapes)[:2]
         raise DataError(
-            f"{label}: arrays of the shapes {first} and {second} cannot be stacked; fetch rows of one shape at a time"
+            f"{label}: arrays of the shapes {first} and {second} cannot be stacked; fetch rows of the same shape"
         )
     if not arrays:
         return np.empty((0, *(length or 0 for length in modality.shape)), modality.dtype)

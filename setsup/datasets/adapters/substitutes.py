@@ -45,13 +45,15 @@ def settle_record(folder: Path, title: str, options: Mapping[str, Any]) -> None:
 
 
 def _differences(earlier: Mapping[str, Any], record: Mapping[str, Any]) -> str:
-    """Differences of two records, such as ``"models 1, not 2; meshes none, not car.obj"``."""
+    """Differences of two records, such as ``"models=1 instead of 2, meshes=none instead of car.obj"``."""
     unlike = [name for name in {**earlier, **record} if earlier.get(name) != record.get(name)]
     words = []
     for name in unlike:
         there, asked = (_words(options.get(name)) for options in (earlier, record))
-        words.append(f"{name} {there}, not {asked}" if there != asked else f"{name} {there}, which has changed since")
-    return "; ".join(words)
+        words.append(
+            f"{name}={there} instead of {asked}" if there != asked else f"{name}={there}, which has changed since then"
+        )
+    return ", ".join(words)
 
 
 def _words(value: Any) -> str:

@@ -186,8 +186,8 @@ def _h5_labels(path: Path) -> Iterator[tuple[int, Labels]]:
             # unwritten images are black and cost nothing; unwritten labels would let a small file claim any length
             if stored.size * stored.dtype.itemsize > stored.id.get_storage_size() * _LARGEST_RATIO:
                 raise DataError(
-                    f"{path} specifies {len(stored):,} labels, but contains only {stored.id.get_storage_size():,} "
-                    "bytes of them; fetch it again"
+                    f"{path}: 'latents' specifies {len(stored):,} labels, but contains only "
+                    f"{stored.id.get_storage_size():,} bytes of them; fetch it again"
                 )
         yield len(images), lambda start, stop: (classes[start:stop], values[start:stop])
 

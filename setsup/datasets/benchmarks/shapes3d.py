@@ -97,8 +97,8 @@ def _check(path: Path, content: Any) -> tuple[Any, Any]:
         # unwritten images are black and cost nothing; unwritten labels would let a small file claim any length
         if labels.size * labels.dtype.itemsize > labels.id.get_storage_size() * _LARGEST_RATIO:
             raise DataError(
-                f"{path} specifies {len(labels):,} labels, but contains only {labels.id.get_storage_size():,} bytes of "
-                "them; fetch it again"
+                f"{path}: 'labels' specifies {len(labels):,} rows, but contains only {labels.id.get_storage_size():,} "
+                "bytes of them; fetch it again"
             )
     return images, labels
 

@@ -25,7 +25,8 @@ def factor_table(columns: Columns, layout: Layout) -> FactorTable:
     if not sources:
         optional = ", ".join(table.files[0] for table in layout.tables if table.optional)
         raise DataError(
-            f"no factor can be read, because all of their tables are missing ({optional}); add at least one of them"
+            f"no factor can be read, because the tables of all factors are missing ({optional}); add at least one of "
+            "them"
         )
     names = {source.factor.name for source in sources}
     codes = []

@@ -142,7 +142,7 @@ def _refuse_empty(values: Sequence[Any], image: str) -> None:
     encoded = {isinstance(value, bytes) for value in values}
     paths = {isinstance(value, str | Path) for value in values}
     if len(encoded) > 1 or len(paths) > 1:
-        raise DataError(f"the column {image!r} mixes {' and '.join(kinds)}; convert them to one type")
+        raise DataError(f"the column {image!r} mixes {' and '.join(kinds)}; convert all values to the same type")
 
 
 def _is_missing(value: Any) -> bool:

@@ -84,7 +84,7 @@ class PathPattern:
         last = None if name in _REST else _parse(text, name, types)
         if not types:
             raise DataError(
-                f"the pattern {text!r} has no named field, so it defines no factor; name one: '{{class}}/...'"
+                f"the pattern {text!r} has no named field, so it defines no factor; add one, as in '{{class}}/...'"
             )
         expression, longest = (_join(inner, last, ending, longest) for longest in (False, True))
         unsure = last is not None and (inner.count(None) > 1 or any(map(_is_unsure, [*inner, last])))

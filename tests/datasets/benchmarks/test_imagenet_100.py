@@ -81,7 +81,7 @@ def test_pictures_without_labels_are_left_out(tmp_path, caplog):
     whole.write_tree(tmp_path, sorted_val=False)
     with caplog.at_level(logging.WARNING, "setsup"):
         found = setsup.load("imagenet-100", tmp_path, synsets=["n04146614", "n02012849"])
-    assert "10 images of unknown synset are left out" in caplog.text
+    assert "10 images with an unknown synset are left out" in caplog.text
     assert set(found.factors.values("split")) == {"train"}
 
 

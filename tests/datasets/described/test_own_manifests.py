@@ -280,7 +280,7 @@ def test_factors_of_missing_tables_alone_are_refused(listed: Path) -> None:
     head = LISTED[: LISTED.index("factors:")]
     listed.write_text(head + "factors:\n  - {name: note, kind: nominal}\n")
     with pytest.raises(
-        DataError, match=r"no factor can be read, because all of their tables are missing \(more\.csv\)"
+        DataError, match=r"no factor can be read, because the tables of all factors are missing \(more\.csv\)"
     ):
         setsup.open(listed)
 

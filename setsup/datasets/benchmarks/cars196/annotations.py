@@ -56,7 +56,9 @@ def read_cars(members: MemberIndex) -> Cars:
     if single is not None and (train is None or not len(members.matching(r"cars_(train|test)/.*\.jpg")[0])):
         return _of_one_file(members, single)
     if train is None:
-        raise DamagedFile(f"{members.source} contains neither devkit/{_TRAIN} nor cars_annos.mat")
+        raise DamagedFile(
+            f"{members.source} contains neither devkit/{_TRAIN} nor cars_annos.mat, which annotate the images"
+        )
     meta = _found(members, "cars_meta.mat")
     if meta is None:
         raise DamagedFile(

@@ -126,7 +126,7 @@ class Zappos:
             rows, squares = nearest(photos[:, 0], others, advance)
         matches = np.stack([rows // shapes.shape[1], np.sqrt(squares / photos.shape[2])], axis=1)
         _log.info(
-            "%s photographs match %s images of ut-zap50k, half of them at %.1f of 255 or less",
+            "matched %s photographs to %s images of ut-zap50k, with a median difference of %.1f (of 255)",
             *(f"{len(matches):,}", f"{len(np.unique(matches[:, 0])):,}", float(np.median(matches[:, 1]))),
         )
         return matches
@@ -143,7 +143,7 @@ def find_zappos(photos: MemberIndex, places: Integers, root: Path | None, zappos
         try:
             return Zappos(photos, places, *find_shoes(folder))
         except DataError as error:
-            _log.debug("no labels for edges2shoes: %s", error)
+            _log.debug("edges2shoes has no labels: %s", error)
     return None
 
 

@@ -91,7 +91,7 @@ def only(files: SynsetFiles, synsets: Sequence[str], where: str) -> SynsetFiles:
     rows = np.flatnonzero(synset >= 0)
     unknown = int(np.count_nonzero(files.synset < 0))
     if unknown:
-        _log.warning("%d images of unknown synset are left out", unknown)
+        _log.warning("%d images with an unknown synset are left out", unknown)
     return replace(
         files,
         part=files.part[rows],

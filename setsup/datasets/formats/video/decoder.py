@@ -323,8 +323,8 @@ def _check(frame: "VideoFrame", size: tuple[int, int], number: int, label: str) 
         raise DamagedFile(f"{label} is damaged in frame {number}", _FIX)
     if (frame.height, frame.width) != size:
         raise DataError(
-            f"{label} changes from {size[1]} × {size[0]} to {frame.width} × {frame.height} pixels in frame {number}; "
-            "convert it to one size"
+            f"{label} changes from {size[1]} × {size[0]} to {frame.width} × {frame.height} pixels (width × height) in "
+            f"frame {number}; convert it to a fixed size"
         )
 
 

@@ -315,4 +315,4 @@ def _why(label: str, feature: Any) -> str:
         return f"arrays whose shape {modality.shape} differs between rows"
     if getattr(feature, "dtype", "") in _FILES:
         return "binary values; specify it with image= if they are images"
-    return f"{type(feature).__name__}, neither a factor nor an array of one shape"
+    return f"{type(feature).__name__}, neither a factor nor an array of a fixed shape"

@@ -97,7 +97,7 @@ class ItemDataset(BaseDataset):
                 )
                 if modality.color:
                     raise several_sizes(what)
-                raise DataError(f"{what}; fetch items of one shape at a time")
+                raise DataError(f"{what}; fetch items of the same shape")
         if not arrays:
             return np.empty((0, *expected), modality.dtype)
         return np.stack(arrays).astype(modality.dtype, copy=False)
@@ -109,7 +109,9 @@ def fit_channels(pixels: Array, channels: int, label: str) -> Array:
     if had == channels:
         return pixels
     if channels == 1:
-        raise DataError(f"{label} is a color image, but the items sampled first are grayscale; convert all to one mode")
+        raise DataError(
+            f"{label} is a color image, but the items sampled first are grayscale; convert all of them to the same mode"
+        )
     color = np.repeat(pixels, 3, axis=-1) if had == 1 else pixels[..., :3]
     alpha = np.full((*pixels.shape[:-1], 1), 255, np.uint8)
     return color if channels == 3 else np.concatenate([color, alpha], axis=-1)
