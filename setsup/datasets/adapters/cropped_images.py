@@ -83,8 +83,8 @@ class BoxedImages:
 class BoxedDataset(ReleaseDataset):
     """Rows that are boxes in image files of a release.
 
-    The modalities are ``image``, (height, width, 3) uint8 sRGB, the box cropped and resized (proportions not kept,
-    bilinear, antialiased), and ``box``, (4,) float32, in pixels, as annotated.
+    The modalities are ``image``, (height, width, 3) uint8 sRGB, the box cropped and resized (bilinear, antialiased,
+    without preserving the aspect ratio), and ``box``, (4,) float32, in pixels, as annotated.
     """
 
     def __init__(self, name: str, factors: FactorTable, boxed: BoxedImages) -> None:

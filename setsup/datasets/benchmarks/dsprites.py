@@ -41,11 +41,11 @@ _LARGEST_RATIO = 1100  # of any filter that is read
 class Dsprites(PreparedImages):
     """Images of a shape: its color, kind, scale, orientation and position.
 
-    The published file holds every combination once, in C order, the place from top to bottom changing fastest, and its
+    The published file contains every combination once, in C order, the vertical position changing fastest, and its
     table is a grid; a file with other rows gets a table with columns. The only modality is ``image``, (64, 64, 1) uint8
-    grey: 255 is the shape, 0 the ground (the file has 1 and 0). Images come from the array that :func:`prepare` makes
-    if it exists and belongs to the file. Without it the ``.hdf5`` is read, which is slow and said once; the
-    ``.npz``, packed as it is published, cannot be read at random.
+    grey: 255 is the shape, 0 the background (1 and 0 in the file). Images are read from the array that :func:`prepare`
+    makes if it exists and belongs to the file. Without it the ``.hdf5`` is read, which is slow; a warning is logged
+    once; the published, compressed ``.npz`` does not support random access.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Dsprites(PreparedImages):
 
     Notes
     -----
-    Orientations 0 and 2π are the same image, and both are there; the square repeats every 90°, the ellipse every
+    Orientations 0 and 2π are both present and show the same image; the square repeats every 90°, the ellipse every
     180°. Levels are the published values, rounded to four decimals. The array ``metadata`` of the ``.npz`` is a pickle
     and is never read.
 
@@ -114,7 +114,7 @@ def open(root: Path | str | None = None) -> Dsprites:
     Raises
     ------
     DataError
-        When the file is missing (the message gives the command that fetches it), or does not have the published
+        When the file is missing (the message shows the command that fetches it), or does not have the published
         content.
 
     """
@@ -138,12 +138,12 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Returns
     -------
     list of Path
-        The array, a ``.npy`` file; nothing where the images lie in the file as they are, and none is made.
+        The array, a ``.npy`` file; an empty list if the images in the file are not compressed, so no array is needed.
 
     Raises
     ------
     DataError
-        As for :func:`open`, where a pixel is neither 0 nor 1, and when the disk is full or not writable.
+        As for :func:`open`, and when a pixel is neither 0 nor 1, or the disk is full or not writable.
 
     """
     return open(root).prepare()

@@ -1,4 +1,4 @@
-"""Grey images of 28 × 28 pixels with labels, in four idx files: MNIST, and what was published in its form."""
+"""Grayscale images of 28 × 28 pixels with labels, in four IDX files: MNIST, and datasets in its format."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,29 +25,30 @@ _SIDE = 28
 
 
 class IdxImages(BaseDataset):
-    """Images, the rows of the train files and after them those of the test files.
+    """Images: the rows of the train files, followed by those of the test files.
 
-    The factors are `label` and ``split``. The only modality is ``image``, (28, 28, 1) uint8 grey: 0 is the ground.
+    The factors are `label` and ``split``. The only modality is ``image``, (28, 28, 1) uint8 grayscale: 0 is the
+    background.
 
     Parameters
     ----------
     name : str
         Name of the dataset.
     folder : Path or str
-        Folder that holds the four files.
+        Folder of the four files.
     label : Factor
-        What the labels say; its levels are those of the labels, in order.
+        Factor of the labels, with one level per label, in order.
     prefixes : sequence of two str
-        What the names of the train and of the test files begin with.
+        Prefixes of the names of the train and test files.
     first : int
         The smallest label.
     transposed : bool
-        Whether the files hold each image column after column.
+        Whether the files store images column by column.
 
     Raises
     ------
     DataError
-        When a file is missing or damaged, or is not what its name says.
+        When a file is missing, damaged or not the expected one.
 
     """
 
@@ -92,7 +93,7 @@ class IdxImages(BaseDataset):
 
 
 def release(name: str, root: Path | str | None, prefixes: Sequence[str] = PREFIXES) -> Path:
-    """Find the folder of the four files, for what is published in them and for datasets that are made of it."""
+    """Find the folder of the four files, for the datasets that are published in them or derived from these."""
     from setsup.files import find_root
 
     wanted = [_names(prefix, what, axes) for what, axes in (("images", 3), ("labels", 1)) for prefix in prefixes]

@@ -1,9 +1,9 @@
-"""KITTI Masks: sequences of masks of pedestrians, 64 × 64 pixels, with where their middle is and how large they are.
+"""KITTI Masks: sequences of 64 × 64 masks of pedestrians, with the centre and area of each.
 
 Convention
 ----------
 The file is a pickle of ``{"pedestrians": [(frames, 64, 64) bool, …], "pedestrians_latents": [(frames, 3) float32, …]}``
-as the published script writes it, and is read without unpickling. Latents are the centre of mass, from the top and from
+as the published script writes it; it is read without unpickling. Latents are the centre of mass, from the top and from
 the left, and the number of pixels.
 
 References
@@ -39,11 +39,11 @@ _LATENTS = {"y": "px", "x": "px", "area": "px²"}
 class KittiMasks(BaseDataset):
     """Masks of pedestrians in the order of the file: the frames of a sequence follow each other.
 
-    Factors: ``sequence``, ``frame`` (a key: the place in the sequence), and ``y``, ``x``, ``area``, continuous. A pair
-    of the paper is a frame and one that is at most five later:
-    ``SequencePairSampler(table, "sequence", "frame", window=5)``, whose offset is uniform over those that are present
-    (the published loader draws one of five and stops at the last frame). The only modality is ``image``, (64, 64, 1)
-    uint8 grey: 255 is the pedestrian. It is mapped out of the file.
+    Factors: ``sequence``, ``frame`` (a key: the position in the sequence), and ``y``, ``x``, ``area``, continuous. A
+    pair of the paper is a frame and one that is at most five later: ``SequencePairSampler(table, "sequence", "frame",
+    window=5)``, whose offset is uniform over those that are present (the published loader draws one of five and stops
+    at the last frame). The only modality is ``image``, (64, 64, 1) uint8 grayscale: 255 is the pedestrian. It is mapped
+    from the file.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def open(root: Path | str | None = None) -> KittiMasks:
     Raises
     ------
     DataError
-        When the file is missing (the message gives the command that fetches it), or does not have the published
+        When the file is missing (the message shows the command that fetches it), or does not have the published
         content.
 
     """

@@ -38,7 +38,7 @@ class RotatedMnist(BaseDataset):
     Parameters
     ----------
     folder : Path or str
-        Folder that holds the four files of MNIST, as for :class:`setsup.datasets.benchmarks.mnist.Mnist`.
+        Folder of the four files of MNIST, as for :class:`setsup.datasets.benchmarks.mnist.Mnist`.
     seed : int
         0 ≤ seed < 2⁶⁴.
     permutation : sequence of int, Path or str, optional
@@ -47,7 +47,7 @@ class RotatedMnist(BaseDataset):
     Raises
     ------
     DataError
-        When a file is missing or damaged, or is not what its name says, or the permutation is none.
+        When a file is missing, damaged or not the expected one, or the permutation is none.
 
     Notes
     -----
@@ -92,7 +92,7 @@ def open(root: Path | str | None = None, *, seed: int = 0, permutation: Permutat
     Raises
     ------
     DataError
-        When the files are missing (the message gives the command that fetches them) or are damaged, or the permutation
+        When the files are missing (the message shows the command that fetches them) or are damaged, or the permutation
         is none.
 
     """

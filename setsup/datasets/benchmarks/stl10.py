@@ -87,9 +87,9 @@ class Stl10(BaseDataset):
 def open(root: Path | str | None = None) -> Stl10:
     """Open STL-10.
 
-    `root`: folder with the unpacked files, or with a folder ``stl10_binary`` that has them; None for the usual
-    places. The unlabelled images, the folds and the names of the categories may be missing. :func:`prepare`
-    unpacks the archive as it was published.
+    `root`: folder with the unpacked files, or with a folder ``stl10_binary`` that has them; None for the default
+    folders. The unlabelled images, the folds and the names of the categories may be missing. :func:`prepare` unpacks
+    the archive as it was published.
     """
     return Stl10(_RELEASE.find(root))
 

@@ -179,7 +179,7 @@ def open(
     Raises
     ------
     DataError
-        When the files are missing (the message gives the command that fetches them), or are damaged.
+        When the files are missing (the message shows the command that fetches them), or are damaged.
 
     """
     return AffineMnist(release("affine-mnist", root), copies, order, seed, translation)

@@ -1,9 +1,9 @@
-"""The annotations of Cars196: MAT files of either release, read into columns; and what a class name says.
+"""Annotations of Cars196: MAT files of either release, read into columns, and the parts of a class name.
 
 Convention
 ----------
-Boxes are (left, top, right, bottom), 1-based and inclusive. The files store numbers in the smallest unsigned type that
-holds them; here they are float64 and int64.
+Boxes are (left, top, right, bottom), 1-based and inclusive. The files store numbers in the smallest sufficient unsigned
+type; here they are float64 and int64.
 """
 
 import re
@@ -76,18 +76,18 @@ def read_cars(members: MemberIndex) -> Cars:
 
 
 def make(name: str) -> str:
-    """Give the make that a class name begins with."""
+    """Return the make with which a class name begins."""
     return next((two for two in _MAKES if name.startswith(two + " ")), name.partition(" ")[0])
 
 
 def body(name: str) -> str | None:
-    """Body type by the last word of a class name; all cabs are pickups; None where there is none."""
+    """Return the body type given by the last words of a class name, or None; all cabs are pickups."""
     bodies: list[str] = _BODY.findall(name)
     return None if not bodies else "Pickup" if bodies[-1].endswith("Cab") else bodies[-1]
 
 
 def year(name: str) -> int | None:
-    """Give the year of the model, the last word of a class name; None where that is no year."""
+    """Return the year, the last word of a class name, or None if that is not a year."""
     last = name.rpartition(" ")[2]
     return int(last) if _YEAR.fullmatch(last) else None
 

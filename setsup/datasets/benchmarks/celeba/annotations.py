@@ -1,7 +1,7 @@
 """Annotations of CelebA: the published text files, or Kaggle's CSV files with a column ``image_id``.
 
 The first line of a text file is the number of images, the second the names of all columns except that of the image;
-then there is one line per image. The files of identities and of the partition have neither header line. Columns are
+then there is one line per image. The files of identities and of the partition lack these two header lines. Columns are
 separated by one or more spaces. Line numbers in messages count from 1.
 """
 

@@ -1,10 +1,10 @@
-"""Scenes of CLEVR: which objects each image has, from one JSON file for each part.
+"""Scenes of CLEVR: the objects of each image, from one JSON file per part.
 
 Convention
 ----------
 World coordinates are those of the generator's Blender scene: z points up, the ground is at 0, objects stand within ±3
 in x and y. ``right`` and ``front`` are an object's coordinates along the scene's directions of these names, which lie
-in the ground plane and follow the camera, whose place differs a little from image to image. ``pixel_x`` and ``pixel_y``
+in the ground plane and follow the camera, whose position differs slightly between images. ``pixel_x`` and ``pixel_y``
 count from the upper left corner of the image to the object's centre, rounded to integers by the generator; ``depth`` is
 its distance along the optical axis.
 """

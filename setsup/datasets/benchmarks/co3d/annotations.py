@@ -2,10 +2,10 @@
 
 Convention
 ----------
-As published, cameras are PyTorch3D's: x points left, y up and z forward, a row vector X of the world stands at
-``X R + T`` in the camera's frame, and focal length and principal point are in normalised coordinates that grow to the
-left and up from the middle of the image: the shorter side is −1 … 1 (``ndc_isotropic``, version 2), or each side is
-(``ndc_norm_image_bounds``, which an annotation without a format has). Here x points right, y down and z forward, and
+As published, cameras are PyTorch3D's: x points left, y up and z forward, a row vector X of the world is ``X R + T`` in
+the camera's frame, and focal length and principal point are in normalised coordinates that grow to the left and up from
+the middle of the image: the shorter side is −1 … 1 (``ndc_isotropic``, version 2), or each side is
+(``ndc_norm_image_bounds``, the default of annotations without a format). Here x points right, y down and z forward, and
 with s half of the shorter side (or of each side) ``fx = s f_x`` and ``cx = W/2 − s p_x − 1/2``, likewise for y: pixels
 have their centres at integers.
 
@@ -54,7 +54,7 @@ def read_category(release: MemberIndex, category: str) -> FactorTable:
 
     Columns are ``sequence``, ``frame``, paths (:data:`FILES`), and numbers: ``time``, the pose (camera to world) as
     ``pose00`` … ``pose23``, ``fx``, ``fy``, ``cx``, ``cy``, ``height``, ``width``, ``depth_scale`` and the sequence's
-    ``viewpoint_quality`` and ``cloud_quality``; last a split for each of the category's lists of sets.
+    ``viewpoint_quality`` and ``cloud_quality``; and finally a split for each of the category's set lists.
     """
     names = [f"{category}/{kind}_annotations.jgz" for kind in ("frame", "sequence")]
     listed = release.under(category).matching(r"set_lists/set_lists_[a-z0-9_]+\.json")[0]

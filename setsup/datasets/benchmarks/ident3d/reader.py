@@ -2,10 +2,10 @@
 
 Convention
 ----------
-Values are those of ``raw_latents``, as methods are evaluated by them: each in −1 to 1. The renderer of 3DIdent
-multiplies positions by 3 (that of Causal3DIdent by 2, as is reported), and angles by 90°, hues among them, which are
-turned around a color circle of 360°. Columns are in the order of that renderer; ``latents.npy`` next to them has its
-own units, and is not read.
+Values are those of ``raw_latents``, on which methods are evaluated: each from −1 to 1. The renderer of 3DIdent
+multiplies positions by 3 (that of Causal3DIdent reportedly by 2), and angles by 90°, including hues, which are angles
+on a color circle of 360°. Columns are in the order of that renderer; the adjacent ``latents.npy`` has other units and
+is not read.
 """
 
 import re
@@ -65,12 +65,12 @@ def open_parts(
 ) -> ImageFilesDataset:
     """Open the parts of a release that are present, unpacked or in the tars whose names match an expression.
 
-    `shapes`: levels of the factor ``shape``; where there is none, it is left out.
+    `shapes`: levels of the factor ``shape``, which is left out if there are none.
 
     Raises
     ------
     DataError
-        There is no part, its latents are damaged, or it has an image without latents.
+        When no part is present, latents are damaged, or an image has no latents.
 
     """
     size = check_size(size)

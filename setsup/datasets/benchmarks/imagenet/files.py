@@ -54,8 +54,8 @@ class SynsetFiles:
 def find_files(name: str, root: Path | str | None) -> SynsetFiles:
     """Find the images of ImageNet, as :func:`setsup.datasets.benchmarks.imagenet.open` takes the root.
 
-    Rows are ordered by split (train, val), synset (those of which it is not known last) and the bytes of the file's
-    name: the same in a tree and in the tars, and the order of programs that number the sorted files of sorted folders.
+    Rows are sorted by split (train, val), synset (unknown ones last) and the bytes of the file name: the same in a tree
+    and in the tars, and the order of programs that number sorted files in sorted folders.
     """
     release = find_members(name, root, {_HOLDS: _WORDS}, _ARCHIVES, nested=True)
     labels = find_labels(release)

@@ -1,6 +1,6 @@
 """Labels of ImageNet: names of the synsets, and synsets of the validation images.
 
-Two sources tell both: the development kit of ILSVRC 2012, unpacked or as published (``meta.mat`` and
+Two sources contain both: the development kit of ILSVRC 2012, unpacked or as published (``meta.mat`` and
 ``ILSVRC2012_validation_ground_truth.txt``), and the lists of Kaggle's copy (``LOC_synset_mapping.txt`` and
 ``LOC_val_solution.csv``).
 """
@@ -82,7 +82,7 @@ class Labels:
 
 
 def find_labels(release: MemberIndex) -> Labels:
-    """Find the files that tell labels: in the folders around the images, and next to an archive of them."""
+    """Find the files of labels: in the folders around the images, and next to an archive of images."""
     whole = open_members(release.source, nested=True) if release.prefix else release
     steps = release.prefix.split("/")[:-1]
     around = ["".join(f"{step}/" for step in steps[:count]) for count in range(len(steps), -1, -1)]
@@ -102,7 +102,7 @@ def find_labels(release: MemberIndex) -> Labels:
 
 
 def synset_names(content: bytes, label: str) -> dict[str, str]:
-    r"""Names of synsets out of a list with one per line; lines of another kind are passed over.
+    r"""Names of synsets from a list with one per line; other lines are ignored.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def synset_names(content: bytes, label: str) -> dict[str, str]:
 
 
 def unique_names(synsets: Sequence[str], names: dict[str, str]) -> tuple[str, ...]:
-    """Names of synsets, each with its synset behind it where two are called the same, as the two cranes are.
+    """Names of synsets, followed by the synset if two have the same name, such as the two cranes.
 
     Examples
     --------

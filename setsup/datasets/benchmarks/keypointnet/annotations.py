@@ -1,4 +1,4 @@
-"""Annotations of KeypointNet as arrays: keypoints of all models, from one JSON file a category."""
+"""Annotations of KeypointNet as arrays: keypoints of all models, from one JSON file per category."""
 
 import os
 import re
@@ -43,7 +43,7 @@ class Annotations:
 
 
 def annotation_files(members: MemberIndex) -> list[int]:
-    """Places of the files to read: one a category, or the one of all categories where it is alone."""
+    """Places of the files to read: one per category, or a single file of all categories."""
     places, named = members.matching(r"annotations/(?P<category>[^/]+)\.json")
     names = named["category"].to_pylist()
     # the published folder also holds all.json, which says everything once more
@@ -69,7 +69,7 @@ def read_annotations(members: MemberIndex) -> Annotations:
 
 
 def read_category(members: MemberIndex, member: int) -> list[dict[str, Any]]:
-    """Parse one file: models as published, of which each is known to be an object."""
+    """Parse one file: models as published, each checked to be a JSON object."""
     label = members.label(member)
     models = read_json(members.read(member, _LARGEST), label)
     if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):

@@ -1,4 +1,4 @@
-"""Records of Multi-dSprites: what an example holds, as arrays.
+"""Records of Multi-dSprites: the content of an example as arrays.
 
 Convention
 ----------

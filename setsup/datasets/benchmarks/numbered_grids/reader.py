@@ -24,15 +24,15 @@ __all__ = ["open_grid"]
 def open_grid(
     name: str, title: str, factors: Sequence[Factor], root: Path | str | None, size: tuple[int, int] | None
 ) -> ImageFilesDataset:
-    """Open the grid of some factors, or what is there of it.
+    """Open the grid of some factors, or the available part of it.
 
-    `title` begins the name of the release's folder and archives. The table is an implicit grid where all images are
-    there, else it has columns.
+    The names of the release's folder and archives start with `title`. The table is an implicit grid if all images
+    exist, else it has columns.
 
     Raises
     ------
     DataError
-        There are no such images, or one has a number beyond the grid.
+        When no such image exists, or the number of an image is outside the grid.
 
     """
     size = check_size(size)

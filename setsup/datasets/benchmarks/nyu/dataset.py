@@ -234,7 +234,7 @@ def open(root: Path | str | None = None) -> NyuDepth | NyuRepack:
     Raises
     ------
     DataError
-        When the files are missing (the message gives the command that fetches them), damaged or not the expected ones.
+        When the files are missing (the message shows the command that fetches them), damaged or not the expected ones.
 
     """
     from setsup.files import data_places, find_root

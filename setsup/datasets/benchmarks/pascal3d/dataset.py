@@ -42,7 +42,7 @@ class Pascal3D(BoxedDataset):
 
     A row is an object whose class is that of the folder its annotation lies in, so that none comes twice; objects of
     whose box no pixel lies in the image are left out. The modalities are ``image``, the box cropped and resized
-    (proportions not kept, bilinear, antialiased), ``box`` and ``rotation``, the matrix of
+    (bilinear, antialiased, without preserving the aspect ratio), ``box`` and ``rotation``, the matrix of
     :func:`~setsup.datasets.benchmarks.pascal3d.pose.rotation`.
 
     Parameters
@@ -54,7 +54,7 @@ class Pascal3D(BoxedDataset):
     parts : sequence of (Factor, (rows,) int64)
         The factors ``split`` and ``abc``, with their codes.
     crops : Crops
-        How boxes are cropped, from the options of :func:`open`.
+        Crop of the boxes, from the options of :func:`open`.
 
     """
 

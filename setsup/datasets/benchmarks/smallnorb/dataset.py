@@ -138,14 +138,14 @@ def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
     Parameters
     ----------
     root : Path, str or None
-        Folder with the six files, or with a folder ``smallnorb`` or ``small_norb`` that has them; None for the usual
-        places. Where they are missing, a tree of JPEGs as LORD reads it, ``<category>/<instance>/azimuth…_lt.jpg``,
-        in a folder, zip or tar: see :class:`~setsup.datasets.benchmarks.smallnorb.tree.SmallNorbTree`.
+        Folder with the six files, or with a folder ``smallnorb`` or ``small_norb`` that has them; None for the default
+        folders. Where they are missing, a tree of JPEGs as LORD reads it, ``<category>/<instance>/azimuth…_lt.jpg``, in
+        a folder, zip or tar: see :class:`~setsup.datasets.benchmarks.smallnorb.tree.SmallNorbTree`.
 
     Raises
     ------
     DataError
-        When the files are missing (the message gives the command that fetches them), or are damaged.
+        When the files are missing (the message shows the command that fetches them), or are damaged.
 
     """
     from setsup.files import find_root

@@ -102,7 +102,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None, sq
     Raises
     ------
     DataError
-        When the files are missing (the message tells how to get them), or are damaged.
+        When the files are missing (the message shows how to get them), or are damaged.
 
     """
     size = check_size(size)
