@@ -28,10 +28,11 @@ _LARGEST_RATIO = 1100  # of any filter that is read
 class Shapes3D(PreparedImages):
     """Images of an object in a room: floor, wall and object hue, scale, shape and orientation.
 
-    The published file holds every combination once, in C order, and its table is a grid; a file with other rows gets a
-    table with columns. The only modality is ``image``, (64, 64, 3) uint8 sRGB. Images come from the array that
+    The published file contains every combination once, in C order, and its table is a grid; a file with other rows gets
+    a table with columns. The only modality is ``image``, (64, 64, 3) uint8 sRGB. Images are read from the array that
     :func:`prepare` makes if it exists and belongs to the file, else from the file itself, which is slow for the
-    published layout and said once. A packed ``.npz`` cannot be read at random, and has to be prepared.
+    published layout; a warning is logged once. A compressed ``.npz`` does not support random access and must be
+    prepared.
     """
 
     name = "shapes3d"
@@ -67,8 +68,8 @@ def open(root: Path | str | None = None) -> Shapes3D:
 def prepare(root: Path | str | None = None) -> list[Path]:
     """Convert the images once into an array next to the file, which ``fetch`` then maps into memory.
 
-    Works block by block within 1 GB of memory; an interrupted run resumes. Where the folder is read-only the
-    array goes into the cache folder.
+    Works block by block within 1 GB of memory; an interrupted run resumes. If the folder is read-only, the array is
+    written to the cache folder.
     """
     return open(root).prepare()
 

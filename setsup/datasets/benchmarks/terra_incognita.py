@@ -1,8 +1,8 @@
-"""TerraIncognita: photographs of animals by cameras that stand in four places, as DomainBed chose them.
+"""TerraIncognita: photographs of animals by camera traps in four locations, as selected by DomainBed.
 
-They are of Caltech Camera Traps, of which DomainBed takes four locations and ten categories. Its script copies the
-images into ``location_38/bobcat/…``; here the published files serve as they are, too. They need code, since their
-annotations are JSON.
+They come from Caltech Camera Traps, of which DomainBed uses four locations and ten categories. Its script copies the
+images into ``location_38/bobcat/…``; the published files can be opened too. They require code because their annotations
+are JSON files.
 """
 
 from collections.abc import Sequence
@@ -52,8 +52,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     """Open TerraIncognita, in the form of DomainBed's script, or as published.
 
     As published, ``eccv_18_all_images_sm`` is a folder of images, and ``caltech_images_20210113.json`` or the files of
-    ``eccv_18_annotation_files`` lie beside it; the key ``sequence`` then says which images were taken at one time. An
-    image with animals of two categories is a row of each.
+    ``eccv_18_annotation_files`` are next to it; the key ``sequence`` then groups images that were taken at the same
+    time. An image with animals of two categories is one row per category.
 
     `size` (height, width), optional.
 

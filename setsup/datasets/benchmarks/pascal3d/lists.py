@@ -1,4 +1,4 @@
-"""The lists of Pascal3D+: which images are for validation, and ABC's lists of objects to evaluate poses on."""
+"""Lists of Pascal3D+: the validation images, and ABC's lists of objects to evaluate poses on."""
 
 import logging
 import re
@@ -71,7 +71,7 @@ def read_abc_list(path: Path | str) -> AbcList:
     Raises
     ------
     DataError
-        When the file is missing, has a line of another form, a box without extent, or an angle out of range.
+        When the file is missing, or contains an invalid line, an empty box or an angle out of range.
 
     Examples
     --------
@@ -99,8 +99,8 @@ def validation(members: MemberIndex, folders: Sequence[Path]) -> set[str] | None
 def abc_codes(members: MemberIndex, folders: Sequence[Path], table: FactorTable) -> npt.NDArray[np.int64]:
     """For each row the number of the category in :data:`ABC` whose evaluation list has it; -1 for the others.
 
-    An object of a list is the row of its category, its image and the PASCAL part whose box agrees to a pixel and whose
-    angles to a thousandth of a degree. Objects that agree with no row are counted and named in the log.
+    An object of a list is matched to the row of its category, its image and the PASCAL part whose box agrees to a pixel
+    and whose angles agree to a thousandth of a degree. Objects without a matching row are listed in the log.
 
     Returns (rows,) int64.
     """

@@ -1,8 +1,8 @@
-"""One annotation file of Pascal3D+: a MATLAB struct with an element for every object of the image.
+"""One annotation file of Pascal3D+: a MATLAB struct with one element per object of the image.
 
 Convention
 ----------
-Angles are degrees, boxes 1-based inclusive pixels.
+Angles are in degrees, boxes in 1-based inclusive pixels.
 """
 
 from pathlib import Path
@@ -40,10 +40,10 @@ _MOST_OBJECTS = 1 << 16
 def read_objects(source: Path | bytes, label: str, category: str) -> list[Row]:
     """Objects of one category in an annotation file.
 
-    Returns: A dict an object: ``object`` (its number in the file, from 1), ``cad`` (0: unknown), the flags (0, 1,
-    or -1: unknown), azimuth, elevation, theta, distance, their coarse kin, px, py, focal, viewport, and the box
-    as published. NaN is unknown. A pose without a distance whose angles are all zero was annotated coarsely only:
-    it is unknown.
+    Returns: A dict per object: ``object`` (its number in the file, from 1), ``cad`` (0: unknown), the flags (0, 1, or
+    -1: unknown), azimuth, elevation, theta, distance, their coarse counterparts, px, py, focal, viewport, and the box
+    as published. NaN is unknown. A pose without a distance whose angles are all zero was annotated only coarsely: it is
+    unknown.
     """
     record = _struct(read_mat(source, label, ["record"], LARGEST)["record"], label, "record")
     objects = None if record is None else _field(record, "objects")

@@ -1,10 +1,10 @@
-"""The annotations of Pascal3D+: thousands of small MAT files read once into columns, which the user's cache keeps.
+"""Annotations of Pascal3D+: thousands of small MAT files, read once into columns that the user's cache stores.
 
 Convention
 ----------
-A row is an object of the class whose folder its file lies in. ``car_pascal/2008_000203.mat`` may hold buses too, but
-these are rows of ``bus_pascal/2008_000203.mat``, so that none comes twice. Angles are degrees, boxes 1-based inclusive
-pixels.
+A row is an object of the class that the folder of its file is named after. ``car_pascal/2008_000203.mat`` may contain
+buses too, but these are rows of ``bus_pascal/2008_000203.mat``, so no object appears twice. Angles are in degrees,
+boxes in 1-based inclusive pixels.
 """
 
 import logging
@@ -71,7 +71,7 @@ def open_records(members: MemberIndex) -> FactorTable:
 
 
 def find_images(members: MemberIndex, folders: Sequence[str], images: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Places of the images of images, -1 where there is none.
+    """Positions of the images, -1 for missing ones.
 
     Returns (n,) int64.
     """

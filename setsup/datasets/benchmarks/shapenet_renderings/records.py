@@ -1,7 +1,7 @@
-"""Records of rendered views: what an example holds, and an index of where its images lie, made once and mapped.
+"""Records of rendered views: the content of an example, and an index of its images, created once and mapped.
 
-The index lies in the cache folder, one Arrow file for each release or archive, named by what tells one version of it
-from another. Making it reads every byte of the release and compares every checksum; using it reads none.
+The index is in the cache folder, one Arrow file per release or archive, whose name identifies the version. Creating it
+reads every byte of the release and verifies every checksum; using it reads none.
 """
 
 import json
@@ -40,7 +40,7 @@ _log = logging.getLogger("setsup")
 
 @dataclass(frozen=True, slots=True)
 class ViewIndex:
-    """Where the images of all views lie, and their matrices; views of a pair follow each other.
+    """Positions and matrices of the images of all views; the views of a pair are adjacent.
 
     `counts` (files,) int64; `offsets` (views,) int64, bytes; `lengths` (views,) int32, bytes; `model_views` (views, 4,
     4) float32.
@@ -58,7 +58,7 @@ class ViewIndex:
 
 
 def view_index(files: RecordFiles) -> ViewIndex:
-    """Index files of records, or map the index that was made of them before."""
+    """Index record files, or map their existing index."""
     path = cache_folder() / "views" / f"{files.identity()}.{_VERSION}.arrow"
     return build_once(path, _stored, partial(_store, files))
 
@@ -66,7 +66,7 @@ def view_index(files: RecordFiles) -> ViewIndex:
 def read_views(
     content: bytes, label: str
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Find the images and read the matrices of all views in a file of records, and check all of it.
+    """Find the images and read the matrices of all views in a record file, and check the whole file.
 
     Returns `offsets` (views,) int64, bytes; returns `lengths` (views,) int32, bytes; returns `model_views` (views, 4,
     4) float32.

@@ -39,8 +39,8 @@ _log = logging.getLogger("setsup")
 class SmallNorb(BaseDataset):
     """Images of toys: category, instance within it, elevation, azimuth, lighting, camera, and the published split.
 
-    A row is an image, so that the camera can be fixed or varying in a set: row 2·p is the left image of pair p, row
-    2·p + 1 the right one, the pairs of the training files first. Modalities are grey (96, 96, 1) uint8: ``image``, the
+    A row is an image, so the camera can be fixed or varying in a set: row 2·p is the left image of pair p, row 2·p + 1
+    the right one, the pairs of the training files first. Modalities are grayscale (96, 96, 1) uint8: ``image``, the
     image of the row, and ``left`` and ``right``, those of its pair, for methods that take both. Unpacked files are
     mapped into memory. Gzipped files are read from the array that :func:`prepare` makes; without it each process
     unpacks them in memory, with a warning.
@@ -55,7 +55,7 @@ class SmallNorb(BaseDataset):
     Raises
     ------
     DataError
-        When a file is missing, damaged, not what its name says, or holds a toy of the other split.
+        When a file is missing, damaged or not the expected one, or contains a toy of the other split.
 
     """
 
@@ -138,9 +138,10 @@ def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
     Parameters
     ----------
     root : Path, str or None
-        Folder with the six files, or with a folder ``smallnorb`` or ``small_norb`` that has them; None for the default
-        folders. Where they are missing, a tree of JPEGs as LORD reads it, ``<category>/<instance>/azimuth…_lt.jpg``, in
-        a folder, zip or tar: see :class:`~setsup.datasets.benchmarks.smallnorb.tree.SmallNorbTree`.
+        Folder with the six files, or with a subfolder ``smallnorb`` or ``small_norb`` that contains them; None for the
+        default folders. If they are missing, a tree of JPEG files in the layout that LORD uses,
+        ``<category>/<instance>/azimuth…_lt.jpg``, in a folder, zip or tar: see
+        :class:`~setsup.datasets.benchmarks.smallnorb.tree.SmallNorbTree`.
 
     Raises
     ------
@@ -165,8 +166,7 @@ def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
 def prepare(root: Path | str | None = None) -> list[Path]:
     """Unpack the images once into an array next to the files, which ``fetch`` then maps into memory.
 
-    Works block by block; an interrupted run resumes. Files that are
-    unpacked already need no array, and none is made of them.
+    Works block by block; an interrupted run resumes. Unpacked files need no array.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Returns
     -------
     list of Path
-        The array, a ``.npy`` file; nothing where the files are unpacked or images of their own.
+        The array, a ``.npy`` file; an empty list if the files are unpacked or are JPEG files.
 
     Raises
     ------
