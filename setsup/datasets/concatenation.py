@@ -15,7 +15,7 @@ __all__ = ["Concat", "concat"]
 
 
 class Concat(BaseDataset):
-    """Datasets one after the other; made by :func:`concat`.
+    """Datasets one after the other, as returned by :func:`concat`.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ class Concat(BaseDataset):
     Attributes
     ----------
     datasets : tuple of Dataset
-        What was joined.
+        The concatenated datasets.
     offsets : (datasets + 1,) int64
-        Number of the first row of each dataset, and at the end the number of all rows.
+        First row of each dataset, followed by the total number of rows.
 
     """
 
@@ -64,8 +64,8 @@ class Concat(BaseDataset):
 def concat(*datasets: Dataset, parts: Sequence[str] | None = None) -> Concat:
     """Join datasets, rows one after the other.
 
-    The joined table has the union of the factors, unknown where a dataset lacks one, and the factor ``part``, which
-    tells where a row came from. Modalities are those that all datasets have.
+    The joined table has the union of the factors, unknown where a dataset lacks one, and the factor ``part``, the
+    dataset of each row. Modalities are those that all datasets have.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def concat(*datasets: Dataset, parts: Sequence[str] | None = None) -> Concat:
     DataError
         When no modality is common to all, or one differs in shape, dtype, unit or color space.
     FactorError
-        When a factor of one name differs in kind or unit between the datasets.
+        When a factor differs in kind or unit between the datasets.
 
     """
     if len(datasets) == 1 and isinstance(datasets[0], list | tuple):

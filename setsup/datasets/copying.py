@@ -1,4 +1,4 @@
-"""Copies of rows into arrays of a caller: the check of those arrays, and the copy."""
+"""Copies of rows into a caller's arrays: the check of those arrays, and the copy."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What a dataset is: a factor table plus a fetch.
+"""The dataset protocol: a factor table plus a fetch.
 
 Convention
 ----------
@@ -152,7 +152,7 @@ class Dataset(Protocol):
         return self.with_factors(self.factors.rename(names))
 
     def with_factors(self, table: FactorTable) -> "Selection":
-        """Exchange the factor table, as for one with derived factors: a split, bins, joined columns, new names.
+        """Replace the factor table, for example by one with derived factors: a split, bins, joined columns, new names.
 
         Samplers over the table, and a loader, then take this dataset: ``setsup.loader(dataset.with_factors(table),
         sampler)``.
@@ -165,7 +165,7 @@ class Dataset(Protocol):
         Raises
         ------
         DataError
-            When the table has another number of rows.
+            When the table has a different number of rows.
 
         Examples
         --------
@@ -289,7 +289,7 @@ def is_cpu_bound(dataset: Dataset) -> bool:
     Raises
     ------
     UsageError
-        When it declares that by the attribute's former name, ``computes``.
+        When it sets the former name of the attribute, ``computes``.
 
     """
     cpu_bound = bool(getattr(dataset, "cpu_bound", False))

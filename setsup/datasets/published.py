@@ -1,8 +1,8 @@
-"""Compare an opened release with its manifest: whether it is the release of that name, and whether all of it is there.
+"""Compare an opened release with its manifest: whether it is the right release, and whether it is complete.
 
-Named levels tell a release: a level that the manifest does not name is of another dataset, and refused. Numbers tell
-how much of it is there: fewer rows than were published are a part, and more are another edition or files of something
-else; either is one warning. All adapters are checked here, none of them by itself.
+The names of levels identify a release: a level that the manifest does not list belongs to another dataset, and is
+refused. The number of rows shows whether it is complete: fewer rows are a part of the release, more rows are another
+edition or other files; each gives one warning. This check applies to all adapters.
 """
 
 import logging
@@ -44,14 +44,14 @@ class Counts:
 
 
 def check_published(dataset: Dataset, manifest: Manifest, options: Mapping[str, Any], left_out: int = 0) -> None:
-    """Refuse another dataset's files, and warn once where rows or levels are not as many as the manifest says.
+    """Refuse another dataset's files, and warn once if the number of rows or levels differs from the manifest.
 
-    `options` are those that the dataset was opened with; of `left_out` rows a warning told already.
+    `options` are those with which the dataset was opened; `left_out` rows have already been reported by a warning.
 
     Raises
     ------
     DataError
-        A factor has levels that the manifest does not name.
+        When a factor has levels that the manifest does not list.
 
     """
     messages: list[str] = []
@@ -72,9 +72,9 @@ def check_published(dataset: Dataset, manifest: Manifest, options: Mapping[str, 
 
 
 def count_published(dataset: Dataset, manifest: Manifest, options: Mapping[str, Any]) -> Counts | None:
-    """Count the samples of a whole dataset next to those that were published; None where no number is known.
+    """Count the samples of a whole dataset and those that were published; None if the published number is unknown.
 
-    Where parts of the release are downloads of their own, those that are present are counted.
+    If parts of the release are separate downloads, the available parts are counted.
     """
     whole = dataset.source if isinstance(dataset, Selection) else dataset
     there = len(whole.factors)

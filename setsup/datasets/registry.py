@@ -1,4 +1,4 @@
-"""Benchmarks by name: those that setsup has a manifest of, and those that other packages register.
+"""Benchmarks by name: those with a manifest in setsup, and those that other packages register.
 
 Another package offers datasets through the entry-point group ``setsup.datasets``, in its ``pyproject.toml``::
 

@@ -77,9 +77,9 @@ class Clips(BaseDataset):
     frame) and ``time`` (s; the same by the video's rate), then splits. Modalities are ``image``, the first frame of the
     window, and ``video``, all its frames: uint8 sRGB (height, width, 3) and (length, height, width, 3). Each frame is
     decoded once, and decoding stops at the last requested frame. Rows are sorted by the files' names, and then by
-    ``frame``. With `flow` there is ``flow`` (length − 1, 2, height, width) float32 as well, the motion from
-    each frame to the next: TV-L1 of the frames as opened, clipped at ±20 pixels, which is scaled to ±1 [unclear]. It
-    takes .1 s per field of 128 × 171 pixels, and is kept next to the videos.
+    ``frame``. With `flow`, the additional modality ``flow``, (length − 1, 2, height, width) float32, is the motion from
+    each frame to the next: TV-L1 of the frames as opened, clipped to ±20 pixels and scaled to ±1 [unclear]. It takes
+    about 0.1 s per field of 128 × 171 pixels, and is saved next to the videos.
 
     Parameters
     ----------
@@ -103,8 +103,8 @@ class Clips(BaseDataset):
     Raises
     ------
     DataError
-        When PyAV is not installed, or scikit-image for `flow`, two videos have one name, no video is long enough or can
-        be decoded, or an argument is out of range.
+        When PyAV is not installed, or scikit-image for `flow`; when two videos have the same name, no video is long
+        enough or can be decoded, or an argument is out of range.
 
     Notes
     -----

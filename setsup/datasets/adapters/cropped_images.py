@@ -24,7 +24,7 @@ __all__ = ["BoxedDataset", "BoxedImages", "Crops"]
 
 @dataclass(frozen=True, slots=True)
 class Crops:
-    """How boxes are cut out: size of the images, and margin and jitter as fractions of a box."""
+    """Parameters of the crop: size of the images, and margin and jitter as fractions of a box."""
 
     size: tuple[int, int] = (128, 128)
     margin: float = 0.0
@@ -63,7 +63,7 @@ class BoxedImages:
         self._jitter = (crops.margin, crops.jitter, crops.seed, stream)
 
     def crops(self, rows: Rows, out: Pixels) -> Pixels:
-        """Cut out and resize the boxes of (n,) rows, each once.
+        """Crop and resize the boxes of (n,) rows, each once.
 
         `out` (n, height, width, 3) uint8 sRGB.
         """
@@ -100,7 +100,7 @@ class BoxedDataset(ReleaseDataset):
 
     @of_row
     def photo(self, row: int) -> Pixels:
-        """Decode the whole image of a row, in which its box lies, as it is stored.
+        """Decode the whole image of a row, which contains its box, as stored.
 
         Returns (height, width, 3) uint8 sRGB.
         """

@@ -1,4 +1,4 @@
-"""Columns of a release: out of its tables, joined by their keys; with their types, times, conditions and checks."""
+"""Columns of a release, from its tables joined by keys, with types, times, conditions and checks."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Factors out of columns: codes, parts that match, rules, or the values themselves."""
+"""Factors from columns: codes, matching parts, rules, or the values themselves."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ __all__ = ["factor_table"]
 
 
 def factor_table(columns: Columns, layout: Layout) -> FactorTable:
-    """Make the table; factors of a table that is optional and not there are left out."""
+    """Make the table; factors of missing optional tables are left out."""
     known = list(columns.values)
     sources = [source for source in layout.sources if _is_there(source, columns, layout)]
     if not sources:

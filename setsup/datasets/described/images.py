@@ -1,4 +1,4 @@
-"""Rows out of the names of images, whose groups are columns."""
+"""Rows from the names of images, whose groups are columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,12 +21,12 @@ __all__ = ["read_image_names"]
 def read_image_names(name: str, release: MemberIndex, layout: Layout) -> tuple[Places, Columns]:
     """Find the images by their names; the groups of the expression are columns.
 
-    Rows are in the order of the bytes of the names, and before that in the order that the layout gives.
+    Rows are sorted by the order of the layout, then by the bytes of the names.
 
     Raises
     ------
     DataError
-        There is none, or others beside them are of another dataset.
+        When no image is found, or other images belong to another dataset.
 
     """
     places, groups = release.matching(layout.images or "")

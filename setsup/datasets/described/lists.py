@@ -1,4 +1,4 @@
-"""Lists of images, such as those of a published split: which list has the image of a row is a column."""
+"""Lists of images, such as those of a published split: a column contains the list of each row's image."""
 
 import logging
 import re
@@ -33,14 +33,14 @@ _log = logging.getLogger("setsup")
 def add_lists(
     name: str, columns: Columns, release: MemberIndex, places: Places, layout: Layout, among: Iterable[str], own: bool
 ) -> Columns:
-    """Add some of the columns that lists make; one is left out where none of its lists is there.
+    """Add some of the columns defined by lists; a column is left out if none of its lists exists.
 
-    `places` are those of the rows' images. Lists of a benchmark may lie beside its release, too.
+    `places` are those of the rows' images. Lists of a benchmark may also be next to its release.
 
     Raises
     ------
     DataError
-        A list is damaged, or two of them have the same image.
+        When a list is damaged, or two lists contain the same image.
 
     """
     import pyarrow as pa

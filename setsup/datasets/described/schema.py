@@ -1,4 +1,4 @@
-"""What a manifest says of its images: ``layout``, and where each factor is read from; checked before a file is read.
+"""The part of a manifest that describes images: ``layout`` and the sources of factors, checked before any file is read.
 
 A manifest may be anybody's. Regular expressions are RE2's, which take time in proportion to the text and refuse counts
 beyond a thousand; names of files stay below the root; conditions are the expressions of ``where``.
@@ -124,13 +124,13 @@ class Layout:
 
 
 def read_layout(manifest: Manifest) -> Layout:
-    """Check what a manifest says of its images.
+    """Check the layout of a manifest.
 
     Raises
     ------
     DataError
-        A key is unknown, missing or of the wrong kind, or names what there is not; the message names the file, the line
-        and the key.
+        When a key is unknown, missing, of the wrong kind, or refers to something that does not exist; the message
+        contains the file, the line and the key.
 
     """
     file = manifest.file or manifest.name

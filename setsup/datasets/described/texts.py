@@ -35,17 +35,17 @@ class Text:
         return len(next(iter(self.columns.values())))
 
     def spot(self, row: int) -> str:
-        """Where a row is, for messages."""
+        """Position of a row, for messages."""
         return f"row {row}" if self.lines is None else f"line {self.lines[row]}"
 
 
 def read_text(release: MemberIndex, table: Table) -> Text | None:
-    """Read a table of the release; None where it is optional and not there.
+    """Read a table of the release; None if it is optional and missing.
 
     Raises
     ------
     DataError
-        It is not there, or not as its manifest says.
+        When the table is missing, or differs from its manifest.
 
     """
     name = next((name for name in table.files if name in release), None)
@@ -188,7 +188,7 @@ def _row_numbers(rows: int) -> Any:
 
 
 def refuse_second(text: Text, key: str, among: Any = None) -> None:
-    """Refuse a table in which two rows have one key; with `among`, one of these keys."""
+    """Refuse a table in which two rows have the same key or, with `among`, the same of these keys."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

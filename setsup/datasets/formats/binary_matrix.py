@@ -2,8 +2,8 @@
 
 Convention
 ----------
-An int32 for the dtype, an int32 for the number of axes, an int32 per length (at least three, for any number of axes),
-then the elements in C order.
+An int32 for the dtype, an int32 for the number of axes, an int32 per length (at least three, whatever the number of
+axes), then the elements in C order.
 """
 
 import struct

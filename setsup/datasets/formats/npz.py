@@ -30,15 +30,15 @@ _BLOCK = 96 << 20  # bytes of a block of a conversion, of which two are held
 class NpzArray:
     """One array of an ``.npz``, whose header has been checked.
 
-    The first `axes` are taken as one; `kinds` are the kinds of types that are taken, numbers unless it says otherwise.
-    Where it names ``"O"``, type and shape of an array of objects can be looked at; its elements are never read.
+    The first `axes` are merged into one; `kinds` are the accepted kinds of dtypes, by default numbers. With ``"O"``,
+    the dtype and shape of an array of objects can be read, but never its elements.
 
     Attributes
     ----------
     path : Path
         The ``.npz``.
     shape : tuple of int
-        Shape of the array, from its header, the first `axes` as one.
+        Shape of the array from its header, with the first `axes` merged.
     dtype : numpy.dtype
         Type of its elements, in the byte order of the file.
     packed : bool

@@ -29,7 +29,7 @@ _NONE: Mapping[int, tuple[int, ...]] = MappingProxyType({})
 def read_fields(
     content: bytes | memoryview, at: int, end: int, refuse: Refuse, known: Mapping[int, tuple[int, ...]] = _NONE
 ) -> Iterator[tuple[int, int, int]]:
-    """Number and place of the value of each field; those of known numbers have a wire type that they may have."""
+    """Return the number and position of the value of each field; known fields are checked to have a valid wire type."""
     while at < end:
         begin = at
         tag, at = read_varint(content, at, end, refuse)
@@ -54,7 +54,7 @@ def read_fields(
 
 
 def read_varint(content: bytes | memoryview, at: int, end: int, refuse: Refuse) -> tuple[int, int]:
-    """Value of a number of variable length, and the place after it."""
+    """Return the value of a varint, and the position after it."""
     if at < end and content[at] < 128:
         return content[at], at + 1
     value = 0

@@ -1,7 +1,7 @@
 """Small untrusted XML files: the elements directly below the root, without entities and deep nesting.
 
-No element tree is built. A DOCTYPE is refused outright, and entities, which can make a small file unfold into gigabytes
-or name other files, cannot be declared without one.
+No element tree is built. A DOCTYPE is refused, so entities, which can expand a small file to gigabytes or refer to
+other files, cannot be declared.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 Convention
 ----------
-Voxels are indexed [x, y, z]. The centre of voxel i lies at ``translate + scale · (i + 0.5) / dim`` in the frame of the
+Voxels are indexed [x, y, z]. The centre of voxel i is at ``translate + scale · (i + 0.5) / dim`` in the frame of the
 mesh that was voxelised; dim is the longest side of the grid, which in all published files is a cube.
 """
 

@@ -2,8 +2,8 @@
 
 Convention
 ----------
-In the files (little-endian) a quaternion (w, x, y, z) and a translation take world to camera coordinates (x right, y
-down, z forward), and the middle of the first pixel is at (½, ½). Here a pose takes camera to world coordinates, and
+In the files (little-endian), a quaternion (w, x, y, z) and a translation map world to camera coordinates (x right, y
+down, z forward), and the centre of the first pixel is at (½, ½). Here a pose maps camera to world coordinates, and
 pixels have their centres at integers.
 
 References
@@ -84,7 +84,8 @@ def read_cameras(content: bytes, label: str) -> dict[int, ColmapCamera]:
 def read_poses(read: Callable[[int, int], bytes], label: str) -> dict[str, tuple[int, npt.NDArray[np.float64]]]:
     """Read ``images.bin``: the camera's number and the pose (4, 4) of each image by name.
 
-    ``read(offset, length)`` gives bytes of the file, fewer at its end: points of images, most of it, are not read.
+    ``read(offset, length)`` returns bytes of the file, fewer at its end. The points of the images, which make up most
+    of the file, are not read.
     """
     poses: dict[str, tuple[int, npt.NDArray[np.float64]]] = {}
     at = _COUNT.size

@@ -2,8 +2,8 @@
 
 Convention
 ----------
-Frame and unit are the file's own. Color is one 32-bit word, (red << 16) | (green << 8) | blue, which the file holds as
-an unsigned integer or, from older tools, as the float of the same bits.
+Frame and unit are the file's own. Color is one 32-bit word, (red << 16) | (green << 8) | blue, stored as an unsigned
+integer or, by older tools, as the float with the same bits.
 """
 
 import re

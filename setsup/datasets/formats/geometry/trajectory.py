@@ -2,8 +2,8 @@
 
 Convention
 ----------
-A pose is the 4 × 4 matrix that takes camera to world coordinates, camera x right, y down, z forward; translations are
-in metres. Frames carry the numbers of the file, which may start at 0 or at 1.
+A pose is the 4 × 4 matrix that maps camera to world coordinates, camera x right, y down, z forward; translations are in
+metres. Frames have the numbers of the file, which may start at 0 or 1.
 """
 
 import re

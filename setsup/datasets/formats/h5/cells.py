@@ -2,9 +2,9 @@
 
 Convention
 ----------
-A cell array is a dataset of references to objects of the same file; a text is a dataset of UTF-16 codes, and an empty
-one holds its dimensions instead and has the attribute ``MATLAB_empty``. Axes stand in the reverse order of MATLAB's,
-so that cells come in MATLAB's (column-major) order.
+A cell array is a dataset of references to objects of the same file; a string is a dataset of UTF-16 codes; an empty
+string contains its dimensions instead and has the attribute ``MATLAB_empty``. Axes are in the reverse order of
+MATLAB's, so cells are in MATLAB's (column-major) order.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Images in chunks of an HDF5 dataset, inflated by several threads and put into place a cache's worth at a time.
+"""Images in chunks of an HDF5 dataset, inflated by several threads and assembled in blocks that fit in the cache.
 
 Shapes3D is published in chunks of 15,000 images × 4 rows × 4 columns × 1 channel: one image touches 768 of them,
 and bytes of one chunk lie 3 apart in the image. HDF5 copies such a chunk in runs of one byte. Here the chunks of one
@@ -48,7 +48,7 @@ class ChunkReader:
 
     @staticmethod
     def handles(images: Any) -> bool:
-        """Whether a dataset's chunks divide the image, are large, and are deflated at most."""
+        """Whether a dataset's chunks divide the image, are large, and are at most deflated."""
         if images.chunks is None or len(images.shape) != 4 or images.id.get_type().get_size() != 1:
             return False
         count, *inner = images.chunks

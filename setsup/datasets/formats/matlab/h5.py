@@ -2,8 +2,8 @@
 
 Convention
 ----------
-What MATLAB calls height × width × channels × N lies in the file as (N, channels, width, height), and is given as
-(N, height, width, channels); without channels likewise.
+MATLAB's height × width × channels × N is stored in the file as (N, channels, width, height), and returned as (N,
+height, width, channels); likewise without channels.
 """
 
 from pathlib import Path

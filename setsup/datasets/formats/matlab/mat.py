@@ -2,7 +2,7 @@
 
 Convention
 ----------
-Variables are what ``scipy.io.loadmat`` gives: at least two axes, numbers in the type in which the file stores them,
+Variables are returned as by ``scipy.io.loadmat``: at least two axes, numbers in the type in which the file stores them,
 text as str arrays, structs as structured arrays and cells as object arrays.
 """
 
@@ -38,9 +38,9 @@ class _Element(NamedTuple):
 def read_mat(source: Path | bytes, label: str, names: Sequence[str] | None, limit: int) -> dict[str, Any]:
     """Read variables of a MAT file of version 5.
 
-    Every length, every product of dimensions and the kind of every part is compared with the bytes that are present
-    before anything is allocated for it; only then scipy reads them. Sparse matrices, functions and objects of MATLAB
-    classes are refused where they are asked for.
+    Every length, every product of dimensions and the type of every part is checked against the available bytes before
+    memory is allocated; only then does scipy read them. Requested variables that are sparse matrices, functions or
+    objects of MATLAB classes are refused.
     """
     import warnings
 

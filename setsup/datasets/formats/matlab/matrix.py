@@ -2,8 +2,8 @@
 
 Convention
 ----------
-A matrix is a row of elements: flags, dimensions, name, and what its class needs. Positions count from the begin of the
-variable's content.
+A matrix is a sequence of elements: flags, dimensions, name, and further elements of its class. Positions count from the
+start of the variable's content.
 """
 
 import math
@@ -30,7 +30,7 @@ _COMPLEX = 8
 
 
 def matrix_name(content: memoryview, order: str, label: str) -> str:
-    """Name of a variable, from the first bytes of its content; "" for what belongs to functions and objects."""
+    """Return the name of a variable from the first bytes of its content; "" for parts of functions and objects."""
     walk = _Walk(content, order, f"{label}: a variable")
     kind, _ = walk.flags()
     if kind != 17:
@@ -61,7 +61,7 @@ class _Walk:
         return DamagedFile(f"{self.label} is damaged at byte {self.position:,}: {what}")
 
     def element(self, what: str) -> tuple[int, int, int]:
-        """Type, first byte and length of the next element, which is passed."""
+        """Skip the next element, and return its type, first byte and length."""
         start = self.position + 8
         if start > len(self.view):
             raise self.wrong(f"the element {what!r} is missing")
@@ -107,7 +107,7 @@ class _Walk:
         return content.decode("ascii")
 
     def numbers(self, what: str, count: int) -> None:
-        """Pass an element of ``count`` numbers."""
+        """Skip an element of ``count`` numbers."""
         kind, _, size = self.element(what)
         width = _NUMBERS.get(kind)
         if width is None:
@@ -116,7 +116,7 @@ class _Walk:
             raise self.wrong(f"the element {what!r} has {size:,} bytes; expected {count:,} numbers of {width} bytes")
 
     def matrix(self, end: int, depth: int) -> None:
-        """Pass a matrix that ends at byte ``end``, and check all its parts."""
+        """Skip a matrix that ends at byte ``end``, and check all its parts."""
         if depth > _DEEPEST:
             raise self.wrong(f"its arrays are nested more than {_DEEPEST} levels deep")
         kind, flags = self.flags()
@@ -158,7 +158,7 @@ class _Walk:
                 self.matrix(start + size, depth + 1)
 
     def fields(self, count: int) -> int:
-        """Pass the field names of a struct; return their number."""
+        """Skip the field names of a struct; return their number."""
         kind, start, size = self.element("length of field names")
         length = struct.unpack_from(f"{self.order}i", self.view, start)[0] if size == 4 else 0
         if kind != _INT32 or length < 1:

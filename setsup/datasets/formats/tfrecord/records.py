@@ -31,7 +31,7 @@ _log = logging.getLogger("setsup")
 def record_spans(content: bytes | memoryview, label: str) -> npt.NDArray[np.int64]:
     """Find the records of a TFRecord file, and compare the checksums of all of them.
 
-    A length is believed after its checksum was compared and the file was seen to be as long; nothing is copied.
+    A length is used only after its checksum and the size of the file are verified; nothing is copied.
 
     Returns (records, 2) int64, bytes.
     """
