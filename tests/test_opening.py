@@ -156,7 +156,7 @@ def test_a_kind_overrides(sources: Mapping[str, Path]) -> None:
     same(setsup.open(sources["text"], kind="table"), setsup.open(sources["photos"]))
     with pytest.raises(DataError, match=r"photos\.xyz is a file, but not a table; "):
         setsup.open(sources["text"])
-    with pytest.raises(DataError, match=r"photos\.csv is not the name of a benchmark"):
+    with pytest.raises(DataError, match=r"photos\.csv is a path or URL, not the name of a benchmark"):
         setsup.open(sources["photos"], kind="benchmark")
     with pytest.raises(DataError, match="kind of open must be one of benchmark, rendered, shards, table"):
         setsup.open(sources["photos"], kind="film")

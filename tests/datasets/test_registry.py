@@ -65,7 +65,7 @@ def test_names_are_manifests_and_entry_points(brought):
 
 
 def test_unknown_names_get_near_ones_and_the_command():
-    with pytest.raises(DataError, match=r"no dataset 'mnits'; did you mean 'mnist'.*`setsup datasets` lists them"):
+    with pytest.raises(DataError, match=r"unknown dataset 'mnits'; did you mean 'mnist'.*`setsup datasets` lists them"):
         load("mnits")
 
 
@@ -142,7 +142,7 @@ def test_a_missing_dependency_names_the_extra(monkeypatch):
             raise error
 
         monkeypatch.setattr(registry, "import_module", fail)
-        with pytest.raises(DataError, match=rf"mnist needs no_such_library.*{command}"):
+        with pytest.raises(DataError, match=rf"mnist requires no_such_library.*{command}"):
             load("mnist")
 
 

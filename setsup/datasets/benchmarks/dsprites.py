@@ -203,7 +203,7 @@ def _check_images(path: Path, images: Any) -> None:
 def _check_labels(path: Path, images: Any, classes: Any, values: Any) -> None:
     for what, labels, kinds, expected in (
         ("classes", classes, "iu", "integers"),
-        ("values", values, "f", "floating-point"),
+        ("values", values, "f", "floating-point numbers"),
     ):
         if len(labels.shape or ()) != 2 or labels.shape[1] != 6 or labels.dtype.kind not in kinds:
             raise DataError(

@@ -155,7 +155,7 @@ def test_a_split_that_leaks_is_told(faces, caplog):
         assert "'leaky' of rows leaks: rows of the same subject" in caplog.text
         if name == "leaky":
             both = (found.factors.joint_counts(["subject", "split"]) > 0).all(axis=1).sum()
-            assert f"for {both} of 10" in caplog.text
+            assert f"({both} of 10)" in caplog.text
     caplog.clear()
     open_split(faces, "whole", DECLARED)
     assert not caplog.records

@@ -18,7 +18,7 @@ MADE: dict[str, Any] = {"version": 1, "seed": 0, "models": 2, "shots": [0, 7], "
         ({"seed": 4, "models": 3}, "seed=0 instead of 4, models=2 instead of 3"),
         ({"shots": [7]}, "shots=0 7 instead of 7"),
         ({"meshes": {}}, "meshes=cars/cow.obj instead of none"),
-        ({"meshes": {"cars/cow.obj": "cd"}}, "meshes=cars/cow.obj (since changed)"),
+        ({"meshes": {"cars/cow.obj": "cd"}}, "meshes=cars/cow.obj, which has changed since then"),
     ],
 )
 def test_what_differs_is_said_and_nothing_else(tmp_path: Path, changed: dict[str, Any], said: str) -> None:

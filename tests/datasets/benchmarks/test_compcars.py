@@ -154,7 +154,7 @@ def test_damaged_labels_are_counted(mine, release):
         (mine / "data" / "label" / row["path"].replace(".jpg", ".txt")).write_text("4\n1\n1 2 three 4\n")
     with pytest.raises(DataError, match="7 of 48 labels cannot be parsed") as found:
         compcars.open(mine)
-    assert str(found.value).count("is not a label") == 3
+    assert str(found.value).count("could not be parsed as a label") == 3
     assert "and 4 more" in str(found.value)
 
 

@@ -82,8 +82,8 @@ def test_what_is_not_there_is_left_out(tmp_path, caplog):
         (np.zeros((3, 10), np.int64), "number"),
         (np.full((3, 10), np.nan), "contains a value that is not finite"),
         (np.array([[{}]], object), "pickled"),
-        (b"", "not a \.npy file"),
-        (ident3d.npy(np.zeros((3, 10)))[:-8], "368 bytes\), but the data has 360"),
+        (b"", r"not a \.npy file"),
+        (ident3d.npy(np.zeros((3, 10)))[:-8], r"368 bytes\), but the data has 360"),
     ],
 )
 def test_damaged_latents(tmp_path, array, words):

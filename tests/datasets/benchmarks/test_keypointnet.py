@@ -232,9 +232,9 @@ BAD = {
     "invalid semantic id -1": lambda models: models[0]["keypoints"][0].update(semantic_id=-1),
     "5,000 keypoints": lambda models: models[0].update(keypoints=models[0]["keypoints"][:1] * 5000),
     "invalid semantic id 99999": lambda models: models[0]["keypoints"][0].update(semantic_id=99999),
-    "refers to keypoint 99 of": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=[0, 99]),
-    "refers to keypoint -1 of": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=[-1]),
-    "refers to keypoint 'a' of": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=["a"]),
+    "refers to keypoint 99, but": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=[0, 99]),
+    "refers to keypoint -1, but": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=[-1]),
+    "refers to keypoint 'a', but": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=["a"]),
     "model 0 does not match the published format: .*kp_indexes": lambda models: models[0]["symmetries"]["reflection"][
         0
     ].clear(),

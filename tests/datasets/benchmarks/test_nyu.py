@@ -235,8 +235,8 @@ def test_scenes_of_two_types_are_not_within_them(tmp_path: Path) -> None:
     ("name", "values", "sentence"),
     [
         ("classMapping40", {"mapClass": np.ones((1, 893))}, "'mapClass' maps 893 classes; expected 894"),
-        ("classMapping40", {"mapClass": np.full((1, 894), 41)}, "'mapClass' has the number 41; .* 1 to 40"),
-        ("classMapping40", {"mapClass": np.zeros((1, 894))}, "'mapClass' has the number 0"),
+        ("classMapping40", {"mapClass": np.full((1, 894), 41)}, "'mapClass' contains 41; .* 1 to 40"),
+        ("classMapping40", {"mapClass": np.zeros((1, 894))}, "'mapClass' contains 0"),
         ("classMapping40", {"className": np.zeros((1, 40))}, "'names' has 40 entries; expected 1 to 254 class names"),
         ("class13Mapping", {"classMapping13": np.zeros((1, 40))}, "must be a struct with labels13 and classNames"),
         (
@@ -327,16 +327,16 @@ def nulled(file: h5py.File) -> None:
         (replaced("images", shape=(2, 3, 640, 480), dtype="f4"), r"'images' has dtype float32 .*expected uint8"),
         (
             replaced("depths", shape=(2, 480, 640), dtype="f4"),
-            r"'depths' is float32 \(2, 480, 640\); expected float32 \(N",
+            r"'depths' has dtype float32 and shape \(2, 480, 640\); expected float32 of shape \(N",
         ),
-        (replaced("depths", shape=(2, 640, 480), dtype="f8"), r"'depths' is float64"),
+        (replaced("depths", shape=(2, 640, 480), dtype="f8"), r"'depths' has dtype float64"),
         (replaced("labels", shape=(2, 640, 480), dtype="i2"), r"'labels' has dtype int16"),
         (
             replaced("labels", shape=(3, 640, 480), dtype="u2"),
             r"2 rawDepths, 3 labels, 2 instances",
         ),
-        (replaced("instances", shape=(), dtype="u1"), r"'instances' is uint8 \(\)"),
-        (replaced("scenes", data=[1, 2]), r"'scenes' is int64 \(2,\); expected a cell array"),
+        (replaced("instances", shape=(), dtype="u1"), r"'instances' has dtype uint8 and shape \(\)"),
+        (replaced("scenes", data=[1, 2]), r"'scenes' has dtype int64 and shape \(2,\); expected a cell array"),
         (lambda file: file.move("namesToIds", "other"), None),
         (lambda file: file.__delitem__("names"), r"has no dataset 'names'"),
         (lambda file: file.__delitem__("rawDepths"), r"has no dataset 'rawDepths'.*fetch the published file"),

@@ -99,5 +99,5 @@ def test_damaged_files(tmp_path):
         assert "\n" not in str(found.value)
     place.write_bytes(healthy)
     (tmp_path / "index" / "bike_annotations_test").write_text("bike/1/20\n")
-    with pytest.raises(DataError, match="has the line 'bike/1/20'"):
+    with pytest.raises(DataError, match="contains the line 'bike/1/20'"):
         setsup.load("objectron", tmp_path)

@@ -216,7 +216,7 @@ PICTURES, LARGE = (40, 64, 64, 3), (40_000, 64, 64, 3)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (nothing("images"), "has no dataset 'images' .it has labels"),
+        (nothing("images"), "has no dataset 'images' .available: labels"),
         (nothing("labels"), "has no dataset 'labels'"),
         (group, "'images' is a link or a group"),
         (external_link, "'images' is a link or a group"),
@@ -235,9 +235,9 @@ PICTURES, LARGE = (40, 64, 64, 3), (40_000, 64, 64, 3)
         (replaced("images", shape=PICTURES, dtype="u1", scaleoffset=0), "HDF5 filter 6.*h5repack"),
         (replaced("images", shape=PICTURES, dtype="u1", maxshape=LARGE, chunks=LARGE), "h5repack -l /images:CHUNK="),
         (replaced("labels", shape=(40, 6), dtype="i8"), "'labels' has dtype int64"),
-        (replaced("labels", shape=(40, 5), dtype="f8"), r"of shape \(40, 5\); expected a .* of shape \(N, 6\)"),
+        (replaced("labels", shape=(40, 5), dtype="f8"), r"shape \(40, 5\); expected .* of shape \(N, 6\)"),
         (replaced("labels", shape=(40,), dtype="f8"), "expected floating-point numbers of shape .N, 6."),
-        (replaced("labels", shape=(40, 6), dtype="f8"), "declares 40 labels, but contains only 0 bytes"),
+        (replaced("labels", shape=(40, 6), dtype="f8"), "'labels' specifies 40 rows, but contains only 0 bytes"),
     ],
 )  # fmt: skip
 def test_another_content(small: Path, change: Callable[[h5py.File], None], words: str) -> None:
@@ -251,7 +251,7 @@ def test_a_length_that_the_file_cannot_hold_is_refused_before_any_allocation(tmp
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file.create_dataset("images", (10**12, 64, 64, 3), "u1", chunks=(1000, 4, 4, 1))
         file.create_dataset("labels", (10**12, 6), "f8", chunks=(1000, 6))[:1000] = labels(np.arange(1000))
-    with pytest.raises(DataError, match=r"x\.h5 declares 1,000,000,000,000 labels, but contains"):
+    with pytest.raises(DataError, match=r"x\.h5: 'labels' specifies 1,000,000,000,000 rows, but contains"):
         Shapes3D(tmp_path / "x.h5")
 
 

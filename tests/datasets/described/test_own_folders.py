@@ -132,15 +132,23 @@ def test_images_of_another_dataset_are_refused(pets: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("{domain: {Art", "{domian: {Art", r"line 4: layout\.spellings must be named groups of images \(domain, cat"),
+        (
+            "{domain: {Art",
+            "{domian: {Art",
+            r"line 4: layout\.spellings must be a mapping of named groups of images \(domain, cat",
+        ),
         ("(?i)art", "(?i)[art", r"line 4: layout\.spellings must be a valid RE2 regular expression"),
-        ("{Art: '(?i)art|paintings', Photo: '(?i)photos?'}", "Art", r"line 4: layout\.spellings must be named groups"),
+        (
+            "{Art: '(?i)art|paintings', Photo: '(?i)photos?'}",
+            "Art",
+            r"line 4: layout\.spellings must be a mapping of named groups",
+        ),
         (r"'[a-z]+\.zip'", "3", r"line 3: layout\.parts must be a regular expression"),
         ("(?P<domain>[a-z]+_", "(?P<style>[a-z]+_", r"line 7: layout\.others must be .* \(domain, category, file\)"),
         ("{listed: dup", "{listed: ../dup", r"line 8: layout\.lists must be a path inside"),
         ("'{domain}_train", "'{domian}_train", r"line 8: layout\.lists must be .*; did you mean 'domain'"),
         ("gone: {", "file: {", r"line 8: layout\.lists must be a mapping of new column names, not groups of images"),
-        ("{listed: duplicates.txt}", "duplicates.txt", r"line 8: layout\.lists must be columns"),
+        ("{listed: duplicates.txt}", "duplicates.txt", r"line 8: layout\.lists must be a mapping of new column names"),
         (
             "unique: true",
             "checks: part == 'train'",

@@ -72,9 +72,9 @@ GOOD = _content(VALUES)
     ("content", "sentence"),
     [
         (b"", "ends after 0 bytes, inside the header; fetch it again"),
-        (GOOD[:15], "ends inside the header, before the lengths of all axes \(2\)"),
-        (GOOD[:-1], "620 bytes in total\), but the file has 619 bytes"),
-        (GOOD + b"\0", "620 bytes in total\), but the file has 621 bytes"),
+        (GOOD[:15], r"ends inside the header, before the lengths of all axes \(2\)"),
+        (GOOD[:-1], r"620 bytes in total\), but the file has 619 bytes"),
+        (GOOD + b"\0", r"620 bytes in total\), but the file has 621 bytes"),
         (_content(VALUES, order=">"), "is in big-endian byte order; expected little-endian"),
         (_content(VALUES, 0x1E3D4C52), "is a packed binary matrix"),
         (b"<html>" + GOOD, "is not a binary matrix: it begins with b'<htm'"),

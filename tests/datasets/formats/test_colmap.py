@@ -32,7 +32,7 @@ def test_cameras():
         # the middle of the first pixel is at (½, ½) there, and at 0 here
         assert np.allclose(np.add(each.lens, [0, 0, 0.5, 0.5]), lens)
         assert each.distortion.tolist() == list(distortion)
-    with pytest.raises(DataError, match="camera 3 has 640 × 480 pixels \(width × height\) and the parameters"):
+    with pytest.raises(DataError, match=r"camera 3 has 640 × 480 pixels \(width × height\) and the parameters"):
         read_cameras(struct.pack("<Q", 1) + camera(3, 0, [np.nan, 1, 1]), "cameras.bin")
 
 

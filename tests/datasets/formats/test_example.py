@@ -87,7 +87,7 @@ def test_what_other_writers_may_do():
     ],
 )
 def test_what_is_refused(content, why):
-    refused = rf"^0001\.tfrecord, record 3 is not a tf\.train\.Example.*{why}.*fetch it again$"
+    refused = rf"^0001\.tfrecord, record 3 could not be parsed as a tf\.train\.Example.*{why}.*fetch it again$"
     with pytest.raises(DataError, match=refused):
         read_example(content, NAMES, "0001.tfrecord, record 3")
 

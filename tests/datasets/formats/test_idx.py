@@ -66,7 +66,7 @@ IMAGES = idx_bytes(np.arange(24, dtype="u1").reshape(2, 3, 4))
         (IMAGES[:3] + b"\0" + IMAGES[4:], "is not an IDX file"),
         (IMAGES[:3] + b"\xff" + IMAGES[4:], "is not an IDX file"),
         (IMAGES[:4] + b"\xff" * 12 + IMAGES[16:], "but the file has 40 bytes"),
-        (IMAGES[:4] + b"\0" * 4 + IMAGES[8:16], "is empty"),
+        (IMAGES[:4] + b"\0" * 4 + IMAGES[8:16], "contains no data"),
         (b"<!DOCTYPE html><html></html>", "is not an IDX file"),
     ],
 )

@@ -81,7 +81,9 @@ def test_arrays_of_any_layout(make: Any) -> None:
 
 def test_channels_first_is_never_guessed() -> None:
     given = pixels(3, 8, 6)
-    with pytest.raises(DataError, match=r"image is uint8 \(12, 3, 8, 6\), which looks like \(n, channels, height, wi"):
+    with pytest.raises(
+        DataError, match=r"image has dtype uint8 and shape \(12, 3, 8, 6\), which looks like \(n, channels, height, wi"
+    ):
         setsup.from_arrays(given, {"who": WHO})
     for array in (given, torch.from_numpy(given)):
         found = setsup.from_arrays(array, {"who": WHO}, channels_first=True)
@@ -119,7 +121,11 @@ def test_factors_of_every_kind() -> None:
             {"who": WHO},
             r"images must be uint8 .* not float32 of shape \(12, 4, 4\); convert values from 0 ",
         ),
-        (pixels(4, 4).astype("i8"), {"who": WHO}, r"got int64 \(12, 4, 4\); pass arrays that are not images by "),
+        (
+            pixels(4, 4).astype("i8"),
+            {"who": WHO},
+            r"not int64 of shape \(12, 4, 4\); pass arrays that are not images by ",
+        ),
         (pixels(4), {"who": WHO}, r"images must be uint8 .*, not uint8 of shape \(12, 4\)"),
         (
             {},
@@ -130,7 +136,11 @@ def test_factors_of_every_kind() -> None:
         ({"a": pixels(4, 4), "b": pixels(4, 4)[:3]}, {"who": WHO}, r"a uint8 \(12, 4, 4\), b uint8 \(3, 4, 4\)"),
         ({"a": pixels(4, 0)}, {"who": WHO}, r"a has the shape \(12, 4, 0\), so it contains no values"),
         ({"a": 3}, {"who": WHO}, r"a is a single number; expected an array of shape \(n, …\), with one row per image"),
-        ({"a": np.array([None] * N)}, {"who": WHO}, r"a is object \(12,\); expected an array of numbers"),
+        (
+            {"a": np.array([None] * N)},
+            {"who": WHO},
+            r"a has dtype object and shape \(12,\); expected an array of numbers",
+        ),
         ({3: pixels(4, 4)}, {"who": WHO}, "images must be a mapping with strings as keys"),
         ([[1, 2], [3]], {"who": WHO}, "image must be an array"),
     ],
@@ -276,7 +286,11 @@ def test_what_is_left_out_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixtu
             {"arrays": "imgae"},
             r"no array 'imgae'; did you mean 'image'\?",
         ),
-        ({"image": pixels(3, 8, 8), "who": np.array(WHO)}, {}, "image is uint8 .* looks like .*channels_first=True"),
+        (
+            {"image": pixels(3, 8, 8), "who": np.array(WHO)},
+            {},
+            "image has dtype uint8 .* looks like .*channels_first=True",
+        ),
         (
             {"image": np.zeros((N, 4, 4), "c8"), "who": np.array(WHO)},
             {},

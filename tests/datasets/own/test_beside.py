@@ -46,7 +46,7 @@ def test_a_sheet_is_left_out_whatever_its_name(photos, caplog, name):
     with caplog.at_level(logging.INFO):
         dataset = setsup.open(photos)
     assert (dataset.factors["folder"].levels, len(dataset)) == (("ann", "bob"), 6)
-    assert [one.getMessage() for one in caplog.records if "that setsup wrote" in one.getMessage()] == [
+    assert [one.getMessage() for one in caplog.records if "written by setsup" in one.getMessage()] == [
         f"{photos}: skipping files written by setsup: {name}"
     ]
 

@@ -272,7 +272,7 @@ def test_bad_sources_are_one_sentence(tmp_path: Path) -> None:
 def test_what_matches_nothing_shows_a_path_and_a_pattern(tmp_path: Path) -> None:
     folder = write(tmp_path / "wilds", WILDS)
     refused(
-        r"none of the 8 images of .*wilds matches the pattern '\{class\}\.png'; the first is photo/cat/1\.jpg, which "
+        r"none of the 8 images of .*wilds matches the pattern '\{class\}\.png'; the first image is photo/cat/1\.jpg, which "
         r"matches '\{domain\}/\{class\}/\.\.\.'",
         folder,
         "{class}.png",
@@ -282,7 +282,7 @@ def test_what_matches_nothing_shows_a_path_and_a_pattern(tmp_path: Path) -> None
 def test_numbers_beyond_what_can_be_stored(tmp_path: Path) -> None:
     folder = write(tmp_path / "x", ["3.png", f"{10**30}.png", "1e40.png"])
     refused(
-        rf"{10**30}\.png has n = {10**30}, which does not fit into 64 bits; read it as text with \{{n\}}",
+        rf"{10**30}\.png has n = {10**30}, which does not fit in 64 bits; read it as text with \{{n\}}",
         folder,
         "{n:d}",
     )

@@ -311,7 +311,7 @@ def test_more_than_eight_bits_are_refused_among_images_of_eight(tmp_path):
     Image.fromarray(np.full((4, 4), 40, np.uint8)).save(tmp_path / "plain.png")
     with pytest.raises(DataError, match=r"deep\.png \(row 1\) has pixels of mode I;16; expected 8 bits"):
         open_table(_table(tmp_path, "plain.png", "deep.png"))
-    with pytest.raises(DataError, match=r"plain\.png \(row 1\) has pixels of mode L; expected uint16"):
+    with pytest.raises(DataError, match=r"plain\.png \(row 1\) has the Pillow mode L; expected pixels of dtype uint16"):
         open_table(_table(tmp_path, "deep.png", "plain.png"))
     assert open_table(_table(tmp_path, "deep.png")).fetch(0)["image"].tolist() == np.full((4, 4), 40_000).tolist()
 

@@ -246,7 +246,7 @@ def broken(row: int) -> Any:
         (
             Items(lambda row: (to_tensor(picture(row)), row)),
             {},
-            r"image of Items is float32 \(3, 4, 6\); expected uint8 images; .* ToTensor",
+            r"image of Items has dtype float32 and shape \(3, 4, 6\); expected uint8 images; .* ToTensor",
         ),
         (Items(lambda row: (np.zeros((3, 9, 9), np.uint8), row)), {}, "uint8 numpy array .*return it as"),
         (Items(lambda row: ("a", row)), {}, r"contain neither images nor other arrays: image \(str\), target \(int\)"),

@@ -77,8 +77,8 @@ def check_apart(parts: Sequence[Part]) -> None:
         if 2 * len(both) > min(len(ours), len(theirs)):
             raise DamagedFile(
                 f"{first.files.source} and {second.files.source} contain the same objects ({min(both)} and "
-                f"{len(both) - 1:,} more), once as {first.category} and once as {second.category}; replace the one "
-                "that is a copy of the other"
+                f"{len(both) - 1:,} more), once as {first.category} and once as {second.category}",
+                "replace the one that is a copy of the other",
             )
 
 
