@@ -272,8 +272,8 @@ def test_bad_sources_are_one_sentence(tmp_path: Path) -> None:
 def test_what_matches_nothing_shows_a_path_and_a_pattern(tmp_path: Path) -> None:
     folder = write(tmp_path / "wilds", WILDS)
     refused(
-        r"none of the 8 images of .*wilds matches the pattern '\{class\}\.png'; the first image is photo/cat/1\.jpg, which "
-        r"matches '\{domain\}/\{class\}/\.\.\.'",
+        r"none of the 8 images of .*wilds matches the pattern '\{class\}\.png'; the first image is "
+        r"photo/cat/1\.jpg, which matches '\{domain\}/\{class\}/\.\.\.'",
         folder,
         "{class}.png",
     )
@@ -286,7 +286,7 @@ def test_numbers_beyond_what_can_be_stored(tmp_path: Path) -> None:
         folder,
         "{n:d}",
     )
-    refused(r"1e40\.png has n = 1e40, which does not fit into 32-bit floating point", folder, "{n:f}")
+    refused(r"1e40\.png has n = 1e40, which does not fit in 32-bit floating point", folder, "{n:f}")
     assert columns(open_images(folder, "{n}"))["n"] == [str(10**30), "1e40", "3"]
 
 
