@@ -281,7 +281,7 @@ def test_boxes_that_are_not_there(tmp_path):
     ("content", "sentence"),
     [
         (labels('id="2" text="a"', 'id="2" text="b"'), "line 3 repeats the id 2 of another label"),
-        (labels('id="2" text="a"', 'id="02" text=""'), "line 3 has the id 02, which another"),
+        (labels('id="2" text="a"', 'id="02" text=""'), "line 3 repeats the id 02 of another"),
         (labels('id="two" text="a"'), "line 2 has the id 'two'; expected an integer"),
         (labels('text="a"'), "line 2 has the id ''"),
         (labels('id="2.0" text="a"'), "line 2 has the id '2.0'"),

@@ -208,7 +208,7 @@ def test_the_categories_of_the_other_split_are_noticed(tmp_path, stem):
     write(tmp_path)
     other = tmp_path / f"{TEST if stem == TRAIN else TRAIN}-cat.mat.gz"
     (tmp_path / f"{stem}-cat.mat.gz").write_bytes(other.read_bytes())
-    with pytest.raises(DataError, match=rf"{stem}-cat.* describe the pairs \d+ and \d+ identically, .*swapped\?"):
+    with pytest.raises(DataError, match=rf"{stem}-cat.* describe the pairs \d+ and \d+ identically, .*swapped"):
         smallnorb.open(tmp_path)
 
 
