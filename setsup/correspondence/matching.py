@@ -32,8 +32,8 @@ class Window(NamedTuple):
         """The camera of this part of a row's view."""
         if not hasattr(dataset, "camera"):
             raise SetsupError(
-                f"{dataset.name} does not know the cameras of its rows; pass a RenderedDataset, a folder of `setsup "
-                "render`, shards of a rendering, or a selection of one"
+                f"the cameras of {dataset.name} are unknown; pass a RenderedDataset, a folder written by `setsup "
+                "render`, shards of a rendered dataset, or a selection of rows from any of these"
             )
         whole: Camera = dataset.camera(row)
         return whole.windowed(self.left, self.top, self.height, self.width)

@@ -222,8 +222,8 @@ def canonical_retrieval(members: npt.ArrayLike, canonicals: npt.ArrayLike, orbit
     own = check_labels(orbits, len(points), "orbits")
     if points.shape[1] != targets.shape[1]:
         raise DataError(
-            f"members and canonicals must have embeddings of the same length, not {points.shape[1]} and "
-            f"{targets.shape[1]}; embed both with one network"
+            f"members and canonicals must have embeddings with the same number of dimensions, not {points.shape[1]} "
+            f"and {targets.shape[1]}; embed both with one network"
         )
     if own.min() < 0 or own.max() >= len(targets):
         raise DataError(

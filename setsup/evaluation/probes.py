@@ -180,7 +180,8 @@ def ridge_probe(
     given = np.asarray(values)
     if given.shape != (len(reals),) or given.dtype.kind not in "iufb" or np.isinf(given).any():
         raise DataError(
-            f"values must be finite numbers ({len(reals):,},), or NaN where unknown, not {given.dtype} {given.shape}"
+            f"values must be an array of shape ({len(reals)},) with finite numbers, or NaN where unknown, not "
+            f"{given.dtype} of shape {given.shape}"
         )
     known = ~np.isnan(given)
     reals, wanted = reals[known], given[known].astype(np.float64)

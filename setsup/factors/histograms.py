@@ -32,14 +32,14 @@ def count_joint(table: FactorColumns, names: Iterable[str], where: Where | None)
     for name in names:
         if table[name].continuous:
             raise FactorError(
-                f"factor {name!r} is continuous and cannot be counted; use table.binned({name!r}, …), or "
+                f"factor {name!r} is continuous, so it has no levels to count; use table.binned({name!r}, …), or "
                 f"table.histogram({name!r})"
             )
     cells = math.prod(sizes)
     if cells > _MOST_CELLS:
         raise FactorError(
-            f"{', '.join(names)} have {cells:,} combinations, too many to count each; to count those that occur, use "
-            f"group_by({names!r}).sizes"
+            f"{', '.join(names)} have {cells:,} combinations of levels, too many to count each one; to count only "
+            f"those that occur, use group_by({names!r}).sizes"
         )
     mask = rows_kept(table, where)
     if not names:
@@ -141,7 +141,9 @@ def count_values(
     edges, width = np.linspace(low, high, bins + 1), (high - low) / bins
     exact, edges = edges, edges.astype(np.float32).astype(np.float64)
     if not (np.abs(edges - exact) <= width / 5).all():
-        raise FactorError(f"{bins} bins from {low!r} to {high!r} are too narrow for float32; choose fewer bins")
+        raise FactorError(
+            f"{bins} bins from {low!r} to {high!r} are narrower than float32 can distinguish; choose fewer bins"
+        )
     counts = np.zeros(bins + 2, dtype=np.int64)
     starts = np.append(edges, np.inf)
     starts[bins] = np.nextafter(edges[-1], np.inf)  # the last bin has its upper edge, too

@@ -98,7 +98,7 @@ def test_images_of_labelled_orbits_are_no_queries() -> None:
         ({"orbits": [0, 1]}, "orbits must be an array"),
         ({"labelled": [[0, 1]]}, "re-split 0 has two labelled images of one class"),
         ({"labelled": [[0, 4]]}, "labelled must be numbers of images"),
-        ({"labelled": [0, 2]}, r"labelled must be integers \(resplits, classes\)"),
+        ({"labelled": [0, 2]}, r"labelled must be an integer array of shape \(resplits, classes\)"),
         ({"orbits": [0, 0, 1, 1]}, "re-split 0 has no query"),
         ({"within": [[0, 1, 1, 1]]}, "a labelled image of re-split 0 is not part"),
         ({"metric": "euclid"}, "metric must be one of l2sq, cosine"),

@@ -198,7 +198,7 @@ def test_tables_share_the_columns_that_nobody_writes_to():
 
 @pytest.mark.parametrize("wrong", [np.inf, -np.inf, 1e300, 3.5e38])
 def test_numbers_beyond_float32_are_refused_with_their_row(wrong):
-    with pytest.raises(FactorError, match=r"row 2 \(from 0\) of column 'angle' has .*finite numbers"):
+    with pytest.raises(FactorError, match=r"row 2 \(counting from 0\) of column 'angle' has .*finite numbers"):
         FactorTable([ANGLE], {"angle": np.array([0.0, np.nan, wrong])})
 
 
@@ -293,7 +293,7 @@ def test_memory_of_others_is_copied_though_numpy_may_not_write_to_it():
 @pytest.mark.parametrize(
     ("names", "sentence"),
     [
-        ({"hue": "size"}, "two factors have the name 'size'"),
+        ({"hue": "size"}, "two factors would have the name 'size'"),
         ({"hu": "x"}, "unknown factor 'hu'; did you mean 'hue'"),
         ({"hue": ""}, "must be a non-empty string"),
         ({"hue": None}, "must be a (non-empty )?string"),

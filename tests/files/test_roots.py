@@ -49,7 +49,7 @@ def test_what_is_missing_is_said_with_the_command(tmp_path: Path) -> None:
         find_root("mnist", root, WANTED)
     assert str(caught.value) == (
         f"mnist: b not found; looked in {root}, {root / 'mnist'} (does not exist); "
-        f"run `setsup fetch mnist --root '{root}'`, or give the folder that contains the files (root=)"
+        f"run `setsup fetch mnist --root '{root}'`, or pass the folder that contains the files (root=)"
     )
 
 

@@ -199,7 +199,7 @@ def test_a_modality_never_hides_behind_a_role(name):
 
     dataset = Masked(name)
     sets = setsup.SetSampler(dataset.factors, inactive=["digit"], size=2)
-    with pytest.raises(DataError, match=f"masked has a modality '{name}'"):
+    with pytest.raises(DataError, match=f"the modality name '{name}' of masked is reserved"):
         setsup.loader(dataset, sets, to="numpy")
     assert next(iter(setsup.loader(dataset, sets, to="numpy", modalities=["image"])))["mask"].all()
 

@@ -493,10 +493,10 @@ def test_samplers_are_made_again_from_plain_data():
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [
-        ({}, SamplerError, "triplets need an orbit or constraints"),
+        ({}, SamplerError, "triplets require an orbit or constraints"),
         ({"positive": POSITIVE}, SamplerError, "both positive= and negative="),
         ({"negative": POSITIVE}, SamplerError, "both positive= and negative="),
-        ({"orbit": "id", "positive": POSITIVE, "negative": NEGATIVE}, SamplerError, "expected either orbit=, or both"),
+        ({"orbit": "id", "positive": POSITIVE, "negative": NEGATIVE}, SamplerError, "pass either orbit=, or both"),
         (
             {"positive": POSITIVE, "negative": NEGATIVE, "on_small_group": "drop"},
             SamplerError,

@@ -571,8 +571,8 @@ def test_unknown_values_are_in_no_group():
 # -- bad arguments -----------------------------------------------------------------------------------------------------
 
 WRONG = [
-    ({}, "sets need factors to fix \\(this table has a, b, c\\); pass inactive="),
-    ({"inactive": ["a"], "active": ["b"]}, "inactive= and active= exclude each other"),
+    ({}, "no factors to fix are specified \\(the table has a, b, c\\); pass inactive="),
+    ({"inactive": ["a"], "active": ["b"]}, "inactive= and active= are mutually exclusive"),
     ({"inactive": [["a"], ["b"]], "active": ["b"]}, "one list per set requires"),
     ({"inactive": [["a"], ["b"]], "num_fixed": 1}, "one list per set requires"),
     ({"inactive": [["a"], ["b"]], "unconstrained": 1}, "one list per set requires"),
@@ -606,7 +606,10 @@ WRONG = [
     ({"inactive": ["a"], "seed": 2**64}, "seed must be"),
     ({"inactive": ["a"], "stream": 1}, "stream must be a string"),
     ({"inactive": ["a"], "tolerance": {"b": 1.0}}, "'b' has levels, so sets fix it exactly; .*continuous"),
-    ({"inactive": ["a"], "where": "a == 0 and a == 1"}, "where= and weights= leave none of the 24 rows to groups of a"),
+    (
+        {"inactive": ["a"], "where": "a == 0 and a == 1"},
+        "where= and weights= leave none of the 24 rows for groups of a",
+    ),
 ]
 
 

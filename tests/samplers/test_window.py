@@ -415,7 +415,7 @@ def test_error_names_the_smallest_neighbourhoods():
 
 
 def test_nothing_is_known():
-    with pytest.raises(SamplerError, match="2 rows have an unknown value"):
+    with pytest.raises(SamplerError, match="2 rows have unknown values"):
         SetSampler(table_of([math.nan, math.nan]), ["x"], size=1, tolerance={"x": 1.0})
 
 

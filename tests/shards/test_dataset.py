@@ -430,12 +430,12 @@ def test_what_is_no_set_of_shards_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "deep" / "train").mkdir(parents=True)
     write_tar(tmp_path / "deep" / "train" / "0.tar", [("0.png", b"")])
     for name, words in {
-        "absent": "absent does not exist; give the folder",
+        "absent": "absent does not exist; pass the folder",
         "empty": r"empty has no shards\.json and no tars; .*`setsup shard`",
         "begun": "begun is not finished; run the same `setsup shard` command again to resume",
         "rendered": r"rendered was written by `setsup render`; open it with setsup\.open",
         "deep": r"deep has no shards\.json, so its tars are not indexed; .*`setsup index ",
-        "deep/train/0.tar": "0.tar is a file; give the folder",
+        "deep/train/0.tar": "0.tar is a file; pass the folder",
     }.items():
         with pytest.raises(DataError, match=words):
             open_shards(tmp_path / name)

@@ -88,7 +88,7 @@ def test_a_server_that_sends_without_end_is_left(short_waits):
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         store = open_store(f"http://127.0.0.1:{server.server_address[1]}/set")
         with pytest.raises(
-            DataError, match=r"data\.tar cannot be read in parts: its server sent more bytes than requested"
+            DataError, match=r"data\.tar cannot be read in parts: its server returned more bytes than requested"
         ):
             store.ranges([Range("data.tar", 0, 10)])
         server.shutdown()

@@ -112,7 +112,7 @@ def network_probes(
     widths = tuple(check_integer(width, "each hidden width", SetsupError, 1) for width in hidden)
     check_device(device)
     if not len(embeddings) or not len(seeds) or len(set(seeds)) < len(seeds):
-        raise SetsupError("probes require at least one layer, and at least one seed, all different")
+        raise SetsupError("probes require at least one layer and at least one seed, and all seeds must differ")
     layers = [check_embeddings(layer, f"embeddings of layer {at}") for at, layer in enumerate(embeddings)]
     if len({len(layer) for layer in layers}) > 1:
         raise DataError(f"all layers must have the same rows, not {', '.join(str(len(layer)) for layer in layers)}")

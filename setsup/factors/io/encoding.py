@@ -82,13 +82,14 @@ class ColumnEncoder:
         if not self._given:
             row += self._rows
             raise FactorError(
-                f"column {self.factor.name!r} changed while it was being read: row {row} now has {abbreviate(value)}"
+                f"column {self.factor.name!r} changed while it was being read: row {row} now contains "
+                f"{abbreviate(value)}"
             )
         raise self._wrong(value, row, f"a level{did_you_mean(value, self.factor.levels or ())}")
 
     def _wrong(self, value: Any, row: int, expected: str) -> FactorError:
         """Make the error for a value in a row of the block."""
-        where = f"row {row + self._rows} (from 0) of column {self.factor.name!r}"
+        where = f"row {row + self._rows} (counting from 0) of column {self.factor.name!r}"
         return FactorError(f"{where} has {abbreviate(value)}, which is not {expected}")
 
     def _numbers(self, array: Any) -> Array:

@@ -203,7 +203,7 @@ def read_note(name: str, feature: Any) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         about = None
     if not isinstance(about, dict):
-        raise FactorError(f"the id of the feature {name!r} is not a note of setsup: {text[:80]!r}")
+        raise FactorError(f"the id of the feature {name!r} was not written by setsup: {text[:80]!r}")
     return about
 
 
@@ -239,7 +239,7 @@ def _describe(name: str, about: Mapping[str, Any], names: Mapping[str, Any]) -> 
     try:
         return Factor.from_dict(about)
     except (FactorError, TypeError) as error:
-        raise FactorError(f"the note of the feature {name!r} does not describe a factor: {error}") from None
+        raise FactorError(f"the id of the feature {name!r} does not describe a factor: {error}") from None
 
 
 def _implied(factor: Factor, table: FactorColumns) -> bool:
@@ -261,5 +261,7 @@ def _decode_labels(column: Any, feature: Any) -> Any:
     codes = pc.if_else(pc.less(column, 0), pa.scalar(None, column.type), column)
     largest = pc.max(codes).as_py()
     if largest is not None and largest >= len(names):
-        raise FactorError(f"class label {largest} has no name: its feature has {len(names)} names; correct the column")
+        raise FactorError(
+            f"class label {largest} has no name, because its feature has only {len(names)} names; correct the column"
+        )
     return pa.DictionaryArray.from_arrays(codes, pa.array(list(names), pa.string()))

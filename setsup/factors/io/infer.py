@@ -95,14 +95,16 @@ def _fields(
             del kinds[name]
     for name in [*given, *kinds]:
         if name not in names:
-            raise FactorError(f"there is no column {name!r} for the factor of that name{did_you_mean(name, names)}")
+            raise FactorError(f"factor {name!r} has no column of the same name{did_you_mean(name, names)}")
     if not names:
         raise FactorError(
             "none of the columns can be a factor; expected columns of strings, booleans, numbers or dates"
         )
     twice = given.keys() & kinds.keys()
     if twice:
-        raise FactorError(f"{sorted(twice)} already have a factor with a kind; leave them out of kinds=")
+        raise FactorError(
+            f"the kinds of {sorted(twice)} are already specified by factors; leave these columns out of kinds="
+        )
     return [Field(name, given.get(name), _kind(name, kinds), written, commas) for name in names]
 
 
@@ -168,7 +170,8 @@ def arrow_array(name: str, column: Any, first: int = 0) -> Any:
         array = pa.array(column, from_pandas=True)
     except OverflowError:
         raise FactorError(
-            f"column {name!r} cannot be read as a factor: it has an integer beyond 64 bits; make its values strings"
+            f"column {name!r} cannot be read as a factor: it contains an integer that does not fit into 64 bits; "
+            "convert its values to strings"
         ) from None
     except (pa.ArrowException, TypeError, ValueError) as error:
         _refuse(name, column, error, first)

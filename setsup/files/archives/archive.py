@@ -155,7 +155,9 @@ class Archive(ABC):
         if self._listing is not None:
             with suppress(OSError):
                 self._listing.unlink(missing_ok=True)
-        return DataError(f"{label()} is not where it was listed: the archive has changed; open it again")
+        return DataError(
+            f"{label()} is not at the position where it was listed, because the archive has changed; open it again"
+        )
 
     @abstractmethod
     def header(self, row: Row) -> tuple[int, int]:
@@ -169,9 +171,9 @@ class Archive(ABC):
 def _need_plain(row: Row, label: Label) -> None:
     if row.method in (STORED, DEFLATED):
         return
-    fix = "unpack the archive and give its folder"
+    fix = "unpack the archive and pass its folder"
     if row.method == ENCRYPTED:
-        raise DataError(f"{label()} needs a password; {fix}")
+        raise DataError(f"{label()} requires a password; {fix}")
     if row.method == SPARSE:
         raise DataError(f"{label()} is stored as a sparse file, which cannot be read in place; {fix}")
     raise DataError(

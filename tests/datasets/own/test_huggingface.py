@@ -87,7 +87,7 @@ def test_class_labels_that_are_not_known_or_no_name():
     table = photos.data.table
     place = table.column_names.index("extra")
     wrong = table.set_column(place, table.schema.field("extra"), [[0] * 19 + [1]])
-    with pytest.raises(FactorError, match="class label 1 has no name: its feature has 1"):
+    with pytest.raises(FactorError, match="class label 1 has no name, because its feature has only 1"):
         from_huggingface(hf.Dataset(wrong))
 
 

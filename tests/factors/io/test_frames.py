@@ -118,7 +118,7 @@ def test_pandas_written_csv_comes_back(tmp_path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "is empty; a CSV file starts with a header"),
+        (b"", "is empty; start the file with a header"),
         (b"\n\n", "is empty"),
         (b"a,b\n", "has a header, but no rows"),
         (b"a,b", "has a header, but no rows"),
@@ -126,14 +126,14 @@ def test_pandas_written_csv_comes_back(tmp_path):
         (b"a,b,a\n1,2,3\n", "two columns have the name 'a'"),
         (b"a, a\n1,2\n", "two columns have the name 'a'"),
         (b"a,,b\n1,2,3\n", "column 1 .* has no name"),
-        (b"a;b,c\n1;2,3\n4;5,6\n", "could be separated by commas or semicolons: .* put quotes around"),
-        (b"a;b;c,d\n1;2;3\n4;5\n", "line 3: 2 fields, but the header names 3"),
-        (b"a,b\n1,2\n3\n", "line 3: 1 fields, but the header names 2"),
-        (b"a,b\n1,2\n\n3,4,5\n", "fields, but the header names 2"),
-        (b"a,b\n1,2\n3,\xe9\n", r"line 3: the byte b'\\xe9' is not UTF-8; save the file as UTF-8"),
+        (b"a;b,c\n1;2,3\n4;5,6\n", "is ambiguous: .* evenly at commas or semicolons; put quotes around"),
+        (b"a;b;c,d\n1;2;3\n4;5\n", "line 3 must have 3 fields, as the header does, not 2"),
+        (b"a,b\n1,2\n3\n", "line 3 must have 2 fields, as the header does, not 1"),
+        (b"a,b\n1,2\n\n3,4,5\n", "must have 2 fields, as the header does, not"),
+        (b"a,b\n1,2\n3,\xe9\n", r"line 3: the byte b'\\xe9' is not valid UTF-8; save the file as UTF-8"),
         (b"a\xe9,b\n1,2\n", "line 1: the byte .* is not UTF-8"),
-        ("a,b\n1,2\n".encode("utf-16-le"), "NUL byte shows that the file is damaged or not UTF-8"),
-        ("a,b\n1,2\n".encode("utf-16")[:-1], "is UTF-16 and damaged, or cut off"),
+        ("a,b\n1,2\n".encode("utf-16-le"), "NUL byte, so the file is damaged or not UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16")[:-1], "is a damaged or truncated UTF-16 file"),
         (b"a,b\n1,2\n3,\0\n", "line 3: a NUL byte"),
         (b'a,b\n1,"2\n3,4\n', "a quote is not closed"),
         (
@@ -143,7 +143,7 @@ def test_pandas_written_csv_comes_back(tmp_path):
         (b"a,b\ntrue,2\n5,3\n", "column 'a' mixes booleans and numbers: row 0 has 'true', row 1 has '5'"),
         (b"a,b\n1e999,2\n", "row 0 .* has inf; expected finite numbers"),
         (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "photos.csv"),
-        (b"PK\x03\x04\x14\x00\x08\x08", "is a spreadsheet or a zip, not text; save it as CSV"),
+        (b"PK\x03\x04\x14\x00\x08\x08", "is a spreadsheet or a zip archive, not text; save it as CSV"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path, monkeypatch, content, sentence):
@@ -333,7 +333,7 @@ def test_a_long_text_that_repeats_without_end(tmp_path):
             writer.write_table(block, row_group_size=200)
     assert path.stat().st_size < 1_000_000
     with pytest.raises(
-        DataError, match="long texts repeat so often that they do not fit into memory; leave their column out"
+        DataError, match="the long strings of a column repeat too often to fit into memory; leave out that column"
     ):
         FactorTable.from_parquet(path)
 

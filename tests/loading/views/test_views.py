@@ -203,7 +203,7 @@ def test_maps_of_several_planes_are_not_cut_across_them(view, kind, name, shape)
     batch = {**images, name: torch.zeros(shape), "indices": torch.zeros(2, 3), "step": 0}
     view = replace(view, image=name, kind=kind)
     with pytest.raises(
-        DataError, match=rf"'{name}', \(2, .*, has one axis more than images of {kind}, .*; cut each of"
+        DataError, match=rf"'{name}', \(2, .*, one axis more than images of kind {kind}, .*; cut each of"
     ):
         view(batch)
     # what was moved in copies says so itself

@@ -113,7 +113,7 @@ def test_salt_and_pepper_on_none_and_on_all() -> None:
 
 @pytest.mark.parametrize("kernel", [0, 4, -3, 3.0, "3", True])
 def test_kernels_are_odd(kernel: object) -> None:
-    with pytest.raises(SetsupError, match="Blur: kernel must be an odd number of pixels"):
+    with pytest.raises(SetsupError, match="Blur: kernel must be a positive odd number of pixels"):
         Blur(kernel, sigma=(1, 1))
 
 
