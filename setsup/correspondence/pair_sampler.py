@@ -99,7 +99,7 @@ class PixelPairSampler(SetSampler):
             which = "none of the scenes" if on_small_group == "drop" else "not every scene"
             raise SamplerError(
                 f"{which} of {dataset.name} has two views that agree in {', '.join(agree)} and differ in another "
-                "factor; draw from more rows, or name fewer factors"
+                "factor; draw from more rows, or choose fewer factors"
             ) from error
 
     def to_dict(self) -> dict[str, Any]:

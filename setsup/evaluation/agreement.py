@@ -287,8 +287,8 @@ def _rows(rows: npt.ArrayLike, queries: int | None, gallery: int) -> Codes:
         )
     if given.size and not -1 <= given.min() <= given.max() < gallery:
         raise DataError(
-            f"rows must be row numbers of the gallery from 0 to {gallery - 1}, or -1, not from {given.min()} to "
-            f"{given.max()}"
+            f"rows must contain row numbers of the gallery from 0 to {gallery - 1}, or -1, not numbers from "
+            f"{given.min()} to {given.max()}"
         )
     return given.astype(np.int64)
 

@@ -109,7 +109,7 @@ def check_columns(embeddings: Any, factors: Any, least: int, what: str) -> Colum
         )
     values = values.reshape(len(values), -1)
     if points.dtype.kind not in "fiu" or values.dtype.kind not in "fiub":
-        raise DataError(f"embeddings and factors must be numbers, not {points.dtype} and {values.dtype}")
+        raise DataError(f"embeddings and factors must be numeric arrays, not {points.dtype} and {values.dtype}")
     if bad := int(np.count_nonzero(~np.isfinite(points).all(axis=1))):
         raise DataError(f"{bad} of {len(points)} embeddings are not finite; leave those rows out, or check the network")
     discrete = values.dtype.kind != "f"

@@ -54,10 +54,12 @@ def check_labels(labels: npt.ArrayLike, rows: int, name: str = "labels") -> Code
 
 def _check_codes(given: Array, name: str) -> Codes:
     if given.dtype.kind not in "iub":
-        raise DataError(f"{name} must be integers, the codes of levels, not {given.dtype}; see FactorTable.codes")
+        raise DataError(
+            f"{name} must contain integer codes of levels, not {given.dtype}; get codes from FactorTable.codes"
+        )
     codes = given.astype(np.int64)
     if given.size and codes.min() < -1:
-        raise DataError(f"{name} must be codes, 0 or more, or -1 where unknown, not {codes.min()}")
+        raise DataError(f"{name} must contain codes of at least 0, or -1 for unknown values, not {codes.min()}")
     return codes
 
 

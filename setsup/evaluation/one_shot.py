@@ -158,7 +158,8 @@ def _check_labelled(labelled: npt.ArrayLike, labels: Codes) -> Codes:
         )
     if images.min() < 0 or images.max() >= len(labels):
         raise DataError(
-            f"labelled must be numbers of images from 0 to {len(labels) - 1}, not from {images.min()} to {images.max()}"
+            f"labelled must contain numbers of images from 0 to {len(labels) - 1}, not numbers from {images.min()} to "
+            f"{images.max()}"
         )
     of_drawn = np.sort(labels[images], axis=1)
     if (twice := (of_drawn[:, 1:] == of_drawn[:, :-1]).any(axis=1)).any():

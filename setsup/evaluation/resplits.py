@@ -230,8 +230,8 @@ def check_known(codes: npt.ArrayLike, rows: int, name: str) -> Codes:
         raise DataError(f"{name} must contain at least one image")
     if (unknown := known < 0).any():
         raise DataError(
-            f"{name} of image {int(np.argmax(unknown))} is unknown (-1; {int(unknown.sum()):,} of {rows:,} images); "
-            "leave such images out"
+            f"{name} of image {int(np.argmax(unknown))} is unknown (-1), as for {int(unknown.sum()):,} of {rows:,} "
+            "images; leave out such images"
         )
     return known
 

@@ -183,7 +183,9 @@ def _blocks(
     """Blocks of queries, and which gallery rows are kept from each, (block, g)."""
     selves = None if own is None else check_labels(own, queries, "own")
     if selves is not None and selves.max(initial=-1) >= gallery:
-        raise DataError(f"own must be row numbers of the gallery from 0 to {gallery - 1}, or -1, not {selves.max()}")
+        raise DataError(
+            f"own must contain row numbers of the gallery from 0 to {gallery - 1}, or -1, not {selves.max()}"
+        )
     pairs = [(check_labels(q, queries, "keys"), check_labels(g, gallery, "keys")) for q, g in never]
     step = max(1, _BLOCK // gallery)
     for start in range(0, queries, step):

@@ -87,7 +87,7 @@ def draw_resamples(
     if (mixed := of_image[first_image][dense] != of_image).any():
         image = int(np.argmax(mixed))
         raise DataError(
-            f"orbit {orbit[image]} must contain images of only one class, not of "
+            f"orbit {orbit[image]} must contain images of only one class, not of classes "
             f"{of_image[first_image][dense[image]]} and {of_image[image]}"
         )
     key = int(stream_key(seed, "draw_resamples"))
@@ -101,8 +101,8 @@ def draw_resamples(
             for class_key, label, half in zip(keys, classes, halves, strict=True):
                 if len(half[side]) < count:
                     raise DataError(
-                        f"class {label} has {len(half[side])} images for the {part}, fewer than {count}; reduce "
-                        f"{option}, or leave the class out"
+                        f"class {label} has only {len(half[side])} images for the {part}, but {count} are required; "
+                        f"reduce {option}, or leave out the class"
                     )
                 images.append(half[side][_order(class_key, 1 + side, len(half[side]))[:count]])
             sides.append(np.stack(images))

@@ -267,16 +267,16 @@ class FactorColumns:
         """Return a table with one more factor, or with the factor of that name replaced."""
         check_instance(factor, Factor, "the new factor", FactorError)
         columns = {name: self.column(name) for name in self.names if name != factor.name}
-        kept = [known for known in self.factors if known.name != factor.name]
-        return type(self)([*kept, factor], {**columns, factor.name: column})
+        remaining = [known for known in self.factors if known.name != factor.name]
+        return type(self)([*remaining, factor], {**columns, factor.name: column})
 
     def without(self, names: Iterable[str]) -> Self:
         """Return a table without some factors, with the same rows."""
         gone = {self[name].name for name in check_strings(names, "the factors to leave out", FactorError)}
-        kept = [factor for factor in self.factors if factor.name not in gone]
-        if not kept:
+        remaining = [factor for factor in self.factors if factor.name not in gone]
+        if not remaining:
             raise FactorError("cannot remove all factors of a table; keep at least one")
-        return type(self)(kept, {factor.name: self.column(factor.name) for factor in kept})
+        return type(self)(remaining, {factor.name: self.column(factor.name) for factor in remaining})
 
     def rename(self, names: Mapping[str, str]) -> Self:
         """Return a table with some factors renamed; rows, levels, nesting and splits stay the same.
@@ -352,11 +352,11 @@ class FactorColumns:
         return all(np.array_equal(self.column(name), grid.column(name)) for name in self.names)
 
 
-def _refuse_values(given: object) -> None:
+def _refuse_values(factors: object) -> None:
     """Refuse values in place of factors, and say what makes a table of them."""
-    module = type(given).__module__.partition(".")[0]
+    module = type(factors).__module__.partition(".")[0]
     makers = {"pandas": "from_pandas(frame)", "pyarrow": "from_arrow(table)"}
-    if isinstance(given, Mapping):
+    if isinstance(factors, Mapping):
         raise FactorError(
             "FactorTable expects a list of Factor objects; to create a table from values, use "
             "FactorTable.from_values({…})"
@@ -365,7 +365,7 @@ def _refuse_values(given: object) -> None:
         raise FactorError(
             f"FactorTable expects a list of Factor objects; to convert this object, use FactorTable.{makers[module]}"
         )
-    if isinstance(given, str | Path):
+    if isinstance(factors, str | Path):
         raise FactorError(
             "FactorTable expects a list of Factor objects; to read a file, use FactorTable.from_csv(path) or "
             "from_parquet(path)"

@@ -52,12 +52,12 @@ def count_equal(table: FactorColumns, name: str) -> Rows:
 
 def known_rows(columns: list[Array], mask: Bools | None) -> Rows | None:
     """Numbers of the rows that the mask keeps and whose stored codes are all known, ascending; None for all rows."""
-    kept = mask
+    known = mask
     for column in columns:
         unknown = np.iinfo(column.dtype).max
         if len(column) and column.max() == unknown:
-            kept = column != unknown if kept is None else kept & (column != unknown)
-    return None if kept is None else np.flatnonzero(kept)
+            known = column != unknown if known is None else known & (column != unknown)
+    return None if known is None else np.flatnonzero(known)
 
 
 def number_cells(columns: list[Array], radix: list[int]) -> tuple[Array, int, bool]:

@@ -177,11 +177,11 @@ class Factor:
 def check_factors(factors: Any) -> tuple[Factor, ...]:
     """Factors as a tuple; FactorError where one is something else."""
     if isinstance(factors, str) or not isinstance(factors, Iterable):
-        raise FactorError(f"factors must be a list of Factor, not {abbreviate(factors)}")
+        raise FactorError(f"factors must be a list of Factor objects, not {abbreviate(factors)}")
     try:
         checked = tuple(factors)
     except TypeError:  # an array or a tensor without an axis
-        raise FactorError(f"factors must be a list of Factor, not {abbreviate(factors)}") from None
+        raise FactorError(f"factors must be a list of Factor objects, not {abbreviate(factors)}") from None
     for factor in checked:
         check_instance(factor, Factor, "each of the factors", FactorError, 'make one with Factor("name", kind, levels)')
     return checked

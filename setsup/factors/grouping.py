@@ -57,9 +57,9 @@ def _of_grid(table: FactorColumns, names: tuple[str, ...]) -> Groups:
 
 
 def _index(table: FactorColumns, names: tuple[str, ...], mask: Bools | None) -> Groups:
-    kept = len(table) if mask is None else int(np.count_nonzero(mask))
-    check_memory(16 * kept, f"an index of {kept:,} rows", "the rows", FactorError)
-    excluded = len(table) - kept
+    included = len(table) if mask is None else int(np.count_nonzero(mask))
+    check_memory(16 * included, f"an index of {included:,} rows", "the rows", FactorError)
+    excluded = len(table) - included
     radix = [len(table[name]) for name in names]
     if table.is_grid and mask is not None:  # codes of the rows that are kept follow from their numbers
         rows: Rows | None = np.flatnonzero(mask)

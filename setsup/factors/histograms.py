@@ -49,8 +49,8 @@ def count_joint(table: FactorColumns, names: Iterable[str], where: Where | None)
     counts = np.zeros(cells, dtype=np.int64)
     # an array of all cells costs as much as they are many, so that blocks grow with them
     block = _BLOCK if cells <= _DENSE else min(max(cells, _BLOCK), 1 << 22)
-    for columns, kept in _blocks(table, names, mask, block):
-        key = _number(columns, sizes, kept)
+    for columns, selected in _blocks(table, names, mask, block):
+        key = _number(columns, sizes, selected)
         if cells <= 4 * block:
             counts += np.bincount(key, minlength=cells + 1)[:cells]
         else:
@@ -74,8 +74,8 @@ def count_all(table: FactorColumns, names: Sequence[str], where: Where | None) -
     some = [name for name in names if sizes[name] < _FUSED]
     # with one more level, for what is unknown
     fused = [(part, np.zeros([sizes[name] + 1 for name in part], dtype=np.int64)) for part in _parts(some, sizes)]
-    for columns, kept in _blocks(table, some, mask, _BLOCK):
-        rows = None if kept is None else np.flatnonzero(kept)
+    for columns, selected in _blocks(table, some, mask, _BLOCK):
+        rows = None if selected is None else np.flatnonzero(selected)
         of = dict(zip(some, columns, strict=True))
         for part, cells in fused:
             codes = [of[name] if rows is None else of[name].take(rows) for name in part]
@@ -195,13 +195,13 @@ def _blocks(
     whole = None if table.is_grid and len(table) > _LONGEST else [table.column(name) for name in names]
     for start in range(0, len(table), block):
         some = slice(start, min(start + block, len(table)))
-        kept = None if mask is None else mask[some]
-        if kept is None or kept.any():
+        selected = None if mask is None else mask[some]
+        if selected is None or selected.any():
             rows = np.arange(some.start, some.stop) if whole is None else None
-            yield [column[some] for column in whole] if whole else [table.codes(name, rows) for name in names], kept
+            yield [column[some] for column in whole] if whole else [table.codes(name, rows) for name in names], selected
 
 
-def _number(columns: list[Array], sizes: tuple[int, ...], kept: Bools | None) -> Array:
+def _number(columns: list[Array], sizes: tuple[int, ...], selected: Bools | None) -> Array:
     """Number of each row's combination; one beyond all for rows with an unknown level, or not to be counted.
 
     Such rows are not taken out, which would cost several times what counting does.
@@ -217,8 +217,8 @@ def _number(columns: list[Array], sizes: tuple[int, ...], kept: Bools | None) ->
     cells = math.prod(sizes)
     if unknown is not None:
         np.putmask(key, unknown, cells)
-    if kept is not None:  # rows that a filter leaves out are many and scattered: a sum does not branch
-        key += np.multiply(~kept, cells, dtype=np.intp)
+    if selected is not None:  # rows that a filter leaves out are many and scattered: a sum does not branch
+        key += np.multiply(~selected, cells, dtype=np.intp)
     return key
 
 

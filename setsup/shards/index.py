@@ -263,7 +263,7 @@ def open_index(path: Path, catalogue: Catalogue) -> tuple[FactorTable, Places]:
     _compare(path, catalogue.index.digest)
     for name, dtype in wanted.items():
         if schema.names.count(name) != 1 or schema.field(name).type != pa.from_numpy_dtype(dtype):
-            raise DamagedFile(f"{path} has no column {name!r} of {dtype}", _FIX)
+            raise DamagedFile(f"{path} has no column {name!r} of type {dtype}", _FIX)
     factors = _factors(path, catalogue)
     state = (catalogue.index.digest, rows)
 

@@ -511,11 +511,11 @@ def test_too_many_subsets():
     many = [Factor(f"f{number}", Kind.NOMINAL, (0, 1)) for number in range(40)]
     codes = np.random.default_rng(0).integers(0, 2, (40, 500))
     table = FactorTable(many, {factor.name: of for factor, of in zip(many, codes, strict=True)})
-    with pytest.raises(SamplerError, match="subsets, more than 65,536; lower k, or name fewer factors in among"):
+    with pytest.raises(SamplerError, match="more than the limit of 65,536; lower k, or list fewer factors in among"):
         FactorPairSampler(table)
     with pytest.raises(SamplerError, match="no two of 500 rows"):
         FactorPairSampler(table, k=1)
-    with pytest.raises(SamplerError, match="lists of factors, more than 4,096"):
+    with pytest.raises(SamplerError, match="combinations of factors, more than the limit of 4,096"):
         FactorPairSampler(table, share=["f0"])
     assert FactorPairSampler(table, share=["f0"], must_differ=False)[0].indices.shape == (32, 2)
     large = FactorTable([Factor(f"f{n}", Kind.NOMINAL, tuple(range(43))) for n in range(11)])

@@ -115,7 +115,9 @@ def network_probes(
         raise SetsupError("probes require at least one layer and at least one seed, and all seeds must differ")
     layers = [check_embeddings(layer, f"embeddings of layer {at}") for at, layer in enumerate(embeddings)]
     if len({len(layer) for layer in layers}) > 1:
-        raise DataError(f"all layers must have the same rows, not {', '.join(str(len(layer)) for layer in layers)}")
+        raise DataError(
+            f"all layers must have the same number of rows, not {', '.join(str(len(layer)) for layer in layers)}"
+        )
     codes = check_factors(factors, len(layers[0]))
     probes = _probes(len(layers), codes, seeds, share)
     training: dict[str, Any] = {"steps": steps, "batch": batch, "rate": rate}

@@ -127,7 +127,7 @@ def describe_schema(
         if name in schema.names[:index]:
             raise FactorError(f"two columns have the name {name!r}; rename one")
     names = [field.name for field in schema if is_usable(field.type)]
-    given = {factor.name for factor in check_factors(factors)} | check_mapping(kinds, "kinds", FactorError).keys()
+    declared = {factor.name for factor in check_factors(factors)} | check_mapping(kinds, "kinds", FactorError).keys()
     try:
         about = json.loads((schema.metadata or {}).get(_KEY, b'{"format": 1, "factors": []}'))
         stored = _factors(about)
@@ -135,7 +135,7 @@ def describe_schema(
         raise FactorError(
             f"the metadata {_KEY.decode()!r} of the Arrow table does not describe factors: {error}"
         ) from None
-    return names, [*factors, *(factor for factor in stored if factor.name in names and factor.name not in given)]
+    return names, [*factors, *(factor for factor in stored if factor.name in names and factor.name not in declared)]
 
 
 def say_left_out(source: object, columns: Mapping[str, object]) -> None:

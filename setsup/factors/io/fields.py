@@ -29,7 +29,7 @@ class Field:
     def __init__(self, name: str, factor: Factor | None, kind: Kind | None, written: bool, commas: Commas) -> None:
         self.name = name
         self.role = ROLE_OF.get(name, "variation")
-        self.given = factor is not None
+        self.declared = factor is not None
         self._kind = kind
         self._written = written
         # whoever asks for names has them as they are written
@@ -88,7 +88,7 @@ class Field:
 
     def incomplete(self) -> bool:
         """Whether values seen as numbers are strings, which needs another first pass; prepares for it."""
-        if self.given:
+        if self.declared:
             return False
         sort = self._sort()  # first, so that the first column that mixes sorts is named, whatever the blocks
         if self._distinct is not None or sort != "string" or self._kind is Kind.CONTINUOUS:
@@ -133,14 +133,14 @@ class Field:
         """Encoder of the given factor, or of the one that the values make: its levels are those that were seen."""
         if self._factor is not None:
             sort = "number" if self._factor.levels is None else level_sort(self._factor.levels[0])
-            return ColumnEncoder(self._factor, sort, self._written, self._commas, given=True)
+            return ColumnEncoder(self._factor, sort, self._written, self._commas, declared=True)
         sort = self._sort()
         if self._comma is not None and sort in ("number", "integer"):
             self._check_commas(self._comma)
         kinds = {"string": Kind.NOMINAL, "boolean": Kind.NOMINAL, "integer": Kind.ORDINAL}
         kind = self._kind or kinds.get(sort, Kind.CONTINUOUS)
         factor = self._continuous(sort) if kind is Kind.CONTINUOUS else self._discrete(kind, sort)
-        return ColumnEncoder(factor, sort, self._written, self._commas, given=False)
+        return ColumnEncoder(factor, sort, self._written, self._commas, declared=False)
 
     def _continuous(self, sort: str) -> Factor:
         if sort in ("string", "boolean"):

@@ -60,7 +60,7 @@ def from_huggingface(
         raise FactorError(f"from_huggingface expects a datasets.Dataset, not {type(dataset).__name__}; {fix}")
     columns = {name: leaf for name, leaf in leaves(dataset.features).items() if is_factor(name, leaf[1])}
     kinds = {} if kinds is None else check_mapping(kinds, "kinds", FactorError)
-    given = {factor.name for factor in check_factors(factors)} | kinds.keys()
+    declared = {factor.name for factor in check_factors(factors)} | kinds.keys()
     labels = {
         name: {"kind": Kind.NOMINAL, "levels": feature.names}
         for name, (_, feature) in columns.items()
@@ -69,7 +69,7 @@ def from_huggingface(
     known = {
         name: {**labels.get(name, {}), **(read_note(name, feature) or {})}
         for name, (_, feature) in columns.items()
-        if name not in given
+        if name not in declared
     }
     described = {name: _describe(name, about, columns) for name, about in known.items() if about}
     whole = [factor for factor in described.values() if isinstance(factor, Factor)]

@@ -91,7 +91,7 @@ class Archive(ABC):
         except OSError as error:
             raise DamagedFile.unreadable(label(), error) from error
         if len(content) != row.stored:
-            raise damaged(label, "the archive ends within it")
+            raise damaged(label, "the archive ends within its content")
         if row.method != STORED:
             content = _inflated(content, row.size, label)
         if self.has_checksums and not self.verified[place]:
@@ -114,7 +114,7 @@ class Archive(ABC):
         except OSError as error:
             raise DamagedFile.unreadable(label(), error) from error
         if len(content) != wanted:
-            raise damaged(label, "the archive ends within it")
+            raise damaged(label, "the archive ends within its content")
         return content
 
     def pieces(self, row: Row, label: Label) -> Iterator[bytes]:

@@ -136,7 +136,7 @@ class DifferingPairs:
         """Rows that are never drawn, and how k changes with the step."""
         lost = {
             "with an unknown value": self._groups.unknown,
-            "left out by where= and weights=": self._groups.excluded,
+            f"left out by {advice('where= and weights=', '--where and --weights')}": self._groups.excluded,
             "without a partner": self.partners.lonely,
         }
         return [f"rows never drawn: {list_counts(lost)}", *self.subsets.by_step()]

@@ -96,7 +96,10 @@ class RankedPairs:
     def notes(self) -> list[str]:
         """Rows that are never drawn, and how often two rows have the same level."""
         groups = self._groups
-        lost = {"with an unknown value": groups.unknown, "left out by where= and weights=": groups.excluded}
+        lost = {
+            "with an unknown value": groups.unknown,
+            f"left out by {advice('where= and weights=', '--where and --weights')}": groups.excluded,
+        }
         return [f"rows never drawn: {list_counts(lost)}", *map(self._ties, self._names)]
 
     def _ties(self, name: str) -> str:

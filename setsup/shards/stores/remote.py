@@ -211,7 +211,8 @@ class RemoteStore:
             raise ShortRead
         if len(content) > expected:
             raise NoRanges(
-                f"{self._at(part.name)} cannot be read in parts: the store returned more bytes than requested"
+                f"{self._at(part.name)} cannot be read in parts: the store returned more bytes than requested; copy "
+                "the files to a local folder and open that folder"
             )
         return content
 

@@ -26,12 +26,13 @@ _LOOKED_AT, _LOOKED_AT_RAGGED = 3, 16
 def stored_members(dataset: Dataset, modalities: Iterable[str] | None, format: str) -> dict[str, Member]:
     """How the modalities of a dataset are stored, with images in a format."""
     if not len(dataset):
-        raise DataError(f"{dataset.name} has no rows to write")
+        raise DataError(f"{dataset.name} has no rows to write; select at least one row")
     names = check_modalities(dataset, modalities)
     if not names:
-        raise DataError(
-            f"at least one modality to write is required; {dataset.name} has {', '.join(dataset.modalities) or 'none'}"
+        choices = (
+            f"; choose from {', '.join(dataset.modalities)}" if dataset.modalities else f": {dataset.name} has none"
         )
+        raise DataError(f"no modality to write is selected{choices}")
     members = {name: stored(name, dataset.modalities[name], format) for name in names}
     if has_views(dataset):
         members[CAMERA] = VIEW

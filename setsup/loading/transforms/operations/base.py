@@ -88,7 +88,7 @@ class Photometric(ABC):
         """Whether images of so many channels stay as they are."""
         if self.alpha and channels != 4:
             name = type(self).__name__
-            raise DataError(f"{name} requires images of 4 channels, the last of them alpha, not {channels}")
+            raise DataError(f"{name} requires images of 4 channels, of which the last is alpha, not {channels}")
         if not self.alpha:
             check_channels(self, channels)
         return self.colors_only and channels == 1

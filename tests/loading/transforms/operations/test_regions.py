@@ -143,7 +143,7 @@ def test_what_is_black_under_no_alpha_does_not_darken_an_outline_that_was_moved(
 
 
 def test_premultiply_needs_alpha() -> None:
-    with pytest.raises(DataError, match="Premultiply requires images of 4 channels, the last of them alpha, not 3"):
+    with pytest.raises(DataError, match="Premultiply requires images of 4 channels, of which the last is alpha, not 3"):
         Premultiply()(torch.zeros(1, 3, 4, 4), slots_for(1))
 
 
@@ -172,7 +172,7 @@ def test_a_pool_is_images_of_bytes(pool: object, message: str) -> None:
 
 def test_images_must_have_alpha_and_fit_the_pool() -> None:
     background = Background(coordinates(2, 8, 8))
-    with pytest.raises(DataError, match="images of 4 channels, the last of them alpha, not 3"):
+    with pytest.raises(DataError, match="images of 4 channels, of which the last is alpha, not 3"):
         background(torch.zeros(1, 3, 4, 4), slots_for(1))
     with pytest.raises(DataError, match="8 × 8 pixels, are smaller than those of the batch, 4 × 9"):
         background(torch.zeros(1, 4, 4, 9), slots_for(1))
