@@ -2,8 +2,8 @@
 
 import pytest
 
-from setsup import FactorTable, SamplerError, SetSampler
-from setsup.errors import advice, command_options, spell_name
+from setsup import FactorTable, SetSampler
+from setsup.errors import SamplerError, advice, command_options, spell_name
 
 
 @pytest.mark.parametrize("content", ["", "{", "size=--size", "[1]", "3", "null", '"--size"', "[" * 100_000, "\udcff"])

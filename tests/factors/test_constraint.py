@@ -123,7 +123,7 @@ def test_no_text():
     for wrong in (None, 3, b"id == anchor.id", ["id"]):
         with pytest.raises(FactorError, match="positive must be a string"):
             read_constraint(wrong, TABLE, "positive")
-    with pytest.raises(FactorError, match="not an expression"):
+    with pytest.raises(FactorError, match="invalid expression"):
         read_constraint("id = anchor.id", TABLE)
     with pytest.raises(FactorError, match="anchor is allowed only in constraints"):
         evaluate("id == anchor.id", TABLE)

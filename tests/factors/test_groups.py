@@ -268,7 +268,7 @@ def test_a_group_out_of_range(wrong):
 
 @pytest.mark.parametrize("wrong", [np.array([0, 1]), np.ones(2, dtype=bool), np.ones((3, 1), dtype=bool)])
 def test_a_mask_of_another_shape_or_type(wrong):
-    with pytest.raises(FactorError, match=r"where must be an expression or \(3,\) bool"):
+    with pytest.raises(FactorError, match=r"where must be an expression or a boolean array of shape \(3,\)"):
         group_by(FactorTable([factor("a", 3)]), ["a"], wrong)
 
 

@@ -224,5 +224,5 @@ def test_what_straddles_parts_is_named():
 def test_unknown_parts_straddle_nothing():
     factors = [Factor("subject", Kind.NOMINAL, ("a", "b")), Factor("split", Kind.NOMINAL, ("x", "y"), role="split")]
     check_disjoint(FactorTable(factors, {"subject": [0, 0, 1, -1, -1], "split": [0, -1, 1, 0, 1]}), "split", "subject")
-    with pytest.raises(FactorError, match=r"subject = a \(x, y\) are in several parts"):
+    with pytest.raises(FactorError, match=r"several parts contain subject = a \(x, y\)"):
         check_disjoint(FactorTable(factors, {"subject": [0, 0], "split": [0, 1]}), "split", "subject")

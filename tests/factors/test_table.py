@@ -100,7 +100,7 @@ def test_wrong_columns_are_refused(values, sentence):
 def test_factors_and_columns_must_fit():
     with pytest.raises(FactorError, match="must be unique"):
         FactorTable([HUE, HUE])
-    with pytest.raises(FactorError, match="same names"):
+    with pytest.raises(FactorError, match="must have the names of the factors"):
         FactorTable([HUE], {"hew": [0]})
     with pytest.raises(FactorError, match="same length"):
         FactorTable([HUE, SIZE], {"hue": [0], "size": [0, 1]})
@@ -113,7 +113,7 @@ def test_factors_and_columns_must_fit():
 def test_nesting_must_lead_somewhere():
     with pytest.raises(FactorError, match="unknown factor 'category'"):
         FactorTable([Factor("instance", Kind.NOMINAL, ("a",), within="category")])
-    with pytest.raises(FactorError, match="nested in itself"):
+    with pytest.raises(FactorError, match="is circular"):
         FactorTable([Factor("a", Kind.NOMINAL, ("x",), within="b"), Factor("b", Kind.NOMINAL, ("x",), within="a")])
 
 
@@ -139,7 +139,7 @@ def test_select_keeps_order_and_repeats():
 
 def test_a_mask_is_no_list_of_rows():
     table = FactorTable([HUE, SIZE])
-    with pytest.raises(RowError, match=r"integers, not bool; table\.rows"):
+    with pytest.raises(RowError, match=r"integers, not bool; .* pass table\.rows"):
         table.select(table.mask("size == 3"))
     with pytest.raises(RowError, match="integers, not float64"):
         table.select([1.5])

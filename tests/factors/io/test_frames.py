@@ -120,8 +120,8 @@ def test_pandas_written_csv_comes_back(tmp_path):
     [
         (b"", "is empty; start the file with a header"),
         (b"\n\n", "is empty"),
-        (b"a,b\n", "has a header, but no rows"),
-        (b"a,b", "has a header, but no rows"),
+        (b"a,b\n", "contains a header, but no rows"),
+        (b"a,b", "contains a header, but no rows"),
         (b"1,2\n3,4\n", "has no header: its first line is '1,2'"),
         (b"a,b,a\n1,2,3\n", "two columns have the name 'a'"),
         (b"a, a\n1,2\n", "two columns have the name 'a'"),
@@ -131,11 +131,11 @@ def test_pandas_written_csv_comes_back(tmp_path):
         (b"a,b\n1,2\n3\n", "line 3 must have 2 fields, as the header does, not 1"),
         (b"a,b\n1,2\n\n3,4,5\n", "must have 2 fields, as the header does, not"),
         (b"a,b\n1,2\n3,\xe9\n", r"line 3: the byte b'\\xe9' is not valid UTF-8; save the file as UTF-8"),
-        (b"a\xe9,b\n1,2\n", "line 1: the byte .* is not UTF-8"),
+        (b"a\xe9,b\n1,2\n", "line 1: the byte .* is not valid UTF-8"),
         ("a,b\n1,2\n".encode("utf-16-le"), "NUL byte, so the file is damaged or not UTF-8"),
         ("a,b\n1,2\n".encode("utf-16")[:-1], "is a damaged or truncated UTF-16 file"),
-        (b"a,b\n1,2\n3,\0\n", "line 3: a NUL byte"),
-        (b'a,b\n1,"2\n3,4\n', "a quote is not closed"),
+        (b"a,b\n1,2\n3,\0\n", "line 3 contains a NUL byte"),
+        (b'a,b\n1,"2\n3,4\n', "a quoted field is not closed"),
         (
             b"a,b\n1,2\nx,3\n",
             r"column 'a' mixes numbers and strings: row 0 has '1', row 1 has 'x' .*kinds=\{'a': 'nominal'\}",
@@ -159,13 +159,13 @@ def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path, monkeypatch, conten
 
 def test_a_line_longer_than_a_block_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_file, "BLOCK", 1000)
-    with pytest.raises(DataError, match="a line is longer than"):
+    with pytest.raises(DataError, match="contains a line longer than"):
         FactorTable.from_csv(csv(tmp_path, "a,b\n1,2\n" + "x" * 5000 + ",2\n"))
 
 
 def test_missing_files_and_folders(tmp_path):
     for read in (FactorTable.from_csv, FactorTable.from_parquet):
-        with pytest.raises(DataError, match=r"there is no file .*nothing"):
+        with pytest.raises(DataError, match=r"nothing does not exist"):
             read(tmp_path / "nothing")
         with pytest.raises(DataError, match=str(tmp_path)):
             read(tmp_path)

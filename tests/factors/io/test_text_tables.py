@@ -200,8 +200,8 @@ def test_json_lines_keep_their_types(tmp_path, monkeypatch, own_cache):
         ('{"a": 1' + "0" * 30 + '}\n{"a": true}\n', "column 'a' mixes"),
         ('{"a": [1]}\n', "none of the columns can be a factor"),
         ('{"a": null}\n' + "[" * 100_000, "line 2"),
-        (b'{"a": "\xff"}\n', "line 1: the byte .* is not UTF-8"),
-        (b'{"a": 1}\n\0', "line 2: a NUL byte"),
+        (b'{"a": "\xff"}\n', "line 1: the byte .* is not valid UTF-8"),
+        (b'{"a": 1}\n\0', "line 2 contains a NUL byte"),
     ],
 )
 def test_what_is_wrong_with_json_lines_is_one_sentence(tmp_path, content, sentence):
@@ -242,7 +242,7 @@ def test_a_bomb_is_refused(tmp_path):
         ("t.csv", b"PK\x03\x04", "is a spreadsheet or a zip"),
         ("t.csv", b"\xd0\xcf\x11\xe0\xa1\xb1", "is an Excel spreadsheet"),
         ("t.csv", b"PAR1", "is a Parquet file; name it .parquet"),
-        ("t.csv.bz2", b"BZh9", "is compressed by bzip2"),
+        ("t.csv.bz2", b"BZh9", "is compressed with bzip2"),
     ],
 )
 def test_other_formats_are_named(tmp_path, name, content, sentence):
@@ -252,7 +252,7 @@ def test_other_formats_are_named(tmp_path, name, content, sentence):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.jsonl"])
 def test_folders_and_absent_files(tmp_path, name):
-    with pytest.raises(DataError, match="there is no file"):
+    with pytest.raises(DataError, match="does not exist"):
         FactorTable.from_csv(tmp_path / name)
     (tmp_path / name).mkdir()
     with pytest.raises(DataError, match="is a folder, not a table"):
