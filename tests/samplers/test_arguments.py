@@ -103,7 +103,7 @@ def test_a_mixture_over_a_finite_sampler_has_its_length():
     assert len(mixed) == len(base) == 9
     endless = Mixture(EpochSampler(TABLE, 2, where="a == 'x'"), pool="a == 'y'", sets=[0])
     assert endless  # an object is true, also one without a length
-    with pytest.raises(EndlessError, match="this Mixture has no end"):
+    with pytest.raises(EndlessError, match="a Mixture is infinite"):
         len(endless)
     with pytest.raises(TypeError):
         len(endless)

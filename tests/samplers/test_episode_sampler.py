@@ -303,7 +303,7 @@ def test_classes_nested_in_domains_and_domains_of_several_factors():
     assert (table.codes("kind", draw.indices) == draw.inactive["kind"][:, :1, None]).all()
     with pytest.raises(SamplerError, match="4 classes in a domain of kind"):
         EpisodeSampler(table, "item", 5, 1, 2, within="kind")
-    with pytest.raises(SamplerError, match=r"classes of kind, item fix kind, so two domains never share a class"):
+    with pytest.raises(SamplerError, match=r"classes of kind, item also fix kind, so two domains never share a class"):
         EpisodeSampler(table, "item", 3, 1, 2, across="kind")
     both = EpisodeSampler(table, "item", 3, 1, 2, across=["room", "light"])
     assert set(both[0].inactive) == {"kind", "item"}
@@ -341,9 +341,9 @@ def test_small_classes_are_named():
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [
-        ({"label": []}, SamplerError, "label must name at least one factor"),
+        ({"label": []}, SamplerError, "label must be a list of at least one factor"),
         ({"label": "lable"}, FactorError, "did you mean 'label'"),
-        ({"across": []}, SamplerError, "across must name at least one factor"),
+        ({"across": []}, SamplerError, "across must be a list of at least one factor"),
         ({"within": "domian"}, FactorError, "did you mean 'domain'"),
         ({"across": "domain", "within": "domain"}, SamplerError, "across= and within= are mutually exclusive"),
         ({"across": "label"}, SamplerError, "two domains never share a class"),

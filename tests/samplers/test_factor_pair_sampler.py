@@ -466,7 +466,7 @@ def test_what_is_infeasible_is_reported():
         ({"k": (1, 2, 3)}, SamplerError, r"such as \(1, 3\)"),
         ({"k": "two"}, SamplerError, "k must be a number of factors"),
         ({"k": 2, "among": ["kind"]}, SamplerError, "k must be from 1 to 1"),
-        ({"among": []}, SamplerError, "among must name at least one factor"),
+        ({"among": []}, SamplerError, "among must be a list of at least one factor"),
         ({"among": ["knd"]}, FactorError, "did you mean 'kind'"),
         ({"change": "view", "share": ["kind"]}, SamplerError, "change=, share= are mutually exclusive"),
         ({"change": ["view"], "k": 2}, SamplerError, "change=, k= or among= are mutually exclusive"),
@@ -477,8 +477,8 @@ def test_what_is_infeasible_is_reported():
             "no two of 32 rows differ in 1 of the factors kind and agree in all other",
         ),
         ({"share": ["kind", "item", "view"]}, SamplerError, "none can differ"),
-        ({"rank": ["kind"]}, SamplerError, "ordinal factors, and 'kind' is nominal"),
-        ({"rank": ["angle"]}, SamplerError, "ordinal factors, and 'angle' is continuous"),
+        ({"rank": ["kind"]}, SamplerError, "ordinal factors, but 'kind' is nominal"),
+        ({"rank": ["angle"]}, SamplerError, "ordinal factors, but 'angle' is continuous"),
         ({"rank": ["view"], "radius": 1}, SamplerError, "leave out radius and must_differ"),
         ({"rank": ["view"], "where": "view > 5"}, SamplerError, "no row has a known level of view"),
         ({"radius": 0}, SamplerError, "the radius of 'view' must be"),
@@ -525,7 +525,7 @@ def test_too_many_subsets():
 
 def test_tables_without_pairs():
     continuous = FactorTable([Factor("x", Kind.CONTINUOUS)], {"x": np.zeros(3)})
-    with pytest.raises(SamplerError, match="no factors with levels"):
+    with pytest.raises(SamplerError, match="no discrete factors"):
         FactorPairSampler(continuous)
     with pytest.raises(SamplerError, match=r"pass dataset\.factors"):
         FactorPairSampler([1, 2])

@@ -223,7 +223,7 @@ def test_groups_with_too_few_groups_are_named():
     }
     with pytest.raises(SamplerError, match="a step draws 3 groups of a, but only 2 can be drawn with size=5"):
         HierarchicalSampler(table, ["a", "b"], [3, 2], 5, on_small_group="drop")
-    with pytest.raises(SamplerError, match="a step draws 4 groups of b within one of a, and only 3 are drawable"):
+    with pytest.raises(SamplerError, match="a step draws 4 groups of b within one of a, but only 3 can be drawn"):
         HierarchicalSampler(table, ["a", "b"], [1, 4], 5, on_small_group="drop")
 
 

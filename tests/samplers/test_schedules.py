@@ -112,7 +112,7 @@ def test_sets_of_every_size_follow_their_distribution(weights, on_small_group):
 
 def test_groups_have_rows_for_the_largest_size_at_every_step():
     table = table_of([0, 0, 1, 1, 1])
-    with pytest.raises(SamplerError, match="have fewer than the 3 rows that a draw takes"):
+    with pytest.raises(SamplerError, match="have fewer than the 3 rows that a draw requires"):
         SetSampler(table, ["a"], size={0: 2, 1000: 3})
     dropped = SetSampler(table, ["a"], size={0: 2, 1000: 3}, on_small_group="drop")
     assert (dropped.block(0, 50).inactive["a"] == 1).all()

@@ -166,5 +166,5 @@ def test_what_is_no_policy_for_small_orbits_is_one_sentence(on_small_group):
     table = FactorTable.from_values({"id": np.arange(12) % 4})
     with pytest.raises(SamplerError, match="on_small_group must be 'error' or 'drop'"):
         TripletSampler(table, "id", on_small_group=on_small_group)
-    with pytest.raises(SamplerError, match="on_small_group applies to orbit"):
+    with pytest.raises(SamplerError, match="on_small_group applies only to orbit"):
         TripletSampler(table, positive="id == anchor.id", negative="id != anchor.id", on_small_group=on_small_group)

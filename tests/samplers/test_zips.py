@@ -274,10 +274,10 @@ def test_samplers_stand_six_deep_in_each_other_at_most():
     for _ in range(5):
         found = Zip(found)
     assert from_dict(found.to_dict(), table)[3].indices.tolist() == found[3].indices.tolist()
-    with pytest.raises(SamplerError, match="nested more than 6 deep"):
+    with pytest.raises(SamplerError, match="nested more than 6 levels deep"):
         Zip(found)
     data = found.to_dict()
     for _ in range(2000):
         data = {**data, "sampler": "Zip", "arguments": {"samplers": [data]}}
-    with pytest.raises(SamplerError, match="nested more than 6 deep"):
+    with pytest.raises(SamplerError, match="nested more than 6 levels deep"):
         from_dict(data, table)

@@ -268,7 +268,7 @@ def test_a_column_that_is_missing_or_of_another_type(tmp_path: Path, name: str) 
         changed(
             other, lambda table: put(table.drop_columns([name]).append_column(name, pa.array(["x"] * 7)), name, 0, "y")
         )
-        with pytest.raises(DataError, match=rf"index\.parquet has no column '{name}' of u?int"):
+        with pytest.raises(DataError, match=rf"index\.parquet has no column '{name}' of type u?int"):
             open_shards(other)
 
 
