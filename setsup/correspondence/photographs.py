@@ -195,9 +195,9 @@ def _image(scene: Path, view: int) -> Path:
     images = sorted(path for path in scene.glob(f"{view}.*") if path.name.lower().endswith(KNOWN_ENDINGS))
     if len(images) != 1:
         what = (
-            f"contains {len(images)} images of view {view}"
+            f"{len(images)} images of that view; keep one"
             if images
-            else f"does not contain an image of view {view}, such as {view}.png"
+            else f"no image of that view; add {view}.png or the like"
         )
         raise DataError(f"{scene} contains a homography of view {view}, but {what}")
     return images[0]

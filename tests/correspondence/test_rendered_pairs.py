@@ -153,11 +153,11 @@ def test_the_same_bytes_for_two_processes_and_after_pickling(
 
 
 def test_what_is_no_pair_is_refused(views: RenderedPairs, folder: Path) -> None:
-    with pytest.raises(DataError, match="views 0 and 1 of a pair"):
+    with pytest.raises(DataError, match="views 0 and 1 of the same pair"):
         RenderedPairs(RECIPE, FactorTable(RECIPE.factors), "embree")
     table = views.factors
     for rows in ([0, 1, 2], [1, 0], [0, 2], [0, 1, 0, 1], [0, 3, 2, 1]):
-        with pytest.raises(DataError, match="views 0 and 1 of a pair"):
+        with pytest.raises(DataError, match="views 0 and 1 of the same pair"):
             RenderedPairs(RECIPE, table.select(rows), "embree")
     codes = {name: table.codes(name).copy() for name in table.names}
     codes["scale"][1] = (codes["scale"][1] + 1) % 8

@@ -144,9 +144,9 @@ def test_refusals(task):
         deep_probes(points, factors, test, np.full_like(test_factors, -1))
     with pytest.raises(DataError, match="the same number of columns, not 3 and 2"):
         deep_probes(points, factors, test, test_factors[:, :2])
-    with pytest.raises(DataError, match="the same length, not 8 and 7"):
+    with pytest.raises(DataError, match="the same number of dimensions, not 8 and 7"):
         deep_probes(points, factors, test[:, :7], test_factors)
-    with pytest.raises(DataError, match="row 0 is zero, so its cosine is undefined"):
+    with pytest.raises(DataError, match="row 0 of embeddings is zero, so its cosine is undefined"):
         deep_probes(points * 0, factors, test, test_factors)
     for wrong in ({"layers": 1}, {"batch": 1}, {"epochs": 0}, {"rate": 0.0}, {"patience": -1}, {"device": "abacus"}):
         with pytest.raises(SetsupError, match=next(iter(wrong))):

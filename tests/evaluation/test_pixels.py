@@ -90,7 +90,7 @@ def test_separation_is_the_area_of_scikit_learn() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(DataError, match=r"queries must have shape \(q, D\) and features \(h, w, D\)"):
         nearest_pixels(np.zeros((3, 2)), np.zeros((4, 4, 3)))
-    with pytest.raises(DataError, match="of one view"):
+    with pytest.raises(DataError, match="instances and depth must have the same shape"):
         edge_pixels(np.zeros((3, 3), int), np.zeros((3, 4)))
     with pytest.raises(DataError, match="step"):
         mutual_pixels(np.zeros((4, 4, 2)), np.zeros((4, 4, 2)), step=0)

@@ -319,7 +319,11 @@ def test_files_are_known_by_path_and_digest(tmp_path):
         ({"neighbours": np.zeros((60, 3))}, SamplerError, "must be an integer array"),
         ({"neighbours": np.zeros((60, 0), int)}, SamplerError, "must be an integer array"),
         ({"neighbours": np.full((60, 2), 7)}, SamplerError, "lists row 7 twice among the neighbours of row 0"),
-        ({"neighbours": np.full((60, 2), 60)}, SamplerError, "contains 60 for row 0, rank 1; expected row numbers below 60"),
+        (
+            {"neighbours": np.full((60, 2), 60)},
+            SamplerError,
+            "contains 60 for row 0, rank 1; expected row numbers below 60",
+        ),
         ({"neighbours": np.full((60, 2), -2)}, SamplerError, "contains -2 for row 0"),
         ({"neighbours": np.full((60, 2), -1)}, SamplerError, "no row has a valid positive"),
         ({"neighbours": np.arange(60)[:, None]}, SamplerError, "no row has a valid positive"),

@@ -380,7 +380,9 @@ def test_different_values_are_pairwise_different():
     check_sets(table, draw, [{"a", "b"}] * 6, 2)
     keys = draw.inactive["a"] * 3 + draw.inactive["b"]
     assert (np.sort(keys, axis=1) == np.arange(6)).all()
-    with pytest.raises(SamplerError, match="values='different' requires 7 drawable groups of a, b, but there are only 6"):
+    with pytest.raises(
+        SamplerError, match="values='different' requires 7 drawable groups of a, b, but there are only 6"
+    ):
         SetSampler(table, ["a", "b"], size=2, sets=7, values="different")
 
 

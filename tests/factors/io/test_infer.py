@@ -137,7 +137,10 @@ def test_a_given_kind_leaves_the_levels_open():
         ({"kinds": {"x": "nomnal"}}, "unknown kind 'nomnal'; did you mean 'nominal'"),
         ({"kinds": {"z": "nominal"}}, "'z' has no column"),
         ({"factors": [Factor("xx", Kind.NOMINAL, ("a",))]}, "'xx' has no column .* did you mean 'x'"),
-        ({"kinds": {"x": "nominal"}, "factors": [Factor("x", Kind.NOMINAL, ("a",))]}, "are already specified by factors"),
+        (
+            {"kinds": {"x": "nominal"}, "factors": [Factor("x", Kind.NOMINAL, ("a",))]},
+            "are already specified by factors",
+        ),
         ({"kinds": {"x": "continuous"}}, "cannot be continuous: row 0 .* has 'a'"),
         ({"kinds": {"y": "ordinal"}}, "no known value"),
     ],

@@ -64,7 +64,7 @@ class TestFind:
         )
         with pytest.raises(DataError, match=f"^{re.escape(said)}$"):
             find_members("cars3d", tmp_path / "x y", self.HOLDS)
-        with pytest.raises(DataError, match=r"looked in .*\(does not exist\); run `setsup fetch cars3d`, or give"):
+        with pytest.raises(DataError, match=r"looked in .*\(does not exist\); run `setsup fetch cars3d`, or pass"):
             find_members("cars3d", None, self.HOLDS)
         folder_of({"a/list.txt": b"", "b/cars/1/mesh.mat": b""}, tmp_path / "apart")
         with pytest.raises(DataError, match=r"list\.txt, cars/\*/mesh\.mat not found|not found in one folder"):

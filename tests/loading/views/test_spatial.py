@@ -368,7 +368,7 @@ def test_what_does_not_fit_is_refused(shapes) -> None:
         SpatialPairs(shapes, size=64)(batch)
     with pytest.raises(SetsupError, match="instances"):
         SpatialDescriptors(shapes, 5)(batch)
-    with pytest.raises(SetsupError, match="already has 'view_1'"):
+    with pytest.raises(SetsupError, match="already contains 'view_1'"):
         SpatialPairs(shapes)(SpatialPairs(shapes)(batch))
     loose = {name: value for name, value in batch.items() if name != "step"}
     with pytest.raises(SetsupError, match="step"):

@@ -119,7 +119,7 @@ def test_kernels_are_odd(kernel: object) -> None:
 
 @pytest.mark.parametrize("sigma", [1.0, (1,), (0, 1), (2, 1), (-1, 1), ("a", 1), [2, 1], None])
 def test_sigmas_are_positive(sigma: object) -> None:
-    with pytest.raises(SetsupError, match=r"Blur: sigma must be two numbers \(low, high\) above 0, low first"):
+    with pytest.raises(SetsupError, match=r"Blur: sigma must be two numbers \(low, high\) above 0 with low <= high"):
         Blur(3, sigma=sigma)
 
 
