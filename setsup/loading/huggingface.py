@@ -4,7 +4,7 @@
 
 from setsup.errors import SetsupError, require_modules
 
-require_modules("PositionCallback requires", "transformers")  # before what imports it
+require_modules("PositionCallback needs", "transformers")  # before what imports it
 
 from typing import Any
 

@@ -4,7 +4,7 @@
 
 from setsup.errors import SetsupError, require_modules
 
-require_modules("LightningBatches requires", "lightning")  # before what imports it
+require_modules("LightningBatches needs", "lightning")  # before what imports it
 
 from collections.abc import Iterator
 from typing import Any

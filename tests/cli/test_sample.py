@@ -558,7 +558,7 @@ class TestTable:
         (["--positive", "shape == anchor.shape", "--triplets", "shape"], ["pass either --triplets, or both"]),
         (
             [*("--positive", "scale == anchor.scale"), *("--negative", "scale != anchor.scale"), *("--small", "drop")],
-            ["--small applies to --triplets, not to --positive and --negative"],
+            ["--small applies only to --triplets"],
         ),
         (
             ["--triplets", "shape", "--small", "short"],

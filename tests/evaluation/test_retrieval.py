@@ -152,7 +152,7 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         shared_keys([[1, 2]], [[1, 2]], [2])
     with pytest.raises(DataError, match="must be below the period 18"):
         matches([[18]], [[0]], [[0]], period={0: 18})
-    with pytest.raises(DataError, match="rows must be row numbers of the gallery"):
+    with pytest.raises(DataError, match="rows must contain row numbers of the gallery"):
         vote([[2]], [0, 1])
     with pytest.raises(DataError, match="none of the 1 queries"):
         accuracy([[0.0]], [[0.0]], [-1], [0])

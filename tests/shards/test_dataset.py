@@ -188,7 +188,7 @@ def test_arrays_that_the_catalogue_does_not_tell_of(tmp_path: Path, array: np.nd
     dataset = open_shards(one_modality(tmp_path / "set", [npy(array)] * 2, "depth.npy"))
     with pytest.raises(
         DataError,
-        match=r"the 'depth' of row 1 \(key 000001\) in .*data-00000.tar is .*, but the catalogue says float32",
+        match=r"the 'depth' of row 1 \(key 000001\) in .*data-00000.tar is .*, but the catalogue specifies float32",
     ):
         dataset.fetch([1])
 
@@ -214,7 +214,7 @@ def test_a_sample_without_a_modality(tmp_path: Path) -> None:
     assert (dataset.fetch([4], ["image"])["image"] == images[[4]]).all()
     assert dataset.fetch([3, 5])["depth"].shape == (2, 6, 5)
     with pytest.raises(
-        DataError, match=r"row 4 \(key train/004\) in .*data-00001.tar has no 'depth': it has 'image'; fetch other"
+        DataError, match=r"row 4 \(key train/004\) in .*data-00001.tar has no 'depth', only 'image'; fetch other"
     ):
         dataset.fetch([[0], [4]])
 

@@ -95,7 +95,7 @@ def test_a_tar_that_does_not_belong_to_a_whole_index_is_named(folder, change):
         tar = folder / "mine.tar"
         shutil.copyfile(folder / "data-00001.tar", tar)
     before = contents(folder)
-    sentences = {"lost": "is missing: fetch it again, or run the same", "another": "which is not one of them"}
+    sentences = {"lost": "is missing: fetch it again, or run the same", "another": "and indexing them together"}
     what = sentences.get(change, "is not the tar that `setsup shard` wrote")
     with pytest.raises(DataError, match=f"{tar.name},? {what}"):
         index_shards(folder)

@@ -142,7 +142,7 @@ def say_left_out(source: object, columns: Mapping[str, object]) -> None:
     """Log which columns of a source are no factors, and what they hold."""
     if columns:
         named = listed(f"{short(name)} ({short(str(kind))})" for name, kind in columns.items())
-        _log.warning("%s: columns that cannot be factors are left out: %s", source, named)
+        _log.warning("%s is opened without %s", source, named)
 
 
 # -- the file ----------------------------------------------------------------------------------------------------------

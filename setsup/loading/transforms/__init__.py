@@ -8,7 +8,7 @@ Everything here is a callable of a batch, for ``transform=`` of :func:`setsup.lo
 
 from setsup.errors import require_modules
 
-require_modules("transforms require", "torch", "kornia")  # before what imports them
+require_modules("transforms need", "torch", "kornia")  # before what imports them
 
 from setsup.loading.transforms.augment import Augment, Compose
 from setsup.loading.transforms.choices import ForLevels, OneOf, RandomApply

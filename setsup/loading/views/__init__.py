@@ -15,7 +15,7 @@ set, slot, copy): two views of one class with one seed draw the same unless thei
 
 from setsup.errors import require_modules
 
-require_modules("views require", "torch", "kornia")  # before what imports them
+require_modules("views need", "torch", "kornia")  # before what imports them
 
 from setsup.loading.views.clips import FrameTriples
 from setsup.loading.views.color_views import ColorViews

@@ -416,7 +416,7 @@ def test_nothing_is_written_anywhere_and_nothing_asked_of_the_network(tmp_path):
 
 def test_notes_that_are_none():
     photos = _photos(extra=(hf.Value("int32", id="setsup {"), [1] * ROWS))
-    with pytest.raises(FactorError, match="id of the feature 'extra' is not a note"):
+    with pytest.raises(FactorError, match="id of the feature 'extra' was not written by setsup"):
         from_huggingface(photos)
     for note in ({"kind": "ordinal", "levels": 3}, {"kind": "nominally"}, {"levels": [1]}):
         photos = _photos(extra=(hf.Value("int32", id=f"setsup {json.dumps(note)}"), [1] * ROWS))

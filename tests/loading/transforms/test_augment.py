@@ -718,7 +718,7 @@ def test_it_is_the_transform_of_a_loader() -> None:
 def test_a_missing_library_is_one_sentence(missing) -> None:
     code = f"import sys; sys.modules[{missing!r}] = None; import setsup.loading.transforms"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert f"LibraryError: transforms require {missing}, which is not installed: pip install" in found.stderr
+    assert f"LibraryError: transforms need {missing}, which is not installed: pip install" in found.stderr
 
 
 @dataclass(frozen=True)
