@@ -420,7 +420,7 @@ def test_notes_that_are_none():
         from_huggingface(photos)
     for note in ({"kind": "ordinal", "levels": 3}, {"kind": "nominally"}, {"levels": [1]}):
         photos = _photos(extra=(hf.Value("int32", id=f"setsup {json.dumps(note)}"), [1] * ROWS))
-        with pytest.raises(FactorError, match="note of the feature 'extra' does not describe a factor"):
+        with pytest.raises(FactorError, match="id of the feature 'extra' does not describe a factor"):
             from_huggingface(photos)
     photos = _photos(extra=(hf.Array2D((1, 1), "int8", id='setsup {"modality": {"colour": 1}}'), [[[1]]] * ROWS))
     with pytest.raises(DataError, match="id of the feature 'extra' does not describe a modality"):
