@@ -234,7 +234,10 @@ def test_missing_refresh_is_an_error():
     assert len(sampler.block(300, 400).indices) == 100
     for step, sentence in (
         (99, "step 99 has no neighbour table: the first table starts at step 100; .*as the neighbour table of step 99"),
-        (200, "step 200 has no neighbour table: the table of step 100 .*every=100 .*as the neighbour table of step 200"),
+        (
+            200,
+            "step 200 has no neighbour table: the table of step 100 .*every=100 .*as the neighbour table of step 200",
+        ),
         (400, "step 400 has no neighbour table: the table of step 300 .*as the neighbour table of step 400"),
     ):
         with pytest.raises(SamplerError, match=sentence):
