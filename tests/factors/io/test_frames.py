@@ -215,7 +215,7 @@ def test_rows_in_messages_are_counted_over_all_blocks(tmp_path, monkeypatch):
     for large in (frames.LARGE, 0):
         monkeypatch.setattr(frames, "LARGE", large)
         monkeypatch.setattr(csv_file, "BLOCK", 64 if not large else csv_file.BLOCK)
-        with pytest.raises(DataError, match=r"row 0 has '7', row 100 has 'x' \(rows count from 0\)"):
+        with pytest.raises(DataError, match=r"row 0 has '7', row 100 has 'x' \(rows are counted from 0\)"):
             FactorTable.from_csv(path)
 
 
@@ -224,7 +224,7 @@ def test_whatever_else_the_parser_says_is_one_sentence(tmp_path, monkeypatch):
         raise pa.ArrowInvalid("CSV parser got out of sync\nwith the chunker")
 
     monkeypatch.setattr("pyarrow.csv.open_csv", fail)
-    with pytest.raises(DataError, match=r"photos\.csv is not a readable CSV file: CSV parser got out of sync with the"):
+    with pytest.raises(DataError, match=r"photos\.csv could not be parsed as CSV: CSV parser got out of sync with the"):
         FactorTable.from_csv(csv(tmp_path, "a,b\n1,2\n"))
 
 
