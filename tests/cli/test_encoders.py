@@ -110,7 +110,7 @@ def test_the_report_on_factors_has_runs_beside_encoders(setsup: Run, digits: Pat
     assert setsup("train", f"{own}:own/mean", "--root", digits, "--steps", 3).code == 0
     run = "runs/own/mean/seed-0"
     words = ["report", "factors", "mnist", run, "--preset", f"{own}:own/mean", "--root", digits]
-    found = setsup(*words, "--encoder", "random:resnet18", "--factors", "digit", "--rows", 200, "--json")
+    found = setsup(*words, "--encoder", "random:resnet18", "--factors", "digit", "--rows", 60, "--json")
     assert list(found.json["encoders"]) == ["random:resnet18 (RANDOM WEIGHTS)", run]
 
 

@@ -29,10 +29,8 @@ def faces(tmp_path: Path) -> Path:
     return tmp_path / "faces"
 
 
-@pytest.mark.parametrize(
-    "source",
-    ["faces", *(pytest.param(name, marks=pytest.mark.long("subprocesses")) for name in ("faces.zip", "faces.tar"))],
-)
+@pytest.mark.long("subprocesses")
+@pytest.mark.parametrize("source", ["faces", "faces.zip", "faces.tar"])
 def test_every_subcommand_takes_them(setsup: Run, faces: Path, source: str) -> None:
     card = setsup("info", source, "--pattern", PATTERN, "--json").json
     assert [(one["name"], one["kind"], one["levels"]) for one in card["factors"]] == [

@@ -720,6 +720,7 @@ class TestReplay:
         refused(setsup("sample", "--replay", "x.jsonl"), "'Sampler'")
 
 
+@pytest.mark.long("large or genuine files")
 def test_neighbours_are_those_of_the_library(setsup: Run, tmp_path: Path) -> None:
     table = library.load("shapes3d-procedural").factors
     rows = np.flatnonzero(table.mask("orientation == 0.0 and floor_hue == 0.5 and wall_hue == 0.5"))

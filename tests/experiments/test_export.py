@@ -53,6 +53,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return train(SHORT, tmp_path_factory.mktemp("run"), config=RunConfig(workers=0))
 
 
+@pytest.mark.long("subprocesses")
 def test_a_program_gives_what_the_method_gives_without_setsup(run: Run, tmp_path: Path) -> None:
     about = export(run, tmp_path / "encoder.pt2")
     images = torch.randint(0, 256, (7, 3, 64, 64), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))

@@ -34,6 +34,7 @@ RATE = 25
 YAWS = (-40, -30, -20, -10, 0, 10, 20, 30)
 
 
+@functools.cache
 def ground(seed):
     """An image without faces: blurred noise with a colour of its own."""
     dice = np.random.default_rng(seed)
