@@ -96,7 +96,7 @@ def read_manifest(file: Path | str, own: bool = False) -> Manifest:
     if unknown := {name for each in manifest.listed for name in each.lists} - {part.path for part in manifest.files}:
         raise fields.wrong("listed.lists", "paths of the files in this manifest", min(unknown))
     if manifest.name != file.stem and not own:
-        raise fields.wrong("name", f"{file.stem!r}, the name of the file", manifest.name)
+        raise fields.wrong("name", f"{file.stem!r}, the name of the file without its extension", manifest.name)
     sizes = [part.size for part in manifest.files]
     if manifest.size is not None and None not in sizes and manifest.size != sum(size or 0 for size in sizes):
         raise fields.wrong("bytes", f"{sum(size or 0 for size in sizes)}, the total of the files", manifest.size)

@@ -120,7 +120,7 @@ SHA = "0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785"
         ("samples: 12", "samples: true", "samples must be an integer"),
         ("samples: 12", "sample: 12", "unknown key 'sample'; did you mean 'samples'"),
         ("note: Free.", "notes: Free.", "unknown key 'licence.notes'; did you mean 'note'"),
-        ("name: toy\n", "name: boy\n", "name must be 'toy', the name of the file, not 'boy'"),
+        ("name: toy\n", "name: boy\n", "name must be 'toy', the name of the file without its extension, not 'boy'"),
         ("bytes: 30", "bytes: 31", "bytes must be 30, the total of the files, not 31"),
         ("kind: cyclic", "kind: round", r"factors\[0\]\.kind must be one of nominal, ordinal, cyclic, continuous"),
         ("[cube, ball]", "[cube, cube]", r"factors\[1\]\.levels must be the number of levels or a list of distinct"),
