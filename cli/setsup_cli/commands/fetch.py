@@ -49,7 +49,7 @@ class Options(Common):
     ] = None
     check: Annotated[
         bool,
-        flag("Download nothing; report which files are right, missing or wrong, and whether the dataset opens."),
+        flag("Download nothing; report which files are correct, missing or different, and whether the dataset opens."),
     ] = False
 
 

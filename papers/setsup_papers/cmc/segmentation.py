@@ -58,30 +58,30 @@ class Segmentation:
     Attributes
     ----------
     views : tuple of str
-        Each is measured by itself; all views of the method by default.
+        Views to measure, each separately; by default all views of the method.
     labels : str
-        The modality that has the classes.
+        Modality that contains the classes.
     classes : int, optional
-        How many there are, with the unlabelled one; by default as many as the dataset names.
+        Number of classes, including the unlabelled one; by default as many as the dataset names.
     dataset : str, optional
         One of the preset's ``datasets`` to test on.
     split : str, optional
-        Another split of the training data to test on, if no `dataset` is given.
+        Other split of the training data to test on, if no `dataset` is given.
     size : int
-        Side of tiles, pixels: that of the crops of the training.
+        Side of tiles, in pixels, as the crops in training.
     steps : int
-        Of the training of the decoder, 200 epochs in the paper.
+        Training steps of the decoder; 200 epochs in the paper.
     baseline_steps : int
-        Of the baselines, 1,000 epochs in the paper.
+        Training steps of the baselines; 1,000 epochs in the paper.
     batch : int
-        Crops per step.
+        Number of crops per step.
     rate : float
         Learning rate [our choice].
     betas : (float, float)
-        Of Adam [our choice].
+        β₁ and β₂ of Adam [our choice].
     baselines : tuple of {"untrained", "supervised"}
-        Besides: the same with the frozen initial weights of the encoder; and encoder and decoder trained together, from
-        the same initial weights.
+        Also measure the frozen initial weights of the encoder (``untrained``), or encoder and decoder trained together
+        from the same initial weights (``supervised``).
 
     """
 

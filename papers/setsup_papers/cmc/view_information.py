@@ -30,19 +30,20 @@ class ViewsInformation:
     Attributes
     ----------
     views : (str, str), optional
-        By default the first two of the method.
+        Two views; by default the first two of the method.
     dataset : str, optional
-        One of the preset's ``datasets``; what was trained on by default.
+        One of the preset's ``datasets``; by default the training data.
     pairs : int
-        Pairs of views: 70 % for the training of the statistics network, 15 % to choose the step, 15 % for the test.
+        Number of pairs of views: 70 % to train the statistics network, 15 % to choose the step, 15 % for the test.
     steps, batch : int
-        Of the training of the statistics network, and pairs per step [our choice].
+        Training steps of the statistics network, and pairs per step [our choice].
     rate : float
         Learning rate [our choice].
     width : int
-        Of the statistics network [our choice].
+        Width of the statistics network [our choice].
     pair_seed : int
-        Of pairs and network; not the seed of the run, so that presets are compared on the same crops.
+        Random seed of pairs and network; it differs from the seed of the run, so that presets are compared on the same
+        crops.
 
     """
 

@@ -52,15 +52,15 @@ class AutoencoderInvariance:
     Attributes
     ----------
     dataset : str, optional
-        One of the preset's ``datasets``; what was trained on by default.
+        One of the preset's ``datasets``; by default the training data.
     split : str, optional
-        Of it.
+        Split of the dataset.
     samples : int
-        Images at most.
+        Maximum number of images.
     transforms : tuple of str
-        Of appendix A; all by default.
+        Transforms of appendix A; all by default.
     distance : {"vgg16", "pyramid"}, optional
-        Distance of images. By default the one that the method was trained with.
+        Distance between images; by default the one that the method was trained with.
     vgg_weights : str
         File of VGG16 for ``vgg16``, as for :class:`~setsup_papers.dcodr.PerceptualDistance`.
 

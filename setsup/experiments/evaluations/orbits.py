@@ -77,11 +77,11 @@ class OrbitStructure:
     orbit : tuple of str
         Factors whose combinations are the orbits.
     canonical : str, optional
-        Canonical member, as :class:`setsup.OrbitSampler` takes it. Without it, only distances are measured.
+        Canonical member, as for :class:`setsup.OrbitSampler`. Without it, only distances are measured.
     count : int
-        Orbits, drawn with the seed of the run.
+        Number of orbits, drawn with the seed of the run.
     members : int
-        Of each orbit at most.
+        Maximum number of members of each orbit.
     embedding : str, optional
         Name of the embedding, if the method has several.
 

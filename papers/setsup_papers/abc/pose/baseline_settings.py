@@ -27,9 +27,10 @@ class CCVAESettings(ImageSettings):
     Attributes
     ----------
     unspecified, specified : int
-        Dimensions of the codes of what varies within sets, and of what a set shares. [unclear]
+        Dimensions of the code of what varies within a set, and of the code of what a set shares. [unclear]
     channels : tuple of int
-        Of convolutions with stride 2: three for 28 × 28 pixels; four, as ``16 32 64 128``, for 64 × 64. [unclear]
+        Channels of the convolutions with stride 2: three for 28 × 28 pixels; four, such as ``16 32 64 128``, for 64 ×
+        64. [unclear]
     running_statistics : bool
         Whether instance norms use running statistics in evaluations, as the published networks declare, or those of
         each image, as in training. [unclear]
@@ -38,9 +39,9 @@ class CCVAESettings(ImageSettings):
     rate : float
         Learning rate of Adam.
     decay_every : int, optional
-        Steps after which it is multiplied by `decay`; published are the steps of 80 epochs, of 100.
+        Steps after which the learning rate is multiplied by `decay`; the published code does so after 80 of 100 epochs.
     decay : float
-        See `decay_every`.
+        Factor of the learning rate; see `decay_every`.
 
     """
 
@@ -124,7 +125,7 @@ class SharedInformationSettings(PairInformationSettings):
     Attributes
     ----------
     distance_weight : float
-        Of the absolute difference of shared codes.
+        Weight of the absolute difference of shared codes.
 
     """
 
@@ -149,9 +150,9 @@ class ExclusiveInformationSettings(PairInformationSettings):
     Attributes
     ----------
     exclusive : int
-        Dimensions of the exclusive code: 8 in its own paper, and 64 where ABC's compares with it.
+        Dimensions of the exclusive code: 8 in the method's own paper, 64 in ABC's comparison.
     independence_weight : float
-        Of the loss that makes both codes independent.
+        Weight of the loss that makes both codes independent.
 
     """
 
