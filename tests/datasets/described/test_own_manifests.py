@@ -402,7 +402,7 @@ def test_numbered_rows_by_a_condition_their_times_and_an_incomplete_table(
             "without: year > 2000",
             r"line 7: layout\.without must be a condition on columns",
         ),
-        ("without: kind", "without: place", r"shots\.csv: taken of row 1 is 'no time'; it is no time such as"),
+        ("without: kind", "without: place", r"shots\.csv: taken of row 1 is 'no time'; a time such as"),
         ("{taken: [", "{take: [", r"line 8: layout\.times must be columns, not .*; did you mean 'taken'"),
         ("[year, month", "[yeer, month", r"line 8: layout\.times must be .*; did you mean 'year'"),
         ("[year, month", "[year, year", r"line 8: layout\.times must be parts of times, each once"),
