@@ -462,7 +462,7 @@ def test_rows_that_an_incomplete_table_lacks_are_unknown(tmp_path: Path) -> None
     assert table.values("many").tolist() == [None, "many", "few", None]
     for old, new, said in (
         (",12,", ",,", r"places\.csv: birds of row 1 is ''; an integer was expected"),
-        ("2020-01-01", "", r"places\.csv: since of row 1 is ''; it is no time"),
+        ("2020-01-01", "", r"places\.csv: since of row 1 is ''; a time such as"),
         ("-01,l", "-01,", r"places\.csv: side of row 1 is ''; one of l, r was expected"),
     ):
         text = (tmp_path / "places.csv").read_text()
