@@ -63,7 +63,7 @@ class LayerProbes:
         Split of the training data's dataset to fit to; by default the training data. Images of unknown class are left
         out.
     fit_dataset : str, optional
-        One of the preset's ``datasets`` to fit to, in place of the training data.
+        One of the preset's ``datasets`` to fit to, instead of the training data.
     split : str, optional
         Split to test on, of the dataset that the classifiers are fitted to.
     dataset : str, optional
@@ -119,7 +119,7 @@ class LayerProbes:
         """Check settings before classifiers are trained."""
         if self.dataset is None and self.split is None:
             raise SetsupError(
-                "nothing would be tested apart from the images of the fit; set a split or a dataset to test on"
+                "there are no images to test besides those used for fitting; set a split or a dataset to test on"
             )
         if not self.layers or len(self.pooled) > len(self.layers):
             raise SetsupError(f"pooled must have at most one side per layer, not {len(self.pooled)} for {self.layers}")

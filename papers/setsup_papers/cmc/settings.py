@@ -53,7 +53,7 @@ class ViewSettings:
     optimiser : Optimiser
         Settings of the optimiser.
     schedule : Schedule
-        Settings of its rate.
+        Schedule of the learning rate.
 
     """
 
@@ -153,8 +153,8 @@ class CMCSettings(ViewSettings):
         """Untrained encoders by view, for weights of torch's global generator."""
         if self.images is None or len(self.images) != len(self.views):
             raise SetsupError(
-                f"images must be the sizes (channels, height, width) of the {len(self.views)} views, not "
-                f"{self.images}; set images=, or complete the settings with fit_to(batch)"
+                f"images must contain the sizes (channels, height, width) of the {len(self.views)} views, not "
+                f"{self.images}; set images, or complete the settings with fit_to(batch)"
             )
         sizes = dict(zip(self.views, self.images, strict=True))
         common = None
@@ -162,8 +162,8 @@ class CMCSettings(ViewSettings):
             if len({sizes[view] for view in self.shared}) > 1:
                 several = ", ".join(f"{view} {' × '.join(map(str, sizes[view]))}" for view in self.shared)
                 raise SetsupError(
-                    f"views that share an encoder must have the same size (channels × height × width), not {several}; "
-                    "leave one out of --method.shared"
+                    "views that share an encoder must have the same size (channels × height × width), not "
+                    f"{several}; remove one from --method.shared"
                 )
             common = self._encoder(sizes[self.shared[0]])
         return {view: (common if view in self.shared else None) or self._encoder(sizes[view]) for view in self.views}
@@ -239,8 +239,8 @@ class CrossViewPredictionSettings(ViewSettings):
 
         if self.images is None or len(self.images) != 2:
             raise SetsupError(
-                f"images must be the sizes of source and target, not {self.images}; complete the settings with "
-                "fit_to(batch)"
+                f"images must contain the sizes of source and target, not {self.images}; complete the settings "
+                "with fit_to(batch)"
             )
         source, (channels, *_) = self.images
         encoder = _build_encoder("nyu", source, 256, self.width)
@@ -279,7 +279,7 @@ def _sizes(batch: "Batch", views: tuple[str, ...]) -> tuple[Image, ...]:
         values = batch[view]
         if values.is_floating_point() and not bool(values.isfinite().any()):
             _log.warning(
-                "the view %r has no finite value in the first %d images, and is set to 0 there; check the view",
+                "the view %r has no finite values in the first %d images, so they are set to 0; check the view",
                 view,
                 len(values.flatten(0, 1)),
             )

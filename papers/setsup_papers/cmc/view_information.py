@@ -61,7 +61,7 @@ class ViewsInformation:
     def __post_init__(self) -> None:
         """Check the number of views before any is drawn."""
         if len(self.views) not in (0, 2):
-            raise SetsupError(f"views must be two different views, not {self.views}")
+            raise SetsupError(f"views must contain two different views, not {self.views}")
 
     def shrunk(self) -> "ViewsInformation":
         """Return the evaluation shrunk to few pairs."""
@@ -71,7 +71,9 @@ class ViewsInformation:
         """Values ``nats``, the bound on pairs of the test, and ``nats of the fit``; the curve is that of the choice."""
         names = self.views or tuple(getattr(trained.method, "views", ()))[:2]
         if len(names) != 2:
-            raise SetsupError(f"{type(trained.method).__name__} does not have exactly two views; set views=")
+            raise SetsupError(
+                f"{type(trained.method).__name__} does not have exactly two views; set views to two of them"
+            )
         dataset = trained.open(self.dataset)
         settings = {"views": names, "data": dataset.factors.fingerprint, "name": dataset.name}
         settings |= {key: getattr(self, key) for key in ("pairs", "steps", "batch", "rate", "width", "pair_seed")}

@@ -33,8 +33,8 @@ class LORDStageSettings(ReconstructionSettings):
     last_rate : float
         Learning rate at the end.
     lazy_codes : bool
-        Whether codes of images that a step of the first stage did not use stay as they are. The published code moves
-        them by their moments; so do the presets of the paper's size.
+        Whether a step of the first stage leaves the codes of images that it does not use unchanged. The published code
+        updates them by their moments, as do the presets of the paper's size.
 
     """
 
@@ -85,7 +85,7 @@ class LORDSettings(LORDStageSettings):
 class AmortisedLORDSettings(LORDStageSettings):
     """Settings of :class:`setsup_papers.dcodr.AmortisedLORD`, the stage that trains encoders.
 
-    Dimensions, and all of the generator, are those of the first stage.
+    Dimensions and the generator are those of the first stage.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ class MLVAESettings(DomainSettings):
         One hidden layer with tanh, as published for digits, or convolutions with stride 2, as others published for 64 ×
         64 images. The paper does not say which one its tables use. [unclear]
     style, group : int
-        Dimensions of the codes of images, and of groups. [unclear]
+        Dimensions of the codes of images and of groups. [unclear]
     hidden : int
         Width of the hidden layers; in public code 500 for ``dense`` and 256 for ``convolutional``.
     channels, kernels : tuple of int

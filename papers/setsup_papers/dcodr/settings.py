@@ -95,7 +95,7 @@ class DomainSettings(ImageSettings):
 class ReconstructionSettings(DomainSettings):
     """Settings of a generator of images from codes and domains, and of the distance that trains it.
 
-    With a generator, the sides of images are multiples of 16.
+    With a generator, the sides of images must be multiples of 16.
 
     Attributes
     ----------

@@ -46,8 +46,8 @@ _LEAST = 1e-6  # of d(x, T(x)): below it an image is as it was
 class AutoencoderInvariance:
     """Distances of reconstructions of images and of their transforms: what an autoencoder is blind to.
 
-    The method has ``reconstruct(batch)``, which gives images (sets, size, C, H, W) in [0, 1], such as DCoDR with its
-    generator.
+    The method must define ``reconstruct(batch)``, which returns images (sets, size, C, H, W) in [0, 1], such as DCoDR
+    with a generator.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class AutoencoderInvariance:
             return image_distance(self.distance, self.vgg_weights).to(trained.device)
         own: Any = getattr(trained.method, "distance", None)
         if own is None:
-            raise SetsupError(f"{type(trained.method).__name__} defines no distance between images; set distance=")
+            raise SetsupError(f"{type(trained.method).__name__} defines no distance between images; set distance")
         return own
 
 

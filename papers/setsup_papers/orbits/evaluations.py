@@ -88,7 +88,7 @@ class OneShot:
                 f"{self.splits}"
             )
         if self.part == "validation" and not self.validation:
-            raise SetsupError("without a fraction for validation there is nothing to evaluate on; set validation")
+            raise SetsupError("validation must be above 0 to evaluate on validation rows, not 0")
         check_limits(groups=self.groups, members=self.members)
 
     def shrunk(self) -> "OneShot":
@@ -149,8 +149,8 @@ class OneShot:
 class SampleComplexity:
     """Accuracy of a linear support vector machine against the number of labelled images per class.
 
-    Train and test share no orbit; see :func:`~setsup.evaluation.draw_resamples`. Images depend on `resplit_seed` and
-    not on the seed of the run. A map of accuracy over labels and orbits is made of runs on different numbers of orbits.
+    Train and test share no orbit; see :func:`~setsup.evaluation.draw_resamples`. Images depend on `resplit_seed`, not
+    on the seed of the run. A map of accuracy over labels and orbits combines runs on different numbers of orbits.
 
     Attributes
     ----------

@@ -61,7 +61,9 @@ class Verification:
     def __post_init__(self) -> None:
         """Check settings before all is embedded."""
         if not self.conditions:
-            raise SetsupError("conditions must contain at least one condition, or nothing is removed from the gallery")
+            raise SetsupError(
+                "conditions must contain at least one condition; without any, no image is removed from the gallery"
+            )
         check_limits(identities=self.identities)
 
     def shrunk(self) -> "Verification":

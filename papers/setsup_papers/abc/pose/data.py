@@ -143,8 +143,8 @@ class PoseAugmentation:
         short = min((side for side in sides if side is not None), default=None)
         if short is not None and self.size <= short and (short - self.size) / 2 < self.move * self.size - 1e-6:
             _LOG.warning(
-                "images of %s have a margin of %g pixels, and moves are of up to %g: what they show beyond it is "
-                "%s; open the data with a larger margin, or give a smaller --augmentation.move",
+                "images of %s have a margin of %g pixels, but moves are of up to %g; pixels beyond the margin "
+                "are %s; open the data with a larger margin, or lower --augmentation.move",
                 *(dataset.name, (short - self.size) / 2, self.move * self.size),
                 "background" if self.backgrounds else "black",
             )

@@ -36,8 +36,8 @@ _LOG = logging.getLogger(__name__)
 class PoseLookup:
     """Errors of the pose of that rendering of a codebook whose embedding has the largest cosine with a photograph's.
 
-    Photographs and codebooks are the same for all runs: codebooks depend on `codebook_seed`, and not on the seed of
-    the run. Images without a known pose are left out.
+    Photographs and codebooks are the same for all runs: codebooks depend on `codebook_seed`, not on the seed of the
+    run. Images without a known pose are excluded.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class PoseLookup:
         books = draw_codebooks(np.arange(len(pool)), self.codebooks, self.size, self.codebook_seed)
         if self.codebooks > 1 and books.shape[1] == len(pool):
             _LOG.warning(
-                "%s has %d renderings, and codebooks of %d are all the same: their spread is 0",
+                "%s has %d renderings, so all codebooks of %d are identical and their spread is 0",
                 *(renderings.name, len(pool), self.size),
             )
         used, dense = np.unique(books, return_inverse=True)
@@ -207,8 +207,8 @@ class PoseRegression:
             if regressed.shape != (len(rows), 9):
                 form = " × ".join(map(str, regressed.shape[1:]))
                 raise SetsupError(
-                    f"embedding {self.embedding!r} must have 9 numbers, a predicted rotation, not {form}; choose "
-                    "another embedding"
+                    f"embedding {self.embedding!r} must consist of the 9 numbers of a predicted rotation, not "
+                    f"{form}; choose another embedding"
                 )
             measured, over = _measured(nearest_rotations(regressed.reshape(1, -1, 3, 3)), truth, source)
             values |= measured

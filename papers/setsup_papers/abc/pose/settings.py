@@ -30,12 +30,12 @@ class PoseEncoderSettings(ABCObjective):
     Attributes
     ----------
     encoder : {"resnet50v2", "small"}
-        The paper's, for images of 128 × 128 pixels, or that of its experiments on Shapes3D, for 64 × 64.
+        The paper's encoder, for images of 128 × 128 pixels, or the encoder of its experiments on Shapes3D, for 64 × 64.
     pixels : {"unit", "symmetric"}
-        Range of the pixels that ResNet50-V2 gets: [0, 1] as in the published evaluation, or [−1, 1], on which Keras'
+        Range of the input pixels of ResNet50-V2: [0, 1] as in the published evaluation, or [−1, 1], with which Keras'
         weights were trained. [unclear]
     frozen_norm : bool
-        Whether its batch norms use their running statistics in training too. [unclear]
+        Whether the batch norms of ResNet50-V2 also use their running statistics in training. [unclear]
     neighbours : {"second", "first"}
         With ``double``, the copy of which soft neighbours are averages. [unclear]
 
@@ -116,7 +116,7 @@ class SphericalRegressionSettings(PoseEncoderSettings):
         Factors to predict: ``azimuth``, ``elevation``, and ``theta`` if the data have it; otherwise theta is predicted
         to be 0. The presets of table 2 use all three, as in the paper; theta is 0 for renderings.
     contrast : float
-        Weight of ABC's loss, 1 in the rows with ABC; 0 leaves it out. [unclear]
+        Weight of ABC's loss, 1 in the rows with ABC; 0 disables it. [unclear]
     magnitude : {"cosine", "log"}
         Loss of the magnitudes: that of ABC's text, or that of the published code of spherical regression. [unclear]
     magnitude_weight : float
