@@ -30,7 +30,7 @@ from setsup.samplers.partners.ranked import RankedPairs
 from setsup.samplers.report import Report
 from setsup.samplers.row_arguments import Weights, Where, weight_names
 from setsup.samplers.sampler import Sampler, check_step
-from setsup.samplers.spelling import spell_name
+from setsup.samplers.spelling import spell_keyword, spell_name
 
 __all__ = ["FactorPairSampler"]
 
@@ -135,7 +135,8 @@ class FactorPairSampler(Sampler):
         names = [name for name, value in options.items() if value is not None]
         if len(names) > 1:
             raise SamplerError(
-                f"expected only one of {', '.join(names)}, because each says which factors differ; leave out the others"
+                f"{', '.join(' or '.join(map(spell_keyword, name.split(' or '))) for name in names)} are mutually "
+                "exclusive, because each determines which factors differ; pass only one"
             )
         if names == ["rank"] and (self.arguments["radius"] is not None or not self.arguments["must_differ"]):
             raise SamplerError(

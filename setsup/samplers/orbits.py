@@ -156,7 +156,8 @@ class OrbitSampler(Sampler):
         constraint = read_constraint(members, self.table, "members")
         if self._sizes is None or self._sizes.most < 2:
             raise SamplerError(
-                f"{spell_name('members')} requires {spell_name('size')} to be at least 2: an anchor and another row"
+                f"{spell_name('members')} requires {spell_name('size')} to be at least 2, because a set consists of "
+                f"an anchor and other rows; raise {spell_name('size')}"
             )
         if same := next((name for name in constraint.differ if name in with_outer(self.table, names)), None):
             raise SamplerError(
@@ -176,7 +177,7 @@ class OrbitSampler(Sampler):
             fix = (
                 f"pass {spell(on_small_group='drop')} to leave them out"
                 if has_canonical.any()
-                else "name another canonical row"
+                else "choose another canonical row"
             )
             raise SamplerError(
                 f"{len(lost):,} of {len(drawable):,} orbits have no row with {spell(canonical=canonical)} "

@@ -201,7 +201,7 @@ class SetSampler(Sampler):
         for name in self._tolerance:
             if name not in self._plans.names:
                 raise SamplerError(
-                    f"{spell_name('tolerance')} names {name!r}, which no set fixes; add it to "
+                    f"{spell_name('tolerance')} contains {name!r}, which no set fixes; add it to "
                     f"{spell_name('inactive')}, or leave it out of {spell_name('tolerance')}"
                 )
 
@@ -301,7 +301,9 @@ def _sizes_by_set(size: Any, sets: int) -> list[Schedule]:
     if not is_listed(size):
         return [read_size(size)] * sets
     if len(size) != sets:
-        raise SamplerError(f"size has {len(size)} items for {spell(sets=sets)}; pass one per set, or one for all sets")
+        raise SamplerError(
+            f"{spell_name('size')} has {len(size)} items for {spell(sets=sets)}; pass one per set, or one for all sets"
+        )
     return [read_size(item, f"size of set {number}") for number, item in enumerate(size)]
 
 

@@ -373,7 +373,7 @@ def test_a_logger_that_is_not_installed_is_said_before_torch_is_imported(tmp_pat
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("orbit-joint --orbit nope", "unknown factor 'nope'; known: subject, light, age"),
+        ("orbit-joint --orbit nope", "unknown factor 'nope'; choose from subject, light, age"),
         ("orbit-joint --sampler.orbit subject --sampler.sets 2 --method.orbit ligth", "did you mean 'light'?"),
         ("dcodr --domain nope", "unknown factor 'nope'"),
         ("abc/fig3a --sampler.inactive nope", "unknown factor 'nope'"),
@@ -403,7 +403,7 @@ def test_names_of_factors_are_checked_before_torch_is_imported(photos: Path) -> 
         [sys.executable, "-c", script], cwd=photos.parent, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "setsup: unknown factor 'nope'; known: subject, light, age\n"
+    assert done.stderr == "setsup: unknown factor 'nope'; choose from subject, light, age\n"
 
 
 class TestMissingData:

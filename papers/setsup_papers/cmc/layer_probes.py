@@ -163,7 +163,7 @@ class LayerProbes:
         """Rows whose class is known, at most so many."""
         if self.factor not in dataset.factors:
             raise SetsupError(
-                f"{dataset.name} has no factor {self.factor!r}; known: {', '.join(dataset.factors.names)}"
+                f"{dataset.name} has no factor {self.factor!r}; choose from {', '.join(dataset.factors.names)}"
             )
         codes = dataset.factors.codes(self.factor)
         rows = np.flatnonzero(codes >= 0)

@@ -146,7 +146,7 @@ def test_the_root(birds: Path, tmp_path: Path) -> None:
     alone.parent.mkdir()
     alone.write_text(BIRDS)
     with pytest.raises(
-        DataError, match=r"not found; looked in .*alone.*; give the folder that contains the files"
+        DataError, match=r"not found; looked in .*alone.*; pass the folder that contains the files"
     ) as error:
         setsup.open(alone)
     assert "setsup fetch" not in str(error.value)
