@@ -205,7 +205,7 @@ def test_the_options_of_a_source(sources: Mapping[str, Path]) -> None:
     ("name", "options", "sentence"),
     [
         ("photos", {"sise": (2, 2)}, r"photos.csv has no option 'sise'; did you mean 'size'\?"),
-        ("shards", {"copies": 2}, "shards has no option 'copies'; known: index, size, upright"),
+        ("shards", {"copies": 2}, "shards has no option 'copies'; choose from index, size, upright"),
         ("rendered", {"size": (2, 2)}, "rendered has no option 'size'; it takes no options"),
         ("photos", {"root": "."}, "photos.csv is a table, which has no root; omit root='.'"),
         ("rendered", {"root": "."}, "rendered is a rendered dataset, which has no root; omit root='.'"),
@@ -248,7 +248,7 @@ def test_what_is_no_source_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
         "none": r"no dataset found in the folder .*none: expected a rendered dataset \(rendered.json\), shards \(",
         "romos": "unknown dataset 'romos'; did you mean 'rooms'",
         "./romos": "./romos does not exist; did you mean './rooms'?",
-        "absent/x": "absent/x does not exist; give a folder, a table such as photos.csv, or the name of a dataset",
+        "absent/x": "absent/x does not exist; pass a folder, a table such as photos.csv, or the name of a dataset",
         "absent.csv": "absent.csv does not exist; expected a CSV, Parquet or JSON lines file",
         "mnits": "unknown dataset 'mnits'; did you mean 'mnist'",
         "~nobody-of-that-name/x": "unknown home folder '~nobody-of-that-name'",

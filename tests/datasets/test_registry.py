@@ -115,7 +115,7 @@ def test_split_and_where_renumber(brought):
 
 
 def test_wrong_split_and_where(brought):
-    with pytest.raises(DataError, match="my-rooms has no split 'train'; known: a, b, c"):
+    with pytest.raises(DataError, match="my-rooms has no split 'train'; choose from a, b, c"):
         load("my-rooms", split="train")
     with pytest.raises(FactorError, match="room"):
         load("my-rooms", where="rom == 'attic'")

@@ -262,7 +262,7 @@ def test_they_are_left_out_later_too_and_nothing_is_drawn_again(tmp_path: Path, 
         DataError, match=r"a different number of rows \(existing: 144, requested: 96\)"
     ):  # as many as were asked for
         render(broken(factors=FactorTable(Broken.factors).select(range(96))), folder, skip_broken=True)
-    with pytest.raises(DataError, match=r"started with other rows"):
+    with pytest.raises(DataError, match=r"started with different rows"):
         render(broken(factors=FactorTable(Broken.factors).select(range(ROWS)[::-1])), folder, skip_broken=True)
     with pytest.raises(DataError, match=r"a different number of rows \(existing: 118, requested: 144\)"):
         broken(cache=folder).fetch([0])

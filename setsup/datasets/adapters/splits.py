@@ -178,5 +178,5 @@ def _unknown(dataset: Dataset, name: str, known: Sequence[str]) -> DataError:
         split = advice(f"split={name!r}", f"--split {name}")
         return DataError(f"{dataset.name} has no splits; leave out {split}")
     hint = did_you_mean(name, names)
-    listed = "" if hint.startswith("; known") else f" Its splits: {', '.join(names)}"
+    listed = "" if hint.startswith("; choose from") else f" Its splits: {', '.join(names)}"
     return DataError(f"{dataset.name} has no split {name!r}{hint}{listed}")

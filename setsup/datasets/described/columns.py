@@ -176,7 +176,7 @@ def add_times(columns: Columns, layout: Layout) -> Columns:
         times = [_read_time(text) for text in encoded.dictionary.to_pylist()]
         if None in times:
             row = int(np.argmax(as_numpy(pc.fill_null(encoded.indices, -1)) == times.index(None)))
-            raise columns.wrong(name, row, "it is no time such as 2015-08-01T08:54:30Z")
+            raise columns.wrong(name, row, "a time such as 2015-08-01T08:54:30Z was expected")
         for part in parts:
             texts = pa.array([str(getattr(time, part)) for time in times], pa.large_string())
             values[part], labels[part] = texts.take(encoded.indices), labels[name]

@@ -94,7 +94,7 @@ def read_manifest(file: Path | str, own: bool = False) -> Manifest:
     if unknown := {name for each in manifest.listed for name in each.lists} - {part.path for part in manifest.files}:
         raise fields.wrong("listed.lists", "paths of files of this manifest", min(unknown))
     if manifest.name != file.stem and not own:
-        raise fields.wrong("name", f"{file.stem!r}, as the name of the file", manifest.name)
+        raise fields.wrong("name", f"{file.stem!r}, the name of the file without its extension", manifest.name)
     sizes = [part.size for part in manifest.files]
     if manifest.size is not None and None not in sizes and manifest.size != sum(size or 0 for size in sizes):
         raise fields.wrong("bytes", f"{sum(size or 0 for size in sizes)}, the sum over the files", manifest.size)
@@ -104,7 +104,7 @@ def read_manifest(file: Path | str, own: bool = False) -> Manifest:
 def _refuse_code(fields: Fields, manifest: Manifest) -> None:
     """Refuse a user's own manifest that asks for more than its layout."""
     if manifest.layout is None:
-        raise fields.wrong("layout", "given in a manifest of your own, with its images and tables", None)
+        raise fields.wrong("layout", "specified in a manifest of your own, with its images and tables", None)
     for key in _CODE:
         if getattr(manifest, key):
             raise fields.wrong(key, "left out in a manifest of your own", getattr(manifest, key))

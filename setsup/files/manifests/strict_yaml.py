@@ -201,7 +201,7 @@ def _loader() -> Any:
     def unique(loader: Any, node: yaml.MappingNode) -> dict[Any, Any]:
         mapping = dict(loader.construct_pairs(node, deep=True))
         if len(mapping) != len(node.value):
-            raise yaml.constructor.ConstructorError(None, None, "a key is given twice", node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, "duplicate key", node.start_mark)
         return mapping
 
     Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, unique)

@@ -439,6 +439,6 @@ def test_prepared_arrays_of_another_file_are_not_used(small: Path, tmp_path: Pat
 def test_a_disk_that_is_too_small_is_said_before_the_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(folder)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=100_000_000))
-    with pytest.raises(DataError, match=r"preparing nyu requires 103\.2 MB in .*, but only 100\.0 MB are free"):
+    with pytest.raises(DataError, match=r"preparing nyu requires 103\.2 MB in .*, but only 100\.0 MB are available"):
         nyu.prepare(folder)
     assert not list(folder.glob("*.npy*"))

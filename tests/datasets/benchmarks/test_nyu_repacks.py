@@ -163,7 +163,7 @@ def test_an_archive_of_any_name(tmp_path: Path) -> None:
     assert nyu.open(tmp_path / "data").factors.fingerprint == expected.fingerprint
     shutil.make_archive(str(path.with_suffix("")), "zip", tmp_path, "all/test/kitchen/sync_depth_00003.png")
     with pytest.raises(
-        DataError, match=r"splits\.zip does not contain train/<scene>/00001\.h5 or rgb_00000\.jpg; give another"
+        DataError, match=r"splits\.zip does not contain train/<scene>/00001\.h5 or rgb_00000\.jpg; pass another"
     ):
         nyu.open(path)
     with pytest.raises(DataError, match=r"nyu_depth_v2_labeled\.mat.* not found; looked in"):

@@ -222,7 +222,7 @@ def test_folders_without_models(tmp_path):
     with pytest.raises(DataError, match=rf"^shapenet: {names} not found; looked in"):
         shapenet.open(tmp_path)
     _zipped(tmp_path, tmp_path / "03001627.zip")
-    with pytest.raises(DataError, match=r"03001627\.zip there does not contain any of its files"):
+    with pytest.raises(DataError, match=r"03001627\.zip there does not contain any files of the dataset"):
         shapenet.open(tmp_path)
 
 

@@ -146,7 +146,7 @@ def test_the_root(birds: Path, tmp_path: Path) -> None:
     alone.parent.mkdir()
     alone.write_text(BIRDS)
     with pytest.raises(
-        DataError, match=r"not found; looked in .*alone.*; give the folder that contains the files"
+        DataError, match=r"not found; looked in .*alone.*; pass the folder that contains the files"
     ) as error:
         setsup.open(alone)
     assert "setsup fetch" not in str(error.value)
@@ -402,7 +402,7 @@ def test_numbered_rows_by_a_condition_their_times_and_an_incomplete_table(
             "without: year > 2000",
             r"line 7: layout\.without must be a condition on columns",
         ),
-        ("without: kind", "without: place", r"shots\.csv: taken of row 1 is 'no time'; it is no time such as"),
+        ("without: kind", "without: place", r"shots\.csv: taken of row 1 is 'no time'; a time such as"),
         ("{taken: [", "{take: [", r"line 8: layout\.times must be columns, not .*; did you mean 'taken'"),
         ("[year, month", "[yeer, month", r"line 8: layout\.times must be .*; did you mean 'year'"),
         ("[year, month", "[year, year", r"line 8: layout\.times must be parts of times, each once"),
@@ -462,7 +462,7 @@ def test_rows_that_an_incomplete_table_lacks_are_unknown(tmp_path: Path) -> None
     assert table.values("many").tolist() == [None, "many", "few", None]
     for old, new, said in (
         (",12,", ",,", r"places\.csv: birds of row 1 is ''; an integer was expected"),
-        ("2020-01-01", "", r"places\.csv: since of row 1 is ''; it is no time"),
+        ("2020-01-01", "", r"places\.csv: since of row 1 is ''; a time such as"),
         ("-01,l", "-01,", r"places\.csv: side of row 1 is ''; one of l, r was expected"),
     ):
         text = (tmp_path / "places.csv").read_text()

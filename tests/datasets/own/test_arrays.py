@@ -284,7 +284,7 @@ def test_what_is_left_out_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixtu
         (
             {"image": pixels(4, 4), "who": np.array(WHO)},
             {"size": (2, 2)},
-            "has no option 'size'; known: factors, kinds",
+            "has no option 'size'; choose from factors, kinds",
         ),
         ({"image": pixels(4, 4)}, {"factors": "absent.csv"}, "absent.csv"),
     ],

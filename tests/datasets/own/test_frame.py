@@ -88,7 +88,7 @@ def test_a_frame_that_pandas_read(root: Path) -> None:
         ({"path": WHO}, "from_pandas expects a pandas.DataFrame, not dict"),
         (
             pandas.DataFrame({"img": ["a"], "who": ["b"]}),
-            "the frame has no column 'path'; known: img, who; name the column",
+            "the frame has no column 'path'; choose from img, who; name the column",
         ),
         (
             pandas.DataFrame({"path": ["a"]}),

@@ -87,7 +87,7 @@ def test_class_labels_that_are_not_known_or_no_name():
     table = photos.data.table
     place = table.column_names.index("extra")
     wrong = table.set_column(place, table.schema.field("extra"), [[0] * 19 + [1]])
-    with pytest.raises(FactorError, match="class label 1 has no name: its feature has 1"):
+    with pytest.raises(FactorError, match="class label 1 has no name, because its feature has only 1"):
         from_huggingface(hf.Dataset(wrong))
 
 
@@ -416,11 +416,11 @@ def test_nothing_is_written_anywhere_and_nothing_asked_of_the_network(tmp_path):
 
 def test_notes_that_are_none():
     photos = _photos(extra=(hf.Value("int32", id="setsup {"), [1] * ROWS))
-    with pytest.raises(FactorError, match="id of the feature 'extra' is not a note"):
+    with pytest.raises(FactorError, match="id of the feature 'extra' was not written by setsup"):
         from_huggingface(photos)
     for note in ({"kind": "ordinal", "levels": 3}, {"kind": "nominally"}, {"levels": [1]}):
         photos = _photos(extra=(hf.Value("int32", id=f"setsup {json.dumps(note)}"), [1] * ROWS))
-        with pytest.raises(FactorError, match="note of the feature 'extra' does not describe a factor"):
+        with pytest.raises(FactorError, match="id of the feature 'extra' does not describe a factor"):
             from_huggingface(photos)
     photos = _photos(extra=(hf.Array2D((1, 1), "int8", id='setsup {"modality": {"colour": 1}}'), [[[1]]] * ROWS))
     with pytest.raises(DataError, match="id of the feature 'extra' does not describe a modality"):

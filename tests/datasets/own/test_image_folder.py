@@ -141,7 +141,7 @@ def test_kinds_are_changed_as_those_of_a_table(tmp_path: Path) -> None:
         ("right", "left"),
     )
     assert open_images(folder, kinds={"folder": "ordinal:bob,ann"}).factors["folder"].levels == ("bob", "ann")
-    with pytest.raises(FactorError, match=r"there is no column 'yow' .*did you mean 'yaw'"):
+    with pytest.raises(FactorError, match=r"'yow' has no column .*did you mean 'yaw'"):
         open_images(folder, "{subject}/{light}_{yaw:d}", kinds={"yow": "cyclic"})
     with pytest.raises(FactorError, match="unknown kind 'cylic'"):
         open_images(folder, "{subject}/{light}_{yaw:d}", kinds={"yaw": "cylic"})

@@ -168,7 +168,7 @@ def test_integers_beyond_64_bits_keep_their_digits_as_in_csv(tmp_path, large):
     table, other = (setsup.FactorTable.from_csv(tmp_path / name) for name in ("t.jsonl", "t.csv"))
     assert table["k"].levels == other["k"].levels == tuple(sorted([str(large), "7"]))
     assert table.values("k").tolist() == other.values("k").tolist() == [str(large), "7", None]
-    with pytest.raises(FactorError, match="an integer beyond 64 bits; make its values strings"):
+    with pytest.raises(FactorError, match="an integer that does not fit into 64 bits; convert its values to strings"):
         setsup.FactorTable.from_values({"k": [10 * large, 7, None]})
 
 
