@@ -160,7 +160,7 @@ def test_bad_input_is_refused_in_a_sentence(score) -> None:
         score(np.where(np.arange(60)[:, None] == 2, np.nan, good), GRID)
     with pytest.raises(DataError, match="one row for each embedding"):
         score(good, GRID[:-1])
-    with pytest.raises(DataError, match="integers"):
+    with pytest.raises(DataError, match="integer codes"):
         score(good, GRID * 1.0)
     with pytest.raises(DataError, match=r"-1 for unknown values, not -2"):
         score(good, GRID - 2)
