@@ -100,9 +100,11 @@ def test_a_folder_of_images(sources: Mapping[str, Path], tmp_path: Path) -> None
     assert setsup.open(tmp_path, size=(2, 2)).fetch(0)["image"].shape == (2, 2, 1)
     archive = shutil.make_archive(str(tmp_path / "pets"), "zip", tmp_path, "cats")
     assert set(setsup.open(archive, kind="images").factors.values("folder")) == {"cats/a", "cats/b"}
-    with pytest.raises(DataError, match=r"all images of .*dogs are in one folder, so the folder is not a factor"):
+    with pytest.raises(
+        DataError, match=r"all images of .*dogs are in one folder, so no factor can be derived from folders"
+    ):
         setsup.open(tmp_path / "dogs")
-    with pytest.raises(DataError, match=r"mnist contains no images: none of its .* files ends in"):
+    with pytest.raises(DataError, match=r"mnist contains no images: none of its .* files ends with"):
         setsup.open(sources["mnist"], kind="images")
 
 
@@ -154,7 +156,7 @@ def test_a_kind_overrides(sources: Mapping[str, Path]) -> None:
     same(setsup.open(sources["text"], kind="table"), setsup.open(sources["photos"]))
     with pytest.raises(DataError, match=r"photos\.xyz is a file, but not a table; "):
         setsup.open(sources["text"])
-    with pytest.raises(DataError, match=r"photos\.csv is not the name of a benchmark"):
+    with pytest.raises(DataError, match=r"photos\.csv is a path or URL, not the name of a benchmark"):
         setsup.open(sources["photos"], kind="benchmark")
     with pytest.raises(DataError, match="kind of open must be one of benchmark, rendered, shards, table"):
         setsup.open(sources["photos"], kind="film")

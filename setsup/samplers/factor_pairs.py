@@ -67,8 +67,7 @@ class FactorPairSampler(Sampler):
         partner is then uniform over the rows that are equal outside S, including the anchor, and a row has a partner if
         one of these rows differs from it.
     radius : int or mapping of str to int, optional
-        Maximum distance between the levels of the two rows, in steps, for the named ordinal and cyclic factors or for
-        all of them.
+        Maximum number of levels between the two rows in ordinal and cyclic factors, for all of them or by name.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it. Rows of weight 0 are never drawn, and make no pair
         feasible. Weights are rounded to multiples of a unit, at least one unit for positive weights; their sum has 2⁶⁰

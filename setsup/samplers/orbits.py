@@ -80,8 +80,8 @@ class OrbitSampler(Sampler):
     on_small_group : str
         What to do with orbits that have too few members: ``error`` raises an error, ``drop`` leaves them out, and also
         orbits without a canonical row, ``short`` uses all their members and masks the rest, ``replace`` draws from them
-        with replacement. If members must satisfy a constraint, ``short`` and ``replace`` apply to anchors that too few
-        rows match, but at least one.
+        with replacement. If members must satisfy a constraint, ``short`` and ``replace`` apply to anchors that at least
+        one row matches, but too few.
     weights : str or (rows,) float, optional
         Relative probability of each row within its orbit, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn, for no anchor. Whole orbits have all rows of positive weight. For

@@ -49,10 +49,10 @@ class SequencePairSampler(Sampler):
     sequence : str or list of str
         Factors whose combinations are the sequences.
     time : str
-        Numeric factor with the time of each row: with levels or continuous, not cyclic.
+        Numeric factor that contains the time of each row; it may be continuous, but not cyclic.
     window : float
-        Maximum offset, in the unit of ``time``: for numbered frames, ``1`` is the next one. Continuous times may
-        differ by more by what they lose as float32, a sixteenth of the window at most.
+        Maximum offset of the second row, in the unit of ``time``; for numbered frames, ``1`` is the next frame.
+        Rounding of continuous times to float32 is allowed for, up to a sixteenth of the window.
     pairs : int
         Pairs per step.
     weights : str or (rows,) float, optional

@@ -60,8 +60,8 @@ class TripletSampler(Sampler):
         are those of the factors that the positive constraint compares by ``==``.
     on_small_group : str
         What to do with orbits of one row, which have no positive: ``error`` raises an error, ``drop`` draws no anchor
-        from them. Cannot be given with constraints, under which rows without a positive or a negative are never
-        anchors; the report counts them.
+        from them. Not allowed with constraints: rows without a positive or a negative are then never anchors, and the
+        report counts them.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it: the anchor is drawn by weight within its orbit, the
         positive by weight among the orbit's other rows, the negative by weight over the rows of all other orbits. With

@@ -70,7 +70,7 @@ class TestListing:
         assert "--steps -n N Optimiser steps. [default: 2000]" in shown
         assert "--sampler.inactive [TEXT ...] Factors fixed in each set. [default: wall_hue]" in shown
         assert "--method.similarity l2sq|l2|l1|linf|cosine Similarity of embeddings. [default: l2sq]" in shown
-        halved = "--method.halve-every N|none The rate is halved every so many steps; constant by default."
+        halved = "--method.halve-every N|none Halve the learning rate every N steps; by default it is constant."
         assert f"{halved} [default: none]" in shown
         assert "10 seeds" in shown
         assert not re.search(r"--(name|shows|evaluations|shrunk)\b", shown)

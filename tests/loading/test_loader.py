@@ -137,7 +137,8 @@ def test_a_dataset_with_the_former_name_of_cpu_bound_is_told_the_present_one(use
         computes = True
 
     with pytest.raises(
-        UsageError, match=r"^pictures has the attribute computes = True, which has been renamed; set cpu_bound instead"
+        UsageError,
+        match=r"^pictures has the attribute computes, which was renamed to cpu_bound; set cpu_bound = True instead",
     ):
         use(Rendered())
     Rendered.cpu_bound = True  # type: ignore[attr-defined]

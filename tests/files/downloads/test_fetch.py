@@ -690,7 +690,7 @@ def test_the_lists_of_objectron_name_its_annotations() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("lists: [nowhere]", "paths of files of this manifest"),
+        ("lists: [nowhere]", "paths of the files in this manifest"),
         ("path: annotations/all", "with {} for each line"),
         ("urls: []", "with {} for each line"),
     ],
