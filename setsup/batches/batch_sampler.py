@@ -9,7 +9,13 @@ from setsup.batches.factory import BatchSamplerFactory
 from setsup.batches.labels import label_table, plain_weights
 from setsup.batches.passes import Passes, Position, repeated, rounds, share
 from setsup.batches.state import BegunPass, read_state
-from setsup.batches.trainers import announced_by_accelerate, check_rank, find_deal, refuse_cut_batches
+from setsup.batches.trainers import (
+    announced_by_accelerate,
+    check_rank,
+    find_deal,
+    refuse_cut_batches,
+    warn_of_lone_ranks,
+)
 from setsup.batches.ways import make_sampler, read_way
 from setsup.checks import check_integer, explains_foreign, refuse_foreign
 from setsup.errors import SamplerError, abbreviate
@@ -34,7 +40,7 @@ class BatchSampler:
     Exactly one of ``classes``, ``domains``, ``batch_size``, ``pairs``, ``triplets`` and ``episodes`` says how a batch
     is drawn. Each is one of the samplers, with the same draws as its class for the same seed:
 
-    - ``classes=P, per_class=K``: K rows of each of P classes, :class:`setsup.DomainSampler`. Every class is drawn
+    - ``classes=P, per_class=K``: K rows of each of P classes [1]_, :class:`setsup.DomainSampler`. Every class is drawn
       equally often, and every row of a class equally often, over passes; a single pass need not have every row.
     - ``domains=P, per_domain=K``: the same, of domains.
     - ``batch_size=B``: every row once per pass, :class:`setsup.EpochSampler`; with ``drop_last``, all but the last
@@ -43,8 +49,8 @@ class BatchSampler:
       and may coincide. For pairs of different classes, use ``classes=N, per_class=2``.
     - ``triplets=N``: N times anchor, positive of the same class, negative of another,
       :class:`setsup.TripletSampler`.
-    - ``episodes=(N, K, Q)``: N classes with K support and Q query rows each, class after class, support first,
-      :class:`setsup.EpisodeSampler`.
+    - ``episodes=(N, K, Q)``: N classes with K support and Q query rows each, class after class, support first
+      [2]_, :class:`setsup.EpisodeSampler`.
 
     An item is a list of row numbers in the order of the draw, set after set, without padding. Rows with an unknown
     label (None, NaN, empty string) are in no class; the report counts them.
@@ -61,7 +67,8 @@ class BatchSampler:
     the pass; :meth:`report` gives the number. With accelerate's ``prepare``, Hugging Face's Trainer and
     sentence-transformers, the sampler yields all draws, because those give whole batches to their processes in turn;
     ``split_batches`` and ``dispatch_batches``, which cut batches, are refused. Lightning needs
-    ``use_distributed_sampler=False``.
+    ``use_distributed_sampler=False``; Ray Train's ``prepare_data_loader`` needs ``add_dist_sampler=False``, or it
+    leaves the batch sampler out without a word.
 
     **Resuming.** :meth:`state_dict` has the position as a number of draws of all ranks together, so a run resumes on
     any number of ranks. It counts requested batches, which is exact with ``num_workers=0`` and in torchdata's
@@ -115,6 +122,13 @@ class BatchSampler:
     ------
     SamplerError, FactorError
         If no way of drawing is given, or two; if labels are not one per row; if classes are too few or too small.
+
+    References
+    ----------
+    .. [1] A. Hermans, L. Beyer, B. Leibe, "In defense of the triplet loss for person re-identification", 2017
+       (arXiv 1703.07737): batches of P classes with K rows each.
+    .. [2] J. Snell, K. Swersky, R. Zemel, "Prototypical networks for few-shot learning", NeurIPS 2017
+       (arXiv 1703.05175): episodes.
 
     Examples
     --------
@@ -200,6 +214,8 @@ class BatchSampler:
         if (epoch := epoch_of_lightning()) is not None:
             self.set_epoch(epoch)
         deal = find_deal(self._rank, self._world)
+        if self._rank is None and deal.processes == 1:
+            warn_of_lone_ranks()
         begin = self._next(deal.processes)
         if self._epochs is not None and begin.number >= self._epochs:
             self._warn_of_end()

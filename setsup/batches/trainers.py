@@ -5,9 +5,12 @@ processes in turn (``BatchSamplerShard``); Lightning replaces the sampler of a b
 batch sampler, so the callers are looked at.
 """
 
+import logging
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from types import FrameType
 from typing import Any
 
@@ -15,8 +18,9 @@ from setsup.checks import check_integer
 from setsup.errors import SamplerError
 from setsup.samplers.steps import LAST
 
-__all__ = ["Deal", "announced_by_accelerate", "check_rank", "find_deal", "refuse_cut_batches"]
+__all__ = ["Deal", "announced_by_accelerate", "check_rank", "find_deal", "refuse_cut_batches", "warn_of_lone_ranks"]
 
+_log = logging.getLogger("setsup")
 _ACCELERATE = "accelerate.data_loader"
 
 
@@ -65,6 +69,18 @@ def find_deal(rank: int | None, world: int | None) -> Deal:
     if group is not None and group.is_available() and group.is_initialized():
         return Deal(group.get_rank(), group.get_world_size(), group.get_world_size())
     return Deal(0, 1, 1)
+
+
+@cache
+def warn_of_lone_ranks() -> None:
+    """Say once that this is one of several processes, as torchrun tells it, which all draw the same."""
+    processes = os.environ.get("WORLD_SIZE", "1")
+    if processes != "1":
+        _log.warning(
+            "WORLD_SIZE=%s, but no process group is initialised, so each process draws all batches; call "
+            "torch.distributed.init_process_group before the loop, or pass rank= and world=",
+            processes,
+        )
 
 
 def refuse_cut_batches() -> None:

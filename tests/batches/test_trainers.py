@@ -12,6 +12,7 @@ import pytest
 
 import setsup
 from setsup.batches import BatchSampler
+from setsup.batches.trainers import warn_of_lone_ranks
 from setsup.errors import SamplerError
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -192,6 +193,19 @@ def test_ranks_of_ddp_have_every_draw_once_and_resume_on_other_ranks(
         assert kept[0]["state"]["delivered"] == draw
         state = json.dumps(kept[0]["state"])
     assert draw == 30
+
+
+def test_processes_that_draw_the_same_are_told_so_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    warn_of_lone_ranks.cache_clear()
+    next(iter(setsup.batch_sampler(LABELS, **CALL, rank=0, world=1)))
+    assert not caplog.records
+    for _ in range(2):
+        next(iter(setsup.batch_sampler(LABELS, **CALL)))
+    assert [record.getMessage().partition(",")[0] for record in caplog.records] == ["WORLD_SIZE=2"]
+    warn_of_lone_ranks.cache_clear()
 
 
 # accelerate and Hugging Face
