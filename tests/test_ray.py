@@ -179,7 +179,9 @@ def test_several_workers_give_what_local_ones_give_until_one_is_killed_again_and
         assert not caplog.messages
         assert run(functools.partial(die, tmp_path, 1), units(12), on=connected) == list(range(12))
         (message,) = caplog.messages
-        with pytest.raises(SetsupError, match=r"the cluster lost number 3 3 times .*perhaps for lack of memory"):
+        with pytest.raises(
+            SetsupError, match=r"the cluster lost number 3 3 times .*possibly because a machine ran out of memory"
+        ):
             run(functools.partial(die, tmp_path, 9), [Unit("number 3", 3)], on=connected)
         assert len(list(tmp_path.iterdir())) == 1 + 3
     assert message.startswith("the cluster lost number 3 (WorkerCrashedError: ")
@@ -379,8 +381,8 @@ def test_a_cluster_of_its_own_that_is_too_small(tmp_path: Path) -> None:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     last = done.stderr.splitlines()[-1]
-    assert "DataError: a unit requires 1 core and 3 GPUs, but the cluster of this machine alone has " in last
-    assert last.endswith("; request less, or give the address of a cluster that has them (address=)")
+    assert "DataError: a unit requires 1 core and 3 GPUs, but the Ray cluster of this machine has only " in last
+    assert last.endswith("; request less, or pass the address of a cluster that has them (address=)")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -395,7 +397,7 @@ def test_units_that_fit_a_machine(need: dict[str, float], fitting: int) -> None:
 
 
 def test_cores_that_the_cluster_of_this_machine_has_not() -> None:
-    said = "a unit requires 999 cores and no GPU, but the cluster of this machine alone has 2 cores and 1 GPU; "
+    said = "a unit requires 999 cores and no GPU, but the Ray cluster of this machine has only 2 cores and 1 GPU; "
     assert str(_too_small(Ray(cpus=999), _Most(0, 2.0, 1.0))).startswith(said)
 
 

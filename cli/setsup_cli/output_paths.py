@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Force", "free_path", "is_missing_or_equal", "moved", "write_file", "write_image"]
 
-Force = Annotated[bool, flag("Replace an existing result; by default the new one gets a number, such as -2.")]
+Force = Annotated[bool, flag("Replace an existing result; by default the new result gets a number, such as -2.")]
 """The option ``--force``."""
 
 
@@ -29,7 +29,11 @@ def free_path(path: Path, is_free: Callable[[Path], bool]) -> Path:
 
 def moved(asked: Path, path: Path) -> list[str]:
     """A line for the user where a result was written to another place than asked."""
-    return [] if asked == path else [f"{asked} contains another result; wrote {path} instead (--force replaces it)"]
+    return (
+        []
+        if asked == path
+        else [f"{asked} contains another result; wrote {path} instead (use --force to replace the existing result)"]
+    )
 
 
 def write_image(image: "Image", asked: Path, *, force: bool) -> Path:

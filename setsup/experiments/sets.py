@@ -28,16 +28,16 @@ class Sets:
     size : int
         Set size.
     sets : int
-        Sets per step; two make a pair.
+        Sets per step; two form a pair.
     unconstrained : int
-        Number of the last sets that are unconstrained.
+        Leave the last N sets unconstrained.
     small : str
-        What to do with groups of fewer rows than a set: ``short`` uses all of them.
+        What to do with groups that have fewer rows than a set; ``short`` uses all of their rows.
     where : str, optional
         Expression over the factors that drawn rows satisfy.
     pool : int, optional
-        Restricts each group of rows with equal inactive factors to this many rows, the same in all runs; 1,031 in ABC's
-        published code. Unconstrained sets draw from all pools.
+        Draw from only this many rows of each group of equal inactive factors, the same rows in all runs; 1,031 in ABC's
+        published code. Unconstrained sets draw from the rows of all groups.
 
     """
 
@@ -68,7 +68,7 @@ class Sets:
         if self.pool is None:
             return None
         if self.pool < 1:
-            raise SetsupError(f"pool must be 1 row or more, not {self.pool}")
+            raise SetsupError(f"pool must be at least 1 row, not {self.pool}")
         group = table.group_by(self.inactive, self.where).of_rows()
         # records of the published data are shuffled, so the first ones are arbitrary
         order = np.lexsort((fold(stream_key(0, "pool"), np.arange(len(table), dtype=np.uint64)), group))

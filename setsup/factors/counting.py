@@ -27,14 +27,15 @@ def with_outer(table: FactorColumns, names: Iterable[str]) -> tuple[str, ...]:
         if table[name].continuous:
             if np.isnan(np.asarray(table.codes(name), np.float64)).all():
                 raise FactorError(
-                    f"factor {name!r} is unknown in every row, so it groups none; fill in values, or name another "
-                    "factor"
+                    f"factor {name!r} is unknown in every row, so it defines no groups; fill in its values, or choose "
+                    "another factor"
                 )
             how = advice(
-                f"name {name + '_bin'!r} of table.binned({name!r}, width), declare it as ordinal where its values are "
-                f"few (kinds=), or, in sets, fix it with tolerance={{{name!r}: …}}",
-                f"declare it as ordinal where its values are few (--kinds {name}=ordinal), or, in sets, fix it with "
-                f"--tolerance {name}=NUMBER",
+                f"group by {name + '_bin'!r} after table.binned({name!r}, width), open the table with "
+                f"kinds={{{name!r}: 'ordinal'}} if the factor has few distinct values, or, for sets, fix it within a "
+                f"tolerance, as in tolerance={{{name!r}: …}}",
+                f"declare it as ordinal if it has few distinct values (--kinds {name}=ordinal), or, for sets, fix it "
+                f"within a tolerance (--tolerance {name}=NUMBER)",
             )
             raise FactorError(f"factor {name!r} is continuous, so it has no levels to group by; {how}")
         wanted |= {table[name].name, *table.outer(name)}
@@ -55,12 +56,12 @@ def count_equal(table: FactorColumns, name: str) -> Rows:
 
 def known_rows(columns: list[Array], mask: Bools | None) -> Rows | None:
     """Numbers of the rows that the mask keeps and whose stored codes are all known, ascending; None for all rows."""
-    kept = mask
+    known = mask
     for column in columns:
         unknown = np.iinfo(column.dtype).max
         if len(column) and column.max() == unknown:
-            kept = column != unknown if kept is None else kept & (column != unknown)
-    return None if kept is None else np.flatnonzero(kept)
+            known = column != unknown if known is None else known & (column != unknown)
+    return None if known is None else np.flatnonzero(known)
 
 
 def number_cells(columns: list[Array], radix: list[int]) -> tuple[Array, int, bool]:

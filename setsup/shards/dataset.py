@@ -14,6 +14,7 @@ from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import of_row
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import parallel
+from setsup.datasets.originals import Original, originals_of
 from setsup.errors import DataError
 from setsup.files.archives.tar_headers import BLOCK
 from setsup.progress import progress
@@ -158,6 +159,18 @@ class ShardedDataset(BaseDataset):
             whole = parallel(lambda file: is_whole(*file, advance), files)
         return [shard.name for (_, shard, _), good in zip(files, whole, strict=True) if not good]
 
+    @of_row
+    def originals(self, rows: Rows, name: str) -> list[Original] | None:
+        """Encoded images of (n,) rows, read together; None where members hold arrays, or PNG of 16 bits."""
+        stored = self.catalogue.members[name]
+        if self._size is not None and self.modalities[name] != stored.modality:
+            originals_of([], None, self.name, "size")
+        if stored.format not in IMAGES or is_deep(stored):
+            return None
+        contents = dict(zip(rows.tolist(), self._contents(rows, [name])[name], strict=True))
+        images = _Images(contents, partial(self._named, name), self._upright)
+        return originals_of(images.take(rows), stored.modality.shape[2], self.name)
+
     # -- bytes ---------------------------------------------------------------------------------------------------------
 
     def _contents(self, rows: Rows, names: Sequence[str]) -> dict[str, list[memoryview]]:
@@ -227,10 +240,10 @@ class ShardedDataset(BaseDataset):
 
     def _absent(self, name: str, row: int) -> DataError:
         others = [other for other, span in self._places.spans.items() if span.offset[row] >= 0]
-        had = f"it has {', '.join(map(repr, others))}" if others else "it has only factors"
+        had = f"only {', '.join(map(repr, others))}" if others else "only factors"
         return DataError(
-            f"row {row} (key {self.keys(row)[0]}) in {self._shard(row)} has no {name!r}: {had}; fetch other "
-            "modalities, or select rows that have it"
+            f"row {row} (key {self.keys(row)[0]}) in {self._shard(row)} has no {name!r}, {had}; fetch other "
+            f"modalities, or select rows that have {name!r}"
         )
 
     # -- arrays --------------------------------------------------------------------------------------------------------
@@ -273,8 +286,8 @@ class ShardedDataset(BaseDataset):
             )
             if not fits or array.dtype.newbyteorder("=") != modality.dtype:
                 raise DataError(
-                    f"{self._label(name, row)} is {array.dtype} {array.shape}, but the catalogue says {modality.dtype} "
-                    f"{modality.shape}; {remedy(self.catalogue.check)}"
+                    f"{self._label(name, row)} is {array.dtype} of shape {array.shape}, but the catalogue specifies "
+                    f"{modality.dtype} of shape {modality.shape}; {remedy(self.catalogue.check)}"
                 )
             arrays.append(array if size is None else resize_image(array, size))
             if arrays[-1].shape != arrays[0].shape:

@@ -334,12 +334,12 @@ def test_two_ranks_of_lightning_share_the_draws_and_one_resumes(tmp_path: Path) 
 
 
 def test_a_data_module_refuses_at_once_what_a_loader_refuses() -> None:
-    with pytest.raises(SetsupError, match="another table"):
+    with pytest.raises(SetsupError, match=r"create the sampler from dataset\.factors"):
         module_of(setsup.SetSampler(SHAPES.where("shape != 'cube'").factors, inactive=["shape"], size=4))
     with pytest.raises(TypeError, match="rank"):
         module_of(SETS, rank=1)
     batches = module_of(SETS, start=3)
-    with pytest.raises(SetsupError, match="no trainer yet"):
+    with pytest.raises(SetsupError, match="not attached to a trainer"):
         batches.train_dataloader()
     with pytest.raises(SetsupError, match="the state of a loader must be"):
         batches.load_state_dict({"delivered": "three"})
@@ -416,7 +416,7 @@ def test_a_checkpoint_without_a_position_and_batches_of_others_are_refused(tmp_p
     state = json.loads(path.read_text())
     del state["stateful_callbacks"]["PositionCallback"]
     path.write_text(json.dumps(state))
-    with pytest.raises(SetsupError, match="no position of a loader found"):
+    with pytest.raises(SetsupError, match="contains no loader position"):
         trained(tmp_path, 6, tmp_path / "checkpoint-3")
     with pytest.raises(SetsupError, match="return one from get_train_dataloader, not list"):
         trained(tmp_path, 3, batches=[1, 2, 3])
@@ -578,7 +578,7 @@ accelerator.end_training()
 def test_accelerate_gets_every_draw_once_or_a_refusal(tmp_path: Path) -> None:
     pytest.importorskip("accelerate", reason="accelerate is not installed")
     (tmp_path / "ranks.py").write_text(WITH_ACCELERATE)
-    run(*TORCHRUN, tmp_path / "ranks.py", cwd=tmp_path)
+    run(sys.executable, "-c", AS_TORCHRUN, "accelerate:Accelerator,setsup:loader", tmp_path / "ranks.py", cwd=tmp_path)
     found = [json.loads((tmp_path / f"rank{rank}.json").read_text()) for rank in range(2)]
     for rank in range(2):
         assert found[rank]["rows"] == [SETS[step].indices.tolist() for step in range(rank, 10, 2)]
@@ -631,11 +631,13 @@ def test_lightning_does_not_share_out_draws_that_are_shared_out() -> None:
 
 
 AS_TORCHRUN = """
-import os, runpy, sys, traceback
+import importlib, os, runpy, sys, traceback
 from torch.distributed import TCPStore
-from transformers import ResNetForImageClassification, Trainer
 
-# what torchrun tells its ranks; but transformers, which takes longer than the example, is imported once
+# what torchrun tells its ranks; but libraries, which take longer than the scripts, are imported once
+for name in sys.argv.pop(1).split(","):
+    module, _, attribute = name.partition(":")
+    getattr(importlib.import_module(module), attribute)
 store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
 os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
 os.environ |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
@@ -656,7 +658,9 @@ assert [os.wait()[1] for _ in range(2)] == [0, 0]
 @pytest.mark.long("large or genuine files")
 def test_two_ranks_of_hugging_face_take_the_draws_by_turns(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="transformers is not installed")
-    run(sys.executable, "-c", AS_TORCHRUN, ROOT / "examples" / "huggingface_trainer.py", "runs", cwd=tmp_path)
+    imported = "transformers:ResNetForImageClassification,transformers:Trainer"
+    example = ROOT / "examples" / "huggingface_trainer.py"
+    run(sys.executable, "-c", AS_TORCHRUN, imported, example, "runs", cwd=tmp_path)
     for steps in (10, 30):  # before and after its own resume
         state = json.loads((tmp_path / "runs" / f"checkpoint-{steps}" / "trainer_state.json").read_text())
         assert state["stateful_callbacks"]["PositionCallback"]["attributes"]["position"] == {"delivered": 2 * steps}

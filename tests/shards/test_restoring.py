@@ -95,7 +95,7 @@ def test_a_tar_that_does_not_belong_to_a_whole_index_is_named(folder, change):
         tar = folder / "mine.tar"
         shutil.copyfile(folder / "data-00001.tar", tar)
     before = contents(folder)
-    sentences = {"lost": "is missing: fetch it again, or run the same", "another": "which is not one of them"}
+    sentences = {"lost": "is missing: fetch it again, or run the same", "another": "and indexing them together"}
     what = sentences.get(change, "is not the tar that `setsup shard` wrote")
     with pytest.raises(DataError, match=f"{tar.name},? {what}"):
         index_shards(folder)
@@ -215,6 +215,16 @@ def test_a_lost_data_card_is_written_again(folder, whole):
     assert contents(folder) == contents(whole)
 
 
+def test_without_its_second_copy_and_data_card_a_set_is_as_complete_as_it_can_be(folder):
+    for name in ("README.md", "backup.parquet"):
+        (folder / name).unlink()
+    before = contents(folder)
+    found = write_external_index(folder)
+    assert found.restored == ()
+    assert found.notes == ("nothing to do: shards.json, index.parquet and the tars are complete",)
+    assert contents(folder) == before
+
+
 def test_description_and_index_of_another_set_give_way_to_the_second_copy(folder, whole, tmp_path):
     other = tmp_path / "other"
     write_shards(setsup.load("shapes3d-procedural").select(range(5, 17)), other)
@@ -267,7 +277,7 @@ def test_any_flipped_bit_of_the_second_copy_is_noticed_or_harmless(whole, tmp_pa
 
 def test_a_folder_above_a_set_is_refused(folder):
     before = contents(folder)
-    with pytest.raises(DataError, match=f"has its own index; give `setsup index .*{folder.name}`"):
+    with pytest.raises(DataError, match=f"has its own index; run `setsup index .*{folder.name}`"):
         index_shards(folder.parent)
     assert contents(folder) == before
     assert not (folder.parent / "shards.json").exists()
@@ -276,6 +286,6 @@ def test_a_folder_above_a_set_is_refused(folder):
 def test_a_folder_above_two_sets_is_refused(folder, tmp_path):
     for name in "ab":
         shutil.copytree(folder, tmp_path / "sets" / name)
-    with pytest.raises(DataError, match=r"sets/a, a folder in .*sets, has its own index; give `setsup index .*sets/a`"):
+    with pytest.raises(DataError, match=r"sets/a, a folder in .*sets, has its own index; run `setsup index .*sets/a`"):
         index_shards(tmp_path / "sets")
     assert not (tmp_path / "sets" / "shards.json").exists()

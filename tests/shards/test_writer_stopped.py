@@ -96,7 +96,7 @@ def test_too_little_room_is_noticed_before(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=500))
     # 24 bytes of a pair, 120 of a depth, 2 of a weight; what the pictures take nobody knows
     with pytest.raises(
-        DataError, match=r"writing shards of varied requires 730 bytes in .*, but only 500 bytes are free"
+        DataError, match=r"writing shards of varied requires 730 bytes in .*, but only 500 bytes are available"
     ):
         write_shards(Varied(5), tmp_path / "set")
     assert list(tmp_path.iterdir()) == []
@@ -320,6 +320,25 @@ def test_other_work_is_refused(tmp_path, monkeypatch, whole, dataset, change):
         write_shards(dataset, begun, **{**FEW, **change})
     assert contents(begun) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["begun", "set"]
+
+
+def test_other_work_is_refused_at_once_while_the_first_goes_on(tmp_path):
+    folder, errors = tmp_path / "set", []
+
+    def other():
+        try:
+            write_shards(Varied(), folder, per_shard=20)
+        except DataError as error:
+            errors.append(str(error))
+
+    def begun(plan, rows):  # the first work has the lock of the folder
+        thread = threading.Thread(target=other, daemon=True)
+        thread.start()
+        thread.join(60)
+
+    write_shards(Varied(), folder, on_start=begun, **FEW)
+    assert len(errors) == 1
+    assert "was started with" in errors[0]
 
 
 def test_other_rows_of_equal_factors_are_other_work(tmp_path):

@@ -49,7 +49,7 @@ class Options(Common):
     ] = None
     check: Annotated[
         bool,
-        flag("Download nothing; report which files are right, missing or wrong, and whether the dataset opens."),
+        flag("Download nothing; report each file as right, missing or wrong, and whether the dataset opens."),
     ] = False
 
 
@@ -60,13 +60,13 @@ def run(options: Options) -> int:
     check_root(options.root)
     package = foreign().get(name)
     if package is not None:
-        raise DataError(f"{name} belongs to the package {package}; its documentation says how to get the files")
+        raise DataError(f"{name} belongs to the package {package}; its documentation describes how to get the files")
     manifest = load_manifest(name)
     if not manifest.files and not options.check:
         raise DataError(f"{name} has no files to fetch; use it as it is (`setsup info {name}`)")
     if options.check:
         if options.files is not None:
-            raise DataError("--check verifies every file; leave out --files")
+            raise DataError("--check verifies every file; omit --files")
         return _check(manifest, options)
     if not options.json:
         # before anything is fetched or refused
@@ -112,7 +112,7 @@ def _check(manifest: Manifest, options: Options) -> int:
         show_json({"files": files, "opens": why_not is None, "rows": rows, "why_not": why_not})
     else:
         if states:
-            heads = ["file", "is", "bytes", "where, or what is wrong"]
+            heads = ["file", "state", "bytes", "path, or problem"]
             show_table(heads, [_cells(state, why_not is None) for state in states], right=("bytes",))
         else:
             say(f"{manifest.name} has no files to fetch")

@@ -58,7 +58,7 @@ class Options(RecipeOptions):
     ] = None
     matches: Annotated[
         int | None,
-        option("N", "Render N pairs of views instead of single views, with the corresponding pixel of every pixel."),
+        option("N", "Render N pairs of views instead of single views, and the corresponding pixel for every pixel."),
     ] = None
     skip_broken: Annotated[bool, flag("Leave out rows that cannot be rendered; FOLDER/failed.json lists them.")] = False
     processes: Annotated[int, option("N", "Number of worker processes.")] = 1
@@ -158,7 +158,7 @@ def _about(rendered: "RenderedFolder", before: int) -> dict[str, Any]:
 def _words(about: Mapping[str, Any]) -> Iterator[str]:
     yield f"rendered by {about['renderer']}, {about['drawn_now']:,} now"
     if about["left_out"]:
-        yield f"{about['left_out']:,} rows cannot be rendered and are left out; see {about['folder']}/failed.json"
+        yield f"{about['left_out']:,} rows could not be rendered and are omitted; see {about['folder']}/failed.json"
     factors = [f"{name} {levels or '~'}" for name, levels in about["factors"].items()]
     yield f"factors: {', '.join(factors)}"
     yield f"modalities: {', '.join(about['modalities'])}; cameras, and names of instances"

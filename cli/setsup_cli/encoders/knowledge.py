@@ -59,7 +59,7 @@ _CHANCE = "chance"
 class Options(Common):
     """Options of the report."""
 
-    report: Annotated[Literal["factors"], declared("factors", "This report.")] = field(kw_only=False)
+    report: Annotated[Literal["factors"], declared("factors", "Name of the report.")] = field(kw_only=False)
     dataset: DatasetName = field(kw_only=False)
     runs: Annotated[tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`.")] = field(
         default=None, kw_only=False
@@ -70,7 +70,7 @@ class Options(Common):
     option: DatasetOptions = None
     factors: Annotated[
         tuple[str, ...] | None,
-        declared("NAME ...", "Factors to measure.", "all that vary, with 5 rows per level or more"),
+        declared("NAME ...", "Factors to measure.", "all varying factors with at least 5 rows per level"),
     ] = None
     rows: Annotated[int, declared("N", "Number of rows, drawn with the seed.", alias="-n")] = 5_000
     metric: Annotated[Literal["cosine", "l2sq"], declared("cosine|l2sq", "Distance of neighbours and retrieval.")] = (
@@ -101,7 +101,7 @@ def run(options: Options) -> int:
 
     if not (options.encoder or options.runs):
         raise SetsupError(
-            "`setsup report factors` requires runs or an encoder; name folders of runs, or give --encoder ENCODER"
+            "`setsup report factors` requires runs or an encoder; pass folders of runs, or --encoder ENCODER"
         )
     out = None if options.out is None else expanded(options.out)
     if out is not None:
@@ -141,7 +141,7 @@ def run(options: Options) -> int:
         show_json({**about, "encoders": measured, "picture": None if out is None else str(out)})
         return 0
     for name, reason in left_out.items():
-        say_prose(f"left out {name}: {reason}")
+        say_prose(f"omitted {name}: {reason}")
     say()
     _print(measured, names)
     if out is not None:

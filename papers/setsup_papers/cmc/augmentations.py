@@ -33,24 +33,25 @@ class ViewCrops:
 
     A view is a modality of the data under its own name, or the channels of a colour space: ``L`` and ``ab`` of ``lab``.
     Bytes stay bytes, depth stays in metres, normals turn with a flip, and classes are never interpolated. Views that
-    the data do not have are left out, so that encoders can be tested on images alone.
+    are missing from the data are omitted, so that encoders can be tested on images only.
 
     Attributes
     ----------
     views : tuple of str
-        Names of views; ``image,depth`` are two.
+        Names of views, such as ``image,depth``.
     size : int, optional
-        Side of the crop, pixels, or of smaller images; by default images are not cropped.
+        Side of the crop, in pixels; smaller images are not enlarged. By default images are not cropped.
     crop : {"box", "resized", "center", "whole"}
-        A random box; a random part, resized; the box in the middle; or the whole image, resized.
+        ``box``: a random box; ``resized``: a random part, resized; ``center``: the box in the middle; ``whole``: the
+        whole image, resized.
     area : (float, float)
-        Shares of the image's area that a resized part has.
+        Minimum and maximum area of a resized part, as a share of the image.
     flip : bool
         Whether half of the images are flipped.
     space : str
         Color space, such as ``lab`` or ``ycbcr``.
     image : str
-        Modality that is converted to it.
+        Modality that is converted to this color space.
 
     """
 
@@ -76,13 +77,13 @@ class ViewCrops:
         wanted = [self.image] if colors else []
         wanted += [view for view in self.views if view in dataset.modalities]
         if not self.views:
-            raise SetsupError("views must name at least one modality of the data, for example --views image,depth")
+            raise SetsupError("views must contain at least one modality of the data, for example --views image,depth")
         if not wanted:
             known, channels = ", ".join(dataset.modalities), " and ".join(color_space(self.space).views)
             raise SetsupError(
-                f"{dataset.name} has none of the views {', '.join(self.views)}; choose from {known} with --views, or "
-                f"{channels} of the color space {self.space} (--space) if there is {self.image!r}; to use images of "
-                "two sensors, store them in one .npz file, since a table has one column of images"
+                f"{dataset.name} has none of the views {', '.join(self.views)}; choose from {known} with --views, "
+                f"or use {channels} of the color space {self.space} (--space), which require {self.image!r}; to "
+                "use images of two sensors, store them in one .npz file, because a table has one column of images"
             )
         if self.space != _LAB and not set(self.views) & set(color_space(self.space).views):
             channels = " and ".join(color_space(self.space).views)
@@ -185,9 +186,9 @@ class _Views:
             taken := [view for view in color_space(self.colors.space).views if view in batch]
         ):
             raise SetsupError(
-                f"the modality {taken[0]!r} of the data has the name of a view of the color space "
-                f"{self.colors.space}, whose two views are created together; leave it out with --data.modalities, "
-                "which lists the others"
+                f"the modality {taken[0]!r} of the data has the same name as a view of the color space "
+                f"{self.colors.space}, whose two views are created together; exclude the modality by listing the "
+                "others with --data.modalities"
             )
         kinds = {name: kind for name, kind in self.kinds.items() if name in batch}
         if self.operations and kinds:
@@ -238,9 +239,9 @@ class PatchViews:
     Attributes
     ----------
     size : int
-        Side of a patch, pixels.
+        Side of a patch, in pixels.
     offset : int
-        Pixels from the first patch to the second, to the right and down.
+        Distance from the first patch to the second, in pixels to the right and down.
     image : str
         Modality that is cut.
 
@@ -266,13 +267,13 @@ class Frames:
     Attributes
     ----------
     size : int, optional
-        Side of the crop of all three, pixels; by default frames are not cropped.
+        Side of the crop of all three views, in pixels; by default frames are not cropped.
     center : bool
-        Whether the crop is in the middle and nothing is flipped.
+        Whether to crop the centre, without flips.
     later : int
-        k, frames from the frame to the later one [our choice].
+        Number of frames from the frame to the later one, k [our choice].
     flow : int
-        Flow fields of a stack.
+        Number of flow fields in a stack.
 
     """
 

@@ -33,8 +33,8 @@ class LORDStageSettings(ReconstructionSettings):
     last_rate : float
         Learning rate at the end.
     lazy_codes : bool
-        Whether codes of images that a step of the first stage did not use stay as they are. The published code moves
-        them by their moments; so do the presets of the paper's size.
+        Whether a step of the first stage leaves the codes of images that it does not use unchanged. The published code
+        updates them by their moments, as do the presets of the paper's size.
 
     """
 
@@ -58,11 +58,11 @@ class LORDSettings(LORDStageSettings):
     Attributes
     ----------
     noise : float
-        Standard deviation of the noise of images' codes.
+        Standard deviation of the noise added to images' codes.
     penalty : float
-        Weight of their squared length.
+        Weight of the squared length of images' codes.
     rate, latent_rate : float
-        First learning rates of the generator, and of all codes.
+        Initial learning rates of the generator, and of all codes.
 
     """
 
@@ -85,7 +85,7 @@ class LORDSettings(LORDStageSettings):
 class AmortisedLORDSettings(LORDStageSettings):
     """Settings of :class:`setsup_papers.dcodr.AmortisedLORD`, the stage that trains encoders.
 
-    Dimensions, and all of the generator, are those of the first stage.
+    Dimensions and the generator are those of the first stage.
 
     Attributes
     ----------
@@ -97,9 +97,9 @@ class AmortisedLORDSettings(LORDStageSettings):
         File, or published name, of the weights of MoCo-v2 that both encoders of ``resnet50`` start from; by default
         they are random. [unclear]
     weights : (float, float)
-        Weights of the errors of images' codes, and of domains' codes.
+        Weights of the errors of images' codes and of domains' codes.
     rate : float
-        Learning rate of the first step.
+        Initial learning rate.
 
     """
 
@@ -135,18 +135,19 @@ class DRNETSettings(DomainSettings):
     Attributes
     ----------
     content, pose : int
-        Dimensions of the codes of what a domain's images share, and of what they do not; the code has 64 and 5, or 128
-        and 10. [unclear]
+        Dimensions of the code of what a domain's images share, and of the code of the rest; 64 and 5, or 128 and 10, in
+        the published code. [unclear]
     channels : tuple of int
-        Channels of the encoders' convolutions, and in reverse of the decoder's.
+        Channels of the encoders' convolutions, and in reverse order of the decoder's.
     discriminator : int
         Width of the discriminator's layers.
     skips : bool
-        Whether the decoder also takes the maps of the content's encoder. The code has both. [unclear]
+        Whether the decoder also gets the feature maps of the content encoder. The published code has both variants.
+        [unclear]
     similarity : float
         Weight of the similarity of contents.
     adversarial : float
-        Weight of the discriminator's confusion; 0.0001 in the code. [unclear]
+        Weight of the adversarial loss; 0.0001 in the published code. [unclear]
     rate : float
         Learning rate of Adam.
     betas : (float, float)
@@ -190,17 +191,17 @@ class MLVAESettings(DomainSettings):
     ----------
     networks : {"dense", "convolutional"}
         One hidden layer with tanh, as published for digits, or convolutions with stride 2, as others published for 64 ×
-        64 images. Which one the tables have is [unclear].
+        64 images. The paper does not say which one its tables use. [unclear]
     style, group : int
-        Dimensions of the codes of images, and of groups. [unclear]
+        Dimensions of the codes of images and of groups. [unclear]
     hidden : int
-        Width of the hidden layers; 500 of ``dense`` and 256 of ``convolutional`` in public code.
+        Width of the hidden layers; in public code 500 for ``dense`` and 256 for ``convolutional``.
     channels, kernels : tuple of int
-        Of the convolutions; kernels have 2 or 4 pixels.
+        Channels and kernel sizes of the convolutions; kernels have 2 or 4 pixels.
     likelihood : {"gaussian", "bernoulli"}
-        Of pixels: normal with a learned variance, as published, or Bernoulli.
+        Likelihood of pixels: normal with a learned variance, as published, or Bernoulli.
     samples : {"image", "group"}
-        Whether each image decodes its own sample of the group's posterior, as published, or all of them the same.
+        Whether each image decodes its own sample of the group's posterior, as published, or all images the same sample.
     noise : float
         Scale of the noise of these samples; the notes of a public implementation recommend 0.1. [unclear]
     rate : float

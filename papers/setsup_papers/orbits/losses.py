@@ -75,8 +75,8 @@ def triplet_loss(
     """
     if embeddings.ndim != 2 or groups.shape != embeddings.shape[:1]:
         raise DataError(
-            f"embeddings must be (n, d) and groups (n,), not {tuple(embeddings.shape)} and {tuple(groups.shape)}; "
-            "flatten sets and positions first"
+            f"embeddings must have the shape (n, d), and groups the shape (n,), not {tuple(embeddings.shape)} and "
+            f"{tuple(groups.shape)}; flatten sets and positions first"
         )
     distances = _squared_distances(embeddings)
     anchor, near, far = mine_triplets(distances.detach(), groups, margin=margin, negatives=negatives, mask=mask)
@@ -127,7 +127,8 @@ def mine_triplets(
     """
     if distances.ndim != 2 or not groups.shape == distances.shape[:1] == distances.shape[1:]:
         raise DataError(
-            f"distances must be (n, n) and groups (n,), not {tuple(distances.shape)} and {tuple(groups.shape)}"
+            f"distances must have the shape (n, n), and groups the shape (n,), not {tuple(distances.shape)} and "
+            f"{tuple(groups.shape)}"
         )
     if negatives not in get_args(Negatives):
         raise SetsupError(f"negatives must be one of {', '.join(get_args(Negatives))}, not {negatives!r}")

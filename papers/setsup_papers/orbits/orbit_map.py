@@ -27,23 +27,23 @@ class OrbitMap:
     Attributes
     ----------
     factor : str
-        The class.
+        Factor of the class.
     orbit : tuple of str
         Factors whose combinations are the orbits.
     orbits : int
-        Take at most so many of each class.
+        Maximum number of orbits of each class.
     members : int, optional
-        Take at most so many images of each orbit, the first ones.
+        Use only the first images of each orbit, at most this many.
     dataset : str, optional
-        One of the preset's ``datasets``; what was trained on by default.
+        One of the preset's ``datasets``; by default the training data.
     split : str, optional
-        Of the dataset.
+        Split of the dataset.
     baselines : tuple of {"pixels", "untrained"}
-        Draw maps of these, too.
+        Also plot maps of unchanged pixels, or of the method with its initial weights.
     embedding : str, optional
         Name of the embedding, if the method has several.
     orbit_seed : int
-        Of the orbits that are taken, and of the map.
+        Random seed of the selected orbits, and of the map.
 
     """
 

@@ -25,22 +25,22 @@ class Verification:
     Attributes
     ----------
     identity : str
-        The identity.
+        Factor of the identity.
     conditions : tuple of str
-        From the gallery of a query are removed images of its identity that share one of these with it; see
-        :func:`~setsup.evaluation.identity_retrieval`.
+        Factors such as the camera: images of the query's identity that share one of them with the query are removed
+        from its gallery; see :func:`~setsup.evaluation.identity_retrieval`.
     orbit : tuple of str
-        Factors whose combinations are the orbits, which the training data must not share.
+        Factors whose combinations are the orbits; test orbits must not be in the training data.
     dataset : str, optional
-        One of the preset's ``datasets``; what was trained on by default.
+        One of the preset's ``datasets``; by default the training data.
     split : str, optional
-        Of the dataset.
+        Split of the dataset.
     identities : int, optional
-        Take at most so many identities, the first ones.
+        Use only the first identities, at most this many.
     metric : {"l2sq", "cosine"}
         Euclidean distance of embeddings, or of embeddings scaled to length 1.
     baselines : tuple of {"pixels", "untrained"}
-        Measure these on the same images, too.
+        Also measure these on the same images.
     embedding : str, optional
         Name of the embedding, if the method has several.
 
@@ -61,7 +61,9 @@ class Verification:
     def __post_init__(self) -> None:
         """Check settings before all is embedded."""
         if not self.conditions:
-            raise SetsupError("conditions must contain at least one condition, or nothing is removed from the gallery")
+            raise SetsupError(
+                "conditions must contain at least one condition; without any, no image is removed from the gallery"
+            )
         check_limits(identities=self.identities)
 
     def shrunk(self) -> "Verification":

@@ -1,4 +1,4 @@
-"""JPEG: what a file's markers say of its image, and the image by libjpeg-turbo, which notices damage."""
+"""JPEG: the markers of a file, and its image decoded by libjpeg-turbo, which detects damage."""
 
 import re
 from collections.abc import Callable
@@ -22,10 +22,10 @@ _PIXELS_A_BYTE = 512  # a block of 64 pixels takes at least one bit
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What the markers say: pixels, channels, whether a note (Exif, XMP) may say which side is up.
+    """Content of the markers: pixels, channels, and whether Exif or XMP data may contain an orientation.
 
-    ``plain`` is False for what libjpeg-turbo's short way to grey or color does not know: CMYK, more than 8 bits,
-    lossless and arithmetic coding, rare sampling of the colors, several images in one file.
+    ``plain`` is False for images that libjpeg-turbo's direct decoding to grayscale or color does not support: CMYK,
+    more than 8 bits, lossless and arithmetic coding, rare sampling of the colors, several images in one file.
     """
 
     height: int
@@ -36,7 +36,7 @@ class Frame:
 
 
 def jpeg_frame(content: bytes) -> Frame | None:
-    """Read the markers up to the frame; None where they do not follow each other as they should.
+    """Read the markers up to the frame; None if their sequence is invalid.
 
     Examples
     --------
@@ -67,32 +67,37 @@ def jpeg_pixels(
     frame: Frame,
     out: npt.NDArray[np.uint8] | None = None,
     stray: Callable[[str], object] | None = None,
+    reduce: int = 1,
 ) -> npt.NDArray[np.uint8]:
-    """Decode a plain image, as it lies in the file.
+    """Decode a plain image, as stored in the file; with `reduce` 2, 4 or 8 at that part of its height and width.
 
-    `out` (height, width, channels) uint8 in C order, optional; returns (height, width, 1 or 3) uint8.
+    `out` (height, width, channels) uint8 in C order, optional; returns (height, width, 1 or 3) uint8, or what is left
+    of height and width, rounded up.
     """
     from simplejpeg import decode_jpeg
 
     height, width, channels = frame.height, frame.width, frame.channels
     if height * width > len(content) * _PIXELS_A_BYTE:
-        raise ValueError(f"{width} × {height} pixels do not fit in its {len(content):,} bytes")
+        raise ValueError(f"its {len(content):,} bytes cannot contain {width} × {height} pixels (width × height)")
     color = "GRAY" if channels == 1 else "RGB"
+    shape = (-(-height // reduce), -(-width // reduce), channels)
+    # the decoder takes the smallest of its scales that is not below these; 0 is the scale of the file
+    least = {"min_height": shape[0], "min_width": shape[1]} if reduce > 1 else {}
     try:
-        pixels: npt.NDArray[np.uint8] = decode_jpeg(content, color, buffer=out)
+        pixels: npt.NDArray[np.uint8] = decode_jpeg(content, color, buffer=out, **least)
     except ValueError as error:
         if stray is not None and _BEFORE_END.search(str(error)):
             stray(str(error))  # the first warning, and nothing follows the end: the image is complete
         elif not _BETWEEN_SEGMENTS.search(str(error)):
             raise ValueError(f"its compressed data is truncated or corrupt: {error}") from error
-        pixels = decode_jpeg(content, color, buffer=out, strict=False)
-    if pixels.shape != (height, width, channels):
-        raise ValueError(f"it decodes to the shape {pixels.shape}, not {(height, width, channels)}")
+        pixels = decode_jpeg(content, color, buffer=out, strict=False, **least)
+    if pixels.shape != shape:
+        raise ValueError(f"it decodes to the shape {pixels.shape}; expected {shape}")
     return pixels if out is None else out
 
 
 def turned(pixels: npt.NDArray[np.uint8], orientation: int) -> npt.NDArray[np.uint8]:
-    """Turn an image as its Exif orientation, 1 to 8, asks for; a view where possible."""
+    """Apply an Exif orientation, 1 to 8, to an image; returns a view where possible."""
     if orientation >= 5:
         pixels = pixels.swapaxes(0, 1)
     mirrored: Any = {

@@ -6,6 +6,7 @@ Setsup's own papers offer theirs through the group ``setsup.manifests``, which n
 ``manifests``; so do other packages whose datasets need no code. Those never replace setsup's own.
 """
 
+import os
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -44,11 +45,16 @@ def manifest_folder() -> Path:
     'manifests'
 
     """
-    package = Path(__file__).resolve().parents[2]
+    package = _package(__file__)
     for folder in (package / "manifests", package.parent / "manifests"):
         if folder.is_dir():
             return folder
-    raise DataError(f"{package / 'manifests'} is missing: the installation of setsup is incomplete; install it again")
+    raise DataError(f"{package / 'manifests'} is missing: the installation of setsup is incomplete; reinstall it")
+
+
+@cache
+def _package(module: str) -> Path:
+    return Path(module).resolve().parents[2]
 
 
 def manifest_names() -> list[str]:
@@ -60,7 +66,10 @@ def manifest_names() -> list[str]:
     True
 
     """
-    return sorted(file.stem for folder in _folders() for file in folder.glob("*.yaml"))
+    # listed anew each time, and so without a Path for each of them
+    return sorted(
+        name.removesuffix(".yaml") for folder in _folders() for name in os.listdir(folder) if name.endswith(".yaml")
+    )
 
 
 def load_manifest(name: str) -> Manifest:

@@ -128,7 +128,7 @@ def test_splits(release, caplog):
     parts = leaky.factors.joint_counts(["pair", "split"])
     divided = (parts == 1).all(axis=1).sum()
     assert divided > 0
-    assert f"rows of the same pair are in several of its parts, for {divided} of 24" in caplog.text
+    assert f"rows of the same pair are in several parts ({divided} of 24" in caplog.text
     assert abs(parts[:, 1].sum() - 4.8) <= 1
     assert len(setsup.load("edges2shoes", release[0], split="val")) == 8
 
@@ -235,7 +235,7 @@ def test_a_file_of_matches_that_is_another(release, catalogue, tmp_path):
         return edges2shoes.open(release[0], zappos=catalogue[0])
 
     # whatever it holds, rows have values or there are no labels
-    assert survives(healthy, read, 80, slack=20 << 20) == 0
+    assert survives(healthy, read, 30, slack=20 << 20) == 0
 
 
 def test_without_the_catalogue(release, tmp_path, capsys):

@@ -355,7 +355,7 @@ class TestBad:
         other = io.BytesIO()
         scipy.io.savemat(other, {"synsets": np.arange(5)})
         self._kit(flat, meta=other.getvalue())
-        with pytest.raises(DataError, match="synsets lacks the fields ILSVRC2012_ID"):
+        with pytest.raises(DataError, match="'synsets' lacks the fields ILSVRC2012_ID"):
             imagenet.open(flat)
 
     @pytest.mark.parametrize(
@@ -455,7 +455,7 @@ def test_damaged_labels(tmp_path, name):
         path.write_bytes(content)
         _labels(tmp_path)
 
-    assert survives(path.read_bytes(), read, 120, slack=16 << 20) > 0
+    assert survives(path.read_bytes(), read, 60, slack=16 << 20) > 0
 
 
 def test_the_manifest(pictures):

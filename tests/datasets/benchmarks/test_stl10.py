@@ -94,7 +94,7 @@ def test_optional_files(copy):
     assert np.array_equal(found.fetch(139)["image"], np.asarray(drawn(int(labels(TEST)[59]), 59)))
     with pytest.raises(DataError, match="the files that define its parts are missing"):
         setsup.load("stl10", copy, split="fold-3")
-    with pytest.raises(DataError, match="no rows of the split 'unlabeled'"):
+    with pytest.raises(DataError, match="no rows in the split 'unlabeled'"):
         setsup.load("stl10", copy, split="unlabeled")
 
 
@@ -224,7 +224,7 @@ def test_damaged_labels(copy):
         (copy / "train_y.bin").write_bytes(content)
         stl10.open(copy).fetch([0, 100])
 
-    assert survives((copy / "train_y.bin").read_bytes(), read, 120) > 10
+    assert survives((copy / "train_y.bin").read_bytes(), read, 60) > 5
 
 
 def test_the_manifest(pictures):

@@ -101,7 +101,7 @@ def test_foreign_files_are_refused(tmp_path, content):
 
 
 def test_missing_files_folders_and_foreign_arrow_are_refused(tmp_path):
-    with pytest.raises(DataError, match=r"there is no file .*nothing\.arrow"):
+    with pytest.raises(DataError, match=r"nothing\.arrow does not exist"):
         FactorTable.open(tmp_path / "nothing.arrow")
     with pytest.raises(DataError, match="is not a factor table"):
         FactorTable.open(tmp_path)
@@ -195,6 +195,19 @@ def test_a_given_factor_or_kind_outdoes_the_metadata():
     arrow = random_table().to_arrow().select(["id", "angle"])
     assert FactorTable.from_arrow(arrow, [Factor("id", Kind.CONTINUOUS)])["id"].continuous
     assert FactorTable.from_arrow(arrow, kinds={"id": "nominal"})["id"].kind is Kind.NOMINAL
+
+
+def test_entries_of_a_dictionary_that_no_row_has_are_no_levels():
+    listed = pa.DictionaryArray.from_arrays(pa.array([2, 0, None, 2], pa.int8()), pa.array(["b", "unused", "a"]))
+    table = FactorTable.from_arrow(pa.table({"x": listed}))
+    assert table["x"].levels == ("a", "b")
+    assert table.values("x").tolist() == ["a", "b", None, "a"]
+
+
+def test_a_duration_is_the_number_of_its_units():
+    table = FactorTable.from_arrow(pa.table({"x": pa.array([90, 60, None, 90], pa.duration("s"))}))
+    assert table["x"] == Factor("x", Kind.ORDINAL, (60, 90))
+    assert table.values("x").tolist() == [90, 60, None, 90]
 
 
 def test_foreign_tables_are_inferred_over_all_their_chunks():

@@ -295,6 +295,11 @@ def test_neither_threads_nor_company_nor_layout_change_bits(eight_bit) -> None:
     assert torch.equal(alone, found[0][:1, :2])
 
 
+def test_images_that_are_longer_than_opencv_moves_them_are_what_torch_makes(monkeypatch) -> None:
+    given = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (1, 1, 1, 3, 40_000), dtype=np.uint8))
+    assert apart(*both(monkeypatch, Augment([Shift(0.2)]), given)) == 0
+
+
 def test_opencv_has_its_threads_afterwards() -> None:
     before = cv2.getNumThreads()
     try:
@@ -360,9 +365,9 @@ def test_images_that_are_wrong_for_an_operation_are_refused_as_ever(monkeypatch)
     from setsup.errors import SetsupError
 
     for operations, channels, said in (
-        ([Blur(5, (1, 1))], 4, "put Background before it"),
+        ([Blur(5, (1, 1))], 4, "apply Background first"),
         ([Background(POOL)], 3, "4 channels"),
-        ([RandomApply(Background(POOL), 0.5)], 4, "apply it to all"),
+        ([RandomApply(Background(POOL), 0.5)], 4, "apply the operation to all"),
         ([Crop(3), Blur(9, (1, 1))], 3, "requires larger images"),
     ):
         for module in (cv2, None):

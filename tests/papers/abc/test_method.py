@@ -72,7 +72,7 @@ def test_slots_that_are_masked_take_no_part() -> None:
 @pytest.mark.parametrize("objective", ["correspondence", "double", "augmentation"])
 def test_sets_of_one_image_are_refused(objective: Any) -> None:
     images = numbers(2, 1) if objective == "correspondence" else numbers(2, 1, 2)
-    with pytest.raises(DataError, match=r"sets must have at least two images, .*--sampler\.size 2"):
+    with pytest.raises(DataError, match=r"sets must contain at least two images, .*--sampler\.size 2"):
         abc(encoder(), objective=objective).loss(batch_of(images))
 
 
@@ -137,7 +137,7 @@ def test_images_that_the_objective_does_not_take(objective: Any, shape: tuple[in
     ("options", "sentence"),
     [
         ({"objective": "tcc"}, "objective must be one of correspondence, double, augmentation, not 'tcc'"),
-        ({"similarity": "l3"}, "unknown similarity 'l3'; known: l2sq, l2"),
+        ({"similarity": "l3"}, "unknown similarity 'l3'; choose from l2sq, l2"),
         ({"similarity": "cosin"}, "unknown similarity 'cosin'; did you mean 'cosine'"),
         ({"similarity": None}, "unknown similarity None"),
         *(

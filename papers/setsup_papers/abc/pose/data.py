@@ -41,15 +41,16 @@ class PoseSets:
     size : int
         Set size.
     real : float
-        Largest p: 0.10 for look-up, 0.02 for regression. With 0 no real images are needed.
+        Final value of p, the probability of a real image: 0.10 for look-up, 0.02 for regression. With 0, no real images
+        are needed.
     every : int, optional
-        p rises in equal steps, once every this many training steps: p(t) = real·min(⌊t/every⌋, levels − 1)/(levels −
-        1), so that it is `real` for the last part of 40,000 steps, or of 60,000 with 6,000. The values between 0 and
-        `real` are [unclear]. None for the constant p = `real`.
+        Number of training steps between increases of p: p(t) = real·min(⌊t/every⌋, levels − 1)/(levels − 1), which
+        reaches `real` for the last part of 40,000 steps, or of 60,000 with 6,000. The values between 0 and `real` are
+        [unclear]. None for the constant p = `real`.
     levels : int
-        Number of values of p, with 0 and `real`.
+        Number of values of p, including 0 and `real`.
     constrained : bool
-        Whether every other set is of one model. Without, all sets are unconstrained, as for augmentation alone.
+        Whether every other set shows one model. If false, all sets are unconstrained, as for augmentation alone.
         [unclear]
 
     """
@@ -96,17 +97,17 @@ class PoseAugmentation:
     Attributes
     ----------
     size : int
-        Side of the object's box, pixels, in the middle of the images of the data.
+        Side of the object's box, in pixels, at the centre of the images of the data.
     move : float
-        Largest move of the box, as a share of its sides, as stated. Images have a margin as large around the box, .1 by
-        default; beyond a smaller one is background, which is logged.
+        Maximum move of the box, as a share of its sides, as in the paper. The box has a margin of this size in the
+        images, 0.1 by default; if the margin is smaller, moves show background beyond it, which is logged.
     brightness, hue, sobel : float
-        Largest amounts either way: offset of colors in 0 … 1, turns of the hue of real images, weight of a
+        Maximum amounts in either direction: offset of colors in 0 … 1, turns of the hue of real images, weight of a
         Sobel-filtered copy. [unclear]
     noise : float
         Standard deviation of normal noise of each pixel. [unclear]
     salt_and_pepper : float
-        Share of the pixels that become black or white. The text has this noise, a caption has normal noise. [unclear]
+        Share of the pixels that become black or white. The text mentions this noise, a caption normal noise. [unclear]
     backgrounds : int
         Maximum number of images in the pool of backgrounds; renderings are composited over random crops of them. 0
         leaves renderings on black.
@@ -142,8 +143,8 @@ class PoseAugmentation:
         short = min((side for side in sides if side is not None), default=None)
         if short is not None and self.size <= short and (short - self.size) / 2 < self.move * self.size - 1e-6:
             _LOG.warning(
-                "images of %s have a margin of %g pixels, and moves are of up to %g: what they show beyond it is "
-                "%s; open the data with a larger margin, or give a smaller --augmentation.move",
+                "images of %s have a margin of %g pixels, but moves are of up to %g; pixels beyond the margin "
+                "are %s; open the data with a larger margin, or lower --augmentation.move",
                 *(dataset.name, (short - self.size) / 2, self.move * self.size),
                 "background" if self.backgrounds else "black",
             )
@@ -163,7 +164,7 @@ class PoseCrop:
     Attributes
     ----------
     size : int
-        Side of the box, pixels; images are as large, or larger.
+        Side of the box, in pixels; images are at least as large.
 
     """
 

@@ -18,6 +18,7 @@ from setsup.datasets.adapters.fetching import common_size, fetch_images, sample_
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import common_channels
+from setsup.datasets.originals import Original, originals_of
 from setsup.errors import DataError
 from setsup.factors.io.huggingface import data_rows, leaf_column
 from setsup.files.roots import some
@@ -85,7 +86,7 @@ class Encoded:
         empty = [row for row, name in zip(rows.tolist(), names, strict=True) if not name]
         if empty:
             raise DataError(
-                f"{self.label}: {len(empty):,} of {len(self):,} rows have no image, first row {empty[0]}; remove "
+                f"{self.label}: {len(empty):,} of {len(self):,} rows have no image, such as row {empty[0]}; remove "
                 "these rows with dataset.select, or leave out the column with image="
             )
         missing = [name for name in dict.fromkeys(names) if not os.path.isfile(self._folder / name)]
@@ -107,13 +108,18 @@ class EncodedImages:
         channels = common_channels(headers)
         if mode is not None and (mode not in _CHANNELS or (mode == "L" and channels != 1)):
             raise DataError(
-                f"{images.label} declares mode {mode}, and setsup does not convert its images to that mode; convert "
-                "them with dataset.map, or leave out the column with image="
+                f"{images.label} specifies mode {mode}, to which setsup does not convert images; convert them with "
+                "dataset.map, or leave out the column with image="
             )
         channels = channels if mode is None else _CHANNELS[mode]
         shape = size or ((None, None) if varied else common_size(headers))
         self.modality = Modality((*shape, channels), "uint8", color=_COLORS[channels])
         self._images, self._size = images, size
+
+    def originals(self, rows: Rows, name: str) -> list[Original]:
+        """Encoded images of (n,) rows."""
+        changed = "" if self._size is None else "size"
+        return originals_of(self._images.take(rows), self.modality.shape[2], name, changed)
 
     def fetch(self, rows: Rows, out: Array | None = None) -> Array:
         """Decode the images of some rows."""
@@ -186,8 +192,8 @@ def _numbers(array: Any, label: str) -> Array:
         lengths = pc.unique(pc.list_value_length(array)).to_pylist() or [0]
         if len(lengths) > 1:
             raise DataError(
-                f"{label}: a row contains lists of the lengths {', '.join(map(str, lengths))}; expected lists of one "
-                "length"
+                f"{label}: a row contains lists of different lengths ({', '.join(map(str, lengths))}); expected lists "
+                "of the same length"
             )
         shape.append(lengths[0])
         array = array.flatten()

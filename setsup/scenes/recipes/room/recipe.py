@@ -73,8 +73,8 @@ class Room:
     pairs : int
         Number of pairs of views of each room.
     meshes : mapping of str to Model, optional
-        Meshes of rooms, in metres: room n uses mesh n modulo their number, with other objects each time. By name, as
-        for :class:`~setsup.scenes.recipes.ObjectView`; by default rooms are generated.
+        Meshes of rooms, in metres: room n uses mesh n modulo the number of meshes, with different objects each time. By
+        name, as for :class:`~setsup.scenes.recipes.ObjectView`; by default rooms are generated.
     objects : mapping of str to Model, optional
         Meshes of objects to place in the rooms, centred at the origin with bounding boxes of diagonal 1, as in
         ShapeNet. By name; by default solids of several shapes and patterns.
@@ -273,8 +273,8 @@ class Room:
             extent = float(np.linalg.norm(np.ptp(mesh.bounds, axis=0)))
             if extent * _SCALES[0] > largest:
                 raise DataError(
-                    f"object {name!r} has a diagonal of {extent:.4g} m, which is larger than its room of {largest:.3g} "
-                    f"m even when scaled by {_SCALES[0]}; use objects with diagonals of about 1 m"
+                    f"object {name!r} has a diagonal of {extent:.4g} m, which does not fit its room of "
+                    f"{largest:.3g} m even when scaled by {_SCALES[0]}; use objects with diagonals of about 1 m"
                 )
         return placed_objects(fold(key, 3), positions, [(name, meshes[name]) for name in chosen])
 
