@@ -15,7 +15,7 @@ warnings.simplefilter("ignore")
 from benchmarks.machine import machine  # noqa: E402
 from benchmarks.resume.plan import cells  # noqa: E402
 from benchmarks.resume.run import run_cell  # noqa: E402
-from benchmarks.resume.ways import FILLS, PLAIN, WAYS  # noqa: E402
+from benchmarks.resume.ways import PLAIN, WAYS  # noqa: E402
 from setsup.files import written  # noqa: E402
 
 __all__ = ["main"]
@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
         kept["about"] = [machine(), _versions()]
     for cell in missing[: options.limit]:
         key = cell.way, cell.line
-        found = run_cell(cell, WAYS[key], FILLS.get(key, "last"), "numpy" if key in PLAIN else "torch")
+        found = run_cell(cell, WAYS[key], "numpy" if key in PLAIN else "torch")
         kept["cells"][cell.name] = {**cell.to_dict(), **found}
         with written(options.json) as part:
             part.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -11,17 +11,12 @@ from benchmarks.resume.plan import DRAWS, PASSES, Cell
 __all__ = ["compare", "evened", "read_logs"]
 
 
-def evened(cell: Cell, truth: Sequence[Sequence[Item]], fill: str = "last") -> list[Sequence[Item]]:
-    """Copies of draws that give all ranks equally many batches, as the documentation announces them.
-
-    ``last``: setsup repeats the last draw of the pass; ``first``: accelerate begins again with the first ones that it
-    was given.
-    """
+def evened(cell: Cell, truth: Sequence[Sequence[Item]]) -> list[Sequence[Item]]:
+    """Copies of the last draw of a pass that give all ranks equally many batches, as the docstring announces them."""
     left = -cell.draw % DRAWS  # draws of the pass that was interrupted
-    copies: list[Sequence[Item]] = []
-    for begin, count in ((cell.draw, left), *((p * DRAWS, DRAWS) for p in range((cell.draw + left) // DRAWS, PASSES))):
-        for number in range(-count % cell.to_ranks):
-            copies.append(truth[begin + count - 1] if fill == "last" else truth[begin + number % count])
+    copies = [truth[cell.draw + left - 1]] * (-left % cell.to_ranks)
+    for end in range(cell.draw + left + DRAWS, PASSES * DRAWS + 1, DRAWS):
+        copies += [truth[end - 1]] * (-DRAWS % cell.to_ranks)
     return copies
 
 

@@ -49,7 +49,7 @@ def make_batches(**options: Any) -> Any:
 
 
 def make_loader(**options: Any) -> Any:
-    """The loader of all runs: the same draws; to torch with random crops and flips, to numpy, which has none, without."""
+    """The loader of all runs: the same draws, with random crops and flips, which only tensors can have."""
     transform = None if options.get("to") == "numpy" else AUGMENT
     return setsup.loader(images(), sampler(), transform=transform, **options)
 

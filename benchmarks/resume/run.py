@@ -25,7 +25,7 @@ _CONTEXT = multiprocessing.get_context("fork")  # what is imported already need 
 Way = Callable[[Job], None]
 
 
-def run_cell(cell: Cell, way: Way, fill: str = "last", to: str = "torch") -> dict[str, Any]:
+def run_cell(cell: Cell, way: Way, to: str = "torch") -> dict[str, Any]:
     """Counts of a cell, or why it has none: ``{"failed": …}``."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="resume-") as name:
@@ -38,7 +38,7 @@ def run_cell(cell: Cell, way: Way, fill: str = "last", to: str = "torch") -> dic
         seen = read_logs(folder, cell)
         if cell.line == "rows":
             wanted = truth("rows")
-            copies = evened(cell, wanted, fill)
+            copies = evened(cell, wanted)
         else:  # an endless stream: each rank trains equally many draws, the last round included
             rest = -(-(DRAWS * PASSES - cell.draw) // cell.to_ranks) * cell.to_ranks
             wanted, copies = truth("bytes", cell.draw + rest, to), []

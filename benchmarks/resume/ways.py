@@ -29,7 +29,7 @@ from benchmarks.resume.job import Job
 from benchmarks.resume.plan import DRAWS, PASSES
 from benchmarks.resume.run import Way
 
-__all__ = ["FILLS", "PLAIN", "WAYS"]
+__all__ = ["PLAIN", "WAYS"]
 
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -487,6 +487,3 @@ WAYS: dict[tuple[str, str], Way] = {
 """The loops, by way and line."""
 PLAIN = {("numpy loop", "bytes")}
 """Loops without augmentations, which take tensors."""
-FILLS = {("accelerate", "rows"): "first", ("Hugging Face Trainer", "rows"): "first"}
-FILLS["sentence-transformers", "rows"] = "first"
-"""Which draws give all ranks equally many, where it is not the last of a pass."""

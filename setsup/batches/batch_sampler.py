@@ -226,7 +226,8 @@ class BatchSampler:
         live = self._live = BegunPass(begin, deal.world, deal.processes, epoch)
         self._known, self._selected = begin, begin.number + 1
         end = self._passes.end(begin, deal.processes)
-        count = rounds(end - begin.draw, deal.world)
+        # as many for all processes where accelerate divides the draws, too: some trainers turn off its own evening
+        count = rounds(end - begin.draw, deal.processes) * deal.processes // deal.world
         for first in range(0, count, self._block):
             stop = min(first + self._block, count)
             draws = self._sampler.draws(share(begin.draw, end, deal.rank, deal.world, first, stop))
