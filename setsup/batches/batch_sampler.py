@@ -212,7 +212,10 @@ class BatchSampler:
         """Row numbers of this rank's batches in the next pass, which begins at the first ``next``."""
         # a DataLoader with workers makes two iterators and uses one, so an iterator alone changes nothing
         if (epoch := epoch_of_lightning()) is not None:
-            self.set_epoch(epoch)
+            if self._live is not None and self._live.epoch == epoch:  # Lightning makes two as well
+                self._known, self._selected = self._live.begin, None
+            else:
+                self._select(epoch)
         deal = find_deal(self._rank, self._world)
         if self._rank is None and deal.processes == 1:
             warn_of_lone_ranks()
@@ -220,10 +223,11 @@ class BatchSampler:
         if self._epochs is not None and begin.number >= self._epochs:
             self._warn_of_end()
             return
-        live = self._live = BegunPass(begin, deal.world, deal.processes)
+        live = self._live = BegunPass(begin, deal.world, deal.processes, epoch)
         self._known, self._selected = begin, begin.number + 1
         end = self._passes.end(begin, deal.processes)
-        count = rounds(end - begin.draw, deal.world)
+        # as many for all processes where accelerate divides the draws, too: some trainers turn off its own evening
+        count = rounds(end - begin.draw, deal.processes) * deal.processes // deal.world
         for first in range(0, count, self._block):
             stop = min(first + self._block, count)
             draws = self._sampler.draws(share(begin.draw, end, deal.rank, deal.world, first, stop))
@@ -251,6 +255,11 @@ class BatchSampler:
         A position within that pass, from ``start`` or a loaded state, stays as it is. Twice has no further effect, so
         trainers may call it here, at ``sampler``, or both.
         """
+        if self._live is not None and self._live.epoch == epoch:
+            return  # Lightning announces an epoch again after worker processes requested its first batches
+        self._select(epoch)
+
+    def _select(self, epoch: int) -> None:
         processes = find_deal(self._rank, self._world).processes
         check_integer(epoch, "the number of a pass", SamplerError, 0, self._passes.most(processes))
         if announced_by_accelerate():
