@@ -212,7 +212,7 @@ def test_damage_in_what_is_packed():
 def test_what_packed_variables_take_together_is_bounded():
     content = _file(_number(np.zeros((1, 400))), _number(np.zeros((1, 400)), b"b"), packed=True)
     assert list(read_mat(content, "f", None, LIMIT)) == ["a", "b"]
-    with pytest.raises(DataError, match=r"f: the variable 'b' declares 3,2.. bytes, more than expected"):
+    with pytest.raises(DataError, match=r"f: the variable 'b' specifies 3,2.. bytes, more than the limit"):
         read_mat(content, "f", None, 5000)
     assert list(read_mat(content, "f", ["b"], 5000)) == ["b"]
 
