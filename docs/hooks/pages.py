@@ -26,6 +26,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS: dict[str, Callable[[str], str]] = {
     "benchmarks": lambda words: figures.benchmarks(ROOT / "docs" / "benchmarks.json"),
+    "resume": lambda words: resume.table(ROOT / "docs" / "resume.json"),
     "claims": presets.claims,
     "datasets": lambda words: gallery.gallery(),
     "contents": reference.contents,
