@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-LINES = {"rows": "`setsup.batch_sampler`", "bytes": "`setsup.loader` with augmentations", "peer": "its own loader"}
+LINES = {"rows": "`setsup.batch_sampler`", "bytes": "`setsup.loader` with augmentations"}
+PEER_LINES = {"changed": "other ranks and workers", "same": "the same ranks and workers"}
 
 
 def table(path: Path) -> str:
@@ -26,7 +27,9 @@ def table(path: Path) -> str:
 
 def _line(way: str, line: str, cells: list[dict[str, Any]]) -> str:
     counted = [cell for cell in cells if "lost" in cell]
-    sums = [str(sum(cell[what] for cell in counted)) if counted else "" for what in ("lost", "twice", "differ", "evened")]
+    sums = [
+        str(sum(cell[what] for cell in counted)) if counted else "" for what in ("lost", "twice", "differ", "evened")
+    ]
     if cells[0]["line"] == "rows":
         sums[2] = ""  # there are no images
     if len(counted) < len(cells):
@@ -35,3 +38,43 @@ def _line(way: str, line: str, cells: list[dict[str, Any]]) -> str:
         notes = [f"{offered} not offered"] * bool(offered) + [f"{failed} failed"] * bool(failed)
         return f"| {way} | {line} | {len(counted)} of {len(cells)} ({', '.join(notes)}) | {' | '.join(sums)} |"
     return f"| {way} | {line} | {len(cells)} | {' | '.join(sums)} |"
+
+
+def peers(path: Path) -> str:
+    """One line per other library and kind of resumption, with what each does not offer in words."""
+    if not path.is_file():
+        return "!!! note\n\n    No results came with this build. Run `python -m benchmarks.resume`."
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    ways: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for cell in kept["cells"].values():
+        if cell["line"] in PEER_LINES:
+            ways.setdefault((cell["way"], cell["line"]), []).append(cell)
+    rows = [
+        "| library | resumed on | cells | cells with rows lost or twice | rows lost | rows twice | images that differ |",
+        "|---|---|--:|--:|--:|--:|--:|",
+    ]
+    whys = []
+    for (way, line), cells in sorted(ways.items()):
+        if why := next((cell["not offered"] for cell in cells if "not offered" in cell), ""):
+            whys.append(f"- {way}, {PEER_LINES[line]}: {why}.")
+        counted = [cell for cell in cells if "lost" in cell]
+        rows.append(f"| {way} | {PEER_LINES[line]} | {_cells(cells, counted)} | {' | '.join(_peer_sums(counted))} |")
+    about = "\n".join(f"- {line}" for line in kept["about"])
+    return "\n".join(
+        [*rows, "", "Not offered, with what the documentation says:", "", *whys, "", "Measured with:", "", about]
+    )
+
+
+def _cells(cells: list[dict[str, Any]], counted: list[dict[str, Any]]) -> str:
+    words = {"not offered": "not offered", "failed": "failed", "missing": "not installed"}
+    notes = [f"{number} {word}" for key, word in words.items() if (number := sum(key in cell for cell in cells))]
+    return f"{len(counted)} of {len(cells)} ({', '.join(notes)})" if notes else str(len(cells))
+
+
+def _peer_sums(counted: list[dict[str, Any]]) -> list[str]:
+    if not counted:
+        return [""] * 4
+    uneven = str(sum(bool(cell["lost"] or cell["twice"]) for cell in counted))
+    sums = [str(sum(cell[what] for cell in counted)) for what in ("lost", "twice")]
+    differ = [cell["differ"] for cell in counted]
+    return [uneven, *sums, "not offered" if isinstance(differ[0], dict) else str(sum(differ))]
