@@ -26,7 +26,9 @@ def table(path: Path) -> str:
 
 def _line(way: str, line: str, cells: list[dict[str, Any]]) -> str:
     counted = [cell for cell in cells if "lost" in cell]
-    sums = [str(sum(cell[what] for cell in counted)) if counted else "" for what in ("lost", "twice", "differ", "evened")]
+    sums = [
+        str(sum(cell[what] for cell in counted)) if counted else "" for what in ("lost", "twice", "differ", "evened")
+    ]
     if cells[0]["line"] == "rows":
         sums[2] = ""  # there are no images
     if len(counted) < len(cells):
