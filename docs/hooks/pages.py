@@ -20,6 +20,7 @@ import planning
 import presets
 import public
 import reference
+import resume
 import subcommands
 from mkdocs.structure.files import File, Files
 

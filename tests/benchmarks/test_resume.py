@@ -1,6 +1,8 @@
 """The resume matrix: its cells, its counting on logs written by hand, and a slice of it."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,7 @@ def test_batches_behind_the_checkpoint_of_a_killed_run_were_not_trained_on(tmp_p
 
 
 SLICE = [("torch DDP", "rows", 2), ("numpy loop", "rows", 4), ("numpy loop", "bytes", 1), ("torch DDP", "bytes", 1)]
+SLICE += [("Lightning", "rows", 1), ("Hugging Face Trainer", "rows", 1)]
 
 
 @pytest.mark.long("worker processes")
@@ -77,9 +80,6 @@ def test_a_killed_run_resumes_on_other_ranks_without_loss(
     way: str, line: str, few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
-    import subprocess
-    import sys
-
     kept = tmp_path / "resume.json"
     command = [sys.executable, "-m", "benchmarks.resume", way, "--line", line, "--limit", str(few), "--json", str(kept)]
     found = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=280)
