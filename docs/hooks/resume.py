@@ -50,7 +50,7 @@ def peers(path: Path) -> str:
         if cell["line"] in PEER_LINES:
             ways.setdefault((cell["way"], cell["line"]), []).append(cell)
     rows = [
-        "| library | resumed on | cells | cells with rows lost or twice | rows lost | rows twice | images that differ |",
+        "| library | resumed on | cells | cells with either | rows lost | rows twice | images that differ |",
         "|---|---|--:|--:|--:|--:|--:|",
     ]
     whys = []
