@@ -7,7 +7,6 @@ counted, in any order.
 """
 
 import importlib
-import importlib.util
 from pathlib import Path
 
 from benchmarks.resume import grain_peer, shard_peers, torch_peers
@@ -53,7 +52,7 @@ PEERS: dict[str, Peer] = {
         " keep track of epochs and samples, you'll have to keep track of the shards and samples you have already read."
         " [...] WebDataset can't really do this for you.' (its author, github.com/webdataset/webdataset/issues/271)",
     ),
-    "MosaicML streaming": Peer("streaming", shard_peers.write_mds, shard_peers.mosaic_loop, images=SILENT),
+    "MosaicML streaming": Peer("streaming.base.dataset", shard_peers.write_mds, shard_peers.mosaic_loop, images=SILENT),
     "litData": Peer("litdata", shard_peers.write_litdata, shard_peers.litdata_loop, images=SILENT),
     "Hugging Face datasets": Peer(
         "datasets",
@@ -70,9 +69,7 @@ PEERS: dict[str, Peer] = {
 def missing(peer: Peer) -> str:
     """Why a library cannot run here; empty where it can."""
     try:
-        if importlib.util.find_spec(peer.module) is None:
-            return f"{peer.module} is not installed"
-        if peer.module == "streaming":
+        if peer.module.startswith("streaming."):
             shard_peers.without_torchvision()
         importlib.import_module(peer.module)  # once, ahead of the processes of a cell
     except Exception as error:  # whatever a library does at import must not end the run

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCKS: dict[str, Callable[[str], str]] = {
     "benchmarks": lambda words: figures.benchmarks(ROOT / "docs" / "benchmarks.json"),
     "resume": lambda words: resume.table(ROOT / "docs" / "resume.json"),
-    "resume-peers": lambda words: resume.peers(ROOT / "docs" / "resume-peers.json"),
+    "resumepeers": lambda words: resume.peers(ROOT / "docs" / "resume-peers.json"),
     "claims": presets.claims,
     "datasets": lambda words: gallery.gallery(),
     "contents": reference.contents,

@@ -57,11 +57,20 @@ def peers(path: Path) -> str:
     for (way, line), cells in sorted(ways.items()):
         if why := next((cell["not offered"] for cell in cells if "not offered" in cell), ""):
             whys.append(f"- {way}, {PEER_LINES[line]}: {why}.")
+        whys += [_failure(cell) for cell in cells if "failed" in cell]
         counted = [cell for cell in cells if "lost" in cell]
         rows.append(f"| {way} | {PEER_LINES[line]} | {_cells(cells, counted)} | {' | '.join(_peer_sums(counted))} |")
     about = "\n".join(f"- {line}" for line in kept["about"])
     return "\n".join(
         [*rows, "", "Not offered, with what the documentation says:", "", *whys, "", "Measured with:", "", about]
+    )
+
+
+def _failure(cell: dict[str, Any]) -> str:
+    """What ended a cell, in the library's own words."""
+    last = cell["failed"].strip().splitlines()[-1]
+    return (
+        f"- {cell['way']}, {cell['ranks']} ranks with {cell['workers']} workers, killed after {cell['stop']}: `{last}`"
     )
 
 
