@@ -91,6 +91,7 @@ bench: $(STAMPS)/all
 bench-check: $(STAMPS)/all
 	@$(BIN)/python benchmarks/install_peers.py .venv-bench
 	@.venv-bench/bin/python -m benchmarks --shrink
+	@.venv-bench/bin/python -m benchmarks.sampler_audit --shrink
 
 others: bench-check
 	.venv-bench/bin/python -m pytest -m "not smoke" $(OTHERS)
