@@ -11,7 +11,7 @@ import json
 import platform
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,15 @@ from benchmarks.audit.peer_lines import peer_lines
 from benchmarks.audit.promises import FAMILIES, PROMISES, Promise
 from benchmarks.audit.summary import shown
 from benchmarks.audit.tasks import CELLS, ROWS, SHRUNK, Cell, Task
+from setsup.errors import SetsupError
 from setsup.files import written
 
 __all__ = ["KEPT", "audit", "count", "main"]
 
 KEPT = Path(__file__).resolve().parents[1] / "docs" / "sampler-audit.json"
 SEEDS, SHRUNK_ROWS = range(5), 509
-REFUSALS = (AssertionError, ValueError, RuntimeError)
-"""How samplers refuse labels or arguments; setsup's errors are ValueErrors."""
+REFUSALS = (AssertionError, ValueError, RuntimeError, SetsupError)
+"""How samplers refuse labels or arguments."""
 
 
 def count(line: Line, cell: Cell, seeds: Iterable[int] = SEEDS, rows: int = ROWS) -> list[int] | str:
@@ -48,32 +49,48 @@ def count(line: Line, cell: Cell, seeds: Iterable[int] = SEEDS, rows: int = ROWS
 
 
 def audit(
-    path: Path | None, lines: Iterable[Line], left_out: dict[str, str], shrunk: bool, say: Callable[[str], None]
+    path: Path | None,
+    lines: Sequence[Line],
+    left_out: dict[str, str],
+    say: Callable[[str], None],
+    *,
+    only: Sequence[str] = (),
+    shrunk: bool = False,
 ) -> dict[str, Any]:
-    """Count every cell that the file lacks; what the file has then."""
+    """Count every cell that the file lacks, of all samplers or those whose names have ``only``; what the file has then.
+
+    What an earlier run kept of samplers that do not load now stays.
+    """
     seeds, rows, cells = (range(1), SHRUNK_ROWS, SHRUNK) if shrunk else (SEEDS, ROWS, CELLS)
-    kept = json.loads(path.read_text(encoding="utf-8")) if path is not None and path.is_file() else {}
-    size = {"rows": rows, "seeds": len(seeds)}
-    before = {_place(entry): entry for entry in kept.get("lines", ())} if kept.get("size") == size else {}
+    before = {} if path is None else _earlier(path, {"rows": rows, "seeds": len(seeds)})
+    entries = [_entry(line, before) for line in lines]
+    names = {_place(entry)[:2] for entry in entries}
     found: dict[str, Any] = {
         "about": f"Python {platform.python_version()}, numpy {np.__version__}",
-        "size": size,
+        "size": {"rows": rows, "seeds": len(seeds)},
         "promises": {name: _plain(promise) for name, promise in PROMISES.items()},
-        "families": FAMILIES,
+        "families": {family: list(names) for family, names in FAMILIES.items()},
         "left_out": left_out,
-        "lines": [],
+        "lines": [*entries, *(entry for place, entry in before.items() if place[:2] not in names)],
     }
-    for line in lines:
-        entry = _entry(line, before)
-        found["lines"].append(entry)
+    for line, entry in zip(lines, entries, strict=True):
+        if only and not any(name in line.name for name in only):
+            continue
         for cell in cells:
             if str(cell) not in entry["cells"]:
                 entry["cells"][str(cell)] = count(line, cell, seeds, rows)
                 _write(path, found)
-        _write(path, found)
         for text in shown(found, entry):
             say(text)
+    _write(path, found)
     return found
+
+
+def _earlier(path: Path, size: dict[str, int]) -> dict[tuple[str, ...], Any]:
+    """What an earlier run kept of each sampler, where it counted the same."""
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    same = kept.get("size") == size and kept.get("families") == {name: list(of) for name, of in FAMILIES.items()}
+    return {_place(entry): entry for entry in kept["lines"]} if same else {}
 
 
 def _plain(promise: Promise) -> dict[str, str]:
@@ -106,8 +123,9 @@ def _write(path: Path | None, found: dict[str, Any]) -> None:
     def one(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
 
+    counted = [entry for entry in found["lines"] if entry["cells"]]
     values = {name: one(value) for name, value in found.items() if name != "lines"}
-    values["lines"] = "[\n" + ",\n".join(map(one, found["lines"])) + "\n]"
+    values["lines"] = "[\n" + ",\n".join(map(one, counted)) + "\n]"
     with written(path) as part:
         part.write_text(
             "{\n" + ",\n".join(f"{one(name)}: {text}" for name, text in values.items()) + "\n}\n", encoding="utf-8"
@@ -124,9 +142,8 @@ def main(argv: list[str] | None = None) -> int:
         warnings.simplefilter("ignore")  # of peers, about others still
         others, left_out = peer_lines()
         lines = [*our_lines(), *others]
-        if options.samplers:
-            lines = [line for line in lines if any(name in line.name for name in options.samplers)]
-        audit(None if options.shrink else options.json, lines, left_out, options.shrink, print)
+        path = None if options.shrink else options.json
+        audit(path, lines, left_out, print, only=options.samplers, shrunk=options.shrink)
     for name, why in left_out.items():
         print(f"left out: {name}: {why}")
     return 0

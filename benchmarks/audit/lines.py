@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.audit.tasks import Task
 
-__all__ = ["Batches", "Line", "in_accelerate", "in_lightning", "on_their_own", "seed_everything", "window"]
+__all__ = ["Batches", "Fixed", "Line", "in_accelerate", "in_lightning", "on_their_own", "seed_everything", "window"]
 
 Batches = Iterator[tuple[int, int, Sequence[int]]]
 """Epoch, rank and rows of each batch."""
@@ -24,6 +24,21 @@ class Line(NamedTuple):
     own: tuple[str, ...]
     version: str
     draw: Callable[[Task], Batches]
+
+
+class Fixed:
+    """The batches of a batch sampler, drawn once."""
+
+    def __init__(self, sampler: Any) -> None:
+        self.batch_size, self.drop_last = sampler.batch_size, sampler.drop_last
+        self._batches = list(sampler)
+
+    def __iter__(self) -> Iterator[Sequence[int]]:
+        return iter(self._batches)
+
+    def __len__(self) -> int:
+        """Number of batches."""
+        return len(self._batches)
 
 
 def seed_everything(seed: int) -> None:
@@ -82,8 +97,9 @@ def in_accelerate(task: Task, make: Callable[[], Any], *, even_batches: bool = T
     """Batches as accelerate shards them, whole ones; like ``set_seed``, all ranks have the same seed."""
     from accelerate.data_loader import BatchSamplerShard
 
+    seed_everything(task.seed)
+    batches = Fixed(make())  # the same on every rank
     for rank in range(task.ranks):
-        seed_everything(task.seed)
-        shard = BatchSamplerShard(make(), task.ranks, rank, even_batches=even_batches)
+        shard = BatchSamplerShard(batches, task.ranks, rank, even_batches=even_batches)
         for step, batch in enumerate(shard):
             yield (step * task.ranks + rank) // window(task), rank, batch

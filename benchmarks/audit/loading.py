@@ -9,7 +9,7 @@ import importlib.metadata
 import importlib.util
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.machinery import PathFinder
@@ -24,8 +24,12 @@ OLDER, OLDER_VERSION = "sentence-transformers-5.2.3", "5.2.3"
 _UTIL = {"is_datasets_available": lambda: False}  # the type of a dataset is named in annotations alone
 
 
-def alone(name: str, stand_ins: Mapping[str, Mapping[str, Any]] | None = None) -> ModuleType:
+def alone(
+    name: str, stand_ins: Mapping[str, Mapping[str, Any]] | None = None, entered: Sequence[str] = ()
+) -> ModuleType:
     """Import a module without running the packages around it, and with stand-ins for modules of which it uses little.
+
+    ``entered`` names further packages that are not run, those of modules that it imports.
 
     Raises
     ------
@@ -40,8 +44,8 @@ def alone(name: str, stand_ins: Mapping[str, Mapping[str, Any]] | None = None) -
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError(f"No module named {top!r}", name=top)
     with _forgotten(top, *(stand_ins or {})):
-        for depth in range(len(below)):
-            _enter(spec.submodule_search_locations, top, below[:depth])
+        for package in [below[:depth] for depth in range(len(below))] + [other.split(".")[1:] for other in entered]:
+            _enter(spec.submodule_search_locations, top, package)
         for module, names in (stand_ins or {}).items():
             sys.modules[module] = ModuleType(module)
             vars(sys.modules[module]).update(names)

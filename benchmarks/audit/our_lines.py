@@ -41,7 +41,7 @@ def _line(name: str, family: str, own: tuple[str, ...], draw: Any) -> Line:
     return Line(f"setsup {name}", SHARDED, family, own, f"setsup {version('setsup')}", draw)
 
 
-@lru_cache(4)
+@lru_cache(8)
 def _table(task: Task) -> FactorTable:
     return FactorTable.from_values({"label": task.labels.tolist(), "outer": task.outer.tolist()})
 

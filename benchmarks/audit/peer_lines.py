@@ -2,23 +2,23 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.audit.lines import Batches, Line, in_accelerate, in_lightning, on_their_own, seed_everything
+from benchmarks.audit.lines import Batches, Fixed, Line, in_accelerate, in_lightning, on_their_own, seed_everything
 from benchmarks.audit.loading import OLDER_VERSION, alone, older_sentence_transformers, sentence_transformers, version
 from benchmarks.audit.promises import CLASSES, EPISODES, PASSES, TEXTS, TREE, WEIGHTS, missing_words
-from benchmarks.audit.tasks import Task
+from benchmarks.audit.tasks import Cell, Task
 from benchmarks.peers import peer
 
 __all__ = ["peer_lines"]
 
 OWN, LIGHTNING, ACCELERATE = "a process of its own per rank", "Lightning's Trainer", "accelerate's prepare"
-MOST_TEXTS = 100
+MOST_TEXTS = 50
 """Batches of NoDuplicatesBatchSampler, which compares all rows that are left for each."""
 
 
@@ -138,6 +138,14 @@ def _by_label(module: Any, task: Task) -> Batches:
 
 
 def _unique(module: Any, task: Task) -> Batches:
+    fixed = _texts(module, task.cell._replace(ranks=1), task.seed, task.rows)
+    return ((0, rank, batch) for _, rank, batch in in_accelerate(task, lambda: fixed, even_batches=False))
+
+
+@lru_cache(8)
+def _texts(module: Any, cell: Cell, seed: int, rows: int) -> Fixed:
+    """Batches of rows whose anchors are the same within a label, whatever the number of ranks."""
+    task = Task(cell, seed, rows)
     columns = {
         "anchor": [f"label {label}" for label in task.labels.tolist()],
         "positive": [f"row {row}" for row in range(task.rows)],
@@ -147,8 +155,7 @@ def _unique(module: Any, task: Task) -> Batches:
         def __iter__(self) -> Iterator[list[int]]:
             return islice(super().__iter__(), MOST_TEXTS)
 
-    make = partial(_text_sampler, Few, columns, task)
-    return ((0, rank, batch) for _, rank, batch in in_accelerate(task, make, even_batches=False))
+    return Fixed(_text_sampler(Few, columns, task))
 
 
 def _sentence_transformers() -> list[Line]:
@@ -192,9 +199,10 @@ def _wilds() -> list[Line]:
 
 def _open_metric_learning() -> list[Line]:
     stand_ins = {"omegaconf": {"DictConfig": dict, "OmegaConf": None}}
-    balance = alone("oml.samplers.balance", stand_ins)
-    category = alone("oml.samplers.category_balance", stand_ins)
-    wrapper = alone("oml.ddp.patching", stand_ins).DDPSamplerWrapper
+    entered = ("oml.utils", "oml.interfaces")
+    balance = alone("oml.samplers.balance", stand_ins, entered)
+    category = alone("oml.samplers.category_balance", stand_ins, entered)
+    wrapper = alone("oml.ddp.patching", stand_ins, entered).DDPSamplerWrapper
     _quoted(balance, "oml", "oml-once")
     _quoted(category, "oml-tree")
     release, name = version("open-metric-learning"), "open-metric-learning"

@@ -68,12 +68,14 @@ def ours(path: Path) -> str:
 def promises(path: Path) -> str:
     """What is promised, where, and what is counted."""
     found = kept(path)
-    rows = [["promise", "where", "what a batch must have"], ["---", "---", "---"]]
+    rows = [["promise", "of", "what a batch must have"], ["---", "---", "---"]]
+    versions = {name: entry["version"] for entry in found["lines"] for name in entry["own"]}
     for names in found["families"].values():
         for name in names:
             promise = found["promises"][name]
             quote = f'<span id="{name}">“{promise["says"].replace("``", "`")}”</span>'
-            rows.append([quote, promise["where"], promise["means"]])
+            of = f"{versions[name]}: {promise['where']}" if name in versions else promise["where"]
+            rows.append([quote, of, promise["means"]])
     return _table(rows)
 
 
