@@ -26,7 +26,7 @@ def own(path: Path) -> str:
     ]
     for entry in _ordered(found):
         for name in entry["own"]:
-            promise = f"[{found['promises'][name]['short']}](#{name})"
+            promise = f"[{found['promises'][name]['short']}](#promise-{name})"
             rows.append([_name(entry), entry["ranks"], promise, *_cells(shares(found, entry)[name])])
     return _table(rows)
 
@@ -61,7 +61,7 @@ def ours(path: Path) -> str:
             if not _is_ours(entry["name"]) or name.startswith("ours") or short in shown or not share.worst > 0:
                 continue
             shown.add(short)
-            rows.append([_name(entry), f"[{short}](#{name})", *_cells(share)])
+            rows.append([_name(entry), f"[{short}](#promise-{name})", *_cells(share)])
     return _table(rows)
 
 
@@ -69,11 +69,11 @@ def promises(path: Path) -> str:
     """What is promised, where, and what is counted."""
     found = kept(path)
     rows = [["promise", "of", "what a batch must have"], ["---", "---", "---"]]
-    versions = {name: entry["version"] for entry in found["lines"] for name in entry["own"]}
+    versions = {name: entry["version"] for entry in reversed(found["lines"]) for name in entry["own"]}
     for names in found["families"].values():
         for name in names:
             promise = found["promises"][name]
-            quote = f'<span id="{name}">“{promise["says"].replace("``", "`")}”</span>'
+            quote = f'<span id="promise-{name}">“{promise["says"].replace("``", "`")}”</span>'
             of = f"{versions[name]}: {promise['where']}" if name in versions else promise["where"]
             rows.append([quote, of, promise["means"]])
     return _table(rows)
