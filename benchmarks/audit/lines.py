@@ -27,18 +27,18 @@ class Line(NamedTuple):
 
 
 class Fixed:
-    """The batches of a batch sampler, drawn once."""
+    """What a sampler yields, drawn once: rows, or batches."""
 
     def __init__(self, sampler: Any) -> None:
-        self.batch_size, self.drop_last = sampler.batch_size, sampler.drop_last
-        self._batches = list(sampler)
+        self.batch_size, self.drop_last = getattr(sampler, "batch_size", None), getattr(sampler, "drop_last", False)
+        self._items = list(sampler)
 
-    def __iter__(self) -> Iterator[Sequence[int]]:
-        return iter(self._batches)
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
 
     def __len__(self) -> int:
-        """Number of batches."""
-        return len(self._batches)
+        """Number of rows or batches."""
+        return len(self._items)
 
 
 def seed_everything(seed: int) -> None:
@@ -82,13 +82,12 @@ def in_lightning(task: Task, make: Callable[[], Any], *, drop_last: bool = False
     from lightning.fabric.utilities.distributed import DistributedSamplerWrapper
     from torch.utils.data import BatchSampler
 
+    seed_everything(task.seed)
+    drawn = Fixed(make())  # the same on every rank
     for rank in range(task.ranks):
-        seed_everything(task.seed)
-        sampler = make()
+        sampler: Any = drawn
         if task.ranks > 1:
-            sampler = DistributedSamplerWrapper(
-                sampler, num_replicas=task.ranks, rank=rank, shuffle=True, seed=task.seed
-            )
+            sampler = DistributedSamplerWrapper(drawn, num_replicas=task.ranks, rank=rank, shuffle=True, seed=task.seed)
         for step, batch in enumerate(BatchSampler(sampler, task.size, drop_last)):
             yield step // window(task) * task.ranks + rank, rank, batch
 

@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.audit.lines import Batches, Line, window
 from benchmarks.audit.promises import CLASSES, EPISODES, PASSES, TEXTS, TREE, WEIGHTS
 from benchmarks.audit.tasks import Task
-from setsup import DomainSampler, EpisodeSampler, EpochSampler, FactorTable, HierarchicalSampler
+from setsup import DomainSampler, EpisodeSampler, EpochSampler, Factor, FactorTable, HierarchicalSampler, Kind
 from setsup.loading import set_batches
 from setsup.samplers import Sampler
 
@@ -43,7 +43,12 @@ def _line(name: str, family: str, own: tuple[str, ...], draw: Any) -> Line:
 
 @lru_cache(8)
 def _table(task: Task) -> FactorTable:
-    return FactorTable.from_values({"label": task.labels.tolist(), "outer": task.outer.tolist()})
+    columns, counts = (
+        {"label": task.labels, "outer": task.outer},
+        {"label": task.cell.classes, "outer": task.outer_count},
+    )
+    factors = [Factor(name, Kind.NOMINAL, tuple(range(count))) for name, count in counts.items()]
+    return FactorTable(factors, columns)
 
 
 def _sharded(task: Task, sampler: Sampler, epoch: int = 0) -> Batches:

@@ -18,7 +18,7 @@ from benchmarks.peers import peer
 __all__ = ["peer_lines"]
 
 OWN, LIGHTNING, ACCELERATE = "a process of its own per rank", "Lightning's Trainer", "accelerate's prepare"
-MOST_TEXTS = 50
+MOST_TEXTS = 20
 """Batches of NoDuplicatesBatchSampler, which compares all rows that are left for each."""
 
 
@@ -65,7 +65,7 @@ def _metric_learning() -> list[Line]:
     module, release = _installed("pytorch-metric-learning"), version("pytorch-metric-learning")
     from torch.utils.data import BatchSampler
 
-    def flat(task: Task, ranks: int = 1) -> Any:
+    def flat(task: Task, ranks: int) -> Any:
         return module.MPerClassSampler(
             task.labels, task.per_class, task.size, length_before_new_iter=task.size * task.steps * ranks
         )
@@ -76,13 +76,20 @@ def _metric_learning() -> list[Line]:
             np.stack([task.labels, task.outer], axis=1), task.size, rows, super_classes_per_batch=outer
         )
 
-    def batches(task: Task) -> Any:
-        return BatchSampler(flat(task, task.ranks), task.size, False)
+    def batches(task: Task, ranks: int = 1) -> Any:
+        return BatchSampler(flat(task, ranks), task.size, False)
 
     name, own = "pytorch-metric-learning MPerClassSampler", ("pml",)
     return [
         Line(name, OWN, CLASSES, own, release, lambda task: on_their_own(task, partial(batches, task))),
-        Line(name, ACCELERATE, CLASSES, own, release, lambda task: in_accelerate(task, partial(batches, task))),
+        Line(
+            name,
+            ACCELERATE,
+            CLASSES,
+            own,
+            release,
+            lambda task: in_accelerate(task, partial(batches, task, task.ranks)),
+        ),
         Line(name, LIGHTNING, CLASSES, own, release, lambda task: in_lightning(task, partial(flat, task, task.ranks))),
         Line(
             "pytorch-metric-learning HierarchicalSampler",
