@@ -1,21 +1,23 @@
-"""The machine and the versions, in words."""
+"""The machine, the versions, the date and the commit, in words."""
 
 import importlib.metadata
 import os
 import platform
+import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 __all__ = ["machine", "versions"]
 
 
 def machine() -> str:
-    """Processor, cores, memory, system and Python on one line."""
+    """Processor, cores, memory, system, Python, date and commit on one line."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
     return (
         f"{_processor()}, {cores} cores, {_memory():.0f} GiB, {platform.system()} {platform.release()}, "
-        f"Python {platform.python_version()}{load}"
+        f"Python {platform.python_version()}{load}, {date.today().isoformat()}{_commit()}"
     )
 
 
@@ -23,6 +25,15 @@ def versions() -> str:
     """Libraries that carry the work on either side."""
     names = ("setsup", "numpy", "scipy", "h5py", "pyarrow")
     return ", ".join(f"{name} {_version(name)}" for name in names)
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
+    try:
+        found = subprocess.run(command, cwd=Path(__file__).parent, check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""  # a copy without its history
+    return f", commit {found.stdout.strip()}"
 
 
 def _version(name: str) -> str:

@@ -77,7 +77,7 @@ def _loop(distances: list[list[float]], orbit: list[int]) -> list[list[int]]:
                 if orbit[negative] != own:
                     if near < far < nearest:
                         nearest, chosen = far, negative
-                    if far > farthest:
+                    if far >= farthest:
                         farthest, last = far, negative
             triplets.append([anchor, positive, last if chosen < 0 else chosen])
     return triplets

@@ -83,8 +83,9 @@ def duration(seconds: Seconds) -> str:
 
 
 def rate(seconds: Seconds, unit: str) -> str:
-    """Median units a second, in thousands."""
-    return f"{1e-3 / Spread.of(seconds).median:,.3g}k {unit}/s"
+    """Median units per second, in thousands or millions."""
+    value = 1 / Spread.of(seconds).median
+    return f"{number(value * 1e-6)}M {unit}/s" if value >= 1e6 else f"{number(value * 1e-3)}k {unit}/s"
 
 
 def number(value: float) -> str:

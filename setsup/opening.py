@@ -140,7 +140,7 @@ def open(
             return open_manifest(source, root, split, where, **options)
     if root is not None:
         given = advice(f"root={str(root)!r}", f"--root {root}")
-        raise DataError(f"{source} is {KINDS[kind]}, which has no root; leave out {given}")
+        raise DataError(f"{source} is {KINDS[kind]}, which has no root; omit {given}")
     opener = _find_opener(source, kind)
     check_options(str(source), opener, options)
     with about_file(source):

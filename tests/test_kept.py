@@ -9,7 +9,7 @@ import pytest
 
 from tests import kept
 
-WRITERS = ("hmdb51", "multi_pie", "scenenn_frames", "smallnorb")
+WRITERS = ("hmdb51", "smallnorb")
 """Of those whose files hold no time."""
 
 

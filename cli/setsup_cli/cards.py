@@ -54,7 +54,7 @@ def _print_samples(card: Mapping[str, Any]) -> None:
         if published is not None and not published["complete"]:
             samples += f", {published['here']:,} of the {published['samples']:,} that were published are here"
     else:
-        samples = "as many samples as the files hold" if card.get("files") else "any number of samples"
+        samples = "as many samples as the files contain" if card.get("files") else "any number of samples"
         if card.get("samples_vary"):
             samples += f" ({card['samples_vary']})"
     if card.get("bytes"):

@@ -166,7 +166,7 @@ def _run_subcommand(name: str, words: list[str]) -> int:
         return 0
     parsed = parse(subcommand, words)
     if parsed.quiet and parsed.verbose:
-        raise SetsupError("--quiet and --verbose are mutually exclusive; leave out one of them")
+        raise SetsupError("--quiet and --verbose are mutually exclusive; use only one of them")
     level = "DEBUG" if parsed.verbose else "WARNING" if parsed.quiet else "INFO"
     with _log_to_stderr(level), advised_for_command(option_names(type(parsed))):
         code: int = module.run(parsed)

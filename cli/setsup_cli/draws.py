@@ -181,8 +181,8 @@ class Recorded:
             locations = " and ".join(str(hint[key]) for key in ("path", "relative") if key in hint)
             where = "--table FILE" if hint["kind"] == "table" else "`setsup sample FOLDER --replay …`"
             raise DataError(
-                f"{self.path} was drawn from {self.head['dataset']}, which is no longer at {locations}; give its new "
-                f"location: {where}"
+                f"{self.path} was drawn from {self.head['dataset']}, which is no longer at {locations}; pass the "
+                f"new location with {where}"
             )
         return source, hint["kind"]
 
@@ -200,19 +200,17 @@ class Recorded:
         for word in given:
             name = word.partition("=")[0]
             if name in named:
-                raise DataError(f"--option {name}=… is given twice; give it once")
+                raise DataError(f"--option {name}=… is specified twice; specify it once")
             named[name] = word
         words = []
         for name, value in self.opened.items():
             if value is None and name not in named and (location := self._find_option(name)) is not None:
                 named[name] = f"{name}={location}"
             if value is None and name not in named:
-                raise DataError(f"{self.path} was drawn with a path as --option {name}=…; give this option again")
+                raise DataError(f"{self.path} was drawn with a path as --option {name}=…; specify this option again")
             words.append(named.pop(name) if value is None else f"{name}={value}")
         if named:
-            raise DataError(
-                f"{self.path} records how the dataset was opened; leave out --option {' '.join(named.values())}"
-            )
+            raise DataError(f"{self.path} records how the dataset was opened; omit --option {' '.join(named.values())}")
         return words
 
     def check_source(self, source: Path | str | None, kind: "SourceKind | None") -> None:
@@ -220,16 +218,19 @@ class Recorded:
         name, of_table = self.head["dataset"], self.table is not None
         if source is None:
             if of_table:
-                raise DataError(f"{self.path} was drawn from the table {name}; give its location with --table FILE")
+                raise DataError(
+                    f"{self.path} was drawn from the table {name}; pass the location of the table with --table FILE"
+                )
             from setsup.datasets import names
 
             if name not in names():
                 raise DataError(
-                    f"{self.path} was drawn from {name}; give its location: `setsup sample FOLDER --replay …`"
+                    f"{self.path} was drawn from {name}; pass the location of the data: `setsup sample FOLDER "
+                    "--replay …`"
                 )
         elif (kind == "table" and not of_table) or (kind == "benchmark" and (of_table or source != name)):
             # of other sources the factors tell whether they are the dataset
-            raise DataError(f"{self.path} was drawn from {name}, not from {source}; leave out {source}")
+            raise DataError(f"{self.path} was drawn from {name}, not from {source}; omit {source}")
 
     def sampler(self, dataset: "Dataset") -> "Sampler":
         """Make the sampler of the file again."""
@@ -238,8 +239,8 @@ class Recorded:
         if not dataset.factors.has_fingerprint(self.head["fingerprint"]):
             raise DataError(
                 f"{self.path} was drawn from {self.head['dataset']} with {self.head['rows']:,} rows and the "
-                f"fingerprint {self.head['fingerprint']}, but {dataset.name} has {len(dataset.factors):,} rows and "
-                f"the fingerprint {dataset.factors.fingerprint}; give the original files"
+                f"fingerprint {self.head['fingerprint']}, but {dataset.name} has {len(dataset.factors):,} rows "
+                f"and the fingerprint {dataset.factors.fingerprint}; use the original files"
             )
         return from_dict(self.head["sampler"], dataset.factors)
 
@@ -250,8 +251,8 @@ class Recorded:
             # through JSON, so that numbers are compared in the form in which they stand in the file
             if json.loads(json.dumps(line)) != recorded:
                 raise DataError(
-                    f"{self.path}: step {line['step']} differs from what setsup draws now; the file was changed, or "
-                    f"was written by another version ({self.head['setsup']})"
+                    f"{self.path}: step {line['step']} differs from the draw of this version of setsup; the file "
+                    f"was changed, or was written by another version ({self.head['setsup']})"
                 )
         return draws
 
@@ -268,7 +269,7 @@ def _read(path: Path) -> Recorded:
     except OSError as error:
         raise DamagedFile.unreadable(path, error) from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} could not be parsed as a draws.jsonl, or is truncated: {error}") from error
+        raise DataError(f"{path} could not be parsed as draws.jsonl, or is truncated: {error}") from error
     head = records[0] if records else None
     expected = {
         "setsup": str,
@@ -280,15 +281,15 @@ def _read(path: Path) -> Recorded:
         "steps": int,
     }
     if not isinstance(head, dict) or any(not isinstance(head.get(key), kind) for key, kind in expected.items()):
-        raise DataError(f"{path}, line 1: the header must have {', '.join(expected)}, as `setsup sample` writes it")
+        raise DataError(f"{path}, line 1: the header must contain {', '.join(expected)}, as `setsup sample` writes it")
     table = head.get("table", {"image": None, "kinds": {}})
     if not isinstance(table, dict) or table.keys() != {"image", "kinds"} or not isinstance(table["kinds"], dict):
-        raise DataError(f"{path}, line 1: table must have image and kinds, not {table!r}")
+        raise DataError(f"{path}, line 1: table must contain image and kinds, not {table!r}")
     if not isinstance(head.get("split", ""), str):
         raise DataError(f"{path}, line 1: split must be a string, not {head['split']!r}")
     opened = head.get("options", {})
     if not isinstance(opened, dict) or not all(isinstance(value, str | None) for value in opened.values()):
-        raise DataError(f"{path}, line 1: options must be strings by name, not {opened!r}")
+        raise DataError(f"{path}, line 1: options must map names to strings, not {opened!r}")
     if "source" in head:
         _check_hint(path, head["source"])
     if head["format"] != _FORMAT:
@@ -310,7 +311,7 @@ def _check_hint(path: Path, hint: Any) -> None:
         or hint.get("kind") not in KINDS
         or not all(map(_is_place, [hint, *options.values()]))
     ):
-        raise DataError(f"{path}, line 1: source must have a kind and a path, not {hint!r}")
+        raise DataError(f"{path}, line 1: source must contain a kind and a path, not {hint!r}")
 
 
 def _is_place(hint: Any) -> bool:

@@ -85,7 +85,9 @@ def _neighbours(
     from setsup.evaluation import nearest
 
     if points.ndim > 2:
-        raise SetsupError("--neighbours requires one embedding per row, but this method returns maps; leave it out")
+        raise SetsupError(
+            "--neighbours requires one embedding per row, but this method returns maps; omit --neighbours"
+        )
     neighbours, _ = nearest(points, points, most, own=np.arange(len(points)))
     table = np.full((count, most), -1, dtype=np.int64)
     table[rows] = np.where(neighbours < 0, -1, rows[neighbours])

@@ -29,7 +29,11 @@ def free_path(path: Path, is_free: Callable[[Path], bool]) -> Path:
 
 def moved(asked: Path, path: Path) -> list[str]:
     """A line for the user where a result was written to another place than asked."""
-    return [] if asked == path else [f"{asked} contains another result; wrote {path} instead (--force replaces it)"]
+    return (
+        []
+        if asked == path
+        else [f"{asked} contains another result; wrote {path} instead (use --force to replace the existing result)"]
+    )
 
 
 def write_image(image: "Image", asked: Path, *, force: bool) -> Path:

@@ -57,6 +57,6 @@ def hint_report(name: str) -> Iterator[None]:
         if not path.is_dir():
             raise
         raise SetsupError(
-            f"{name} is a folder, not a report; name the report first, `setsup report REPORT {quote(name)}`, or print "
-            f"all reports on its runs, `setsup report --all {quote(name)}`"
+            f"{name} is a folder, not a report; pass the report first, `setsup report REPORT {quote(name)}`, or "
+            f"print all reports on its runs, `setsup report --all {quote(name)}`"
         ) from None

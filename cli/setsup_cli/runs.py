@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHANGED", "check_device", "describe_run", "evaluated", "number", "opened"]
 
-CHANGED = "the file of its preset has changed since the training; results use its current code"
+CHANGED = "the file of the preset has changed since the training; results use the current code"
 """Note on a run whose method may have been another."""
 
 
@@ -39,9 +39,9 @@ def evaluated(run: "Run", name: str | None) -> "Preset":
         preset = smoke(preset)
     if not preset.evaluations:
         raise SetsupError(
-            f"{preset.name} has no evaluations; compute embeddings with `setsup embed {run.folder}`, measure them with "
-            f"`setsup report factors DATASET {run.folder}`, or run the evaluations of a preset with the same training "
-            "by --preset NAME"
+            f"{preset.name} has no evaluations; compute embeddings with `setsup embed {run.folder}`, measure them "
+            f"with `setsup report factors DATASET {run.folder}`, or run the evaluations of a preset with the same "
+            "training with --preset NAME"
         )
     return preset
 

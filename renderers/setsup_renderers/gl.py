@@ -202,7 +202,7 @@ class _Loaded:
         self.empty = np.zeros(4, np.uint32)
         self.empty[0] = sum(channel << 8 * number for number, channel in enumerate(channels))
         self.light = (0.0,) * 4 if background is None else (*LINEAR[list(background)].tolist(), 1.0)
-        gpu.check_error("hold this scene", "split it, or render it with embree")
+        gpu.check_error("store this scene", "split the scene, or render it with embree")
 
     def frame(self, camera: Camera, times: int) -> Frame:
         """Draw a frame, in one pass, or in three where colours are averages."""
@@ -331,7 +331,10 @@ class _Loaded:
         """Texture, or mask, on the device; the array is kept with it, so that its id stays its own."""
         height, width = texture.shape[:2]
         if max(height, width) > self.gpu.largest:
-            raise SetsupError(f"a texture of {width} × {height} texels is too large for {self.gpu.device}")
+            raise SetsupError(
+                f"a texture of {width} × {height} texels is too large for {self.gpu.device}; reduce it, or render "
+                "with embree"
+            )
         size = (width, height)
         if texture.dtype == bool:
             return texture, self.gpu.gl.texture(size, 1, texture * np.uint8(255), alignment=1)
@@ -354,4 +357,7 @@ def _unit(vector: tuple[float, float, float], what: str) -> Reals:
 
 @cache
 def _warn_of_shadows() -> None:
-    _log.warning("the gl renderer has no shadows: lights with shadow=True shine through objects; embree renders them")
+    _log.warning(
+        "the gl renderer does not support shadows: lights with shadow=True shine through objects; render with embree "
+        "for shadows"
+    )

@@ -83,7 +83,7 @@ class Context:
         self._tasks.put((task, answer))
         done, outcome = answer.get()
         if isinstance(outcome, self._error):
-            raise DataError(f"{self.device} does not support this: {outcome}") from outcome
+            raise DataError(f"{self.device} does not support this operation: {outcome}") from outcome
         if not done:
             raise outcome
         result: Result = outcome
@@ -152,7 +152,7 @@ class Context:
                 errors.append(f"device {number}: {error}")
         if self.gl is None:
             raise DataError(
-                f"EGL provides no context of OpenGL {_VERSION / 100:.1f} ({'; '.join(errors)}); {_PACKAGES}"
+                f"EGL could not create a context of OpenGL {_VERSION / 100:.1f} ({'; '.join(errors)}); {_PACKAGES}"
             )
         info = self.gl.info
         software = any(name in info["GL_RENDERER"].lower() for name in _SOFTWARE_NAMES)
@@ -177,8 +177,8 @@ def context(device: int | None = None) -> Context:
     if device is not None and device != current.number:
         _devices(device)
         raise DataError(
-            f"this process already renders on GPU {current.number} ({current.device}), and can have one context only; "
-            f"render on GPU {device} in another process"
+            f"this process already renders on GPU {current.number} ({current.device}), and a process can have "
+            f"only one context; render on GPU {device} in another process"
         )
     return current
 

@@ -31,18 +31,18 @@ def _answer(module: str, environment: tuple[str | None, ...]) -> tuple[str, str]
     except subprocess.TimeoutExpired:
         return (
             "",
-            f"the driver of OpenGL did not answer within {_PATIENCE} s; install another driver, or render with embree",
+            f"the OpenGL driver did not respond within {_PATIENCE} s; install another driver, or render with embree",
         )
     except OSError as error:
-        return "", f"a process to ask for OpenGL could not be started: {error}"
+        return "", f"could not start a process to test OpenGL: {error}"
     try:
         answer = json.loads(done.stdout.splitlines()[-1])
         return answer["name"], answer["error"]
     except (IndexError, ValueError, KeyError, TypeError):
         last = (done.stderr.splitlines() or ["nothing said"])[-1]
         return "", (
-            f"the driver of OpenGL ended the process (exit code {done.returncode}: {last:.200}); "
-            "install another driver, or render with embree"
+            f"the OpenGL driver ended the process (exit code {done.returncode}: {last:.200}); install another "
+            "driver, or render with embree"
         )
 
 

@@ -60,8 +60,8 @@ def refuse_forked() -> None:
     """Refuse to draw in such a process."""
     if _inherited:
         raise DataError(
-            f"this process was forked from one that had rendered with {' and '.join(sorted(_inherited))}, and OpenGL "
-            "does not survive a fork; start processes with multiprocessing.get_context('spawn')"
+            f"this process was forked after rendering with {' and '.join(sorted(_inherited))}, and OpenGL does "
+            "not work after a fork; start processes with multiprocessing.get_context('spawn')"
         )
 
 

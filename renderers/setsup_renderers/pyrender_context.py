@@ -52,7 +52,7 @@ def library() -> Any:
         importlib.import_module("OpenGL.GL")
         return importlib.import_module("pyrender")
     except (ImportError, AttributeError, OSError) as error:  # whichever library of GL is missing
-        raise DataError(f"pyrender found no OpenGL for {name} ({error}); {_packages()}") from error
+        raise DataError(f"pyrender could not load OpenGL for {name} ({error}); {_packages()}") from error
 
 
 def check_holes() -> None:
@@ -97,7 +97,7 @@ class Context:
         pyrender = library()
         gl = importlib.import_module("OpenGL.GL")
         platform = _platform()
-        refused = "pyrender gets no context of OpenGL 4.1 on EGL, or 3.3 on OSMesa, here"
+        refused = "pyrender cannot create a context of OpenGL 4.1 on EGL, or 3.3 on OSMesa, on this machine"
         try:
             platform.init_context()
             platform.make_current()
@@ -107,7 +107,7 @@ class Context:
         except Exception as error:  # PyOpenGL has as many kinds as drivers have ways to fail, assertions among them
             raise DataError(f"{refused} ({error!r:.200}); {_packages()}") from error
         if not version:
-            raise DataError(f"pyrender got no context of OpenGL 4.1; {_packages()}")
+            raise DataError(f"pyrender could not create a context of OpenGL 4.1; {_packages()}")
         self._platform = platform  # kept, or its buffers would go
         self._renderer = _renderer_class(pyrender, gl)(64, 64)
         return device + (", software" if any(name in device.lower() for name in _SOFTWARE) else "")
@@ -170,7 +170,9 @@ def _platform() -> Any:
     if not devices:
         raise DataError(f"EGL found no device; {_packages()}")
     if not wanted.isdecimal() or int(wanted) >= len(devices):
-        raise DataError(f"EGL_DEVICE_ID must be from 0 to {len(devices) - 1}, the devices of EGL, not {wanted!r}")
+        raise DataError(
+            f"EGL_DEVICE_ID must be from 0 to {len(devices) - 1}, the number of an EGL device, not {wanted!r}"
+        )
     return egl.EGLPlatform(64, 64, device=devices[int(wanted)])
 
 

@@ -33,7 +33,7 @@ _FEWEST = 20  # rows, of which two are held out
 
 @dataclass(frozen=True, slots=True)
 class DeepProbes:
-    """How well probes tell factors from embeddings of rows that were not fitted.
+    """How well probes predict factors from embeddings of held-out rows.
 
     Attributes
     ----------

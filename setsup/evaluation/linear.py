@@ -38,7 +38,7 @@ class LinearProbe:
     majority : float
         Share of the most frequent class of the fit among them: the accuracy without any embedding.
     c : float or None
-        Inverse strength of the penalty, if one was given or chosen.
+        Inverse strength of the penalty, if one was passed or chosen.
     held_out : tuple of float
         Accuracy of each candidate on the rows on which it was chosen; empty if there was no choice.
     rows : int

@@ -72,8 +72,8 @@ def fit_to_batch(config: MethodConfig, batch: "Batch") -> MethodConfig:
     fitted: MethodConfig = fit_to(batch)
     if type(fitted) is not type(config):
         raise SetsupError(
-            f"{type(config).__name__}.fit_to must return settings of its own class, as dataclasses.replace does, not "
-            f"{abbreviate(fitted)}"
+            f"{type(config).__name__}.fit_to must return an instance of the same class, for example from "
+            f"dataclasses.replace, not {abbreviate(fitted)}"
         )
     return fitted
 
@@ -99,8 +99,9 @@ class ImageSettings:
         if tuple(self.image) != (channels, height, width):
             set_to = " × ".join(map(str, self.image))
             raise SetsupError(
-                f"the setting image is {set_to}, but the images of the first draw are {channels} × {height} × {width} "
-                "(channels × height × width); omit it to take it from the data, or resize the images"
+                f"the setting image is {set_to}, but the images of the first draw are {channels} × {height} × "
+                f"{width} (channels × height × width); omit the setting to use the size of the data, or resize "
+                "the images"
             )
         return self
 
@@ -135,7 +136,7 @@ def build_method(config: MethodConfig, table: "FactorTable", seed: int) -> "Ligh
         method = config.build(table, torch.Generator().manual_seed(key))
     if not callable(getattr(method, "embed", None)):
         raise SetsupError(
-            f"{type(method).__name__} has no embed(batch); define one that returns embeddings (sets, size, …)"
+            f"{type(method).__name__} has no embed(batch); define one that returns embeddings of shape (sets, size, …)"
         )
     return method
 

@@ -28,7 +28,7 @@ class Data:
     Attributes
     ----------
     name : str
-        As for :func:`setsup.open`.
+        Source, as for :func:`setsup.open`.
     split : str, optional
         Split of the dataset; by default all of it.
     substitute : str, optional
@@ -36,7 +36,7 @@ class Data:
     where : str, optional
         Expression over the factors that selects rows; they are renumbered.
     options : tuple of (str, value)
-        Options of what opens the dataset, such as ``(("size", (64, 64)),)``, and for a table ``("kinds", (("age",
+        Options for opening the dataset, such as ``(("size", (64, 64)),)``, and for a table ``("kinds", (("age",
         "continuous"),))``; not for the substitute, nor for rendered datasets and shards, which were written with them.
     modalities : tuple of str, optional
         Modalities in a batch, such as ``("image", "depth")``; by default all of the dataset.
@@ -109,7 +109,7 @@ def explain_missing(who: str, name: str, missing: Mapping[str, str]) -> Iterator
         advice = missing.get(name)
         if advice is None or not is_lost(name):
             raise
-        problem = "it needs data of your own" if name == YOURS else f"{name} does not exist"
+        problem = "it requires your own data" if name == YOURS else f"{name} does not exist"
         raise DataError(f"{who} has no data: {problem}; {advice}") from error
 
 
@@ -125,9 +125,7 @@ def image_modality(dataset: "Dataset") -> str:
     colored = [name for name, modality in dataset.modalities.items() if modality.color]
     if "image" in dataset.modalities or len(colored) == 1:
         return "image" if "image" in dataset.modalities else colored[0]
-    modalities = (
-        f"several modalities of images ({', '.join(colored)}), but none named 'image'" if colored else "no images"
-    )
+    modalities = f"several image modalities ({', '.join(colored)}), but none named 'image'" if colored else "no images"
     raise DataError(
         f"{dataset.name} has {modalities} ({', '.join(dataset.modalities)}), but an encoder reads one image per row; "
         "open a dataset with images"

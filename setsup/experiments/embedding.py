@@ -104,7 +104,7 @@ def embed(
             return np.empty(shape, np.float32)
         if out.shape != shape:
             raise SetsupError(
-                f"out has the shape {out.shape}, but the embeddings of {type(method).__name__} have the shape {shape}"
+                f"out must have the shape {shape} of the embeddings of {type(method).__name__}, not {out.shape}"
             )
         return out
 
@@ -198,8 +198,8 @@ def _write(array: Reals, at: int, part: Reals, method: Any) -> None:
     """Write embeddings of some rows behind those before them."""
     if array.shape[1:] != part.shape[1:]:
         raise SetsupError(
-            f"{type(method).__name__}.embed returned the shape {part.shape[1:]} for row {at} of the rows to embed, and "
-            f"{array.shape[1:]} for the rows before; all embeddings must have one shape"
+            f"{type(method).__name__}.embed returned an embedding of shape {part.shape[1:]} for row {at} of the "
+            f"rows to embed, but of shape {array.shape[1:]} for earlier rows; return embeddings of one shape"
         )
     array[at : at + len(part)] = part
 
@@ -211,9 +211,12 @@ class GivenRows(Sampler):
         self.table: FactorTable = dataset.factors
         self.rows = check_rows(rows, len(self.table))
         if not len(self.rows):
-            raise RowError("rows must contain at least one row to embed")
+            raise RowError("rows must contain at least one row number")
         if self.rows.ndim != 1:
-            raise RowError(f"rows must be row numbers (n,), not an array of shape {self.rows.shape}; ravel it")
+            raise RowError(
+                f"rows must be a one-dimensional array of row numbers, not of shape {self.rows.shape}; flatten it "
+                "with rows.ravel()"
+            )
         self.arguments = {"rows": self.rows}
         self._size = min(most, max(1, _BYTES // _bytes(dataset)), len(self.rows))
         self.length = -(-len(self.rows) // self._size)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setsup.errors import SetsupError, did_you_mean
+from setsup.errors import SetsupError, advice, did_you_mean
 from setsup.methods.rows import UnseenRows
 
 __all__ = ["ALL", "check_embedded", "choose_embedding", "embed_batch", "evaluation_mode", "need_no_lookup"]
@@ -52,13 +52,13 @@ def choose_embedding(method: Any, name: str | None, found: Mapping[str | None, A
         if ALL in found:
             return ALL
         listed = ", ".join(map(str, found))
+        options = "--embedding, --validation.embedding or --EVALUATION.embedding"
         raise SetsupError(
-            f"{gives} several embeddings, {listed}; choose one with --embedding, --validation.embedding or "
-            "--EVALUATION.embedding, in Python with embedding= or name="
+            f"{gives} several embeddings, {listed}; choose one with {advice('embedding= or name=', options)}"
         )
     if name is not None and name not in found:
         if None in found:
-            raise SetsupError(f"{gives} one embedding without a name, not {name!r}; omit the name")
+            raise SetsupError(f"{gives} one unnamed embedding, not {name!r}; omit the name")
         raise SetsupError(f"{gives} no embedding named {name!r}{did_you_mean(name, found)}")
     return next(iter(found)) if name is None else name
 
@@ -81,8 +81,8 @@ def _same(parts: Mapping[str | None, Tensor], other: Mapping[str | None, Tensor]
 
 def _lookup(method: Any) -> SetsupError:
     return SetsupError(
-        f"{type(method).__name__}.embed looks up batch['indices'], which are -1 for images of other data than it was "
-        "trained on: embed rows of the training data, or embed from the images alone where indices are negative"
+        f"{type(method).__name__}.embed looks up batch['indices'], which are -1 for images outside its training "
+        "data; embed rows of the training data, or embed from the images alone where indices are negative"
     )
 
 
@@ -92,7 +92,7 @@ def _explained(method: Any, batch: Mapping[str, Any]) -> Iterator[None]:
     try:
         yield
     except UnseenRows as error:
-        raise UnseenRows(f"{type(method).__name__} has {error}; embed rows that it was trained on") from error
+        raise UnseenRows(f"{type(method).__name__} has {error}; embed rows of its training data") from error
     except KeyError as error:
         (name,) = error.args[:1] or (None,)
         if not isinstance(name, str) or name in batch:

@@ -177,8 +177,8 @@ def _inputs(trained: TrainedRun, batch: Mapping[str, Any]) -> tuple[str, ...]:
     read = [name for name in recorded.read if name != "mask"]
     if other := [name for name in read if name not in tensors]:
         raise SetsupError(
-            f"{type(method).__name__}.embed reads {other[0]!r} of a batch, but an exported program receives images "
-            "only; export the weights instead, for example to weights.pt"
+            f"{type(method).__name__}.embed reads {other[0]!r} from the batch, but an exported program receives "
+            "images only; export the weights instead, for example to weights.pt"
         )
     return tuple(read) or tuple(name for name in batch if name in tensors)
 

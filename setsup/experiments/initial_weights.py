@@ -72,8 +72,8 @@ def start_from(method: LightningModule, initial: InitialWeights) -> None:
 def _unfit(method: LightningModule, initial: InitialWeights, reason: str) -> SetsupError:
     name = type(method).__name__
     return SetsupError(
-        f"{name} cannot start from {initial.path} ({reason}); pass a run of the same networks, or define "
-        f"{name}.load_initial(weights) to load the weights that it needs"
+        f"{name} cannot start from {initial.path} ({reason}); pass a run with the same networks, or define "
+        f"{name}.load_initial(weights) to choose the weights to load"
     )
 
 
@@ -109,7 +109,8 @@ def _of_run(preset: Preset, folder: Path) -> dict[str, torch.Tensor]:
     steps = trained_steps(checkpoint)
     if not isinstance(asked, int) or steps < asked:
         raise SetsupError(
-            f"{preset.name} starts from {folder}, which has trained {steps:,} of {asked:,} steps; finish that run first"
+            f"{preset.name} starts from {folder}, which has completed {steps:,} of {asked:,} steps; finish that "
+            "run first"
         )
     weights: dict[str, torch.Tensor] = checkpoint["state_dict"]
     return weights
@@ -119,6 +120,6 @@ def _tensors(path: Path) -> dict[str, torch.Tensor]:
     state = load_state(path)
     if not state or not all(isinstance(weight, torch.Tensor) for weight in state.values()):
         raise DataError(
-            f"{path} contains no weights by name; pass the file of a state_dict, or of a dict that contains one"
+            f"{path} contains no named weights; pass a file with a state_dict, or with a dict that contains one"
         )
     return dict(state)

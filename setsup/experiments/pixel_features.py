@@ -36,7 +36,8 @@ def resized_view(image: "Image", height: int, name: str) -> npt.NDArray[np.uint8
     width = max(MULTIPLE, round(image.width * height / image.height / MULTIPLE) * MULTIPLE)
     if width * height > _MOST:
         raise DataError(
-            f"{name} would be {height} × {width} pixels, but matching is limited to {_MOST:,} pixels; lower --height"
+            f"{name} would be resized to {height} × {width} pixels, but matching is limited to {_MOST:,} pixels; "
+            "lower --height"
         )
     return np.array(image if image.size == (width, height) else image.resize((width, height)))
 
@@ -72,8 +73,8 @@ def pixel_features(trained: Any, view: npt.NDArray[np.uint8], name: str) -> npt.
             ) from error
     if not isinstance(embedded, torch.Tensor) or tuple(embedded.shape[2:4]) != view.shape[:2]:
         raise SetsupError(
-            f"{name} does not return a feature for every pixel; pass a run of a method of pixels, for example of "
-            "pixels/rooms-small"
+            f"{name} does not return a feature for every pixel; pass a run whose method computes pixel features, "
+            "for example pixels/rooms-small"
         )
     features: npt.NDArray[np.float64] = embedded[0, 0].double().cpu().numpy()
     return features

@@ -168,7 +168,7 @@ class Preset:
 
         """
         if self.data is None:
-            raise SetsupError(f"{self.name} trains nothing")
+            raise SetsupError(f"{self.name} trains nothing; choose a preset with a method")
         with explain_missing(self.name, self.data.name, {} if substitute else self.missing):
             return self.data.open(root, substitute=substitute)
 
@@ -196,7 +196,7 @@ class Preset:
         """
         dataset = self.open_data(root, substitute=substitute)
         if self.data is None or self.sampler is None:  # a preset with data has a sampler
-            raise SetsupError(f"{self.name} trains nothing")
+            raise SetsupError(f"{self.name} trains nothing; choose a preset with a method")
         return TrainingData(dataset, self.sampler, self.augmentation, self.data.modalities, seed)
 
 

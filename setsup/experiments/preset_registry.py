@@ -95,8 +95,8 @@ def need_own_name(preset: Preset) -> None:
         taken = find_named(preset.name)
     if taken is not None:
         raise SetsupError(
-            f"{preset.file} has a preset {preset.name!r}, but an installed preset has the same name, which identifies "
-            f"its runs; rename it, for example 'mine/{preset.name.rpartition('/')[2]}'"
+            f"{preset.file} defines the preset {preset.name!r}, but an installed preset has the same name, and "
+            f"names identify runs; rename yours, for example 'mine/{preset.name.rpartition('/')[2]}'"
         )
 
 
@@ -125,7 +125,8 @@ def _find_in_file(path: Path, name: str) -> Preset:
         name = next(iter(presets))
     if name not in presets:
         raise SetsupError(
-            f"{path} has several presets, {', '.join(presets)}; choose one, for example {path}:{next(iter(presets))}"
+            f"{path} defines several presets, {', '.join(presets)}; choose one, for example "
+            f"{path}:{next(iter(presets))}"
         )
     return replace(presets[name], digest=digest, file=str(file))
 
@@ -133,7 +134,7 @@ def _find_in_file(path: Path, name: str) -> Preset:
 def import_file(path: Path) -> ModuleType:
     """Import a Python file by its path; a file runs once."""
     if not expanded(path).exists():
-        raise DataError(f"{path} does not exist")
+        raise DataError(f"{path} does not exist; check the path")
     return _run(expanded(path).resolve())[0]
 
 
@@ -174,10 +175,10 @@ def _importable(path: Path) -> Iterator[None]:
 def _check_presets(offered: object, where: str) -> list[Preset]:
     listed = list(offered) if isinstance(offered, Iterable) else []
     if not listed or not all(isinstance(preset, Preset) for preset in listed):
-        raise SetsupError(f"{where} has no presets; add PRESETS = [Preset(…), …]")
+        raise SetsupError(f"{where} defines no presets; add PRESETS = [Preset(…), …]")
     names: set[str] = set()
     for preset in listed:
         if preset.name in names:
-            raise SetsupError(f"{where} has two presets named {preset.name!r}; rename one")
+            raise SetsupError(f"{where} defines two presets named {preset.name!r}; rename one")
         names.add(preset.name)
     return listed

@@ -119,7 +119,7 @@ def _read(path: Path, key: Mapping[str, Any]) -> dict[str, Any]:
             return results
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
-    _LOG.warning("%s is damaged; its results are computed again", path)
+    _LOG.warning("%s is damaged; recomputing its results", path)
     return {}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setsup.checks import check_integer
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, advice
 from setsup.experiments.runs.run import Run
 from setsup.experiments.runs.run_folder import open_run
 from setsup.samplers.sampler import Shard
@@ -123,7 +123,7 @@ def rerun(run: Run | Path | str, root: Path | str | None = None) -> Rerun:
     """Open the data of a run once, for the batches of several steps; errors are those of :func:`trained_on`."""
     run = run if isinstance(run, Run) else open_run(run)
     if run.preset.method is None:
-        raise SetsupError(f"{run.preset.name} trains nothing, so no step has a batch")
+        raise SetsupError(f"{run.preset.name} trains nothing, so its steps have no batches")
     data = run.preset.open_training(run.seed, root or run.description.get("root"), substitute=run.substitute)
     _check_same(run, data.dataset)
     transform = data.build_transform()
@@ -147,6 +147,6 @@ def _check_same(run: Run, dataset: "Dataset") -> None:
     kept = run.folder / "factors.parquet"
     if kept.exists() and not dataset.factors.has_fingerprint(run.factors().fingerprint):
         raise DataError(
-            f"{dataset.name} differs from the training data of {run.folder}: its factors are not those of {kept.name}; "
-            "open the data as they were then, or pass root="
+            f"{dataset.name} differs from the training data of {run.folder}: the factors do not match "
+            f"{kept.name}; open the original data, or pass {advice('root=', '--root')}"
         )

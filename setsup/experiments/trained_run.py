@@ -119,7 +119,7 @@ class TrainedRun:
 
         """
         if self.data is None:
-            raise SetsupError(f"{self.name} has no dataset")
+            raise SetsupError(f"{self.name} has no dataset, because its preset has no data")
         if (name, split) not in self._opened:
             self._opened[name, split] = self._open(self.data, name, split)
         return self._opened[name, split]
@@ -132,8 +132,9 @@ class TrainedRun:
                 if not is_lost(trained_on.name) or self.substitute:
                     raise
                 raise DataError(
-                    f"{trained_on.name} does not exist: the path is relative to the folder where the run was started; "
-                    f"run the command there, or give the data after the run, as in `setsup embed {self.folder} FILE`"
+                    f"{trained_on.name} does not exist: the path is relative to the folder where the run was "
+                    "started; run the command there, or pass the data after the run, as in `setsup embed "
+                    f"{self.folder} FILE`"
                 ) from error
         if name not in self.datasets:
             hint = (
@@ -340,8 +341,8 @@ def need_vectors(embedded: Reals, method: "LightningModule", name: str | None = 
     if embedded.ndim != 2:
         form = " × ".join(map(str, embedded.shape[1:]))
         raise SetsupError(
-            f"{type(method).__name__}.embed returns {f'{name!r} as ' if name else ''}{form} numbers per image, but "
-            "this evaluation needs one vector per image; return the mean over positions under another name, and set "
-            "embedding= to that name"
+            f"{type(method).__name__}.embed returns {f'{name!r} as ' if name else ''}{form} numbers per image, "
+            "but this evaluation requires one vector per image; return the mean over positions under another "
+            "name, and set embedding to that name"
         )
     return embedded

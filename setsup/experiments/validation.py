@@ -34,7 +34,7 @@ class Validation:
     where : str, optional
         Expression over the factors that replaces that of the preset's data.
     dataset : str, optional
-        Name in the preset's further ``datasets``, to measure on instead of the training data.
+        Name of one of the preset's further ``datasets``, to measure on instead of the training data.
     draws : int
         Draws, by the preset's sampler and augmentation, whose mean ``loss(batch)`` is measured; 0 for none.
     knn : tuple of str
@@ -45,7 +45,7 @@ class Validation:
         Embedding for neighbours and probes, if the method returns several by name; by default ``all``, if it is one of
         them.
     rows : int
-        Number of training rows for neighbours and fits, and of other rows that these are tested on, at most.
+        Maximum number of training rows for neighbours and fits, and of other rows to test on.
     k : int
         Neighbours that vote.
     metric : {"l2sq", "cosine"}

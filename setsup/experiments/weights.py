@@ -93,15 +93,15 @@ def load_weights(method: LightningModule, run: Run) -> Path:
 def misfit(expected: Mapping[str, Any], weights: object) -> str:
     """The first weight of a method that a checkpoint does not fit, in words."""
     if not isinstance(weights, Mapping):
-        return "they have no names"
+        return "they are unnamed"
     for name, wanted in expected.items():
         if name not in weights:
             return f"{name} is missing"
         shapes = [_shape(weights[name]), _shape(wanted)]
         if None not in shapes and shapes[0] != shapes[1]:
-            return f"{name} has the shape {shapes[0]} there, and {shapes[1]} in the method"
+            return f"{name} has the shape {shapes[0]} in the file, and {shapes[1]} in the method"
     more = [name for name in weights if name not in expected]
-    return f"the method has no {more[0]!r}" if more else "they are of another kind"
+    return f"the method has no {more[0]!r}" if more else "they belong to another kind of method"
 
 
 def _shape(weight: object) -> tuple[int, ...] | None:

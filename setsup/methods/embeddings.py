@@ -45,15 +45,15 @@ def match_types(*sets: Tensor) -> tuple[Tensor, ...]:
     for some in sets:
         shape = some.shape
         if len(shape) < 2 or 0 in shape:
-            raise DataError(f"embeddings must be (..., n, d) with n and d at least 1, not {tuple(shape)}")
+            raise DataError(f"embeddings must have the shape (..., n, d) with n and d at least 1, not {tuple(shape)}")
         if not some.is_floating_point():
             raise DataError(
-                f"embeddings must be floating point, not {some.dtype}; convert them, for example with x.float()"
+                f"embeddings must be floating-point, not {some.dtype}; convert them, for example with x.float()"
             )
         if shape != first and (shape[:-2] != first[:-2] or shape[-1] != first[-1]):
             shapes = f"{tuple(first)} and {tuple(shape)}"
             raise DataError(
-                f"both sets of a pair must have the same leading axes and dimensions (..., any, d), not {shapes}"
+                f"both sets of a pair must have the same shape except for their size, (..., any, d), not {shapes}"
             )
         if some.dtype == torch.float64:
             dtype = torch.float64
@@ -72,8 +72,10 @@ def fill_padding(embeddings: Tensor, mask: Tensor | None) -> tuple[Tensor, Tenso
     if mask is None:
         return members, None
     if mask.dtype != torch.bool or mask.shape != embeddings.shape[:-1]:
-        given, wanted = f"{tuple(mask.shape)} of {mask.dtype}", tuple(embeddings.shape[:-1])
-        raise DataError(f"the mask of embeddings {tuple(embeddings.shape)} must be {wanted} of torch.bool, not {given}")
+        raise DataError(
+            f"the mask of embeddings of shape {tuple(embeddings.shape)} must be a torch.bool tensor of shape "
+            f"{tuple(embeddings.shape[:-1])}, not {mask.dtype} {tuple(mask.shape)}"
+        )
     flat = mask.reshape(-1, mask.shape[-1])
     some = flat.byte().argmax(-1)[:, None, None].expand(-1, 1, members.shape[-1])
     filling = members.detach().gather(-2, some).masked_fill(~flat.any(-1)[:, None, None], 0)

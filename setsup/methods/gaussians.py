@@ -92,8 +92,8 @@ def gaussian_product(means: Tensor, log_variances: Tensor, groups: Tensor, count
     """
     if means.ndim != 2 or means.shape != log_variances.shape or groups.shape != means.shape[:1]:
         raise DataError(
-            f"means and log-variances must be (n, d) and groups (n,), not {tuple(means.shape)}, "
-            f"{tuple(log_variances.shape)} and {tuple(groups.shape)}"
+            "means and log-variances must have the shape (n, d), and groups the shape (n,), not "
+            f"{tuple(means.shape)}, {tuple(log_variances.shape)} and {tuple(groups.shape)}"
         )
     member = groups == torch.arange(count, device=groups.device)[:, None]
     log_precision = torch.where(member[:, :, None], -log_variances, -math.inf).logsumexp(1)

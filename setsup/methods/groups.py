@@ -99,8 +99,8 @@ class GroupCodes(nn.Module):
         used = (batch["mask"] & (codes >= 0)).flatten()
         if not used.any():
             raise SetsupError(
-                f"the {self.kind} ({', '.join(self.factors)}) is unknown for all images of a batch, so nothing can be "
-                f"learned from it; leave out images of unknown {self.kind}, or draw more per step"
+                f"the {self.kind} ({', '.join(self.factors)}) is unknown for all images of a batch, so nothing "
+                f"can be learned from it; exclude images of unknown {self.kind}, or draw more per step"
             )
         return used, codes.flatten()[used]
 

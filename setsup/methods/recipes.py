@@ -59,7 +59,8 @@ def recipe(name: str, *, seed: int = 0, **options: Any) -> Transform:
     """
     if not isinstance(name, str):
         raise SetsupError(
-            f"recipe() must be called with the name of a recipe and returns a transform; it was passed {name!r:.60}"
+            f"recipe() requires the name of a recipe, not {name!r:.60}; pass the transform that it returns to the "
+            "loader"
         )
     module = _offering(name)
     if module is None:

@@ -116,14 +116,14 @@ class Query:
         except ValueError:
             raise DataError("a request must consist of name=value, joined by &") from None
         if len({name for name, _ in pairs}) < len(pairs):
-            raise DataError("a request must name each parameter once")
+            raise DataError("a request must contain each parameter only once")
         return cls(dict(pairs))
 
     def text(self, name: str, longest: int = 2000, default: str | None = None) -> str:
         """A string parameter."""
         value = self.words.get(name, default)
         if value is None:
-            raise DataError(f"the request lacks {name}")
+            raise DataError(f"the request has no parameter {name}")
         if len(value) > longest:
             raise DataError(f"{name} has more than {longest:,} characters")
         return value

@@ -138,7 +138,7 @@ class CorrespondenceSource:
             return camera.height, camera.width
         name = image_modality(self.dataset)
         if name is None:
-            raise DataError(f"{self.dataset.name} has no images, so its views have no size")
+            raise DataError(f"{self.dataset.name} has no images, so the size of its views is unknown")
         height, width = np.shape(self.dataset.fetch(row, [name])[name])[:2]
         return int(height), int(width)
 
@@ -148,7 +148,7 @@ class CorrespondenceSource:
 
     def _traced(self, row1: int, row2: int) -> Partners:
         if row1 == row2:
-            raise DataError(f"row {row1} cannot be both views")
+            raise DataError(f"row {row1} cannot be both views; choose two different rows")
         sizes = self.size(row1), self.size(row2)
         for (height, width), row in zip(sizes, (row1, row2), strict=True):
             if height * width > _LARGEST:

@@ -187,7 +187,7 @@ class DatasetSource:
 
     def _modality(self, query: Query) -> str:
         if not self.images:
-            raise DataError(f"images of {self.dataset.name} are left out")
+            raise DataError(f"images of {self.dataset.name} are not included in this page")
         return query.choice("modality", tuple(self.dataset.modalities))
 
 

@@ -146,7 +146,7 @@ class EmbeddingSource:
 
     def _thumbs(self, query: Query) -> Answer:
         if self.dataset is None or not self.images:
-            raise DataError("images of these embeddings are left out")
+            raise DataError("images of these embeddings are not included in this page")
         modality = image_modality(self.dataset)
         if modality is None:
             raise DataError(f"{self.dataset.name} has no images")

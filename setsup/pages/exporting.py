@@ -225,7 +225,7 @@ def _to_pass_on(page: Page, rows: int, steps: int, places: Places) -> Page:
             source = replace(source, places=places)
         sources[name] = source
     for name, licence in left_out.items():
-        _LOG.warning("images of %s are left out: its licence (%s) does not let them be passed on", name, licence)
+        _LOG.warning("images of %s are not included: the licence (%s) does not permit redistribution", name, licence)
     options = tuple(places.path(option) if isinstance(option, Path) else option for option in page.options)
     return replace(page, sources=sources, options=options, note=places.note)
 

@@ -40,7 +40,9 @@ def draw_thumbs(dataset: Dataset, query: Query, images: bool) -> Answer:
     """Thumbnails of the rows that a question names; DataError where images are left out, or there are none."""
     modality = image_modality(dataset)
     if not images or modality is None:
-        raise DataError(f"images of {dataset.name} are left out" if modality else f"{dataset.name} has no images")
+        raise DataError(
+            f"images of {dataset.name} are not included in this page" if modality else f"{dataset.name} has no images"
+        )
     return sprite(dataset, query.integers("rows", CHUNK, len(dataset) - 1), modality, TILE)
 
 

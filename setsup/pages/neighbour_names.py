@@ -47,8 +47,8 @@ def with_tables(given: Any, tables: Mapping[str, Any]) -> Any:
             return tables[neighbours]
         known = f"one of {', '.join(tables)}, or " if tables else ""
         raise SamplerError(
-            f"neighbours on a page must be {known}rows of numbers, [[1, 2], …]; to use a file, start the page with "
-            "--sampler FILE, a file of what to_dict of the sampler returns"
+            f"neighbours on a page must be {known}rows of numbers, [[1, 2], …]; to use a file, start the page "
+            "with --sampler FILE, the JSON of sampler.to_dict()"
         )
 
     return _mapped(given, look_up)

@@ -105,7 +105,7 @@ class Page:
         if name == "":
             return json_answer(self.about())
         if name not in self.sources:
-            raise DataError(f"this page has no source named {name!r}")
+            raise DataError(f"the page has no source named {name!r}")
         return self.sources[name].answer(query)
 
     def about(self) -> dict[str, Any]:

@@ -120,7 +120,7 @@ class RunSource:
         from setsup.experiments.training.monitoring.first_batch import batch_sheet
 
         if not self.images:
-            raise DataError("images of this run are left out")
+            raise DataError("images of this run are not included in this page")
         rerun = self._asked(query)
         sheet = batch_sheet(rerun.batch, getattr(self.run.preset.method, "views", ()), _TILE)
         if sheet is None:

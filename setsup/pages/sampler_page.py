@@ -216,7 +216,7 @@ class SamplerSource:
         """Distinct rows after 1, 2, 4, … steps, and at the end of a finite sampler, counted in the draws themselves."""
         sampler, table = self.sampler(query), self.dataset.factors
         if len(table) > _COUNTABLE:
-            raise SamplerError(f"rows are only counted in tables of at most {_COUNTABLE:,} rows")
+            raise SamplerError(f"rows are counted only in tables of at most {_COUNTABLE:,} rows")
         first = sampler.first_step
         left = (LAST if sampler.length is None else sampler.length) - first
         most = min(max(_COUNTED // sampler[first].indices.size, 1), left)
@@ -252,7 +252,7 @@ def _of_table(given: Any, fingerprint: str) -> Any:
         return given
     completed = {name: _of_table(part, fingerprint) for name, part in given.items()}
     if "arguments" in completed and not isinstance(completed["arguments"], dict):
-        raise SamplerError("arguments of a sampler must be a mapping by name, as to_dict returns them")
+        raise SamplerError("arguments of a sampler must be a mapping of names to values, such as to_dict returns")
     return {"fingerprint": fingerprint, **completed} if "sampler" in completed else completed
 
 

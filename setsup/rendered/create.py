@@ -78,28 +78,29 @@ def _check_same(folder: Path, layout: Layout, present: Layout, cache: bool) -> L
     for name, what in _COMPARED.items():
         wanted, there = getattr(layout, name), getattr(compared, name)
         if wanted != there:
-            said = f" ({there} there, {wanted} here)" if name not in ("key", "factors") else ""
+            said = f" (existing: {there}, requested: {wanted})" if name not in ("key", "factors") else ""
             raise DataError(
-                f"{folder} was started with {what}{said}; use the same, choose another folder, or remove this one"
+                f"{folder} was started with {what}{said}; use the same settings, choose another folder, or remove "
+                "this one"
             )
     ours, theirs = dict(layout.modalities), dict(present.modalities)
     if theirs != ours and not (cache and theirs.items() <= ours.items()):
         raise DataError(
-            f"{folder} was started with the modalities {', '.join(theirs)}, not {', '.join(ours)}; "
-            "use the same, choose another folder, or remove this one"
+            f"{folder} was started with the modalities {', '.join(theirs)}, not {', '.join(ours)}; use the same "
+            "modalities, choose another folder, or remove this one"
         )
     return present
 
 
 _COMPARED = {
-    "recipe": "another recipe",
-    "size": "another image size",
-    "key": "other options of the recipe (seed, lengths …), or other meshes (editing a mesh changes the recipe)",
-    "rows": "another number of rows",
-    "factors": "other rows (another seed or selection)",
-    "renderer": "another renderer",
-    "setsup": "another version of setsup, which may render differently",
-    "pair_factors": "other pair factors",
+    "recipe": "a different recipe",
+    "size": "a different image size",
+    "key": "different options of the recipe (seed, lengths …), or different meshes (editing a mesh changes the recipe)",
+    "rows": "a different number of rows",
+    "factors": "different rows (another seed or selection)",
+    "renderer": "a different renderer",
+    "setsup": "a different version of setsup, which may render differently",
+    "pair_factors": "different pair factors",
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality, of_row
-from setsup.errors import DataError, FactorError, LibraryError, did_you_mean
+from setsup.errors import DataError, FactorError, LibraryError, advice, did_you_mean
 from setsup.factors.column_storage import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.expand_user import expanded
@@ -155,8 +155,8 @@ class RenderedDataset(BaseDataset):
         except LibraryError:
             raise
         except DataError as error:
-            advice = without_scene(self.factors, self.recipe.scene_factors, values)
-            raise DataError(f"{error}{advice}") from error.__cause__
+            hint = without_scene(self.factors, self.recipe.scene_factors, values)
+            raise DataError(f"{error}{hint}") from error.__cause__
 
     @of_row
     def camera(self, row: int) -> Camera:
@@ -302,7 +302,7 @@ class RenderedDataset(BaseDataset):
         if (camera.height, camera.width) != tuple(self.recipe.size):
             raise DataError(
                 f"the camera has {camera.height} × {camera.width} pixels, but the recipe has the size "
-                f"{' × '.join(map(str, self.recipe.size))}"
+                f"{' × '.join(map(str, self.recipe.size))}; return a camera of that size from the recipe"
             )
         return camera
 
@@ -332,8 +332,11 @@ def _grid(recipe: Recipe) -> FactorTable:
     for factor in recipe.factors:
         if factor.continuous:
             raise FactorError(
-                f"recipe {recipe.name!r} has the continuous factor {factor.name!r}, so it has no grid; pass factors, "
-                "for example setsup.rendered.table.sampled(recipe, rows=1000, ranges=…)"
+                f"recipe {recipe.name!r} has the continuous factor {factor.name!r}, so it has no grid; "
+                + advice(
+                    "pass factors, for example setsup.rendered.table.sampled(recipe, rows=1000, ranges=…)",
+                    f"use --rows N --ranges {factor.name}=LOW:HIGH",
+                )
             )
     return FactorTable(recipe.factors)
 

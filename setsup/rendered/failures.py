@@ -97,7 +97,9 @@ def compact(folder: Path, dataset: Rendering, layout: Layout) -> None:
     kept = np.setdiff1d(np.arange(len(dataset)), _failed_rows(folder / FAILED))
     table: FactorTable = dataset.factors.select(kept)
     if len(table) != layout.rows or not table.has_fingerprint(layout.factors):
-        raise DamagedFile(f"{folder / FAILED} is not the list of rows that {ABOUT} in the same folder leaves out", FIX)
+        raise DamagedFile(
+            f"{folder / FAILED} does not match {ABOUT} in the same folder: it lists other rows as left out", FIX
+        )
     need_space(folder, max(array.size for array in layout.arrays.values()), f"leaving out rows of {layout.recipe}")
     for name, array in layout.arrays.items():
         path = folder / f"{name}.npy"

@@ -146,13 +146,14 @@ class RowArray:
             raise DamagedFile.unreadable(path, error) from error
         if header != self.header:
             raise DamagedFile(
-                f"{path} is not the array {(self.rows, *self.shape)} {self.dtype} that {ABOUT} in the same folder "
-                "describes",
+                f"{path} is not the array of shape {(self.rows, *self.shape)} and dtype {self.dtype} that {ABOUT} "
+                "in the same folder describes",
                 FIX,
             )
         if size != self.size:
             raise DamagedFile(
-                f"{path} is {'cut off' if size < self.size else 'too long'}: it has {size:,} bytes, not {self.size:,}",
+                f"{path} is {'truncated' if size < self.size else 'too long'}: it has {size:,} bytes, not "
+                f"{self.size:,}",
                 FIX,
             )
 
@@ -247,7 +248,7 @@ def one_row(row: npt.ArrayLike, rows: int) -> int:
     """Check the number of a single row."""
     index = check_rows(row, rows)
     if index.ndim:
-        raise RowError(f"expected a single row, not an array of shape {index.shape}")
+        raise RowError(f"row must be a single row number, not an array of shape {index.shape}")
     return int(index)
 
 
@@ -272,7 +273,8 @@ def read_layout(folder: Path) -> Layout:
     made, kind = fields.need("setsup", text), fields.need("format", whole)
     if kind != _FORMAT:
         raise DataError(
-            f"{path} has the format {kind}, written by setsup {made}, but this version reads format {_FORMAT}"
+            f"{path} has format {kind}, written by setsup {made}, but this version reads format {_FORMAT}; use "
+            f"setsup {made}, or render again"
         )
     size = fields.need("size", _size)
     modalities = {name: _modality(part, size) for name, part in fields.named("modalities").items()}
@@ -293,7 +295,7 @@ def read_layout(folder: Path) -> Layout:
         fields.get(name, texts)
     fields.done()
     if layout.asked is not None and layout.left_out < 1:
-        raise fields.wrong("asked", f"more rows than the {layout.rows:,} that are here", layout.asked[0])
+        raise fields.wrong("asked", f"more than {layout.rows:,}, the number of rows in the folder", layout.asked[0])
     if not modalities or list(modalities) != [name for name in KEPT if name in modalities]:
         raise fields.wrong("modalities", f"some of {', '.join(KEPT)}, in this order", list(modalities))
     if bool(layout.classes) != (LABELS in modalities):

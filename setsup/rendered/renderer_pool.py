@@ -97,4 +97,4 @@ def without_scene(table: FactorTable, scene: Sequence[str], values: Mapping[str,
     if not others:
         return ""
     quoted = shlex.quote(expression) if set(expression) & set('"$`\\') else f'"{expression}"'
-    return f"; if only this scene cannot be rendered, leave it out: --where {quoted}"
+    return f"; if only this scene cannot be rendered, exclude it: --where {quoted}"

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_integer
-from setsup.errors import FactorError, did_you_mean
+from setsup.errors import FactorError, advice, did_you_mean, spell_name
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.table import FactorTable
 from setsup.random import fold, randint_below, stream_key, uniform
@@ -70,7 +70,8 @@ def sampled(
             columns[factor.name] = np.clip(numbers, low, np.nextafter(np.float32(high), np.float32(low)))
             factors.append(Factor(factor.name, Kind.CONTINUOUS, unit=factor.unit, period=factor.period))
         elif factor.continuous:
-            raise FactorError(f"factor {factor.name!r} is continuous; pass its range, ranges={{...: (low, high)}}")
+            span = advice(f"ranges={{{factor.name!r}: (low, high)}}", f"--ranges {factor.name}=LOW:HIGH")
+            raise FactorError(f"factor {factor.name!r} is continuous; pass its range as {span}")
         else:
             columns[factor.name] = randint_below(bits, len(factor))
             factors.append(factor)
@@ -79,7 +80,7 @@ def sampled(
 
 def _range(name: str, span: Any, known: Iterable[str]) -> tuple[np.float32, np.float32]:
     if name not in known:
-        raise FactorError(f"there is no factor {name!r} to set a range of{did_you_mean(name, known)}")
+        raise FactorError(f"{spell_name('ranges')} contains {name!r}, which is not a factor{did_you_mean(name, known)}")
     try:
         low, high = (np.float32(end) for end in span)
     except (TypeError, ValueError):

@@ -13,7 +13,7 @@ import numpy as np
 
 from setsup.arrays import Rows
 from setsup.datasets.dataset import Selection, check_modalities
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, advice
 from setsup.files import disk_errors, locked, need_space, written
 from setsup.files.atomic import flush
 from setsup.files.expand_user import expanded
@@ -102,7 +102,7 @@ def render(
     folder = expanded(folder).absolute()
     names = check_modalities(whole, modalities)
     if not names:
-        raise DataError(f"at least one modality to render is required: {', '.join(whole.modalities)}")
+        raise DataError(f"at least one modality to render is required; choose from {', '.join(whole.modalities)}")
     check_processes(processes, on)
     with nullcontext() if on is None else Cluster(on) as cluster:
         return _rendered(whole, folder, names, processes, cluster, skip_broken, on_start)
@@ -144,8 +144,8 @@ def _need_same_choice(
             raise DataError(UNFINISHED.format(folder))
     elif not skip_broken:
         raise DataError(
-            f"{folder} leaves out {layout.left_out:,} rows that could not be rendered (listed in {FAILED}); use "
-            "--skip-broken (skip_broken=True) again, or choose another folder"
+            f"{folder} leaves out {layout.left_out:,} rows that could not be rendered (listed in {FAILED}); "
+            f"{advice('pass skip_broken=True', 'use --skip-broken')} again, or choose another folder"
         )
 
 
@@ -165,8 +165,8 @@ def _try_first(dataset: RenderedDataset) -> str:
     """Render the first row; if the row fails rather than the renderer, say how to leave it out."""
 
     def failed(row: int, error: SetsupError) -> None:
-        advice = without_scene(dataset.factors, dataset.recipe.scene_factors, dataset.values(row))
-        raise DataError(f"{dataset.name}, row {row}: {error}{advice}") from error
+        hint = without_scene(dataset.factors, dataset.recipe.scene_factors, dataset.values(row))
+        raise DataError(f"{dataset.name}, row {row}: {error}{hint}") from error
 
     dataset.render([0], lambda row, scene, camera, frame: None, failed)
     return dataset.renderer_name
@@ -320,4 +320,6 @@ def _as_rendered(dataset: Any) -> RenderedDataset:
         return type(dataset.source)(dataset.source.recipe, dataset.factors, dataset.source.renderer)
     if isinstance(dataset, RenderedDataset):
         return dataset
-    raise DataError(f"only a RenderedDataset, or a selection of one, can be rendered, not a {type(dataset).__name__}")
+    raise DataError(
+        f"the dataset to render must be a RenderedDataset, or a selection of one, not a {type(dataset).__name__}"
+    )

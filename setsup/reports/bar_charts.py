@@ -230,24 +230,22 @@ def _check_references(
     for source, beside in check_mapping(references, "references", DataError).items():
         for series, numbers in check_mapping(beside, f"the references of {source!r}", DataError).items():
             if series not in groups:
-                raise DataError(
-                    f"references of {source!r}: there is no series {series!r}{did_you_mean(series, groups)}"
-                )
+                raise DataError(f"references of {source!r}: unknown series {series!r}{did_you_mean(series, groups)}")
             wrong = next((label for label in numbers if label not in labels), None)
             if wrong is not None:
-                raise DataError(f"references of {source!r}: there is no label {wrong!r}{did_you_mean(wrong, labels)}")
+                raise DataError(f"references of {source!r}: unknown label {wrong!r}{did_you_mean(wrong, labels)}")
         _check_bars({f"{source}, {series}": numbers for series, numbers in beside.items()}, labels, {})
 
 
 def _check_bars(groups: Mapping[str, Mapping[str, Bar]], labels: list[str], ceilings: Mapping[str, float]) -> None:
     if not labels:
-        raise DataError("a bar chart requires at least one bar, but none of the series has any")
+        raise DataError("a bar chart requires at least one bar, but all series are empty")
     for name, series in groups.items():
         for label, (mean, spread) in series.items():
             if not is_finite(mean) or not (spread is None or (is_finite(spread) and spread >= 0)):
                 raise DataError(
                     f"bar {label!r} of {name!r} must have a finite mean and a spread of None or 0 or more, not "
-                    f"{mean!r} and {spread!r}; leave it out if it is unknown"
+                    f"{mean!r} and {spread!r}; omit the bar if its value is unknown"
                 )
     for label, ceiling in ceilings.items():
         if label not in labels or not is_finite(ceiling):
@@ -329,9 +327,9 @@ def _check_panels(panels: Mapping[str, Panel]) -> Mapping[str, Panel]:
             for label, height in check_mapping(group, f"the bars of {name!r}", DataError).items():
                 bars += 1
                 if not np.isfinite(height):
-                    raise DataError(f"bar {label!r} of {name!r} in {measure!r} is not finite; leave it out")
+                    raise DataError(f"bar {label!r} of {name!r} in {measure!r} is not finite; omit the bar")
     if not bars:
-        raise DataError("a bar chart requires at least one bar, but none of the panels has any")
+        raise DataError("a bar chart requires at least one bar, but all panels are empty")
     return panels
 
 
@@ -340,7 +338,7 @@ def _check_panel_references(
 ) -> None:
     for measure, marks in references.items():
         if measure not in panels:
-            raise DataError(f"references: there is no panel {measure!r}{did_you_mean(measure, panels)}")
+            raise DataError(f"references: unknown panel {measure!r}{did_you_mean(measure, panels)}")
         for label, height in marks.items():
             if label not in labels or not np.isfinite(height):
                 raise DataError(

@@ -119,7 +119,9 @@ def _check_curve(name: str, x: npt.ArrayLike, y: npt.ArrayLike, log_x: bool) -> 
     if len(xs) != len(heights):
         raise DataError(f"x and y of curve {name!r} must have the same length, not {len(xs):,} and {len(heights):,}")
     if log_x and xs.min() <= 0:
-        raise DataError(f"curve {name!r} contains x={xs.min():g}, which a logarithmic axis cannot show; leave it out")
+        raise DataError(
+            f"curve {name!r} contains x={xs.min():g}, which a logarithmic axis cannot show; omit that point"
+        )
     return xs, heights
 
 
@@ -127,7 +129,7 @@ def _check_band(
     name: str, low: npt.ArrayLike, high: npt.ArrayLike, lines: Mapping[str, tuple[Reals, Reals]]
 ) -> tuple[Reals, Reals]:
     if name not in lines:
-        raise DataError(f"band {name!r} has no curve of that name{did_you_mean(name, lines)}")
+        raise DataError(f"band {name!r} requires a curve of the same name{did_you_mean(name, lines)}")
     below, above = _check_line(name, low), _check_line(name, high)
     if not len(below) == len(above) == len(lines[name][0]):
         raise DataError(
@@ -140,8 +142,8 @@ def _check_band(
 def _check_line(name: str, numbers: npt.ArrayLike) -> Reals:
     given = np.asarray(numbers)
     if given.ndim != 1 or not len(given) or given.dtype.kind not in "iufb":
-        raise DataError(f"curve {name!r} must be numbers (n,), at least one, not {given.dtype} {given.shape}")
+        raise DataError(f"curve {name!r} must be a non-empty array of numbers (n,), not {given.dtype} {given.shape}")
     finite = np.isfinite(given)
     if not finite.all():
-        raise DataError(f"curve {name!r} is not finite at point {int(np.argmin(finite))}; leave out such points")
+        raise DataError(f"curve {name!r} is not finite at point {int(np.argmin(finite))}; omit such points")
     return given.astype(np.float64)

@@ -139,8 +139,8 @@ def check_picture(image: Any, name: str) -> None:
     dtype = getattr(image, "dtype", type(image).__name__)
     if dtype != np.uint8 or len(shape) != 3 or shape[2] not in (1, 3, 4) or 0 in shape:
         raise DataError(
-            f"{name} must be uint8 (height, width, 1, 3 or 4), not {shape} {dtype}; a batch for a network has other "
-            "numbers, and channels first"
+            f"{name} must be uint8 (height, width, 1, 3 or 4), not {shape} {dtype}; batches for networks have "
+            "other dtypes, and channels first"
         )
 
 

@@ -65,7 +65,7 @@ def image_scatter(
     check_array(points, "points", DataError)
     placed = check_points(points)
     if len(images) != len(placed):
-        raise DataError(f"{len(placed):,} points require as many images, not {len(images):,}")
+        raise DataError(f"{len(placed):,} points require the same number of images, not {len(images):,}")
     for row, image in enumerate(images):
         check_picture(image, f"image {row}")
     target = 64 if len(placed) <= 100 else 32

@@ -135,7 +135,8 @@ def match_sheet(
     check_measures(tile, scale)
     if not len(views) or not len(views) == len(pairs) == len(captions):
         raise DataError(
-            f"a sheet of {len(views)} pairs of views requires as many pixel pairs and captions, at least one"
+            "a sheet requires at least one pair of views, and pixel pairs and a caption for each, not "
+            f"{len(views)} pairs of views, {len(pairs)} pixel pairs and {len(captions)} captions"
         )
     drawn = []
     for (view1, view2), of_views in zip(views, pairs, strict=True):

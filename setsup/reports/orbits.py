@@ -153,7 +153,7 @@ def _check_blocks(
     for number, (block, names) in enumerate(zip(blocks, row_labels, strict=True)):
         if len(names) != len(block):
             raise DataError(
-                f"orbit {number} of the sheet must have one label for each of its {len(block)} rows, not {len(names)}"
+                f"orbit {number} of the sheet must have one label for each of the {len(block)} rows, not {len(names)}"
             )
         for image in (image for row in block for image in row if image is not None):
             check_picture(image, f"an image of orbit {number}")

@@ -51,7 +51,9 @@ def component_images(maps: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[np.ui
 
     """
     if not maps or any(image.ndim != 3 or image.shape[2] != maps[0].shape[2] for image in maps):
-        raise DataError(f"features of images must be (h, w, D) with the same D, not {[image.shape for image in maps]}")
+        raise DataError(
+            f"features of images must have the shape (h, w, D) with the same D, not {[image.shape for image in maps]}"
+        )
     features = np.concatenate([image.reshape(-1, image.shape[2]) for image in maps]).astype(np.float64)
     fitted = features[:: -(-len(features) // _FITTED)]
     middle = fitted.mean(axis=0)
@@ -99,7 +101,9 @@ def distance_map(view: npt.NDArray[np.uint8], distances: npt.ArrayLike) -> npt.N
     """
     far = np.asarray(distances, dtype=np.float64)
     if far.shape != view.shape[:2]:
-        raise DataError(f"distances must be {view.shape[:2]}, one for each pixel of the view, not {far.shape}")
+        raise DataError(
+            f"distances must have the shape {view.shape[:2]}, one for each pixel of the view, not {far.shape}"
+        )
     low, middle = far.min(), np.median(far)
     near = np.clip((middle - far) / max(middle - low, 1e-12), 0, 1)[..., None]
     grey = view.mean(axis=2, keepdims=True) * 0.35

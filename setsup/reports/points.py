@@ -157,13 +157,13 @@ def check_points(points: npt.ArrayLike) -> Reals:
     given = np.asarray(points)
     if given.ndim != 2 or given.shape[1:] != (2,) or not len(given) or given.dtype.kind not in "iufb":
         raise DataError(
-            f"points must be numbers (n, 2), one row per point, not {given.dtype} {given.shape}; project embeddings "
-            "first"
+            f"points must be numbers of shape (n, 2), one row per point, not {given.dtype} {given.shape}; project "
+            "embeddings first"
         )
     reals = given.astype(np.float64)
     finite = np.isfinite(reals).all(axis=1)
     if not finite.all():
-        raise DataError(f"points: row {int(np.argmin(finite))} of {len(reals):,} is not finite; leave out such rows")
+        raise DataError(f"points: row {int(np.argmin(finite))} of {len(reals):,} is not finite; omit such rows")
     return reals
 
 
@@ -174,7 +174,9 @@ def _check_values(values: npt.ArrayLike, factor: Factor | None, rows: int) -> tu
     """
     given, name = np.asarray(values), "values" if factor is None else f"values of {factor.name!r}"
     if given.shape != (rows,) or given.dtype.kind not in "iufbU":
-        raise DataError(f"{name} must be numbers ({rows:,},), one for each point, not {given.dtype} {given.shape}")
+        raise DataError(
+            f"{name} must be numbers of shape ({rows:,},), one for each point, not {given.dtype} {given.shape}"
+        )
     if factor is None:
         if given.dtype.kind == "f":
             factor = Factor("value", Kind.CONTINUOUS)
@@ -182,7 +184,7 @@ def _check_values(values: npt.ArrayLike, factor: Factor | None, rows: int) -> tu
             levels, given = np.unique(given, return_inverse=True)
             factor = Factor("value", Kind.NOMINAL, tuple(levels.tolist()))
     if given.dtype.kind == "U":
-        raise DataError(f"{name} must be codes of its levels, not strings; see Factor.code")
+        raise DataError(f"{name} must be codes of its levels, not strings; convert them with Factor.code")
     if factor.levels is None:
         numbers = given.astype(np.float64)
         if np.isinf(numbers).any():

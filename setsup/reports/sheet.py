@@ -201,7 +201,9 @@ def _used(images: Sequence[Pictures] | npt.NDArray[Any], mask: npt.ArrayLike | N
         return [[True] * len(pictures) for pictures in images]
     used = np.asarray(mask, dtype=bool)
     if used.ndim != 2 or len(used) != len(images) or any(len(pictures) > used.shape[1] for pictures in images):
-        raise DataError(f"the mask of a contact sheet must be (sets, size), not {used.shape} for {len(images)} sets")
+        raise DataError(
+            f"the mask of a contact sheet must have the shape (sets, size), not {used.shape} for {len(images)} sets"
+        )
     rows: list[list[bool]] = used.tolist()
     return rows
 
@@ -209,7 +211,7 @@ def _used(images: Sequence[Pictures] | npt.NDArray[Any], mask: npt.ArrayLike | N
 def _check_numbers(sets: int, **parts: Any) -> None:
     for name, part in parts.items():
         if part is not None and len(part) != sets:
-            raise DataError(f"a contact sheet of {sets} sets requires as many {name}, not {len(part)}")
+            raise DataError(f"a contact sheet of {sets} sets requires {sets} entries in {name}, not {len(part)}")
 
 
 def _plan(

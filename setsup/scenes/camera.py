@@ -262,7 +262,8 @@ class Camera:
             return cls(**{name: content[name] for name in ("height", "width", "k", "rotation", "translation")})
         except (KeyError, TypeError) as error:
             raise SetsupError(
-                f"a camera must be a mapping as Camera.to_dict returns it, not {' '.join(repr(content).split())[:200]}"
+                "a camera must be a mapping such as Camera.to_dict returns, not "
+                f"{' '.join(repr(content).split())[:200]}"
             ) from error
 
     def __reduce__(self) -> tuple[object, ...]:

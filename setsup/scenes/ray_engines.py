@@ -170,4 +170,6 @@ def make_engine(vertices: Reals, faces: Numbers) -> Engine:
 @cache
 def _say_slow(why: str) -> None:
     """Warn, once a process."""
-    _log.warning("rays are traced by trimesh, many times slower than by embreex, which is not there: %s", why)
+    _log.warning(
+        "rays are traced by trimesh, which is many times slower than embreex; embreex is not available: %s", why
+    )

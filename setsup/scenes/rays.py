@@ -217,7 +217,9 @@ class _Tree:
         """Origins about the middle, (count, 3) float32."""
         start = np.asarray(origins)
         if start.shape not in {(3,), (count, 3)}:
-            raise SetsupError(f"origins of {count} rays must be (3,) or ({count}, 3) numbers, not {start.shape}")
+            raise SetsupError(
+                f"origins of {count} rays must be numbers of shape (3,) or ({count}, 3), not {start.shape}"
+            )
         return np.broadcast_to(np.subtract(start, self.middle).astype(np.float32), (count, 3))
 
     def within(self, start: Floats) -> npt.NDArray[np.bool_]:
@@ -253,7 +255,7 @@ class _Tree:
 def _directions(directions: npt.ArrayLike) -> Floats:
     way = np.asarray(directions, dtype=np.float32)
     if way.ndim != 2 or way.shape[1] != 3:
-        raise SetsupError(f"directions of rays must be (n, 3) numbers, not {way.shape}")
+        raise SetsupError(f"directions of rays must be numbers of shape (n, 3), not {way.shape}")
     return way
 
 

@@ -147,7 +147,7 @@ def need_renderer(name: str = "auto") -> None:
         require_modules(f"the renderer {name} needs", _LIBRARIES[name])
     elif name == "auto" and _entries().keys() <= _LIBRARIES.keys() and not any(map(installed, _LIBRARIES.values())):
         raise LibraryError(
-            f"rendering needs {' or '.join(_LIBRARIES.values())}, but none of them is installed: "
+            f"rendering requires {' or '.join(_LIBRARIES.values())}, but none of these is installed: "
             f"{command(_LIBRARIES.values())}"
         )
 
@@ -211,7 +211,7 @@ def _made(entry: EntryPoint, options: Mapping[str, int]) -> Renderer:
         how = f"with {' and '.join(options)}; omit it, or choose embree or gl" if options else "without arguments"
         raise DataError(f"could not create {_said(entry)} {how}: {error}") from error
     if not isinstance(renderer, Renderer):
-        raise DataError(f"{_said(entry)} is {entry.value}, which is not a class like setsup.scenes.Renderer")
+        raise DataError(f"{_said(entry)} is {entry.value}, which does not implement setsup.scenes.Renderer")
     return renderer
 
 
@@ -221,7 +221,7 @@ def _class(entry: EntryPoint) -> type[Renderer]:
     except Exception as error:  # importing another package may fail in any way
         raise DataError(f"could not load {_said(entry)}: {type(error).__name__}: {error}") from error
     if not isinstance(loaded, type) or not hasattr(loaded, "check"):
-        raise DataError(f"{_said(entry)} is {entry.value}, which is not a class like setsup.scenes.Renderer")
+        raise DataError(f"{_said(entry)} is {entry.value}, which does not implement setsup.scenes.Renderer")
     return loaded
 
 

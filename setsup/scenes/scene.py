@@ -147,7 +147,7 @@ def _way(values: npt.ArrayLike, what: str) -> Vector:
 def _light_color(values: npt.ArrayLike) -> Vector:
     color = _vector(values, "the color of a light")
     if min(color) < 0:
-        raise SetsupError(f"the color of a light must be three factors, 0 or more, not {list(color)}")
+        raise SetsupError(f"the color of a light must be three numbers, 0 or more, not {list(color)}")
     return color
 
 
@@ -204,8 +204,8 @@ class Placement:
             reach = np.linalg.norm(np.abs(self.mesh.vertices).max(axis=0) * self.scale)
         if max(reach, np.abs(self.translation).max()) > FARTHEST:
             raise SetsupError(
-                f"a placement must be within {FARTHEST:,.0f} m, but its mesh reaches {reach:,.4g} m from its own "
-                f"origin, at {self.translation.tolist()} m"
+                f"a placement must lie within {FARTHEST:,.0f} m of the origin, but its mesh extends {reach:,.4g} "
+                f"m around {self.translation.tolist()} m"
             )
         if self.instance is not None:
             instance = check_integer(self.instance, "instance of a placement", SetsupError, 0, (1 << 31) - 1)

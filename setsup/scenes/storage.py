@@ -65,7 +65,7 @@ def save_scene(scene: Scene, path: Path | str) -> None:
 
     """
     if not str(path):
-        raise DataError("the path to save a scene to is empty; pass the name of a file")
+        raise DataError("the path to save the scene to is empty; pass a file name")
     check_arguments(save_scene, locals(), DataError)
     arrays: dict[str, tuple[int, Array]] = {}  # by digest of their content
 
@@ -147,7 +147,7 @@ def load_scene(path: Path | str) -> Scene:
     check_arguments(load_scene, locals(), DataError)
     label = shown(str(path))
     if not Path(path).is_file():
-        raise DataError(f"the scene file {label} does not exist")
+        raise DataError(f"the scene file {label} does not exist; check the path")
     content = read_file(os.fsencode(path), None)
     first = content[:_LONGEST_FIRST_LINE].partition(b"\n")[0]
     version = first.removeprefix(_MAGIC)
@@ -177,16 +177,16 @@ def _arrays(content: bytes, start: int, told: list[Any]) -> list[Array]:
     for dtype, shape in told:
         start += -start % _STEP
         if dtype not in _DTYPES or not all(isinstance(side, int) and side >= 0 for side in shape):
-            raise DataError(f"an array of {dtype!r:.20} {shape!r:.40}")
+            raise DataError(f"an array has the invalid dtype or shape {dtype!r:.20} {shape!r:.40}")
         count = math.prod(shape)
         if count * np.dtype(dtype).itemsize > len(content) - start:
-            raise DataError(f"it ends within array {len(arrays)}")
+            raise DataError(f"it ends before the end of array {len(arrays)}")
         # of no element numpy makes no array of a buffer
         array = np.frombuffer(content, dtype, count, start) if count else np.empty(0, dtype)
         arrays.append(array.reshape(shape))
         start += array.nbytes
     if start != len(content):
-        raise DataError(f"{len(content) - start:,} bytes follow its arrays")
+        raise DataError(f"it contains {len(content) - start:,} bytes after its arrays")
     return arrays
 
 

@@ -120,7 +120,7 @@ def test_verbose_logs_details(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> N
 def test_one_seed_where_one_makes_sense(setsup: Run, words: list[str]) -> None:
     found = setsup(*words, "--seed", 1, 2)
     assert (found.code, found.out) == (2, "")
-    assert found.err.startswith("setsup: --seed takes a single seed, but '2' is a second one; run `setsup ")
+    assert found.err.startswith("setsup: --seed takes a single seed, but '2' is a second seed; run `setsup ")
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_other_draws_are_not_overwritten(setsup: Run, tmp_path: Path) -> None:
     assert (again.code, folders(), files("setsup-samples")) == (0, ["setsup-samples"], first)
     assert "another result" not in again.out + again.err
     other = setsup(*ONE, "--seed", 1)
-    assert "setsup-samples contains another result; wrote setsup-samples-2 instead (--force" in other.out
+    assert "setsup-samples contains another result; wrote setsup-samples-2 instead (use --force" in other.out
     assert other.out.splitlines()[-1] == "setsup-samples-2/sheet.png"
     assert files("setsup-samples") == first
     assert setsup(*ONE, "--seed", 1, "--json").json["files"]["sheet"] == "setsup-samples-2/sheet.png"

@@ -130,7 +130,7 @@ def test_what_is_drawn_is_of_the_data_set_so_opened_and_is_replayed_so(setsup: R
     again = ["sample", "--root", digits, "--replay", "setsup-samples/draws.jsonl", "--out", "again"]
     assert setsup(*again).code == 0
     assert {path.name: path.read_bytes() for path in Path("again").iterdir()} == before
-    refused(setsup(*again, "--option", "copies=2"), "records how the dataset was opened; leave out --option copies=2")
+    refused(setsup(*again, "--option", "copies=2"), "records how the dataset was opened; omit --option copies=2")
     # shards were written with them
     assert setsup("shard", *words[1:-2], "--out", "shards").code == 0
     shards = setsup("sample", "shards", *again[3:])
@@ -140,7 +140,7 @@ def test_what_is_drawn_is_of_the_data_set_so_opened_and_is_replayed_so(setsup: R
         setsup("sample", "shards", *again[3:], "--option", "copies=2"),
         "shards has no option 'copies'; its options: size=N,…|none, ",
     )
-    for wrong, said in (({"copies": 2}, "options must be strings by name"), ({"copies": "x"}, "expects copies=N")):
+    for wrong, said in (({"copies": 2}, "options must map names to strings"), ({"copies": "x"}, "expects copies=N")):
         head, *steps = Path("setsup-samples/draws.jsonl").read_text().splitlines()
         Path("other.jsonl").write_text("\n".join([json.dumps(json.loads(head) | {"options": wrong}), *steps]))
         refused(setsup("sample", "--root", digits, "--replay", "other.jsonl"), said)
@@ -155,8 +155,8 @@ def test_what_says_where_data_lie_is_given_anew(setsup: Run, synsets: Path) -> N
     assert head["options"] == {"synsets": None, "size": "32,32"}
     assert str(synsets) not in Path("setsup-samples/draws.jsonl").read_text()
     replay = ["sample", *root, "--replay", "setsup-samples/draws.jsonl", "--out", "again"]
-    refused(setsup(*replay), "was drawn with a path as --option synsets=…; give this option again")
-    refused(setsup(*replay, *opened[:2], opened[1]), "--option synsets=… is given twice")
+    refused(setsup(*replay), "was drawn with a path as --option synsets=…; specify this option again")
+    refused(setsup(*replay, *opened[:2], opened[1]), "--option synsets=… is specified twice")
     assert setsup(*replay, *opened[:2]).code == 0
     assert Path("again/sheet.png").read_bytes() == Path("setsup-samples/sheet.png").read_bytes()
 
@@ -223,7 +223,7 @@ def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) 
         (["bench", "cars196", "--option", "size=64"], "--option size=64: cars196 expects size=N,N"),
         (["shard", "cars196", "--option", "margin=nan", "--out", "out"], "cars196 expects margin=NUMBER"),
         (["info", "cars196", "--option", "margin"], "--option must be NAME=VALUE, such as size=N,N, not 'margin'"),
-        (["info", "cars196", "--option", "seed=1", "seed=1"], "--option seed=… is given twice"),
+        (["info", "cars196", "--option", "seed=1", "seed=1"], "--option seed=… is specified twice"),
         (["info", "cars196", "--option"], "--option requires a value: `--option NAME=VALUE ...`"),
         (["info", "nowhere", "--option", "a=1"], "unknown dataset 'nowhere'"),
         (

@@ -77,7 +77,7 @@ def test_what_auto_takes_and_why(
 def test_no_renderer_at_all(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     says(monkeypatch, embree=None, gl=None, pyrender=None)
     assert lines(setsup)["auto"][0] == "absent"
-    assert "no renderer works on this machine; the lines above say why" in setsup("doctor").out
+    assert "no renderer works on this machine; the lines above show the reasons" in setsup("doctor").out
 
 
 def test_the_doctor_lists_every_library_and_what_needs_it(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:

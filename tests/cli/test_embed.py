@@ -101,7 +101,10 @@ def test_some_rows(setsup: Run, trained: Path, digits: Path) -> None:
         kept_files = {path.name: path.read_bytes() for path in folder.iterdir()}
         other = setsup("embed", trained, "--where", "digit == 7", *MEAN)
         assert (other.code, other.out) == (2, "")
-        assert f"{folder} contains embeddings of other rows; use --out FOLDER, or remove it" in other.err
+        assert (
+            f"{folder} contains embeddings of other rows; choose another folder with --out FOLDER, or remove this one"
+            in other.err
+        )
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == kept_files
         rows = np.load(folder / "rows.npy")
         assert found.out.splitlines()[-1] == str(folder / "rows.npy")

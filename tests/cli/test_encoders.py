@@ -110,7 +110,7 @@ def test_the_report_on_factors_has_runs_beside_encoders(setsup: Run, digits: Pat
     assert setsup("train", f"{own}:own/mean", "--root", digits, "--steps", 3).code == 0
     run = "runs/own/mean/seed-0"
     words = ["report", "factors", "mnist", run, "--preset", f"{own}:own/mean", "--root", digits]
-    found = setsup(*words, "--encoder", "random:resnet18", "--factors", "digit", "--rows", 200, "--json")
+    found = setsup(*words, "--encoder", "random:resnet18", "--factors", "digit", "--rows", 60, "--json")
     assert list(found.json["encoders"]) == ["random:resnet18 (RANDOM WEIGHTS)", run]
 
 
@@ -123,8 +123,8 @@ def test_the_report_on_factors_has_runs_beside_encoders(setsup: Run, digits: Pat
         (["embed", "--encoder"], "--encoder requires a value"),
         (["eval", "--encoder", "pixels", "mnist", "--factors", "digits"], "did you mean 'digit'"),
         (["eval", "--encoder", "pixels", "mnist", "--only", "prob"], "unknown evaluation 'prob'"),
-        (["eval", "--encoder", "hf:a/b", "mnist"], "fetch it with `hf download a/b`"),
-        (["report", "factors", "mnist"], "name folders of runs, or give --encoder ENCODER"),
+        (["eval", "--encoder", "hf:a/b", "mnist"], "fetch the repository with `hf download a/b`"),
+        (["report", "factors", "mnist"], "pass folders of runs, or --encoder ENCODER"),
         (["report", "factors", "mnist", "--encoder", "pixels", "--out", "a.jpg"], "must be a file with the suffix"),
         (["report", "factors", "mnist", "nothing", "--encoder", "pixels:2"], "nothing"),
     ],

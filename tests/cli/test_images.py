@@ -29,10 +29,8 @@ def faces(tmp_path: Path) -> Path:
     return tmp_path / "faces"
 
 
-@pytest.mark.parametrize(
-    "source",
-    ["faces", *(pytest.param(name, marks=pytest.mark.long("subprocesses")) for name in ("faces.zip", "faces.tar"))],
-)
+@pytest.mark.long("subprocesses")
+@pytest.mark.parametrize("source", ["faces", "faces.zip", "faces.tar"])
 def test_every_subcommand_takes_them(setsup: Run, faces: Path, source: str) -> None:
     card = setsup("info", source, "--pattern", PATTERN, "--json").json
     assert [(one["name"], one["kind"], one["levels"]) for one in card["factors"]] == [
@@ -60,10 +58,10 @@ def test_draws_are_repeated_by_their_file(setsup: Run, faces: Path) -> None:
     assert setsup("sample", "faces", "--replay", "again-0/draws.jsonl", "--json").json["draws"] == first["draws"]
     refused = setsup("sample", "faces", "--replay", recorded, "--pattern", PATTERN)
     assert (refused.code, refused.out) == (2, "")
-    assert "--replay takes all settings of the draws from its file; leave out --pattern" in refused.err
+    assert "--replay reads all settings of the draws from its file; omit --pattern" in refused.err
     (faces / "ann" / "left_30.JPG").unlink()
     changed = setsup("sample", "faces", "--replay", recorded)
-    assert "give the original files" in changed.err
+    assert "use the original files" in changed.err
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_words(setsup: Run, photos: Path) -> None:
     lines = found.out.splitlines()
     assert lines[0].startswith("photos: 24 samples in 2 tars, ")
     assert lines[1:3] == ["factors: subject 3, angle ~", "modalities: image (8 × 10 × 3 uint8, .png)"]
-    assert lines[3].startswith("left out: boxes: it contains lists, such as [[0]] of 0000 in ")
+    assert lines[3].startswith("omitted: boxes: it contains lists, such as [[0]] of 0000 in ")
     assert lines[4:] == ["not read: .txt", "setsup.open_shards('photos')"]
     assert sorted(path.name for path in photos.iterdir())[2:] == ["index.parquet", "shards.json"]
 

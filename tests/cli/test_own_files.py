@@ -141,13 +141,13 @@ class TestNamesOfPapers:
         found = setsup("train", f"{taken}:abc/fig3a", *more)
         refused(
             found,
-            f"{taken} has a preset 'abc/fig3a', but an installed preset has the same name",
-            "rename it, for example 'mine/fig3a'",
+            f"{taken} defines the preset 'abc/fig3a', but an installed preset has the same name",
+            "rename yours, for example 'mine/fig3a'",
         )
         assert not Path("runs").exists()
 
     def test_so_it_is_in_python(self, taken: Path, tmp_path: Path) -> None:
-        with pytest.raises(SetsupError, match="rename it, for example 'mine/fig3a'"):
+        with pytest.raises(SetsupError, match="rename yours, for example 'mine/fig3a'"):
             train(find_preset(f"{taken}:abc/fig3a"), tmp_path / "run")
         assert not (tmp_path / "run").exists()
 
@@ -160,6 +160,6 @@ class TestNamesOfPapers:
         for written in (kept, {key: value for key, value in kept.items() if key != "preset_file"}):
             path.write_text(json.dumps(written))
             found = setsup("report", "abc/fig3a")
-            assert "is left out: its preset 'abc/fig3a' is defined in a file of your own" in " ".join(found.out.split())
+            assert "is omitted: the preset 'abc/fig3a' of the run is defined in your own" in " ".join(found.out.split())
         with pytest.raises(SetsupError, match="if the preset is in a file of your own, pass the file"):
             open_run(run.folder)

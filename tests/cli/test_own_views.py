@@ -79,7 +79,10 @@ def test_validation_of_no_embedding_leaves_no_folder(own: Run) -> None:
 def test_embedding_data_that_lack_a_view_says_so(own: Run) -> None:
     found = own("embed", "runs/seed-0", "noflow.npz")
     assert found.code == 0
-    assert "noflow has no flow, which the run was trained on: embeddings are of image and depth alone" in found.err
+    assert (
+        "noflow has no flow, which the run was trained on; embeddings are computed from image and depth only"
+        in found.err
+    )
     sizes = [np.load(f"runs/seed-0/embeddings-noflow/embeddings-{name}.npy").shape[1] for name in ("depth", "all")]
     assert sizes[1] == 2 * sizes[0]
 
@@ -99,19 +102,25 @@ def test_data_that_are_not_here_are_named_again(own: Run) -> None:
         (["cmc", "--views", "image,depth"], ["cmc has no data: ", "as in `setsup train cmc --data.name mine.npz"]),
         (
             ["dcodr", "--seed", "1"],
-            ["dcodr has no data: it needs data of your own; name them and their domain, as in"],
+            ["dcodr has no data: it requires your own data; name them and their domain, as in"],
         ),
-        (["dcodr", "--dry-run"], ["dcodr has no data: it needs data of your own"]),
-        (["dcodr", "--option", "size=32,32"], ["dcodr has no data: it needs data of your own"]),
-        (["orbit-joint"], ["orbit-joint has no data: it needs data of your own; name them and their orbits"]),
-        (["pixels/pairs"], ["pixels/pairs has no data: it needs data of your own; name pairs of views"]),
+        (["dcodr", "--dry-run"], ["dcodr has no data: it requires your own data"]),
+        (["dcodr", "--option", "size=32,32"], ["dcodr has no data: it requires your own data"]),
+        (["orbit-joint"], ["orbit-joint has no data: it requires your own data; name them and their orbits"]),
+        (["pixels/pairs"], ["pixels/pairs has no data: it requires your own data; name pairs of views"]),
         (["pixels/rooms"], ["rooms-train does not exist; render it by `setsup render room --rooms 34 --pairs 1600"]),
         (["pixels/rooms-small"], ["rooms-train does not exist; render it by `setsup render room", "or name such"]),
         (["cmc/rooms-2-views-small"], ["rooms-train does not exist", "docs/experiments/cmc_data.py FOLDER"]),
         (["cmc/colors-lab-small"], ["objects-train.npz does not exist", "docs/experiments/cmc_data.py FOLDER"]),
         (["cmc/patches-d64-small"], ["images-2k does not exist", "docs/experiments/cmc_data.py FOLDER"]),
-        ([*TRAINING[1:], "--views", "image,deph"], ["no view 'deph', but depth, image", "; did you mean 'depth'?\n"]),
-        ([*TRAINING[1:], "--views", "image,touch"], ["no view 'touch', but depth, image", "a table has one column"]),
+        (
+            [*TRAINING[1:], "--views", "image,deph"],
+            ["no view 'deph' (it contains depth, image)", "; did you mean 'depth'?\n"],
+        ),
+        (
+            [*TRAINING[1:], "--views", "image,touch"],
+            ["no view 'touch' (it contains depth, image)", "a table has one column"],
+        ),
         (
             [*TRAINING[1:], "--space", "luv"],
             ["--space luv splits images into L and uv, but --views image,depth contains"],

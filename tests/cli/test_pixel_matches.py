@@ -132,7 +132,7 @@ def test_words_and_the_pixel_in_the_middle(setsup: Run, images: Path) -> None:
         (["maps/seed-0", "left.png", "colors.py"], "colors.py is not a readable image"),
         (["maps/seed-0", "left.png", "huge.png"], "huge.png has 60000 × 60000 pixels"),
         (["maps/seed-0", "deep.png", "right.png"], "deep.png has pixels of mode I;16"),
-        (["maps/seed-0", "wide.png", "right.png"], "wide.png would be 192 × 1280000 pixels"),
+        (["maps/seed-0", "wide.png", "right.png"], "wide.png would be resized to 192 × 1280000 pixels"),
         (["maps/seed-0", "left.png", "right.png", "--height", "64", "--pixel", "128", "3"], "is outside"),
         (["means/seed-0", "left.png", "right.png", "--height", "64"], "does not return a feature for every pixel"),
         (["nowhere", "left.png", "right.png"], "nowhere"),

@@ -149,7 +149,7 @@ def test_boxes_are_objects(setsup: Run, work: Path) -> None:
     (work / "boxes.csv").write_text("file;left;top;right;bottom\nx.png;20;10;50;40\nx.png;60;30;99;70\n")
     found = setsup("pose", "runs/seed-0", "street", "--codebook", "matrices.npz", "--boxes", "boxes.csv", *OWN)
     assert found.code == 0, found.err
-    assert "without a box, and left out: 1" in found.out
+    assert "omitted, because they have no box: 1" in found.out
     lines = poses(work / "setsup-pose")
     assert [round(float(line["azimuth_deg"])) for line in lines] == [60, 240]
     assert [line["right"] for line in lines] == ["50.0", "99.0"]  # as given
@@ -198,7 +198,7 @@ def test_a_photograph_named_twice_is_not_left_out(setsup: Run, work: Path) -> No
     twice = ["pose", "runs/seed-0", "photos/a.png", "photos/a.png", "--codebook", "matrices.npz", *OWN]
     found = setsup(*twice)
     assert found.code == 0, found.err
-    assert "left out" not in found.out
+    assert "omitted" not in found.out
     assert "\n2 objects, looked up among 72 renderings" in found.out
     assert len(poses(work / "setsup-pose")) == 2
 
@@ -245,7 +245,7 @@ def refused(found: Any, words: str, late: bool = False) -> None:
         (["photos", "--codebook", "matrices.npz", "--nearest", "0"], "--nearest must be 1 or more, not 0"),
         (
             [*BOXED, "lost.csv"],
-            "lost.csv, line 3 names 'd.png', and so does another line, but there is no",
+            "lost.csv, line 3 refers to 'd.png', and so does another line, but no photograph",
         ),
         ([*BOXED, "lost.csv"], ", and so does another line"),
         ([*BOXED, "far.csv"], "far.csv, line 2: the box 30, 0, 40, 9 lies"),
@@ -296,7 +296,7 @@ def test_of_photographs_of_one_name_the_path_is_written(setsup: Run, work: Path)
         (work / "both" / place / "x.png").write_bytes((work / "photos" / "a.png").read_bytes())
     Path("boxes.csv").write_text("file,left,top,right,bottom\nx.png,0,0,9,9\n")
     words = ["pose", "runs/seed-0", "both", "--codebook", "matrices.npz", "--boxes", "boxes.csv", *OWN]
-    refused(setsup(*words), "boxes.csv, line 2: 2 photographs are called 'x.png'; write the path of one")
+    refused(setsup(*words), "boxes.csv, line 2: 2 photographs are named 'x.png'; use the path of one of them")
     Path("boxes.csv").write_text("file,left,top,right,bottom\ntwo/x.png,0,0,30,30\n")
     assert setsup(*words).code == 0
     assert [line["file"] for line in poses(work / "setsup-pose")] == ["two/x.png"]

@@ -105,7 +105,7 @@ def test_colors_are_averaged_and_geometry_is_that_of_centres(setsup: Run) -> Non
     assert np.array_equal(other["image"], exact.fetch(rows, ["image"])["image"])
     assert (one["image"] != other["image"]).any()
     again = setsup("render", "shapes3d", *FEWER, "--out", "fine", "--supersample", 2)
-    refused(again, "another renderer")
+    refused(again, "a different renderer")
 
 
 def test_what_is_large_says_how_to_have_less() -> None:
@@ -179,7 +179,7 @@ def test_textures_above_the_mesh(setsup: Run, tmp_path: Path, tent: Path) -> Non
     words = ["render", "object", "--models", tent, "--size", 12, 12, "--renderer", "embree", "--elevations", 10]
     closed = setsup(*words, "--out", "closed")
     assert closed.code == 0
-    assert "leads out of the folder of the model" in closed.err
+    assert "points outside the folder of the model" in closed.err
     found = setsup(*words, "--out", "open", "--top", tmp_path, "--processes", 2)
     assert (found.code, found.err) == (0, "")
     images = open_rendered("open").fetch(np.arange(24))["image"]
@@ -224,7 +224,7 @@ def test_other_verbs_take_the_folder(setsup: Run, tmp_path: Path) -> None:
     assert contents(tmp_path / "again") == contents(tmp_path / "drawn")
     assert setsup("sample", "--replay", "drawn/draws.jsonl", "--out", "found").code == 0
     refused(setsup("sample", "shapes", "--inactive", "shap"), "did you mean 'shape'?", "`setsup info shapes`")
-    refused(setsup("sample", "shapes", "--root", "drawn", "--inactive", "shape"), "leave out --root")
+    refused(setsup("sample", "shapes", "--root", "drawn", "--inactive", "shape"), "omit --root")
     card = setsup("info", "shapes")
     assert (card.code, card.err) == (0, "")
     assert "480 samples" in card.out
@@ -239,7 +239,7 @@ def test_draws_of_another_folder_are_refused(setsup: Run) -> None:
         words = ["--rows", 40, "--seed", seed, "--size", 8, 8, "--renderer", "embree", "--modalities", "image"]
         assert setsup("render", "shapes3d", "--out", name, *words).code == 0
     assert setsup("sample", "a", "--inactive", "shape", "--size", 3, "--out", "drawn").code == 0
-    refused(setsup("sample", "b", "--replay", "drawn/draws.jsonl"), "give the original files")
+    refused(setsup("sample", "b", "--replay", "drawn/draws.jsonl"), "use the original files")
 
 
 # -- stopped -----------------------------------------------------------------------------------------------------------
@@ -329,7 +329,10 @@ def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> No
         (["shapes3d", "--out", "x", "--size", "0", "5"], ["size must be (height, width)"]),
         (["shapes3d", "--out", "x", "--ranges", "scale=1:2"], ["--ranges requires --rows"]),
         (["shapes3d", "--out", "x", "--rows", "5", "--ranges", "scale=1"], ["expected LOW:HIGH"]),
-        (["shapes3d", "--out", "x", "--rows", "5", "--ranges", "size=1:2"], ["no factor 'size'"]),
+        (
+            ["shapes3d", "--out", "x", "--rows", "5", "--ranges", "size=1:2"],
+            ["--ranges contains 'size', which is not a factor"],
+        ),
         (["shapes3d", "--out", "x", "--rows", "0"], ["number of rows"]),
         (["shapes3d", "--out", "x", "--where", "hue == 1"], ["hue"]),
         (["shapes3d", "--out", "x", "--where", "scale > 9"], ["selects no rows"]),
@@ -355,7 +358,7 @@ def test_what_to_do_with_a_damaged_folder_does_what_it_says(setsup: Run) -> None
     before = contents(Path("out"))
     os.truncate("out/image.npy", 4100)
     for again in (words, ["info", "out"]):
-        refused(setsup(*again), "is cut off", "remove the folder and render it again, or copy it again")
+        refused(setsup(*again), "is truncated", "remove the folder and render it again, or copy it again")
     shutil.rmtree("out")
     assert setsup(*words).code == 0
     assert contents(Path("out")) == before
@@ -365,7 +368,7 @@ def test_what_to_do_with_a_damaged_folder_does_what_it_says(setsup: Run) -> None
 def test_another_seed_of_a_recipe_is_named(setsup: Run) -> None:
     words = ["render", "room", "--rooms", 1, "--pairs", 1, "--count", 0, 1, "--size", 8, 8, "--renderer", "embree"]
     assert setsup(*words, "--out", "out").code == 0
-    refused(setsup(*words, "--out", "out", "--seed", 1), "started with other options of the recipe (seed, ")
+    refused(setsup(*words, "--out", "out", "--seed", 1), "started with different options of the recipe (seed, ")
 
 
 @pytest.mark.long("renderings")
@@ -375,12 +378,14 @@ def test_another_rendering_is_not_mixed_in(setsup: Run, tmp_path: Path) -> None:
     before = contents(tmp_path / "out")
     for others, said in (
         (["--rows", 11, *words[2:]], "another number of rows (10 there, 11 here)"),
-        ([*words, "--seed", 1], "other rows (another seed or selection)"),
-        ([*words[:2], "--size", 8, 9, *words[5:]], "another image size"),
+        ([*words, "--seed", 1], "different rows (another seed or selection)"),
+        ([*words[:2], "--size", 8, 9, *words[5:]], "a different image size"),
         (words[:-2], "started with the modalities image, not image, depth"),
     ):
         refused(setsup("render", "shapes3d", "--out", "out", *others), said)
-    refused(setsup("render", "room", "--out", "out", *words), "another recipe (shapes3d there, room here)")
+    refused(
+        setsup("render", "room", "--out", "out", *words), "a different recipe (existing: shapes3d, requested: room)"
+    )
     assert contents(tmp_path / "out") == before
     assert not (tmp_path / "out.lock").exists(), "a refusal leaves nothing beside the folder"
     assert json.loads(before["rendered.json"])["rows"] == 10

@@ -149,7 +149,7 @@ def test_nothing_run(setsup: Run) -> None:
     found = setsup("report", "abc/figS3")
     assert found.code == 0
     missing = "not run as in the paper:\n  setsup train abc/figS3\n"
-    named = "name other folders: setsup report abc/figS3 FOLDER\n"
+    named = "pass other folders: setsup report abc/figS3 FOLDER\n"
     assert f"{missing}./runs does not exist; {named}" in found.out
     Path("runs").mkdir()
     assert f"{missing}searched ./runs; {named}" in setsup("report", "abc/figS3").out
@@ -233,12 +233,12 @@ class TestAll:
         assert not (tmp_path / "page-2.html").exists()
 
     def test_nothing_measured(self, setsup: Run) -> None:
-        assert "./runs does not exist; name folders of runs" in setsup("report", "--all").err
+        assert "./runs does not exist; pass folders of runs" in setsup("report", "--all").err
         Path("runs").mkdir()
         assert setsup("report", "--all").out == (
             "no report has a measured value in ./runs; measure a run: setsup eval RUN\n"
         )
-        assert "must be a page with the suffix .html" in setsup("report", "--all", "--out", "a.png").err
+        assert "must be a file with the suffix .html" in setsup("report", "--all", "--out", "a.png").err
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_a_damaged_run_is_named(setsup: Run, runs: Path) -> None:
     found = setsup("report", "abc/fig4a")
     assert found.code == 0
     assert "1 of 10" in found.out
-    assert "runs/abc/fig4a/seed-0 is left out: 'information' in" in found.out
+    assert "runs/abc/fig4a/seed-0 is omitted: 'information' in" in found.out
 
 
 def test_paths_of_runs_instead_of_a_report(setsup: Run, runs: Path) -> None:

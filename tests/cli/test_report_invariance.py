@@ -93,7 +93,7 @@ def test_a_factor_called_domain_and_one_with_a_plus_are_read_apart(setsup: Run, 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (SHAPES, "name folders of runs, or give --encoder ENCODER"),
+        (SHAPES, "pass folders of runs, or --encoder ENCODER"),
         (["report", "invariance", "shapes3d-procedural", "--encoder", "pixels"], "--domain"),
         ([*SHAPES[:3], "--domain", "shap", "--encoder", "pixels"], "did you mean 'shape'"),
         ([*SHAPES, "--encoder", "pixel"], "unknown encoder 'pixel'"),

@@ -90,7 +90,7 @@ def test_the_report_has_what_runs_rectify_beside_encoders(setsup: Run, digits: P
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (SHAPES, "name folders of runs, or give --encoder ENCODER"),
+        (SHAPES, "pass folders of runs, or --encoder ENCODER"),
         (["report", "orbits", "shapes3d-procedural", "--encoder", "pixels"], "--orbit"),
         ([*SHAPES[:3], "--encoder", "pixels", "--orbit", "wal_hue"], "did you mean 'wall_hue'"),
         ([*SHAPES, "--encoder", "pixels", "--canonical", "argmin:angle"], "unknown factor 'angle'"),

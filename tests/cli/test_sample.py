@@ -226,7 +226,7 @@ def test_sizes_and_weights_are_those_of_the_library(setsup: Run) -> None:
             "--size must be an integer, one for each set, such as 4,12, or one from each of some steps",
         ),
         (["--size", "0:3,4"], "--size must be an integer, one for each set, such as 4,12, or one from each"),
-        (["--size", "0:3,0:4"], "--size 0:3,0:4 gives two values for the same step"),
+        (["--size", "0:3,0:4"], "--size 0:3,0:4 specifies two values for the same step"),
         (["--size", "3:4"], "size given by step must have a value for step 0 and must not list a step twice"),
         (["--size", "3,4,5"], "size has 3 items for --sets 2"),
         (["--random", "one"], "--random must be an integer, not 'one'"),
@@ -357,7 +357,7 @@ class TestTable:
     def test_a_replay_checks_what_the_hint_leads_to(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
         assert setsup("sample", photos, "--inactive", "subject", "--out", "a").code == 0
         photos.write_text(photos.read_text(encoding="utf-8").replace(",Mei,", ",Kim,"), encoding="utf-8")
-        refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "fingerprint", "give the original files")
+        refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "fingerprint", "use the original files")
 
     def test_draws_of_older_versions_have_no_hint(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
         assert setsup("sample", photos, "--inactive", "subject", "--out", "a").code == 0
@@ -369,7 +369,7 @@ class TestTable:
         assert setsup("sample", "--replay", "a/draws.jsonl", "--table", photos, "--out", "b").code == 0
         for wrong in (3, {"kind": "table"}, {"kind": "no", "path": "x"}, {"kind": "table", "path": 1}):
             path.write_text(json.dumps({**plain, "source": wrong}) + "\n")
-            refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "line 1", "source must have")
+            refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "line 1", "source must contain")
 
     def test_a_replay_finds_a_folder(self, setsup: Run, tmp_path: Path) -> None:
         for name in ("cats/1.png", "cats/2.png", "dogs/1.png", "dogs/2.png"):
@@ -482,7 +482,7 @@ class TestTable:
         assert (found.code, found.json["rows"], found.json["options"]) == (0, 24, {"size": "8,8"})
         assert setsup("sample", photos, "--replay", "a/draws.jsonl", "--out", "b").code == 0
         assert contents(tmp_path / "b") == contents(tmp_path / "a")
-        refused(setsup("sample", photos, "--root", "a", "--inactive", "subject"), "leave out --root a")
+        refused(setsup("sample", photos, "--root", "a", "--inactive", "subject"), "omit --root a")
 
     def test_factors_with_commas(self, setsup: Run, photos: Path) -> None:
         refused(
@@ -498,7 +498,7 @@ class TestTable:
             (["--inactive", "age", "--kinds", "age"], ["--kinds", "'age'"]),
             (["--inactive", "age", "--kinds", "age=wavy"], ["wavy"]),
             (["--inactive", "age", "--image", "picture"], ["picture"]),
-            (["--inactive", "subject", "--root", "."], ["leave out --root ."]),
+            (["--inactive", "subject", "--root", "."], ["omit --root ."]),
             (["--inactive", "subject", "--tolerance", "age=much"], ["--tolerance age=much", "a number"]),
         ],
     )
@@ -528,12 +528,12 @@ class TestTable:
         (["--domain", "shape", "--values", "equal"], ["--values", "cannot be combined with --domain"]),
         (
             ["--inactive", "shape", "--canonical", "first"],
-            ["--canonical cannot be combined with --inactive; it is an option of --orbit"],
+            ["--canonical cannot be combined with --inactive; --canonical is an option of --orbit"],
         ),
         (["--triplets", "shape", "--size", "3"], ["--size", "cannot be combined with --triplets"]),
         (
             ["--triplets", "shape", "--ways", "3"],
-            ["--ways cannot be combined with --triplets; it is an option of --episode"],
+            ["--ways cannot be combined with --triplets; --ways is an option of --episode"],
         ),
         (["--episode", "shape", "--domain", "scale"], ["--domain", "--episode"]),
         (["--episode", "shape", "--ways", "9"], ["--ways 9", "4 classes", "lower --ways"]),
@@ -544,7 +544,7 @@ class TestTable:
         (["--sequence", "shape", "--time", "scale", "--window", "0.01"], ["the smallest gap is 0.07", "--window 0.01"]),
         (
             ["--domain", "shape", "--window", "3"],
-            ["--window cannot be combined with --domain; it is an option of --sequence"],
+            ["--window cannot be combined with --domain; --window is an option of --sequence"],
         ),
         (["--hierarchy", "shape=2", "scale"], ["--hierarchy must be FACTOR=INTEGER"]),
         (["--hierarchy", "shape=2", "scale=1.5"], ["scale=1.5", "an integer"]),
@@ -577,7 +577,7 @@ class TestTable:
         (["--pairs", "1", "--size", "3"], ["--size", "cannot be combined with --pairs"]),
         (
             ["--triplets", "shape", "--differ", "no"],
-            ["--differ cannot be combined with --triplets; it is an option of --pairs"],
+            ["--differ cannot be combined with --triplets; --differ is an option of --pairs"],
         ),
         (["--inactive", "shape", "--where", "shap == 'cube'"], ["shape"]),
         (["--inactive", "shape", "--where", "__import__('os')"], ["__import__"]),
@@ -596,10 +596,10 @@ class TestTable:
         (["--domain", "shape", "--domains", "some"], ["domains", "'some'"]),
         (
             ["--inactive", "shape", "--domains", "all"],
-            ["--domains cannot be combined with --inactive; it is an option of --domain"],
+            ["--domains cannot be combined with --inactive; --domains is an option of --domain"],
         ),
         (["--replay", "absent.jsonl"], ["absent.jsonl"]),
-        (["--replay", "absent.jsonl", "--seed", "3"], ["--replay", "leave out --seed"]),
+        (["--replay", "absent.jsonl", "--seed", "3"], ["--replay", "omit --seed"]),
     ],
 )
 def test_bad_words_get_one_sentence(setsup: Run, tmp_path: Path, words: list[str], sentence: list[str]) -> None:
@@ -632,7 +632,7 @@ def test_a_root_that_is_a_file(setsup: Run, tmp_path: Path, verb: str) -> None:
     refused(
         setsup(verb, "shapes3d", "--root", "data/3dshapes.h5", *words),
         "archive",
-        "not the file data/3dshapes.h5; give its folder: `--root data`",
+        "not the file data/3dshapes.h5; pass the folder of the file: `--root data`",
     )
 
 
@@ -720,6 +720,7 @@ class TestReplay:
         refused(setsup("sample", "--replay", "x.jsonl"), "'Sampler'")
 
 
+@pytest.mark.long("large or genuine files")
 def test_neighbours_are_those_of_the_library(setsup: Run, tmp_path: Path) -> None:
     table = library.load("shapes3d-procedural").factors
     rows = np.flatnonzero(table.mask("orientation == 0.0 and floor_hue == 0.5 and wall_hue == 0.5"))
@@ -757,12 +758,12 @@ def test_neighbours_are_those_of_the_library(setsup: Run, tmp_path: Path) -> Non
     ("words", "sentence"),
     [
         (["--neighbours", "none.npy"], "none.npy"),
-        (["--neighbours", "a.npy", "b.npy"], "--neighbours 0:a.npy,0:b.npy gives two values for the same step"),
+        (["--neighbours", "a.npy", "b.npy"], "--neighbours 0:a.npy,0:b.npy specifies two values for the same step"),
         (["--neighbours", "a.npy", "--ranks", "3"], "--ranks must be the first and the last rank, such as 1-20"),
         (["--neighbours", "a.npy", "--size", 3], "cannot be combined with --neighbours"),
         (
             ["--inactive", "shape", "--ranks", "1-3"],
-            "--ranks cannot be combined with --inactive; it is an option of --neighbours",
+            "--ranks cannot be combined with --inactive; --ranks is an option of --neighbours",
         ),
     ],
 )
@@ -813,10 +814,10 @@ def test_the_python_of_a_sampler_of_ones_own_makes_it(monkeypatch: pytest.Monkey
         (["--sampler", "setsup.samplers"], "setsup.samplers defines no subclass of setsup.samplers.Sampler"),
         (["--sampler", "setsup.samplers:SetSampl"], "does not define a sampler 'SetSampl'; did you mean 'SetSampler'"),
         (["--sampler", "none.py:A"], "does not exist"),
-        (["--sampler", "no_such_module:A"], "No module named 'no_such_module'; give FILE.py:CLASS or MODULE:CLASS"),
+        (["--sampler", "no_such_module:A"], "No module named 'no_such_module'; pass FILE.py:CLASS or MODULE:CLASS"),
         (["--sampler", f"{OWN}:Followers", "--size", 3], "Followers has no argument 'size'"),
         (["--sampler", f"{OWN}:Followers", "--argument", "sets"], "--argument must be NAME=VALUE"),
-        (["--sampler", f"{OWN}:Followers", "--inactive", "shape"], "give only one of"),
+        (["--sampler", f"{OWN}:Followers", "--inactive", "shape"], "use only one of"),
         (
             ["--sampler", "setsup.samplers:SetSampler", "--argument", 'inactive=["shape"]', "--size", 999999],
             "lower --size, or pass on_small_group='short'",
@@ -832,4 +833,4 @@ def test_k_by_step(setsup: Run) -> None:
     changed = [np.array(list(step["pair_labels"].values())).sum(0) for step in found.json["draws"]]
     assert set(changed[0].tolist()) == {1}
     assert set(changed[1].tolist()) <= {2, 3}
-    refused(setsup("sample", "--pairs", "0:1,0:2"), "--pairs 0:1,0:2 gives two values for the same step")
+    refused(setsup("sample", "--pairs", "0:1,0:2"), "--pairs 0:1,0:2 specifies two values for the same step")

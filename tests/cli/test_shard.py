@@ -150,7 +150,7 @@ def test_a_folder_of_renderings(setsup: Run, tmp_path: Path) -> None:
     assert (found.json["cameras"], found.json["left_out"]) == ("KEY.camera.json", [])
     few = setsup("shard", "drawn", "--where", "shape != 'cube'", "--out", "few")
     assert "members: KEY.png, KEY.depth.npy, KEY.camera.json, KEY.json" in few.out.splitlines()
-    said = "left out, since --size changes the images: cameras, names of instances"
+    said = "omitted, because --size changes the images: cameras, names of instances"
     assert said in setsup("shard", "drawn", "--size", 4, 4, "--out", "small").out.splitlines()
     shards, drawn = open_shards("out"), library.open("drawn")
     for name, array in drawn.fetch(np.arange(12)).items():
@@ -175,7 +175,7 @@ def test_sets_are_drawn_from_shards(setsup: Run, folder: Path, tmp_path: Path) -
     assert (again.code, again.err) == (0, "")
     assert contents(tmp_path / "again") == contents(tmp_path / "drawn")
     refused(setsup("sample", folder, "--inactive", "digits"), "did you mean 'digit'?", f"`setsup info {folder}`")
-    refused(setsup("sample", folder, "--root", "drawn", "--inactive", "digit"), "leave out --root drawn")
+    refused(setsup("sample", folder, "--root", "drawn", "--inactive", "digit"), "omit --root drawn")
     part = setsup("sample", folder, "--split", "test", "--inactive", "digit", "--json").json
     assert (part["rows"], part["split"]) == (200, "test")
 
@@ -234,7 +234,7 @@ def test_experiments_train_on_shards(folder: Path, digits: Path) -> None:
     assert (len(found), found.factors["split"].levels) == (len(rows), rows.factors["split"].levels)
     order = np.argsort(rows.factors.column("digit"), kind="stable")
     np.testing.assert_array_equal(found.fetch(np.arange(len(rows)))["image"], rows.fetch(order)["image"])
-    with pytest.raises(DataError, match="has no root; leave out root="):
+    with pytest.raises(DataError, match="has no root; omit root="):
         data.open(digits)
 
 

@@ -73,7 +73,7 @@ def test_long_and_short_names_together(setsup: Run) -> None:
     assert settings["method"]["image"] is None, "as it is asked for"
     for other in ("wall_hue", "shape"):  # the second is the default
         found = setsup("train", OWN, "--orbit", "object_hue", "--sampler.orbit", other)
-        refused(found, "--orbit and --sampler.orbit are given with different values; leave out one of them")
+        refused(found, "--orbit and --sampler.orbit have different values; use only one of them")
     assert printed(setsup, OWN, "--canonical", "none")["sampler"]["canonical"] is None
 
 
@@ -101,7 +101,7 @@ def test_a_sweep_over_a_short_name(setsup: Run) -> None:
     again = setsup(*words, "--json")
     assert [run["from_step"] for point in again.json["sweep"] for run in point["runs"]] == [1] * 2
     twice = setsup("train", OWN, "--sweep", "orbit=wall_hue", "--sweep", "method.orbit=shape")
-    assert (twice.code, "--sweep method.orbit=… is given twice" in twice.err) == (2, True)
+    assert (twice.code, "--sweep method.orbit=… is specified twice" in twice.err) == (2, True)
 
 
 def test_evaluations_and_reports_take_the_run(setsup: Run) -> None:

@@ -70,7 +70,7 @@ class TestListing:
         assert "--steps -n N Optimiser steps. [default: 2000]" in shown
         assert "--sampler.inactive [TEXT ...] Factors fixed in each set. [default: wall_hue]" in shown
         assert "--method.similarity l2sq|l2|l1|linf|cosine Similarity of embeddings. [default: l2sq]" in shown
-        halved = "--method.halve-every N|none Steps after which the rate is halved, repeatedly; constant by default."
+        halved = "--method.halve-every N|none The rate is halved every so many steps; constant by default."
         assert f"{halved} [default: none]" in shown
         assert "10 seeds" in shown
         assert not re.search(r"--(name|shows|evaluations|shrunk)\b", shown)
@@ -195,7 +195,7 @@ class TestItsFile:
         assert found.code == 2
         (sentence,) = found.err.splitlines()
         assert (
-            "do not fit the method of own/mean (layer.weight has the shape (3, 784) there, and (4, 784) in the method)"
+            "do not fit the method of own/mean (layer.weight has the shape (3, 784) in the file, and (4, 784) in"
             in sentence
         )
         assert (
@@ -497,7 +497,7 @@ def test_another_run_in_the_folder_is_refused(setsup: Run, digits: Path) -> None
     assert setsup(*common).code == 0
     before = (Path("runs/own/mean/seed-0") / "metrics.jsonl").read_bytes()
     found = setsup(*common, "--method.rate", "0.2")
-    refused(found, "runs/own/mean/seed-0 contains another run: method.rate is 0.1 there, not 0.2")
+    refused(found, "runs/own/mean/seed-0 contains another run: method.rate is 0.1 in that run, not 0.2")
     assert setsup(*common, "--precision", "bf16").code == 2
     assert (Path("runs/own/mean/seed-0") / "metrics.jsonl").read_bytes() == before
 
@@ -507,9 +507,9 @@ def test_wrong_settings_are_said_before_what_the_folder_holds(setsup: Run) -> No
     common = ["train", "abc/fig3a", "--substitute", "--smoke", "--out", "run"]
     assert setsup(*common).code == 0
     for words, sentence in (
-        (("--sampler.size", "1"), "sets must have at least two images"),
+        (("--sampler.size", "1"), "sets must contain at least two images"),
         (("--sampler.sets", "3"), "an even number of sets"),
-        (("--sampler.size", "4"), "run/seed-0 contains another run: sampler.size is 8 there, not 4"),
+        (("--sampler.size", "4"), "run/seed-0 contains another run: sampler.size is 8 in that run, not 4"),
     ):
         found = setsup(*common, *words)
         assert (found.code, sentence in found.err) == (2, True), found.err

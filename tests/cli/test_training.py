@@ -218,7 +218,7 @@ def test_checkpoints_that_are_kept(setsup: Run, digits: Path) -> None:
     assert (best["checkpoint"], best["steps"] in (2, 4, 6)) == ("best", True)
     refused = setsup("embed", run, "--preset", MEAN, "--checkpoint", "step-3")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert "has no checkpoint 'step-000003': it has best, step-000002, step-000004, step-000006" in refused.err
+    assert "has no checkpoint 'step-000003' (available: best, step-000002, step-000004, step-000006)" in refused.err
     exported = setsup("export", run, "weights.pt", "--preset", MEAN, "--checkpoint", "step-4", "--json").json
     assert (exported["steps"], exported["file"]) == (4, "weights.pt")
     assert torch.equal(torch.load("weights.pt")["layer.weight"], weights("short/seed-0")["layer.weight"])
@@ -272,7 +272,7 @@ class TestSweeps:
             (["method.rate=0.1,x"], "--method.rate must be a number, not 'x'"),
             (["method.rate"], "--sweep must be SETTING=VALUE,VALUE"),
             (["method.rat=1,2"], "unknown setting 'method.rat'; did you mean 'method.rate'"),
-            (["steps=1,2", "steps=3"], "--sweep steps=… is given twice"),
+            (["steps=1,2", "steps=3"], "--sweep steps=… is specified twice"),
             (["sampler.inactive=digit,number"], "sampler.inactive=number: unknown factor 'number'"),
         ],
     )

@@ -79,7 +79,7 @@ def test_a_damaged_checkpoint_costs_the_steps_since_the_one_before(
         run = train(PRESET, stopped, config=HERE)
     assert run.finished
     said = [record.getMessage() for record in caplog.records]
-    assert any("previous.ckpt, of step 3, takes its place" in message for message in said)
+    assert any("previous.ckpt, of step 3, instead" in message for message in said)
     whole = train(PRESET, tmp_path_factory.mktemp("whole"), config=HERE)
     assert (stopped / "metrics.jsonl").read_text() == (whole.folder / "metrics.jsonl").read_text()
     for name, weight in whole.state()["state_dict"].items():
@@ -100,7 +100,7 @@ def test_a_run_is_as_far_as_the_checkpoint_that_is_whole(stopped: Path, damage: 
 def test_two_damaged_checkpoints_are_the_end(stopped: Path) -> None:
     for name in ("last.ckpt", "previous.ckpt"):
         truncated(stopped / name)
-    with pytest.raises(DataError, match=r"last\.ckpt is (damaged|not opened) .*remove it and train again$"):
+    with pytest.raises(DataError, match=r"last\.ckpt is (damaged|not opened) .*remove the file and train again$"):
         train(PRESET, stopped, config=HERE)
 
 

@@ -115,7 +115,7 @@ def test_a_metric_that_is_never_logged_is_named_once(tmp_path: Path, caplog: pyt
     assert [record.getMessage() for record in caplog.records if "keep-best" in record.getMessage()] == [
         "--keep-best: the metric 'los' was not logged by step 4 (logged: loss)"
     ]
-    with pytest.raises(DataError, match=r"has no checkpoint 'best': none was kept; `setsup train` keeps more with"):
+    with pytest.raises(DataError, match=r"has no checkpoint 'best' \(none was kept\); `setsup train` keeps more with"):
         open_run(tmp_path, PRESET, checkpoint="best").state()
 
 
@@ -161,7 +161,7 @@ class TestMeasured:
             load_trained(open_run(folder, PRESET, checkpoint="step-3"))
 
     def test_one_that_is_not_there(self, folder: Path) -> None:
-        with pytest.raises(DataError, match=r"no checkpoint 'step-000004': it has step-000003, step-000006, "):
+        with pytest.raises(DataError, match=r"no checkpoint 'step-000004' \(available: step-000003, step-000006, "):
             open_run(folder, PRESET, checkpoint="step-4").weights()
         with pytest.raises(SetsupError, match=r"named last, best or step-N, for example step-500, not 'first'"):
             open_run(folder, PRESET, checkpoint="first")

@@ -134,7 +134,7 @@ def test_two_processes_train_two_optimisers(trained: Path) -> None:
     assert [json.loads(line)["step"] for line in lines] == [1, 2, 3, 4, 5]
     for rank in range(2):
         said = (trained / f"unused {rank}").read_text()
-        assert said.startswith("some parameters of Adversarial got no gradient in a step")
+        assert said.startswith("some parameters of Adversarial received no gradient in a step")
         assert said.endswith("train with --strategy ddp-unused, or on one device")
 
 

@@ -62,7 +62,7 @@ def test_maps_are_written_where_they_are_wanted(tmp_path: Path) -> None:
     for wrong, sentence in (
         (np.zeros((299, 2, 3, 4), np.float32), r"float32 array of 300 rows, not float32 \(299, 2, 3, 4\)"),
         (np.zeros((300, 2, 3, 4)), "not float64"),
-        (np.zeros((300, 2, 3), np.float32), r"out has the shape \(300, 2, 3\), but .* have the shape \(300, 2, 3, 4\)"),
+        (np.zeros((300, 2, 3), np.float32), r"out must have the shape \(300, 2, 3, 4\) of .*, not \(300, 2, 3\)"),
     ):
         with pytest.raises(SetsupError, match=sentence):
             embed(MAPS, Numbered(300), out=wrong)
@@ -96,9 +96,9 @@ def test_large_embeddings_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("method", "name", "sentence"),
     [
-        (VIEWS, None, "Given.embed returns several embeddings, L, ab; choose one with --embedding,"),
+        (VIEWS, None, "Given.embed returns several embeddings, L, ab; choose one with embedding= or name="),
         (VIEWS, "AB", "Given.embed returns no embedding named 'AB'; did you mean 'ab'?"),
-        (MAPS, "L", "Given.embed returns one embedding without a name, not 'L'; omit the name"),
+        (MAPS, "L", "Given.embed returns one unnamed embedding, not 'L'; omit the name"),
         (Given(lambda numbers, batch: {}), None, "Given.embed must return a tensor (sets, size, …)"),
         (
             Given(lambda numbers, batch: {"a/b": numbers}),
@@ -121,7 +121,8 @@ def test_what_is_no_embedding_is_one_sentence(method: Any, name: str | None, sen
 def test_maps_of_different_sizes_are_one_sentence() -> None:
     method = Given(lambda numbers, batch: torch.zeros(*numbers.shape[:2], 2 + int(numbers.max() > 300)))
     with pytest.raises(
-        SetsupError, match=r"returned the shape \(3,\) for row 256 of the rows to embed, and \(2,\) for the rows before"
+        SetsupError,
+        match=r"returned an embedding of shape \(3,\) for row 256 of the rows to embed, but of shape \(2,\)",
     ):
         embed(method.eval(), Numbered(600))
 
@@ -179,7 +180,9 @@ LOOKUPS = {
 @pytest.mark.parametrize("give", LOOKUPS.values(), ids=LOOKUPS)
 def test_a_method_that_looks_up_rows_of_other_data_is_one_sentence(give: Any) -> None:
     some = trained(Given(give), Numbered(700))
-    with pytest.raises(SetsupError, match=r"^Given.embed looks up batch.*-1 for images of other data") as caught:
+    with pytest.raises(
+        SetsupError, match=r"^Given.embed looks up batch.*-1 for images outside its training data"
+    ) as caught:
         some.embed(Numbered(300, seed=1))
     assert "\n" not in str(caught.value)
     some.embed(rows=np.arange(2))  # of which it has something
@@ -235,7 +238,7 @@ def test_vectors_are_measured_and_maps_are_not() -> None:
     some = trained(VIEWS, Numbered(300))
     assert some.embed_vectors(name="L").shape == (300, 1)
     with pytest.raises(
-        SetsupError, match=r"^Given.embed returns 'ab' as 2 × 3 × 4 numbers per image, but this evaluation needs one"
+        SetsupError, match=r"^Given.embed returns 'ab' as 2 × 3 × 4 numbers per image, but this evaluation requires one"
     ):
         some.embed_vectors(name="ab")
     with pytest.raises(SetsupError, match=r"^Given.embed returns 2 × 3 × 4 numbers per image"):
@@ -270,7 +273,7 @@ def test_codes_of_rows_that_were_never_trained_on_are_one_sentence() -> None:
     ):
         with pytest.raises(SetsupError) as caught:
             some.embed(dataset, np.array(rows))
-        assert str(caught.value) == f"Learned has {said}; embed rows that it was trained on"
+        assert str(caught.value) == f"Learned has {said}; embed rows of its training data"
 
 
 def test_images_of_another_name_are_no_training_rows_though_the_table_is_the_same() -> None:

@@ -139,7 +139,7 @@ def test_what_was_measured_before_an_error_is_kept(fresh: Run) -> None:
 
 def test_a_run_is_measured_at_any_of_its_checkpoints(tmp_path: Path) -> None:
     run = begin(tmp_path, SHORT, 0, config={"precision": "float32"})
-    with pytest.raises(DataError, match="has no checkpoint yet; run the command that started it again"):
+    with pytest.raises(DataError, match="contains no checkpoint yet; repeat the command that started the run"):
         evaluate(run, device="cpu")
     assert not (tmp_path / "evaluation.json").exists()
 

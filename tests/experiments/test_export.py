@@ -53,6 +53,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return train(SHORT, tmp_path_factory.mktemp("run"), config=RunConfig(workers=0))
 
 
+@pytest.mark.long("subprocesses")
 def test_a_program_gives_what_the_method_gives_without_setsup(run: Run, tmp_path: Path) -> None:
     about = export(run, tmp_path / "encoder.pt2")
     images = torch.randint(0, 256, (7, 3, 64, 64), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
@@ -129,7 +130,7 @@ def test_a_method_of_several_views_and_embeddings(tmp_path: Path) -> None:
     [
         (
             "indices",
-            r"^Parts.embed reads 'indices' of a batch, but an exported program receives images only; export",
+            r"^Parts.embed reads 'indices' from the batch, but an exported program receives images only; export",
         ),
         (
             "python",
@@ -163,5 +164,5 @@ def test_weights_are_those_of_the_method_by_name(run: Run, tmp_path: Path, name:
 def test_what_is_refused(run: Run, tmp_path: Path) -> None:
     with pytest.raises(SetsupError, match=r"must be .pt2 for a program, or .pt or .safetensors for"):
         export(run, tmp_path / "encoder.onnx")
-    with pytest.raises(DataError, match=r"has no checkpoint yet"):
+    with pytest.raises(DataError, match=r"contains no checkpoint yet"):
         export(replace(run, folder=tmp_path), tmp_path / "encoder.pt2")

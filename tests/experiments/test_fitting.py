@@ -56,9 +56,9 @@ def test_the_same_command_resumes(tmp_path: Path) -> None:
     assert about["from_data"] == {"method.image": None}
     explicit = replace(WHOLE, steps=4, method=FlatSettings(image=(3, 64, 64)))
     assert train(explicit, tmp_path, config=HERE).finished
-    with pytest.raises(SetsupError, match=r"another run: method.width is 2 there, not 3"):
+    with pytest.raises(SetsupError, match=r"another run: method.width is 2 in that run, not 3"):
         train(replace(WHOLE, steps=4, method=FlatSettings(width=3)), tmp_path, config=HERE)
-    with pytest.raises(SetsupError, match=r"another run: method.image is \[3, 64, 64\] there, not \[3, 32, 32\]"):
+    with pytest.raises(SetsupError, match=r"another run: method.image is \[3, 64, 64\] in that run, not \[3, 32, 32\]"):
         train(replace(HALVED, name=WHOLE.name, steps=4, augmentation=None, method=Shrinking()), tmp_path, config=HERE)
 
 
@@ -70,7 +70,7 @@ def test_checks_download_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     preset = replace(HALVED, initial_run="resnet50v2-imagenet")
     assert dry_run(preset, tmp_path / "run", config=HERE).fetches == "resnet50v2-imagenet"
     assert dry_run(HALVED, tmp_path / "run", config=HERE).fetches is None
-    with pytest.raises(DataError, match=r"no connection.* in place of the name; pass --initial-run PATH"):
+    with pytest.raises(DataError, match=r"no connection.* instead of the name; pass --initial-run PATH"):
         train(preset, tmp_path / "run", config=HERE)
     assert not (tmp_path / "run").exists()
 
@@ -94,7 +94,7 @@ def test_checks_write_nothing_and_take_both(run: Run, tmp_path: Path) -> None:
     assert dry_run(HALVED, run.folder, config=HERE).from_step == 2
     # seeds of a sweep after the first are checked without data
     check_begin(run.folder, HALVED, 0, config=run.description["config"])
-    with pytest.raises(SetsupError, match=r"method.hidden is None there, not 3"):
+    with pytest.raises(SetsupError, match=r"method.hidden is None in that run, not 3"):
         check_begin(run.folder, replace(HALVED, method=FlatSettings(hidden=3)), 0, config=run.description["config"])
 
 
@@ -129,7 +129,7 @@ def test_the_file_of_settings_has_what_was_asked_for(run: Run, tmp_path: Path) -
 
 
 def test_settings_of_another_class_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SetsupError, match=r"Dict.fit_to must return settings of its own class"):
+    with pytest.raises(SetsupError, match=r"Dict.fit_to must return an instance of the same class"):
         train(replace(WHOLE, method=Dict()), tmp_path / "run", config=HERE)
     assert list(tmp_path.iterdir()) == []
 

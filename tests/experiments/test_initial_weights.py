@@ -74,7 +74,7 @@ def test_a_run_resumes_where_its_initial_weights_are_gone_and_not_from_others(
     train(replace(second, initial_run=str(moved)), whole.folder, config=HERE)  # the same weights elsewhere
     with pytest.raises(SetsupError, match="contains another run: initial_weights is '"):
         train(replace(second, initial_run=str(other.folder)), whole.folder, config=HERE)
-    with pytest.raises(SetsupError, match="initial_weights is None there, not '"):
+    with pytest.raises(SetsupError, match="initial_weights is None in that run, not '"):
         train(replace(second, steps=3, initial_run=str(moved)), moved, config=HERE)
 
 
@@ -100,7 +100,7 @@ def test_initial_weights_that_cannot_be_had(tmp_path: Path) -> None:
     found = json.loads((begun.folder / "run.json").read_text())
     found["settings"]["steps"] = 3
     (begun.folder / "run.json").write_text(json.dumps(found))
-    with pytest.raises(SetsupError, match="begun, which has trained 2 of 3 steps; finish that run first"):
+    with pytest.raises(SetsupError, match="begun, which has completed 2 of 3 steps; finish that run first"):
         train(replace(SECOND, initial_run=str(begun.folder)), folder, config=HERE)
 
 

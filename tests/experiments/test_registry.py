@@ -89,10 +89,10 @@ def test_another_package_does_not_take_the_place_of_own_presets(site: Path) -> N
     [
         ("a = theirs_absent", None, r"the experiments 'a' \(theirs_absent\) cannot be imported: .*theirs_absent"),
         ("a = theirs_bad:nothing", "", r"the experiments 'a' \(theirs_bad:nothing\) cannot be imported"),
-        ("a = theirs_bad", "PRESETS = []", "theirs_bad has no presets; add PRESETS"),
-        ("a = theirs_bad", "PRESETS = 3", "theirs_bad has no presets"),
-        ("a = theirs_bad", "PRESETS = 'abc'", "theirs_bad has no presets"),
-        ("a = theirs_bad", "", "theirs_bad has no presets"),
+        ("a = theirs_bad", "PRESETS = []", "theirs_bad defines no presets; add PRESETS"),
+        ("a = theirs_bad", "PRESETS = 3", "theirs_bad defines no presets"),
+        ("a = theirs_bad", "PRESETS = 'abc'", "theirs_bad defines no presets"),
+        ("a = theirs_bad", "", "theirs_bad defines no presets"),
         ("a = theirs_bad", "import no_such_module", "cannot be imported: No module named 'no_such_module'"),
         ("a = theirs_bad", "1 / 0", "cannot be imported: division by zero; repair or uninstall the package theirs"),
         ("a = theirs_bad", "def", r"cannot be imported: .*theirs_bad.py, line 1"),
@@ -124,7 +124,7 @@ def test_presets_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fold
     for name in ("two.py", "two.py:", "two.py:mine/third"):
         with pytest.raises(
             SetsupError,
-            match=r"two.py has several presets, mine/first, mine/second; choose one, for example .*two.py:mine/first",
+            match=r"two.py defines several presets, mine/first, mine/second; choose one, .*two.py:mine/first",
         ):
             find_preset(name)
 
@@ -154,13 +154,13 @@ def test_a_run_of_a_preset_in_a_file_opens_with_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("", "has no presets; add PRESETS"),
-        ("PRESETS = [1]", "has no presets"),
-        ("PRESETS = None", "has no presets"),
+        ("", "defines no presets; add PRESETS"),
+        ("PRESETS = [1]", "defines no presets"),
+        ("PRESETS = None", "defines no presets"),
         ("\nPRESETS = [}", r"SyntaxError"),
         ("\n\n1 / 0", "broken.py, line 3 failed with ZeroDivisionError: division by zero"),
         ("import no_such_module", "line 1 failed with ModuleNotFoundError: No module named 'no_such_module'"),
-        (FILE + 'PRESETS = [preset("a"), preset("b"), preset("a")]', "has two presets named 'a'"),
+        (FILE + 'PRESETS = [preset("a"), preset("b"), preset("a")]', "defines two presets named 'a'"),
     ],
 )
 def test_a_file_that_is_broken(tmp_path: Path, content: str, sentence: str) -> None:

@@ -157,7 +157,7 @@ def test_a_damaged_part_is_measured_again(fresh: Run, share: float, caplog: pyte
     assert COUNTED == ["squares", "total", "total"]
     assert found.values["total"] == whole.values["total"]
     assert stored(fresh.folder) == files
-    assert f"{path} is damaged; its results are computed again" in caplog.text
+    assert f"{path} is damaged; recomputing its results" in caplog.text
 
 
 def test_any_other_byte_is_noticed(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.experiments.ranks import run_ranks  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 5
-SESSIONS = [(2, 4), (1, 8)]
+SESSIONS = [(2, 4), (1, 12)]
 """Processes, and the step at which they stop."""
 
 # Lightning starts the script once more for each further process; the first is asked to stop, and takes them along
@@ -57,8 +57,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "script.py").write_text(SCRIPT % SEED)
     environment = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     for devices, last in SESSIONS:
-        run_ranks(folder, str(folder), str(devices), str(last), environment=environment)
+        if devices > 1:
+            run_ranks(folder, str(folder), str(devices), str(last), environment=environment)
         for preset in (BANKS, CODES):
+            if devices == 1:
+                train(preset, folder / preset.name, seed=SEED, config=RunConfig(accelerator="cpu", workers=0))
             assert open_run(folder / preset.name, preset).progress().steps == last
     return folder
 

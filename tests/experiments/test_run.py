@@ -128,7 +128,7 @@ def test_a_method_with_the_same_settings_is_another(folder: Path) -> None:
     twin = replace(SHORT, method=Twin())
     run = open_run(folder, SHORT)
     assert run.difference(twin) == {"method": ("Twin", "Tiny")}
-    refused(SetsupError, "method is 'Tiny' there, not 'Twin'", lambda: train(twin, folder, config=HERE))
+    refused(SetsupError, "method is 'Tiny' in that run, not 'Twin'", lambda: train(twin, folder, config=HERE))
     refused(SetsupError, "setting method must be a Twin, not 'Tiny'", lambda: open_run(folder, twin))
     of_earlier(folder)
     assert open_run(folder, SHORT).preset == SHORT
@@ -139,7 +139,7 @@ def test_a_new_setting_does_not_keep_a_run_from_going_on(folder: Path) -> None:
     found = of_earlier(folder)
     changed = replace(SHORT, method=Later(margin=0.5))
     assert open_run(folder, changed).preset.method == Later(), "it was trained as the default has it"
-    refused(SetsupError, r"method.margin is 0\.0 there, not 0\.5", lambda: train(changed, folder, config=HERE))
+    refused(SetsupError, r"method.margin is 0\.0 in that run, not 0\.5", lambda: train(changed, folder, config=HERE))
     now = replace(SHORT, method=Later())
     assert open_run(folder, now).preset == now
     assert train(now, folder, config=HERE).finished
@@ -175,7 +175,7 @@ def test_data_that_were_moved_are_the_same_data(tmp_path: Path) -> None:
     assert run.difference(at("/mnt/a", 32)).keys() == {"data.options"}
     refused(
         SetsupError,
-        r"data.options is \[\['size', \[64, 64\]\]\] there, not \[\['size', \[32, 32\]\]\]",
+        r"data.options is \[\['size', \[64, 64\]\]\] in that run, not \[\['size', \[32, 32\]\]\]",
         lambda: begin(tmp_path, at("/mnt/c", 32), 0, config=config),
     )
     for damaged in ([3], [[]], [[{}, 1]], {"zappos": 1}, "text"):
@@ -251,11 +251,14 @@ def test_where_there_is_no_run(tmp_path: Path, stopped: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"seed": 1}, "contains another run: seed is 1 there, not 0; choose another --out, or use the same settings"),
-        ({"preset": "abc/fig3a"}, "contains another run: preset is 'abc/fig3a' there, not 'small/plain'"),
-        ({"substitute": True}, "contains another run: substitute is True there, not False"),
-        ({"config": {"precision": "bf16"}}, "contains another run: precision is 'bf16' there, not 'float32'"),
-        ({"settings": {"steps": 5}}, "contains another run: .*data.name is None there"),
+        (
+            {"seed": 1},
+            "contains another run: seed is 1 in that run, not 0; choose another --out, or use the same settings",
+        ),
+        ({"preset": "abc/fig3a"}, "contains another run: preset is 'abc/fig3a' in that run, not 'small/plain'"),
+        ({"substitute": True}, "contains another run: substitute is True in that run, not False"),
+        ({"config": {"precision": "bf16"}}, "contains another run: precision is 'bf16' in that run, not 'float32'"),
+        ({"settings": {"steps": 5}}, "contains another run: .*data.name is None in that run"),
         ({"seed": "zero"}, "run.json has no valid 'seed'"),
         ({"seed": None}, "run.json has no valid 'seed'"),
         ({"preset": None}, "run.json has no valid 'preset'"),
@@ -288,20 +291,24 @@ def test_settings_that_are_none_are_not_opened(folder: Path, settings: dict[str,
 
 
 def test_another_seed_preset_or_precision_is_refused(folder: Path) -> None:
-    refused(SetsupError, "seed is 0 there, not 3", lambda: train(SHORT, folder, seed=3, config=HERE))
+    refused(SetsupError, "seed is 0 in that run, not 3", lambda: train(SHORT, folder, seed=3, config=HERE))
     refused(
-        SetsupError, "preset is 'small/plain' there, not 'small/dropout'", lambda: train(DROPOUT, folder, config=HERE)
+        SetsupError,
+        "preset is 'small/plain' in that run, not 'small/dropout'",
+        lambda: train(DROPOUT, folder, config=HERE),
     )
     refused(
-        SetsupError, "smoke is False there, not True", lambda: train(replace(SHORT, shrunk=True), folder, config=HERE)
+        SetsupError,
+        "smoke is False in that run, not True",
+        lambda: train(replace(SHORT, shrunk=True), folder, config=HERE),
     )
     bf16 = RunConfig(workers=0, precision="bf16")
-    refused(SetsupError, "precision is 'float32' there, not 'bf16'", lambda: train(SHORT, folder, config=bf16))
+    refused(SetsupError, "precision is 'float32' in that run, not 'bf16'", lambda: train(SHORT, folder, config=bf16))
     longer = replace(SHORT, steps=6, method=Tiny(rate=1.0))
     refused(
         SetsupError,
-        r"steps is 5 there, not 6, method.rate is 0.001 there, not 1.0|method.rate is 0.001 there, "
-        r"not 1.0, steps is 5 there, not 6",
+        r"steps is 5 in that run, not 6, method.rate is 0.001 in that run, not 1.0|method.rate is 0.001 in that run, "
+        r"not 1.0, steps is 5 in that run, not 6",
         lambda: train(longer, folder, config=HERE),
     )
 
@@ -374,7 +381,9 @@ def test_runs_of_earlier_versions_are_read_and_resumed(folder: Path) -> None:
 
 def test_a_folder_in_which_nothing_was_trained_is_overwritten(folder: Path) -> None:
     (folder / "last.ckpt").unlink()
-    refused(SetsupError, "seed is 0 there, not 3", lambda: begin(folder, SHORT, 3, config={"precision": "float32"}))
+    refused(
+        SetsupError, "seed is 0 in that run, not 3", lambda: begin(folder, SHORT, 3, config={"precision": "float32"})
+    )
     (folder / "metrics.jsonl").write_text("")
     (folder / "run.json").write_text("broken")
     assert begin(folder, SHORT, 3, config={"precision": "float32"}).seed == 3
@@ -418,7 +427,7 @@ def test_a_checkpoint_that_is_none_of_this_run(folder: Path) -> None:
         {name: part for name, part in whole.items() if name != "LightningBatches"},
     ):
         torch.save(other, path)
-        refused(DataError, "last.ckpt is not a checkpoint of a run; remove it and train again", *ways(folder))
+        refused(DataError, "last.ckpt is not a checkpoint of a run; remove the file and train again", *ways(folder))
     weights = whole["state_dict"]
     for others in (
         {},

@@ -49,6 +49,7 @@ def test_it_is_what_the_method_got(preset, noted, tmp_path):
     assert [line["step"] for line in lines] == [1, 2, 3]
 
 
+@pytest.mark.long("trainings")
 def test_runs_of_several_sessions_count_the_draws_of_each(tmp_path):
     run = train(replace(PLAIN, steps=2), tmp_path / "run", seed=5)
     config = run.description["config"]

@@ -218,7 +218,7 @@ def test_a_run_remembers_where_its_files_were(tmp_path: Path) -> None:
 
 def test_a_run_without_a_checkpoint_has_no_trained_method(tmp_path: Path) -> None:
     run = begin(tmp_path, SHORT, 0, config={"precision": "float32"})
-    with pytest.raises(DataError, match="has no checkpoint yet; run the command that started it again"):
+    with pytest.raises(DataError, match="contains no checkpoint yet; repeat the command that started the run"):
         load_trained(run)
 
 

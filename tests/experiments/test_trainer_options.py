@@ -196,7 +196,7 @@ def test_a_run_of_an_earlier_version_has_the_defaults(tmp_path: Path) -> None:
     assert open_run(tmp_path, PLAIN).preset == SHORT
     assert train(SHORT, tmp_path, config=HERE).finished
     for name, value in (("accumulate", 2), ("clip_norm", 1.0), ("clip_value", 1.0)):
-        with pytest.raises(SetsupError, match=f"contains another run: {name} is (1|None) there, not {value}"):
+        with pytest.raises(SetsupError, match=f"contains another run: {name} is (1|None) in that run, not {value}"):
             train(replace(SHORT, **{name: value}), tmp_path, config=HERE)
 
 

@@ -105,7 +105,7 @@ def test_two_trainings_of_a_folder_are_refused(tmp_path: Path) -> None:
         before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
         for seed in (0, 1):
             with pytest.raises(
-                SetsupError, match=r"^another process trains in .*; wait for it, or choose another --out$"
+                SetsupError, match=r"^another process is training in .*; wait until it ends, or choose another --out$"
             ):
                 train(SHORT, tmp_path, seed=seed, config=HERE)
         assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -149,7 +149,7 @@ def test_bfloat16_stays_close_to_float32(tmp_path: Path) -> None:
     assert there.dtype == np.float32
     np.testing.assert_allclose(there, here, atol=0.03 * np.abs(here).max())
     assert not np.array_equal(there, here)
-    with pytest.raises(SetsupError, match="precision is 'bf16' there, not 'float32'"):
+    with pytest.raises(SetsupError, match="precision is 'bf16' in that run, not 'float32'"):
         train(SHORT, tmp_path / "16", config=HERE)
 
 
@@ -755,7 +755,7 @@ def test_an_augmentation_has_settings_of_its_own(tmp_path: Path) -> None:
     (embedded,) = encoder(next(draws(SHAPES, sets)) / 255)
     scores = -(torch.cdist(embedded, embedded) ** 2)
     assert losses(other)[0] == pytest.approx((torch.logsumexp(scores, 1) - scores.diagonal()).mean().item(), rel=1e-5)
-    with pytest.raises(SetsupError, match=r"augmentation.turn is 0\.5 there, not 0\.0"):
+    with pytest.raises(SetsupError, match=r"augmentation.turn is 0\.5 in that run, not 0\.0"):
         train(replace(preset, augmentation=Turned(0.0)), run.folder, config=HERE)
 
 

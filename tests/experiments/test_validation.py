@@ -190,7 +190,7 @@ class Lossless(ABC):
     [
         (Validation(every=1, knn=("shapes",)), r"^validation uses the factor 'shapes', .*did you mean 'shape'\?$"),
         (Validation(every=1, split="test"), "no split 'test'"),
-        (Validation(every=1, dataset="gallery"), "^small/plain has no further dataset 'gallery' for validation"),
+        (Validation(every=1, dataset="gallery"), "^small/plain has no dataset named 'gallery' for validation"),
         (Validation(every=1, where="scale == 1.25"), "^validation cannot draw from its rows as .*draws 0$"),
     ],
 )
@@ -218,7 +218,7 @@ def test_a_loss_that_is_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         return whole(self, batch) if self.training else whole(self, batch)[None].expand(3)
 
     monkeypatch.setattr(ABC, "loss", loss)
-    with pytest.raises(SetsupError, match=r"^ABC.loss returned Tensor \(3,\), but validation needs one number"):
+    with pytest.raises(SetsupError, match=r"^ABC.loss returned Tensor \(3,\), but validation requires a single number"):
         train(replace(PLAIN, steps=2, validation=Validation(every=1)), tmp_path, config=HERE)
 
 

@@ -291,6 +291,15 @@ def test_a_start_that_a_trainer_passes_over_is_said(caplog: pytest.LogCaptureFix
     assert next(iter(batches)) == flat(setsup.EpochSampler(Grey.factors, size=8), [0])[0]
 
 
+def test_a_pass_of_one_draw_that_ended_is_no_start_that_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    rows = len(Grey.factors)
+    batches = setsup.loading.set_batches(setsup.EpochSampler(Grey.factors, size=rows, epochs=1))
+    for number in (1, 2):
+        batches.set_epoch(number)
+        assert not caplog.records
+    assert list(batches) == flat(setsup.EpochSampler(Grey.factors, size=rows), [2])
+
+
 def test_mixtures_resume_with_their_schedule() -> None:
     both = setsup.factors.concat([Grey.factors, Grey.factors])
     schedule = setsup.samplers.Stepwise(1.0, every=3, levels=2)

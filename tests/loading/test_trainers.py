@@ -578,7 +578,7 @@ accelerator.end_training()
 def test_accelerate_gets_every_draw_once_or_a_refusal(tmp_path: Path) -> None:
     pytest.importorskip("accelerate", reason="accelerate is not installed")
     (tmp_path / "ranks.py").write_text(WITH_ACCELERATE)
-    run(*TORCHRUN, tmp_path / "ranks.py", cwd=tmp_path)
+    run(sys.executable, "-c", AS_TORCHRUN, "accelerate:Accelerator,setsup:loader", tmp_path / "ranks.py", cwd=tmp_path)
     found = [json.loads((tmp_path / f"rank{rank}.json").read_text()) for rank in range(2)]
     for rank in range(2):
         assert found[rank]["rows"] == [SETS[step].indices.tolist() for step in range(rank, 10, 2)]
@@ -631,11 +631,13 @@ def test_lightning_does_not_share_out_draws_that_are_shared_out() -> None:
 
 
 AS_TORCHRUN = """
-import os, runpy, sys, traceback
+import importlib, os, runpy, sys, traceback
 from torch.distributed import TCPStore
-from transformers import ResNetForImageClassification, Trainer
 
-# what torchrun tells its ranks; but transformers, which takes longer than the example, is imported once
+# what torchrun tells its ranks; but libraries, which take longer than the scripts, are imported once
+for name in sys.argv.pop(1).split(","):
+    module, _, attribute = name.partition(":")
+    getattr(importlib.import_module(module), attribute)
 store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
 os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
 os.environ |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
@@ -656,7 +658,9 @@ assert [os.wait()[1] for _ in range(2)] == [0, 0]
 @pytest.mark.long("large or genuine files")
 def test_two_ranks_of_hugging_face_take_the_draws_by_turns(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="transformers is not installed")
-    run(sys.executable, "-c", AS_TORCHRUN, ROOT / "examples" / "huggingface_trainer.py", "runs", cwd=tmp_path)
+    imported = "transformers:ResNetForImageClassification,transformers:Trainer"
+    example = ROOT / "examples" / "huggingface_trainer.py"
+    run(sys.executable, "-c", AS_TORCHRUN, imported, example, "runs", cwd=tmp_path)
     for steps in (10, 30):  # before and after its own resume
         state = json.loads((tmp_path / "runs" / f"checkpoint-{steps}" / "trainer_state.json").read_text())
         assert state["stateful_callbacks"]["PositionCallback"]["attributes"]["position"] == {"delivered": 2 * steps}

@@ -244,7 +244,7 @@ def test_the_first_sampler_draws_from_what_there_is():
     [
         ({"s": "x"}, DataError, "no source"),
         ({"s": "../../etc"}, DataError, "no source"),
-        ({"s": "d0"}, DataError, "lacks q"),
+        ({"s": "d0"}, DataError, "has no parameter q"),
         ({"s": "d0", "q": "nothing"}, DataError, "q must be one of"),
         ({"s": "d0", "q": "counts", "where": "a" * 2001}, DataError, "more than 2,000"),
         ({"s": "d0", "q": "counts", "where": "__import__('os')"}, FactorError, "a function call"),

@@ -244,7 +244,7 @@ def test_images_of_other_data_are_not_shown(folder):
     other = awkward().select(np.arange(23, -1, -1))
     source = open_embeddings(folder, [other])[0]
     assert source.about()["thumbs"] is None
-    with pytest.raises(DataError, match="left out"):
+    with pytest.raises(DataError, match="not included"):
         ask(source, q="thumbs", start=0)
     assert ask(source, q="rows", start=0)["rows"]
 
@@ -271,10 +271,11 @@ def test_what_does_not_fit_is_one_error(folder, tmp_path, file, content, sentenc
 def test_damaged_embeddings_are_read_or_refused_in_one_sentence(folder, tmp_path, file):
     for path in folder.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
+    datasets = [awkward()]
 
     def read(content):
         (tmp_path / file).write_bytes(content)
-        for source in open_embeddings(tmp_path, [awkward()]):
+        for source in open_embeddings(tmp_path, datasets):
             for question in (
                 {"q": "points"},
                 {"q": "near", "start": 0},
@@ -283,7 +284,7 @@ def test_damaged_embeddings_are_read_or_refused_in_one_sentence(folder, tmp_path
             ):
                 ask(source, **question)
 
-    assert survives((folder / file).read_bytes(), read, 1500, head=128) > 500
+    assert survives((folder / file).read_bytes(), read, 300, head=128) > 100
 
 
 def test_questions_about_no_point_are_refused(source):

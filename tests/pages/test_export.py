@@ -197,7 +197,7 @@ def test_a_page_without_images_says_so(tmp_path, monkeypatch, caplog):
     assert "data:image" not in text
     about = read(text)[digest("")]
     assert about["sources"]["d0"]["withheld"] == "a licence"
-    assert "are left out: its licence (a licence) does not let" in caplog.text
+    assert "are not included: the licence (a licence) does not permit" in caplog.text
     assert about["sources"]["d0"]["thumbs"] is None
 
 

@@ -162,7 +162,7 @@ def test_no_question_reads_a_file(near: NeighbourSampler, tmp_path: Path, neighb
         asked = {"sampler": "Zip", "arguments": {"samplers": [asked]}}
     for text in (json.dumps(asked), json.dumps({**asked, "arguments": list(map(list, asked["arguments"].items()))})):
         question = key_of({"s": "s0", "q": "draw", "sampler": text, "step": "0"})
-        with pytest.raises(SamplerError, match=r"neighbours on a page must be|mapping by name"):
+        with pytest.raises(SamplerError, match=r"neighbours on a page must be|mapping of names"):
             page_of({"": SHAPES}, {"": near}).get(question)
 
 

@@ -193,7 +193,7 @@ def test_ranges_are_half_open_in_float32() -> None:
     [
         ({"rows": 0}, "number of rows"),
         ({"rows": True}, "number of rows"),
-        ({"rows": 5, "ranges": {"azimut": (0, 1)}}, "no factor 'azimut'.*did you mean 'azimuth'"),
+        ({"rows": 5, "ranges": {"azimut": (0, 1)}}, "ranges contains 'azimut', .*did you mean 'azimuth'"),
         ({"rows": 5, "ranges": {"azimuth": (1, 1)}}, "low < high"),
         ({"rows": 5, "ranges": {"azimuth": (0, math.nan)}}, "low < high"),
         ({"rows": 5, "ranges": {"azimuth": (0, 1e39)}}, "low < high"),

@@ -395,7 +395,7 @@ def test_broken_meshes_among_many(tmp_path: Path, capsys: pytest.CaptureFixture[
     for name in ("hat", "jar"):
         assert f"(model '{name}')" in said
     assert main([*words, "--skip-broken"]) == 0
-    assert "4 rows cannot be rendered and are left out" in capsys.readouterr().out
+    assert "4 rows could not be rendered and are omitted" in capsys.readouterr().out
     found = open_rendered(tmp_path / "views")
     assert found.factors.values("model").tolist() == ["bed", "bed", "cup", "cup", "urn", "urn"]
     others = tmp_path / "others"

@@ -360,7 +360,7 @@ def test_a_cache_that_another_process_finishes(tmp_path: Path) -> None:
 
 def test_a_cache_of_another_dataset_is_refused(whole: Path) -> None:
     before = contents(whole)
-    with pytest.raises(DataError, match="started with other options of the recipe"):
+    with pytest.raises(DataError, match="started with different options of the recipe"):
         RenderedDataset(Dots(salt="x"), renderer=Crayon(), cache=whole).fetch([0])
     assert contents(whole) == before
 
@@ -379,12 +379,16 @@ class Renamed(Dots):
 @pytest.mark.parametrize(
     ("dataset", "modalities", "said"),
     [
-        (lambda: RenderedDataset(Renamed(), renderer=Crayon()), None, r"another recipe \(dots there, spots here\)"),
-        (lambda: RenderedDataset(Dots(size=(4, 4)), renderer=Crayon()), None, "another image size"),
-        (lambda: RenderedDataset(Dots(salt="x"), renderer=Crayon()), None, "other options of the recipe"),
-        (lambda: dots(renderer=Pencil()), None, r"another renderer \(crayon there, pencil here\)"),
-        (lambda: dots(factors=sampled(Dots(), 5)), None, r"another number of rows \(144 there, 5 here\)"),
-        (lambda: dots(factors=sampled(Dots(), ROWS)), None, "other rows"),
+        (
+            lambda: RenderedDataset(Renamed(), renderer=Crayon()),
+            None,
+            r"a different recipe \(existing: dots, requested: spots\)",
+        ),
+        (lambda: RenderedDataset(Dots(size=(4, 4)), renderer=Crayon()), None, "a different image size"),
+        (lambda: RenderedDataset(Dots(salt="x"), renderer=Crayon()), None, "different options of the recipe"),
+        (lambda: dots(renderer=Pencil()), None, r"a different renderer \(existing: crayon, requested: pencil\)"),
+        (lambda: dots(factors=sampled(Dots(), 5)), None, r"a different number of rows \(existing: 144, requested: 5\)"),
+        (lambda: dots(factors=sampled(Dots(), ROWS)), None, "different rows"),
         (dots, ["image"], "started with the modalities image, depth, normals, instances, triangles, not image"),
     ],
 )
@@ -405,7 +409,7 @@ def test_another_rendering_is_never_mixed_in(
 def test_another_version_is_never_mixed_in(copy: Path) -> None:
     about = json.loads((copy / "rendered.json").read_text())
     (copy / "rendered.json").write_text(json.dumps({**about, "setsup": "0.0.7"}))
-    with pytest.raises(DataError, match=r"another version of setsup.*\(0.0.7 there"):
+    with pytest.raises(DataError, match=r"a different version of setsup.*\(existing: 0.0.7"):
         render(dots(), copy)
     assert len(open_rendered(copy)) == ROWS  # which reads it nevertheless
 
@@ -425,7 +429,7 @@ def test_arguments_that_are_none(tmp_path: Path) -> None:
     for modalities, said in (([], "at least one"), (["images"], "did you mean 'image'"), ("image", "list of names")):
         with pytest.raises(DataError, match=said):
             render(dots(), tmp_path / "out", modalities)
-    with pytest.raises(DataError, match="only a RenderedDataset, or a selection of one"):
+    with pytest.raises(DataError, match="the dataset to render must be a RenderedDataset, or a selection of one"):
         render(setsup.load("shapes3d-procedural"), tmp_path / "out")  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
 
@@ -508,7 +512,7 @@ def test_arrays_that_are_other_arrays(copy: Path) -> None:
 def test_a_later_format_is_refused_in_words(copy: Path) -> None:
     about = json.loads((copy / "rendered.json").read_text())
     (copy / "rendered.json").write_text(json.dumps({**about, "format": 2, "setsup": "9.1", "new": {"things": []}}))
-    with pytest.raises(DataError, match=r"has the format 2, written by setsup 9.1, but this version reads format 1"):
+    with pytest.raises(DataError, match=r"has format 2, written by setsup 9.1, but this version reads format 1"):
         open_rendered(copy)
 
 
@@ -541,7 +545,7 @@ def test_damage_anywhere(copy: Path, name: str, head: int) -> None:
         dataset.names(3)
 
     healthy = (copy / name).read_bytes()
-    assert survives(healthy, read, 90, head=head, slack=24 << 20) > 30
+    assert survives(healthy, read, 45, head=head, slack=24 << 20) > 15
 
 
 def test_damage_in_the_progress_is_said(tmp_path: Path) -> None:

@@ -296,7 +296,7 @@ with multiprocessing.get_context("fork").Pool(1) as pool:
 """
     command = [sys.executable, "-W", "ignore", "-c", program, before, after]
     said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout.splitlines()
-    assert said[0].startswith(f"this process was forked from one that had rendered with {before}, and OpenGL does not")
+    assert said[0].startswith(f"this process was forked after rendering with {before}, and OpenGL does not")
     assert said[1] == "(8, 8, 3)"
 
 

@@ -386,7 +386,7 @@ def test_missing_libraries_are_one_sentence_with_the_packages() -> None:
         ctypes.CDLL.__init__ = refuse
     """
     said = elsewhere(textwrap.dedent(hidden) + FAILS.replace("PyrenderRenderer.check()", "context()"))
-    assert said.startswith("pyrender found no OpenGL for egl (")
+    assert said.startswith("pyrender could not load OpenGL for egl (")
     assert said.endswith("on Debian: apt-get install libegl1 libgl1 libxrender1\n")
 
 
@@ -430,7 +430,7 @@ def test_forked_processes_are_refused_and_do_not_hang(works: str) -> None:
         """
     )
     assert said == (
-        "this process was forked from one that had rendered with pyrender, and OpenGL does not survive a fork; "
+        "this process was forked after rendering with pyrender, and OpenGL does not work after a fork; "
         "start processes with multiprocessing.get_context('spawn')\n"
     )
 

@@ -111,7 +111,7 @@ def test_views_of_any_size_are_shown_at_one_size(shape: tuple[int, int], tile: i
 
 def test_what_does_not_go_together_is_refused() -> None:
     view = np.zeros((8, 8, 3), np.uint8)
-    with pytest.raises(DataError, match="as many pixel pairs and captions"):
+    with pytest.raises(DataError, match="pixel pairs and a caption for each"):
         match_sheet([(view, view)], [], [])
     with pytest.raises(DataError, match="the same height"):
         matches_drawn(view, np.zeros((9, 8, 3), np.uint8), pairs_of())

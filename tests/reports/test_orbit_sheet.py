@@ -51,7 +51,7 @@ def test_what_does_not_fit_is_refused() -> None:
         ([good[0], [good[0][0][:3]]], ["", ""], [["", ""], [""]], r"not \[3, 4\]; pad with None"),
         (good, [""], [["", ""]] * 2, "2 orbits requires 2 captions, not 1"),
         (good, ["", ""], [["", ""]], "2 orbits requires 2 row labels, not 1"),
-        (good, ["", ""], [["", ""], [""]], "orbit 1 of the sheet must have one label for each of its 2 rows, not 1"),
+        (good, ["", ""], [["", ""], [""]], "orbit 1 of the sheet must have one label for each of the 2 rows, not 1"),
         ([[[np.zeros((3, 8, 8))]]], [""], [[""]], "an image of orbit 0 must be"),
     ):
         with pytest.raises(DataError, match=sentence):

@@ -361,8 +361,8 @@ def test_a_reference_that_all_series_share_is_a_line() -> None:
 @pytest.mark.parametrize(
     ("references", "message"),
     [
-        ({"paper": {"c": {"x": (1.0, None)}}}, "references of 'paper': there is no series 'c'"),
-        ({"paper": {"a": {"z": (1.0, None)}}}, "references of 'paper': there is no label 'z'"),
+        ({"paper": {"c": {"x": (1.0, None)}}}, "references of 'paper': unknown series 'c'"),
+        ({"paper": {"a": {"z": (1.0, None)}}}, "references of 'paper': unknown label 'z'"),
         ({"paper": {"a": {"x": (np.nan, None)}}}, "bar 'x' of 'paper, a' must have a finite mean"),
     ],
 )
@@ -460,7 +460,7 @@ def test_a_band_is_pale_and_behind_its_curve() -> None:
 
 @pytest.mark.parametrize("points", [[], [[1, 2, 3]], [1, 2], [["a", "b"]], np.zeros((2, 2), complex)])
 def test_what_is_no_plane_is_refused(points) -> None:
-    with pytest.raises(DataError, match=r"points must be numbers \(n, 2\), one row per point"):
+    with pytest.raises(DataError, match=r"points must be numbers of shape \(n, 2\), one row per point"):
         scatter(points, [0])
     with pytest.raises(DataError, match="points must be"):
         image_scatter(points, [])
@@ -470,18 +470,18 @@ def test_what_is_no_plane_is_refused(points) -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_points_that_are_nowhere_are_refused(bad: float) -> None:
-    with pytest.raises(DataError, match="points: row 1 of 2 is not finite; leave out such rows"):
+    with pytest.raises(DataError, match="points: row 1 of 2 is not finite; omit such rows"):
         scatter([[0, 0], [bad, 1]], [0, 1])
 
 
 @pytest.mark.parametrize(
     ("values", "factor", "message"),
     [
-        ([0, 1], SHAPE, r"values of 'shape' must be numbers \(4,\), one for each point"),
+        ([0, 1], SHAPE, r"values of 'shape' must be numbers of shape \(4,\), one for each point"),
         ([0, 1, 2, 3], SHAPE, "must be codes from 0 to 2, or -1 where unknown"),
         ([0, 1, 2, -2], SHAPE, "must be codes from 0 to 2"),
         ([0.0, 1.0, 2.0, 0.0], SHAPE, "must be codes from 0 to 2"),
-        (["cube"] * 4, SHAPE, "must be codes of its levels, not strings; see Factor.code"),
+        (["cube"] * 4, SHAPE, "must be codes of its levels, not strings; convert them with Factor.code"),
         ([0, 1, np.inf, 2], DEPTH, "values of 'depth': row 2 is infinite; use NaN"),
         ([None] * 4, None, "values must be numbers"),
     ],
@@ -499,7 +499,7 @@ def test_panels_without_values_are_refused() -> None:
 
 
 def test_images_that_are_none_are_refused() -> None:
-    with pytest.raises(DataError, match="4 points require as many images, not 3"):
+    with pytest.raises(DataError, match="4 points require the same number of images, not 3"):
         image_scatter(SQUARE, np.zeros((3, 8, 8, 1), np.uint8))
     with pytest.raises(DataError, match=r"image 0 must be uint8 \(height, width, 1, 3 or 4\), not \(8, 8, 1\) float64"):
         image_scatter(SQUARE, np.zeros((4, 8, 8, 1)))
@@ -525,10 +525,13 @@ def test_bars_without_any_and_ceilings_of_none_are_refused() -> None:
     [
         ({"series": {}}, "at least one curve"),
         ({"series": {"a": ([1, 2], [1])}}, "x and y of curve 'a' must have the same length, not 2 and 1"),
-        ({"series": {"a": ([], [])}}, r"curve 'a' must be numbers \(n,\), at least one"),
-        ({"series": {"a": ([1, 2], [1, np.nan])}}, "curve 'a' is not finite at point 1; leave out such points"),
+        ({"series": {"a": ([], [])}}, r"curve 'a' must be a non-empty array of numbers \(n,\)"),
+        ({"series": {"a": ([1, 2], [1, np.nan])}}, "curve 'a' is not finite at point 1; omit such points"),
         ({"series": {"a": ([0, 1], [1, 2])}, "log_x": True}, "x=0, which a logarithmic axis cannot show"),
-        ({"series": {"a": ([0, 1], [1, 2])}, "bands": {"b": ([0, 1], [1, 2])}}, "band 'b' has no curve of that name"),
+        (
+            {"series": {"a": ([0, 1], [1, 2])}, "bands": {"b": ([0, 1], [1, 2])}},
+            "band 'b' requires a curve of the same name",
+        ),
         (
             {"series": {"a": ([0, 1], [1, 2])}, "bands": {"a": ([0], [1])}},
             "band of 'a' must have one low and one high value for each of the 2 points of its curve, not 1 and 1",

@@ -316,11 +316,11 @@ def test_captions_change_nothing_but_text() -> None:
 
 def test_numbers_that_disagree_are_refused() -> None:
     images = solid(RED, 2, 4)
-    with pytest.raises(DataError, match="a contact sheet of 2 sets requires as many captions, not 1"):
+    with pytest.raises(DataError, match="a contact sheet of 2 sets requires 2 entries in captions, not 1"):
         contact_sheet(images, ["a"])
-    with pytest.raises(DataError, match="as many canonical, not 1"):
+    with pytest.raises(DataError, match="2 entries in canonical, not 1"):
         contact_sheet(images, ["a", "b"], canonical=images[0, :1])
-    with pytest.raises(DataError, match=r"mask of a contact sheet must be \(sets, size\), not \(2, 3\)"):
+    with pytest.raises(DataError, match=r"mask of a contact sheet must have the shape \(sets, size\), not \(2, 3\)"):
         contact_sheet(images, ["a", "b"], mask=np.ones((2, 3), bool))
 
 

@@ -472,6 +472,7 @@ def test_on_a_grid_of_more_rows_than_memory():
     assert (b[..., 0] != b[..., 1]).all()
     assert (a[..., 0] != a[..., 2]).all()
     assert sampler.report().entries[0].log10_sets == pytest.approx(18 + math.log10(999e12 * 999e15))
+    assert np.isnan(sampler.reach().chance([0, 10**17])).all()  # too many to look at each
     with pytest.raises(SamplerError, match="index of a, b, c, d, e needs"):
         TripletSampler(
             grid,

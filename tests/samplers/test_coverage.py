@@ -388,6 +388,14 @@ def test_plain_data_is_json():
     assert isinstance(found, Mapping)
 
 
+@pytest.mark.parametrize("name", ["domains", "episodes", "hierarchy"])
+def test_chances_of_groups_that_are_exact_are_not_said_to_be_about(name):
+    reach = OTHERS[name](0).reach()
+    assert "  chance of each in a step: " in str(reach)
+    assert "about" not in str(reach)
+    assert [part["estimated"] for part in reach.to_dict()["groups"]] == [False]
+
+
 def test_rows_out_of_range_are_refused():
     reach = SetSampler(RAGGED, ["a"], size=1, sets=1).reach()
     for row in (18, -1):

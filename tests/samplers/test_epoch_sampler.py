@@ -137,6 +137,10 @@ def test_only_the_last_batch_of_an_epoch_has_a_mask():
     assert [draw.mask is None for draw in map(sampler.__getitem__, range(6))] == [True, True, False] * 2
 
 
+def test_a_batch_has_128_rows_unless_it_is_said():
+    assert EpochSampler(table_of(300))[0].indices.shape == (1, 128)
+
+
 def test_it_ends_after_its_epochs():
     sampler = EpochSampler(table_of(10), 5, epochs=3)
     assert len(sampler) == 6

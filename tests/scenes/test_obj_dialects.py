@@ -98,7 +98,7 @@ def test_a_list_that_is_missing_beside_one_that_is_there(tmp_path, warned):
     for words in (
         "'gone.mtl' does not exist",
         "'lost.mtl' does not exist",
-        "the material 'other' is not in any of its material files",
+        "the material 'other' is not defined in its material files",
     ):
         assert words in warned.text
 
@@ -216,6 +216,6 @@ def test_fuzzing(tmp_path):
         (tmp_path / name).write_bytes(content)
         load_mesh(path)
 
-    assert survives(obj.encode(), lambda content: read("a.obj", content), 300, head=600) > 50
+    assert survives(obj.encode(), lambda content: read("a.obj", content), 150, head=600) > 25
     path.write_text(obj)
-    survives(mtl.encode(), lambda content: read("a.mtl", content), 150, head=600)
+    survives(mtl.encode(), lambda content: read("a.mtl", content), 75, head=600)

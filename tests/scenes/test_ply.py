@@ -114,10 +114,10 @@ BAD = {
     "end_header": lambda b: b.replace(b"end_header", b"end_heade"),
     "does not declare a format": lambda b: b.replace(b"format ascii 1.0\n", b""),
     "which is not valid in PLY": lambda b: b.replace(b"format ascii 1.0", b"format ascii 2.0"),
-    "announces 500 rows of vertex": lambda b: b.replace(b"vertex 5", b"vertex 500"),
-    "announces 2,000,000,000 rows of vertex": lambda b: b.replace(b"vertex 5", b"vertex 2000000000"),
-    "continues after the rows": lambda b: b + b"1 2 3\n",
-    "ends inside": lambda b: b[:-30],
+    "declares 500 rows of vertex": lambda b: b.replace(b"vertex 5", b"vertex 500"),
+    "declares 2,000,000,000 rows of vertex": lambda b: b.replace(b"vertex 5", b"vertex 2000000000"),
+    "contains further data after the rows": lambda b: b + b"1 2 3\n",
+    "ends before the last": lambda b: b[:-30],
     "other characters where numbers": lambda b: b + b"?",
     "is not a number": lambda b: b.replace(b"0.5 0.25", b"0.5e.2 1-2"),
     "x of vertex 4 that is not finite": lambda b: b.replace(b"0.5 0.25 -1.5", b"nan 0.25 -1.5"),
@@ -126,13 +126,13 @@ BAD = {
     "has a red that is not a uint8": lambda b: b.replace(b"1 2 3 -7", b"256 2 3 -7"),
     "5 vertices, but triangle 1 refers to": lambda b: b.replace(b"1 3 2 3 4", b"1 3 2 3 5"),
     "triangle 1 refers to": lambda b: b.replace(b"1 3 2 3 4", b"1 3 2 -1 4"),
-    "a value that is not an integer": lambda b: b.replace(b"1 3 2 3 4", b"1 3 2 3.5 4"),
+    "a vertex index that is not an integer": lambda b: b.replace(b"1 3 2 3 4", b"1 3 2 3.5 4"),
     "whose length is": lambda b: b.replace(b"1 3 0 1 2  3", b"1 3 0 1 2  3.5"),
     "fewer than three corners": lambda b: b.replace(b"1 3 0 1 2 ", b"1 2 0 1 ").replace(b"1 3 2 3 4 ", b"1 2 2 3 "),
     "twice": lambda b: b.replace(b"property double y", b"property double x"),
     "or lack x, y and z": lambda b: b.replace(b"property double y", b"property double w"),
     "vertices that contain a list": lambda b: b.replace(b"property double y", b"property list uchar double y"),
-    "not by integers": lambda b: b.replace(b"uchar int vertex_indices", b"uchar float vertex_indices"),
+    "which must be integers": lambda b: b.replace(b"uchar int vertex_indices", b"uchar float vertex_indices"),
     "vertex before face": lambda b: b.replace(b"element edge", b"element vertex"),
 }
 
@@ -149,7 +149,7 @@ def test_what_is_wrong_is_said(message):
 def test_a_binary_file_of_the_other_order_or_cut_off(kind):
     content = _file(kind, [(0, 1, 2), (0, 1, 2, 3)])
     for wrong in (content[:-1], content[:-60], content + b"\0"):
-        with pytest.raises(DataError, match=r"ends inside|goes on after|announces"):
+        with pytest.raises(DataError, match=r"ends before the last|contains further data|declares"):
             read_ply(wrong, "bad.ply")
     other = next(order for order in ORDERS if order != kind)
     with pytest.raises(DataError, match=r"bad\.ply"):

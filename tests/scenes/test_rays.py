@@ -206,9 +206,11 @@ def test_empty_scenes_and_no_rays():
 
 def test_wrong_shapes_are_refused():
     rays = Rays(ball_and_boxes())
-    with pytest.raises(SetsupError, match=r"directions of rays must be \(n, 3\) numbers, not \(3,\)"):
+    with pytest.raises(SetsupError, match=r"directions of rays must be numbers of shape \(n, 3\), not \(3,\)"):
         rays.hit((0, 0, 0), (0, 0, 1))
-    with pytest.raises(SetsupError, match=r"origins of 3 rays must be \(3,\) or \(3, 3\) numbers, not \(2, 3\)"):
+    with pytest.raises(
+        SetsupError, match=r"origins of 3 rays must be numbers of shape \(3,\) or \(3, 3\), not \(2, 3\)"
+    ):
         rays.hit(np.zeros((2, 3)), np.ones((3, 3)))
 
 
@@ -354,7 +356,7 @@ def test_trimesh_stands_in_for_embreex(by_trimesh, monkeypatch, caplog):
     slow = Rays(ball_and_boxes())
     with caplog.at_level(logging.WARNING, "setsup"):
         triangle, distance = slow.hit((0.5, 0.25, 0.5), directions)
-    assert "rays are traced by trimesh, many times slower than by embreex" in caplog.text
+    assert "rays are traced by trimesh, which is many times slower than embreex" in caplog.text
     behind = slow.blocked((0.5, 0.25, 0.5), directions, 1.0)
     points = slow.trace((0.5, 0.25, 0.5), directions)
     monkeypatch.undo()

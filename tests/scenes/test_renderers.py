@@ -143,11 +143,11 @@ def test_a_broken_package_is_one_sentence_and_spoils_nothing(offered):
     )
     with pytest.raises(DataError, match=r"could not load the renderer 'gone' of the package a_package: AttributeError"):
         renderer("gone")
-    with pytest.raises(DataError, match=r"the renderer 'number' .* is a_package:number, which is not a class like"):
+    with pytest.raises(DataError, match=r"the renderer 'number' .* is a_package:number, which does not implement"):
         renderer("number")
     with pytest.raises(DataError, match=r"could not create the renderer 'choosy' .* without arguments: .*why"):
         renderer("choosy")
-    with pytest.raises(DataError, match=r"the renderer 'half' .* is a_package:half, which is not a class like"):
+    with pytest.raises(DataError, match=r"the renderer 'half' .* is a_package:half, which does not implement"):
         renderer("half")
     states = {state.name: state for state in renderer_states()}
     assert {name for name, state in states.items() if state.works} == {"choosy", "half", "plain"}

@@ -12,6 +12,7 @@ import pytest
 from setsup.errors import DataError
 from setsup.files.atomic import is_temporary
 from setsup.shards.stores import remote
+from setsup.shards.stores.errors import classify
 from setsup.shards.stores.opening import intended_address, open_store
 from setsup.shards.stores.store import Range, join_address
 from tests.shards.sets import content, local
@@ -325,3 +326,22 @@ def test_addresses_of_files_in_messages():
 
 def test_other_text_is_no_mistyped_address():
     assert intended_address("my:notes") is None
+
+
+def test_what_an_error_is_may_stand_at_any_of_its_causes():
+    """Libraries wrap errors of those that they use, some of them twice; what is hidden on purpose does not count."""
+
+    def wrapped(*, hidden):
+        try:
+            try:
+                raise FileNotFoundError("gone")
+            except FileNotFoundError as error:
+                raise ValueError("no answer") from (None if hidden else error)
+        except ValueError as error:
+            try:
+                raise RuntimeError("the request failed") from error
+            except RuntimeError as outer:
+                return outer
+
+    assert classify(wrapped(hidden=False), "s3").missing
+    assert not classify(wrapped(hidden=True), "s3").missing

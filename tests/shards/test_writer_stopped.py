@@ -322,6 +322,25 @@ def test_other_work_is_refused(tmp_path, monkeypatch, whole, dataset, change):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["begun", "set"]
 
 
+def test_other_work_is_refused_at_once_while_the_first_goes_on(tmp_path):
+    folder, errors = tmp_path / "set", []
+
+    def other():
+        try:
+            write_shards(Varied(), folder, per_shard=20)
+        except DataError as error:
+            errors.append(str(error))
+
+    def begun(plan, rows):  # the first work has the lock of the folder
+        thread = threading.Thread(target=other, daemon=True)
+        thread.start()
+        thread.join(60)
+
+    write_shards(Varied(), folder, on_start=begun, **FEW)
+    assert len(errors) == 1
+    assert "was started with" in errors[0]
+
+
 def test_other_rows_of_equal_factors_are_other_work(tmp_path):
     class Plain(Varied):
         def __init__(self):

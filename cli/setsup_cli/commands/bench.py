@@ -89,8 +89,8 @@ def _first(dataset: "Dataset") -> list[str]:
     names = [factor.name for factor in dataset.factors.factors if factor.role == "variation" and not factor.continuous]
     if not names:
         raise SamplerError(
-            f"{dataset.name} has no discrete factor of variation to fix by default; name another column, such as a key "
-            "or a split, with --inactive"
+            f"{dataset.name} has no discrete factor of variation to fix by default; choose another column, such "
+            "as a key or a split, with --inactive"
         )
     return names[:1]
 

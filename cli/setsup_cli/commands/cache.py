@@ -94,7 +94,7 @@ def _clear(folder: Path, entries: dict[str, int], names: list[str]) -> None:
         if name not in entries:
             raise DataError(f"cache entry {name!r} not found in {folder}{did_you_mean(name, entries)}")
         if (folder / name).is_symlink():
-            raise DataError(f"{folder / name} is a link to a folder outside the cache; remove it yourself")
+            raise DataError(f"{folder / name} is a link to a folder outside the cache; remove the link yourself")
     for name in dict.fromkeys(names):
         with disk_errors(folder / name):
             shutil.rmtree(folder / name)

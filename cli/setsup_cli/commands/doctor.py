@@ -114,7 +114,10 @@ def _renderers() -> list[Check]:
         chosen = choose()
         return [*lines, Check("renderer auto", "ok", f"{chosen.name}: {chosen.why}")]
     except DataError:
-        return [*lines, Check("renderer auto", "absent", "no renderer works on this machine; the lines above say why")]
+        return [
+            *lines,
+            Check("renderer auto", "absent", "no renderer works on this machine; the lines above show the reasons"),
+        ]
 
 
 def _manifests() -> Check:

@@ -154,7 +154,9 @@ def run(options: "Options | ByEncoder") -> int:
     if options.out is not None:
         folder = expanded(options.out)
     elif _holds_others(folder, numbers):
-        raise SetsupError(f"{folder} contains embeddings of other rows; use --out FOLDER, or remove it")
+        raise SetsupError(
+            f"{folder} contains embeddings of other rows; choose another folder with --out FOLDER, or remove this one"
+        )
     for file in FILES:
         need_writable(folder / file)
     if options.neighbours is not None:
@@ -195,7 +197,7 @@ def _tell_missing_views(trained: "TrainedRun", dataset: "Dataset", arrays: Mappi
     missing = [view for view in views if view not in arrays]
     if missing and len(missing) < len(views):
         _log.warning(
-            "%s has no %s, which the run was trained on: embeddings are of %s alone",
+            "%s has no %s, which the run was trained on; embeddings are computed from %s only",
             dataset.name,
             " or ".join(missing),
             " and ".join(view for view in views if view in arrays),
@@ -289,7 +291,7 @@ def _rows(options: "Options | ByEncoder", trained: "TrainedRun", dataset: "Datas
         return None
     kept = np.arange(len(dataset)) if options.where is None else dataset.factors.rows(options.where)
     if not len(kept):
-        raise FactorError(f"--where {options.where!r} selects no rows")
+        raise FactorError(f"--where {options.where!r} selects no rows; change the expression")
     if options.rows is not None:
         kept = kept[np.sort(trained.sample(options.rows, dataset.factors.select(kept)))]
     return kept

@@ -89,7 +89,7 @@ def run(options: Options) -> int:
     samplers = {}
     if options.sampler is not None:
         if not sources:
-            raise DataError("--sampler requires a dataset; name one, as in `setsup explore photos.csv --sampler FILE`")
+            raise DataError("--sampler requires a dataset; pass one, as in `setsup explore photos.csv --sampler FILE`")
         samplers = {sources[0]: _sampler(options.sampler, datasets[sources[0]])}
     embeddings = [
         embedding for folder in folders for embedding in _embeddings(folder, list(datasets.values()), options.preset)
@@ -109,7 +109,7 @@ def run(options: Options) -> int:
             return 0
         say(f"{written}: {size / 1e6:,.1f} MB")
         if size > _LARGE:
-            say(f"pages of more than {_LARGE / 1e6:,.0f} MB open slowly; lower --rows or --steps to make it smaller")
+            say(f"pages of more than {_LARGE / 1e6:,.0f} MB open slowly; lower --rows or --steps for a smaller page")
         return 0
 
     def ready(address: str) -> None:

@@ -60,13 +60,13 @@ def run(options: Options) -> int:
     check_root(options.root)
     package = foreign().get(name)
     if package is not None:
-        raise DataError(f"{name} belongs to the package {package}; its documentation says how to get the files")
+        raise DataError(f"{name} belongs to the package {package}; its documentation describes how to get the files")
     manifest = load_manifest(name)
     if not manifest.files and not options.check:
         raise DataError(f"{name} has no files to fetch; use it as it is (`setsup info {name}`)")
     if options.check:
         if options.files is not None:
-            raise DataError("--check verifies every file; leave out --files")
+            raise DataError("--check verifies every file; omit --files")
         return _check(manifest, options)
     if not options.json:
         # before anything is fetched or refused

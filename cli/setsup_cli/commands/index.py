@@ -98,7 +98,7 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     ]
     yield f"modalities: {listed(modalities, _MOST) or 'none'}"
     for name, why in about["left_out"].items():
-        yield f"left out: {name}: {why}"
+        yield f"omitted: {name}: {why}"
     if about["not_read"]:
         yield f"not read: {listed([f'.{suffix}' for suffix in about['not_read']], _MOST)}"
     yield about["open"]

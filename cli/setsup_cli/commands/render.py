@@ -158,7 +158,7 @@ def _about(rendered: "RenderedFolder", before: int) -> dict[str, Any]:
 def _words(about: Mapping[str, Any]) -> Iterator[str]:
     yield f"rendered by {about['renderer']}, {about['drawn_now']:,} now"
     if about["left_out"]:
-        yield f"{about['left_out']:,} rows cannot be rendered and are left out; see {about['folder']}/failed.json"
+        yield f"{about['left_out']:,} rows could not be rendered and are omitted; see {about['folder']}/failed.json"
     factors = [f"{name} {levels or '~'}" for name, levels in about["factors"].items()]
     yield f"factors: {', '.join(factors)}"
     yield f"modalities: {', '.join(about['modalities'])}; cameras, and names of instances"

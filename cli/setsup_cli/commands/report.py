@@ -147,7 +147,7 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
         show_json({**filled.to_dict(), "picture": None if page else file, "page": file if page else None})
         return 0
     looked = "searched ./runs" if folders else "./runs does not exist"
-    print_report(filled, "" if options.runs else f"{looked}; name other folders: setsup report {quote(name)} FOLDER")
+    print_report(filled, "" if options.runs else f"{looked}; pass other folders: setsup report {quote(name)} FOLDER")
     if out is not None:
         say()
         for line in (*moved(asked, out), str(out)):
@@ -180,11 +180,11 @@ def _run_all(options: Options) -> int:
     out = None if options.out is None else expanded(options.out)
     if out is not None:
         if out.suffix.lower() not in _PAGES:
-            raise DataError(f"--out must be a page with the suffix .html if --all is given, not {out}")
+            raise DataError(f"--out must be a file with the suffix .html when used with --all, not {out}")
         need_writable(out)
     named = (*([] if options.report is None else [Path(options.report)]), *(options.runs or ()))
     if not named and not _DEFAULT.is_dir():
-        raise SetsupError("./runs does not exist; name folders of runs: `setsup report --all FOLDER`")
+        raise SetsupError("./runs does not exist; pass folders of runs: `setsup report --all FOLDER`")
     reports = measured_reports(named or (_DEFAULT,))
     if out is not None:
         asked, out = out, _write_page(reports, "Measured results", out, options.force)

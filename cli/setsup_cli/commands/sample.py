@@ -191,7 +191,7 @@ def _replay(options: Any, path: Path) -> _Drawn:
     kept = {*_LOCATION, *(member.name for member in fields(OutputOptions) if member.name != "steps"), "sampler"}
     for member in fields(Options):
         if member.name not in kept and getattr(options, member.name) != member.default:
-            raise SamplerError(f"--replay takes all settings of the draws from its file; leave out --{member.name}")
+            raise SamplerError(f"--replay reads all settings of the draws from its file; omit --{member.name}")
     recorded = read_draws(path)
     named = options.dataset is not None or options.table is not None
     source, of = find_source(options) if named else (None, None)
@@ -278,7 +278,7 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     if arguments.get("values") == "independent" and unit == "set" and sets > 1:
         fixed_first = [fixed for step, _, _, fixed, _ in rows if step == "0"]
         if len(fixed_first) == sets and len(set(fixed_first)) == 1 and "=" in fixed_first[0]:
-            say("all sets of step 0 have the same values by chance; --values different draws different ones")
+            say("all sets of step 0 have the same values by chance; use --values different for different ones")
     say()
     for line in str(drawn.sampler.report()).splitlines():
         say_prose(line)

@@ -98,8 +98,8 @@ def run(options: Options) -> int:
         raise DataError("--out must be a folder or an address, not ''")
     if options.out.rpartition("::")[2].startswith("memory://"):
         raise DataError(
-            f"--out {options.out} is in the memory of this process, which ends with the command; give a folder, or the "
-            "address of a store"
+            f"--out {options.out} is in the memory of this process, which ends with the command; pass a folder, "
+            "or the address of a store"
         )
     on = cluster(options.on, options.ray_address, options.ray_gpus)
     dataset = _chosen(options)
@@ -159,7 +159,7 @@ def _chosen(options: Options) -> "Dataset":
         return dataset
     dataset = dataset.where(options.where)
     if not len(dataset):
-        raise FactorError(f"--where {options.where!r} selects no rows")
+        raise FactorError(f"--where {options.where!r} selects no rows; change the expression")
     return dataset
 
 
@@ -246,5 +246,5 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     members = [*(one["member"] for one in about["modalities"].values()), *cameras, "KEY.json"]
     yield f"members: {', '.join(members)}"
     if about["left_out"]:
-        yield f"left out, since --size changes the images: {', '.join(about['left_out'])}"
+        yield f"omitted, because --size changes the images: {', '.join(about['left_out'])}"
     yield about["open"]

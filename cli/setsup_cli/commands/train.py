@@ -241,7 +241,7 @@ def _print_config(asked: Asked, options: Any) -> int:
     from setsup.experiments.settings import flatten
 
     if options.sweep:
-        raise SetsupError("--print-config prints the settings of one training; leave out --sweep")
+        raise SetsupError("--print-config prints the settings of a single run; omit --sweep")
     root = None if asked.root is None else str(expanded(asked.root).absolute())
     content = config_content(
         asked.preset,

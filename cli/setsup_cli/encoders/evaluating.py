@@ -91,7 +91,7 @@ def run(options: Any) -> int:
         say(describe_encoder(trained))
         say(f"{dataset.name}{f', split {options.split}' if options.split else ''}: {len(dataset):,} rows")
         for name, reason in source.left_out.items():
-            say_prose(f"left out {name}: {reason}")
+            say_prose(f"omitted {name}: {reason}")
     names = options.only or tuple(evaluations)
     about = {"source": source.data.name, "split": options.split}
     on_start = None if options.json else announced(names)["on_start"]

@@ -85,7 +85,7 @@ def run(options: Options) -> int:
 
     if not (options.encoder or options.runs):
         raise SetsupError(
-            "`setsup report invariance` requires runs or an encoder; name folders of runs, or give --encoder ENCODER"
+            "`setsup report invariance` requires runs or an encoder; pass folders of runs, or --encoder ENCODER"
         )
     source = Source(
         options.dataset,
@@ -127,7 +127,7 @@ def run(options: Options) -> int:
         show_json({**about, "encoders": encoders})
         return 0
     for name, reason in first.left_out.items():
-        say_prose(f"left out {name}: {reason}")
+        say_prose(f"omitted {name}: {reason}")
     say()
     _print(studies, options.domain)
     return 0

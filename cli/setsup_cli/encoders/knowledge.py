@@ -101,7 +101,7 @@ def run(options: Options) -> int:
 
     if not (options.encoder or options.runs):
         raise SetsupError(
-            "`setsup report factors` requires runs or an encoder; name folders of runs, or give --encoder ENCODER"
+            "`setsup report factors` requires runs or an encoder; pass folders of runs, or --encoder ENCODER"
         )
     out = None if options.out is None else expanded(options.out)
     if out is not None:
@@ -141,7 +141,7 @@ def run(options: Options) -> int:
         show_json({**about, "encoders": measured, "picture": None if out is None else str(out)})
         return 0
     for name, reason in left_out.items():
-        say_prose(f"left out {name}: {reason}")
+        say_prose(f"omitted {name}: {reason}")
     say()
     _print(measured, names)
     if out is not None:

@@ -132,7 +132,7 @@ def results_folder(name: str, dataset: "Dataset", split: str | None, before: str
 def _slug(text: str) -> str:
     slug = re.sub(r"[^\w.+-]+", "-", text).strip("-.")
     if not slug:
-        raise SetsupError(f"{text!r} cannot be used as the name of a folder; give --out FOLDER")
+        raise SetsupError(f"{text!r} cannot be used as the name of a folder; pass --out FOLDER")
     return slug
 
 

@@ -89,7 +89,7 @@ def run(options: Options) -> int:
 
     if not (options.encoder or options.runs):
         raise SetsupError(
-            "`setsup report orbits` requires runs or an encoder; name folders of runs, or give --encoder ENCODER"
+            "`setsup report orbits` requires runs or an encoder; pass folders of runs, or --encoder ENCODER"
         )
     out = None if options.out is None else expanded(options.out)
     if out is not None:
@@ -150,7 +150,7 @@ def _print(measured: Mapping[str, Mapping[str, float]], among: int) -> None:
     say_prose(
         f"{first['orbits']:,} of {among:,} orbits, {first['rows']:,} rows; all {first['pairs within']:,} pairs within "
         f"and {first['pairs between']:,} between orbits"
-        + (f"; {single:,} orbits with a single drawn member have no pair within" if single else "")
+        + (f"; {single:,} orbits with a single drawn member have no pairs within" if single else "")
     )
     say_prose("Euclidean distances, divided by the root mean square of those between orbits:")
     rows = []

@@ -67,7 +67,9 @@ def _by_step(parts: Sequence[str], option: str, read: Callable[[str], Any]) -> d
         raise ValueError
     by_step = {int(match[1]): read(match[2]) for match in matches if match}
     if len(by_step) < len(parts):
-        raise SamplerError(f"{option} {','.join(parts)} gives two values for the same step; give one value per step")
+        raise SamplerError(
+            f"{option} {','.join(parts)} specifies two values for the same step; specify one value per step"
+        )
     return by_step
 
 

@@ -29,7 +29,7 @@ def find_class(word: str) -> "type[Sampler]":
         try:
             module = import_module(where)
         except (ImportError, ValueError) as error:
-            raise SamplerError(f"--sampler {word}: {error}; give FILE.py:CLASS or MODULE:CLASS") from error
+            raise SamplerError(f"--sampler {word}: {error}; pass FILE.py:CLASS or MODULE:CLASS") from error
     own = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Sampler)]
     names = [kind.__name__ for kind in own if kind.__module__ == module.__name__]
     name = names[0] if not name and len(names) == 1 else name
@@ -63,7 +63,8 @@ def build_own(options: Mapping[str, Any], table: "FactorTable") -> "Sampler":
         return kind(table, **arguments)
     except TypeError as error:
         raise SamplerError(
-            f"{kind.__name__} cannot be constructed from these options: {error}; give others with --argument NAME=VALUE"
+            f"{kind.__name__} cannot be constructed from these options: {error}; set arguments with --argument "
+            "NAME=VALUE"
         ) from error
 
 

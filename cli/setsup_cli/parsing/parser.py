@@ -96,7 +96,7 @@ def _check_words(subcommand: Subcommand, words: Sequence[str]) -> None:
             continue
         is_flag = get_args(kinds[name])[0] is bool
         if equals and is_flag:
-            raise SetsupError(f"{name} takes no value; leave out '={value}'")
+            raise SetsupError(f"{name} takes no value; remove '={value}'")
         if equals and not value:
             metavar = next(note for note in get_args(kinds[name]) if isinstance(note, Parameter)).metavar
             raise SetsupError(f"{name} requires a value: `{name} {metavar}`")
@@ -104,7 +104,8 @@ def _check_words(subcommand: Subcommand, words: Sequence[str]) -> None:
         is_one_seed = name == "--seed" and int in alternatives(get_args(kinds[name])[0])
         if is_one_seed and more and re.fullmatch(r"\d+", more[0]):
             raise SetsupError(
-                f"--seed takes a single seed, but {more[0]!r} is a second one; run `{subcommand.command}` once per seed"
+                f"--seed takes a single seed, but {more[0]!r} is a second seed; run `{subcommand.command}` once "
+                "per seed"
             )
 
 
@@ -170,7 +171,9 @@ def complete(subcommands: Sequence[Subcommand], words: Sequence[str]) -> None:
     except CycloptsError as error:
         raise SetsupError(_sentence(error, "setsup --install-completion")) from error
     except ShellDetectionError as error:
-        raise SetsupError("could not detect the shell; name it: `setsup --install-completion --shell bash`") from error
+        raise SetsupError(
+            "could not detect the shell; specify it: `setsup --install-completion --shell bash`"
+        ) from error
 
 
 def parse_known(subcommand: Subcommand, words: Sequence[str]) -> Any:
@@ -284,7 +287,7 @@ def _sentence(error: CycloptsError, command: str, options: type | None = None) -
             repeated = declared.get(token.keyword or "") or parameter
             metavar = (repeated.metavar if repeated is not None else None) or ""
             how = f", with all its values: `{token.keyword} {metavar}`" if metavar.endswith(" ...") else ""
-            return f"{token.keyword} is given twice; give it once{how}"
+            return f"{token.keyword} is specified twice; specify it once{how}"
         case cyclopts.MissingArgumentError() if not argument.name.startswith("-"):
             return f"`{command}` requires the argument {parameter.metavar}: {_start(parameter.help)}"
         case cyclopts.MissingArgumentError():
@@ -293,7 +296,7 @@ def _sentence(error: CycloptsError, command: str, options: type | None = None) -
         case cyclopts.CoercionError(token=token, target_type=kind) if token is not None:
             option = argument.name if token.keyword else parameter.metavar
             if argument.hint is bool:
-                return f"{option} takes no value; leave out '={token.value}'"
+                return f"{option} takes no value; remove '={token.value}'"
             choices = _choices(kind)
             meant = did_you_mean(token.value, choices) if choices else ""
             meant = meant if "did you mean" in meant else ""  # the choices are listed before

@@ -228,7 +228,7 @@ def build_table(recipe: "Recipe", options: Any) -> "FactorTable | None":
 
     views = getattr(options, "views", None)
     if views is not None and options.rows is not None:
-        raise FactorError("--rows and --views are mutually exclusive; leave out one of them")
+        raise FactorError("--rows and --views are mutually exclusive; use only one of them")
     if options.ranges is not None and options.rows is None:
         raise FactorError("--ranges requires --rows N, the number of rows to draw from the ranges")
     table = None
@@ -245,7 +245,7 @@ def build_table(recipe: "Recipe", options: Any) -> "FactorTable | None":
         return table
     table = (FactorTable(recipe.factors) if table is None else table).where(options.where)
     if not len(table):
-        raise FactorError(f"--where {options.where!r} selects no rows")
+        raise FactorError(f"--where {options.where!r} selects no rows; change the expression")
     return table
 
 

@@ -34,7 +34,7 @@ def choose_family(given: Given) -> str | None:
     choosing = [name for name in families if name in given and name not in _CONSTRAINTS]
     choosing = choosing or [name for name in _CONSTRAINTS if name in given][:1]
     if len(choosing) > 1:
-        raise SamplerError(f"--{' and --'.join(choosing)} are mutually exclusive; give only one of them")
+        raise SamplerError(f"--{' and --'.join(choosing)} are mutually exclusive; use only one of them")
     if not choosing:
         return None
     key = families[choosing[0]]
@@ -42,7 +42,7 @@ def choose_family(given: Given) -> str | None:
     for name in given:
         if name not in taken[key]:
             goes = ", ".join(_describe(family) for family in FAMILIES if name in taken[family])
-            raise SamplerError(f"--{name} cannot be combined with --{choosing[0]}; it is an option of {goes}")
+            raise SamplerError(f"--{name} cannot be combined with --{choosing[0]}; --{name} is an option of {goes}")
     return key
 
 
@@ -93,7 +93,7 @@ def build_sampler(key: str, values: Given, table: "FactorTable", card: str) -> "
         arguments |= {"factors": list(values["hierarchy"]), "sets": list(values["hierarchy"].values())}
         names["sets"] = "the numbers of --hierarchy"
     if key == "time" and "time" not in values:
-        raise SamplerError("--sequence requires --time FACTOR, the factor with the time of each row")
+        raise SamplerError("--sequence requires --time FACTOR, the factor that contains the time of each row")
     with advised_for_command(names):
         sampler: Sampler = getattr(samplers, FAMILIES[key].sampler)(table, **arguments)
     return sampler

@@ -65,7 +65,7 @@ def find_source(options: Named) -> "tuple[str | Path, SourceKind]":
             check_choice(chosen, tuple(KINDS), "--option kind", DataError)
         return source, next((kind for kind in KINDS if kind == chosen), None) or find_kind(source)
     if options.dataset is not None:
-        raise DataError(f"give a dataset or --table, not both: {options.dataset!r} and {str(table)!r}")
+        raise DataError(f"specify either a dataset or --table, not both: {options.dataset!r} and {str(table)!r}")
     return table, "table"
 
 
@@ -128,7 +128,7 @@ def given_words(options: Named, source: str | Path, kind: "SourceKind | None" = 
     for name in _WORDS:
         if value := getattr(options, name):
             if name in given:
-                raise DataError(f"--{name} and --option {name}=… set the same option; leave out one of them")
+                raise DataError(f"--{name} and --option {name}=… set the same option; use only one of them")
             given[name] = value
     return given
 
@@ -160,15 +160,15 @@ def card_command(options: Named) -> str:
 def check_benchmark(name: str, what: str) -> None:
     """Refuse a file or folder of one's own where only benchmarks have something to do."""
     if Path(name).suffix and Path(name).exists():
-        raise DataError(f"{name} is your own file and requires no {what}; `setsup info {name}` shows it")
+        raise DataError(f"{name} is your own file and requires no {what}; view it with `setsup info {name}`")
 
 
 def check_root(root: Path | str | None) -> None:
     """Refuse a file where a folder, or an archive of one, is expected."""
     if root is not None and Path(root).is_file() and Path(root).suffix.lower() not in _ARCHIVES:
         raise DataError(
-            "--root must be the folder that contains the files, or an archive of it (.zip, .tar, .tar.gz), not the "
-            f"file {root}; give its folder: `--root {Path(root).parent}`"
+            "--root must be the folder that contains the files, or an archive of it (.zip, .tar, .tar.gz), not "
+            f"the file {root}; pass the folder of the file: `--root {Path(root).parent}`"
         )
 
 
@@ -181,7 +181,7 @@ def assignments(words: Iterable[str], option: str, what: str, read: Callable[[st
             of = "NAME" if what == "value" else "FACTOR"
             raise DataError(f"{option} must be {of}={what.upper()}, as in `{option} name={what}`, not {word!r}")
         if name in values:
-            raise DataError(f"{option} {name}=… is given twice; give it once")
+            raise DataError(f"{option} {name}=… is specified twice; specify it once")
         try:
             values[name] = read(value)
         except ValueError:

@@ -141,7 +141,7 @@ def read_options(words: Sequence[str], known: Mapping[str, Parameter], name: str
             there = ", ".join(describe_options(known)) or "none"
             raise DataError(f"--option {word}: {name} has no option {option!r}; its options: {there}")
         if option in values:
-            raise DataError(f"--option {option}=… is given twice; give it once")
+            raise DataError(f"--option {option}=… is specified twice; specify it once")
         try:
             values[option] = _convert(value, _type(known[option]))
         except (CycloptsError, ValueError):

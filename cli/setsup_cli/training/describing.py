@@ -190,6 +190,6 @@ def describe_plan(training: Training, plan: "Plan") -> Iterator[str]:
     part = "" if plan.trained == plan.parameters else f", of which {plan.trained:,} are trained"
     yield f"  networks: {plan.parameters:,} parameters{part}"
     if plan.fetches is not None:
-        yield f"  initial weights: {plan.fetches}, which the training would download first"
+        yield f"  initial weights: {plan.fetches}, to be downloaded first"
     since = f", from step {plan.from_step:,}" if plan.from_step else ""
     yield f"  seed {plan.seed}: {plan.folder}: {plan.steps:,} steps{since}"

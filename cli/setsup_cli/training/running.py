@@ -78,7 +78,7 @@ def plan_points(asked: Asked, points: Sequence[Point], as_json: bool) -> int:
     if as_json:
         show_json({"preset": asked.preset.name, "changed": dict(asked.changed), "runs": plans})
         return 0
-    for line in (*describe(asked), "", "would train, and wrote nothing:", *check_lines):
+    for line in (*describe(asked), "", "would train (nothing was written):", *check_lines):
         say(line)
     return 0
 

@@ -49,7 +49,7 @@ def read_points(asked: Asked, options: Any) -> list[Point]:
         for setting in short.get(name, [name]):
             if setting in sets:
                 raise SetsupError(
-                    f"--sweep {setting}=… is given twice; give all its values at once, separated by commas"
+                    f"--sweep {setting}=… is specified twice; list all values of the setting, separated by commas"
                 )
             sets.add(setting)
         # a value of several words is separated by spaces

@@ -152,7 +152,7 @@ def _by_short_names(options: Any, preset: "Preset") -> dict[str, Any]:
         for name in names:
             if name in options.typed and reduce(getattr, name.split("."), options) != value:
                 words = f"--{short} and --{name}".replace("_", "-")
-                raise SetsupError(f"{words} are given with different values; leave out one of them")
+                raise SetsupError(f"{words} have different values; use only one of them")
             settings[name] = value
     return settings
 
@@ -194,8 +194,8 @@ def _check_place(options: Any, preset: "Preset") -> None:
         return
     if data.name not in preset.missing and is_lost(data.name):
         raise DataError(
-            f"{data.name}, the data.name of {options.config}, does not exist: the path is relative to the folder where "
-            "the run was started; run the command there, or give the path with --data.name FILE"
+            f"{data.name}, the data.name of {options.config}, does not exist: the path is relative to the folder "
+            "where the run was started; run the command there, or pass the path with --data.name FILE"
         )
 
 
@@ -211,7 +211,7 @@ def _opening(options: Any, preset: "Preset", name: str | None = None) -> dict[st
     first = next(iter(words))
     if preset.data is None or options.substitute:
         what = preset.name if preset.data is None else f"the substitute of {preset.name}"
-        raise SetsupError(f"--{first} sets options of a preset's dataset, but {what} has none; leave it out")
+        raise SetsupError(f"--{first} sets options of a preset's dataset, but {what} has no options; omit --{first}")
     from setsup.experiments.data import explain_missing
     from setsup.opening import KINDS, find_kind, options_of, path_options
 
@@ -219,7 +219,9 @@ def _opening(options: Any, preset: "Preset", name: str | None = None) -> dict[st
     with explain_missing(preset.name, name, preset.missing):
         kind = find_kind(name)
     if kind in ("rendered", "shards"):
-        raise SetsupError(f"--{first} requires a dataset that takes options, but {name} is {KINDS[kind]}; leave it out")
+        raise SetsupError(
+            f"--{first} requires a dataset that takes options, but {name} is {KINDS[kind]}; omit --{first}"
+        )
     given = read_source_options(words.pop("option", ()), name, kind)
     for option, value in words.items():
         if option not in options_of(name, kind):

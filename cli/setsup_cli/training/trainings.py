@@ -98,7 +98,7 @@ def check_parallel(training: Training, processes: int) -> None:
         raise SetsupError(f"--parallel must be 1 or more, not {processes}")
     if processes > 1 and training.config.devices * training.config.nodes > 1:
         raise SetsupError(
-            f"--parallel {processes} trains several runs in parallel, each on one device; leave out --parallel, or "
+            f"--parallel {processes} trains several runs in parallel, each on one device; omit --parallel, or "
             "--devices and --nodes"
         )
 

@@ -101,7 +101,7 @@ def nearest_across(embeddings: npt.ArrayLike, labels: npt.ArrayLike, first: int 
     check_arguments(nearest_across, locals(), DataError)
     reals, digits, members = _first_of_each(embeddings, labels, first)
     if len(digits) < 2:
-        raise DataError(f"neighbours across classes need at least two classes, but all known labels are {digits[0]}")
+        raise DataError(f"neighbours across classes require at least two classes, but all known labels are {digits[0]}")
     pairs = [(own, others) for own in members for others in members if own is not others]
     queries = [own for own, _ in pairs]
     rows = [others[nearest(reals[own], reals[others])[0][:, 0]] for own, others in pairs]
@@ -142,11 +142,13 @@ def centred_correlation(
         for values in (query_values, neighbour_values)
     ]
     if len(pair[0]) != len(pair[1]):
-        raise DataError(f"queries have {len(pair[0]):,} values and neighbours {len(pair[1]):,}; give one for each pair")
+        raise DataError(
+            f"queries have {len(pair[0]):,} values and neighbours {len(pair[1]):,}; pass one value of each per pair"
+        )
     classes = [check_labels(given, len(pair[0])) for given in (query_labels, labels)]
     known = (classes[0] >= 0) & (classes[1] >= 0)
     if not known.any():
-        raise DataError(f"both labels are known in none of the {len(known):,} pairs, so there is nothing to correlate")
+        raise DataError(f"none of the {len(known):,} pairs has two known labels, so there is nothing to correlate")
     first, second = (_centre(v[known], c[known]) for v, c in zip(pair, classes, strict=True))
     length = float(np.sqrt((first @ first) * (second @ second)))
     if length <= _ROUNDING * len(first) * np.abs(pair[0]).max() * np.abs(pair[1]).max():
@@ -166,5 +168,5 @@ def _first_of_each(embeddings: npt.ArrayLike, labels: npt.ArrayLike, first: int)
     check_integer(first, "first", SetsupError, 1)
     digits = np.unique(known[known >= 0])
     if not len(digits):
-        raise DataError(f"none of the {len(known):,} labels is known, so there is no image to query with")
+        raise DataError(f"none of the {len(known):,} labels is known, so no image can be a query")
     return reals, digits, [np.flatnonzero(known == digit)[:first] for digit in digits]

@@ -37,7 +37,7 @@ _CHUNK = 1024  # images whose distances are in memory at a time
 
 @dataclass(frozen=True, slots=True)
 class DigitMeasures:
-    """Style and digit in embeddings of handwritten digits; ``dataclasses.asdict`` gives a report in this order.
+    """Style and digit in embeddings of handwritten digits; ``dataclasses.asdict`` returns a report in this order.
 
     Attributes
     ----------
@@ -248,8 +248,8 @@ def digit_measures(
     known = check_labels(digits, len(reals), "digits")
     if reals.shape[1] != withheld.shape[1]:
         raise DataError(
-            f"embeddings must have as many dimensions as withheld ones, not {reals.shape[1]} and {withheld.shape[1]}; "
-            "embed both with one network"
+            "embeddings must have as many dimensions as the embeddings of the withheld class, not "
+            f"{reals.shape[1]} and {withheld.shape[1]}; embed both with one network"
         )
     if not isinstance(sigma, int | float | np.integer | np.floating) or not 0 <= sigma < np.inf:
         raise SetsupError(f"sigma must be a number of at least 0, not {abbreviate(sigma)}")
@@ -289,7 +289,7 @@ def _left_out(reals: Reals, labels: npt.NDArray[np.int64], k: int) -> float:
 def _styles(images: npt.ArrayLike, rows: int, name: str) -> list[Reals]:
     grey = _check_images(images, name)
     if len(grey) != rows:
-        raise DataError(f"there must be one embedding for each of the {len(grey):,} {name}, not {rows:,}")
+        raise DataError(f"embeddings must have one row for each of the {len(grey):,} {name}, not {rows:,}")
     return [slant(grey), thickness(grey)]
 
 

@@ -87,7 +87,7 @@ def directed_loss(
     check_temperature(temperature)
     if candidates is not None and candidates.shape != queries.shape:
         given = f"{tuple(candidates.shape)} and {tuple(queries.shape)}"
-        raise DataError(f"candidates must be other copies of the queries, with the same shape, not {given}")
+        raise DataError(f"candidates must be augmented copies of the queries, with the same shape, not {given}")
     sets = (queries, keys) if candidates is None else (queries, keys, candidates)
     with without_autocast(queries):
         queries, keys, *copies = match_types(*sets)
@@ -204,7 +204,8 @@ def double_augmentation_loss(
     check_arguments(double_augmentation_loss, locals())
     if neighbours not in ("second", "first"):
         raise SetsupError(
-            f"neighbours must be 'second' or 'first' (the copy that soft neighbours are made of), not {neighbours!r}"
+            "neighbours must be 'second' or 'first' (the copy from which soft neighbours are computed), not "
+            f"{neighbours!r}"
         )
     of = 1 if neighbours == "second" else 0
     there = directed_loss(u[1], v[of], similarity, temperature, candidates=u[0], query_mask=u_mask, key_mask=v_mask)

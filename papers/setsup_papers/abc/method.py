@@ -83,7 +83,7 @@ class ABC(LightningModule):
             raise SetsupError(f"objective must be one of {', '.join(_OBJECTIVES)}, not {objective!r}")
         if neighbours not in _NEIGHBOURS:
             raise SetsupError(
-                "neighbours must be 'second' or 'first' (the copy that soft neighbours are made of), not "
+                "neighbours must be 'second' or 'first' (the copy from which soft neighbours are computed), not "
                 f"{neighbours!r}"
             )
         if halve_every is not None and (type(halve_every) is not int or halve_every < 1):
@@ -162,13 +162,13 @@ class ABC(LightningModule):
         paired = objective != "augmentation"
         if images.ndim != 5 + copied or (copied and images.shape[2] != 2) or (paired and len(images) % 2):
             raise DataError(
-                f"objective {objective!r} requires images as {_OBJECTIVES[objective]}, not {tuple(images.shape)}; draw "
-                "and augment them so, or choose another objective"
+                f"objective {objective!r} requires images as {_OBJECTIVES[objective]}, not {tuple(images.shape)}; "
+                "change the sampler and the augmentation, or choose another objective"
             )
         if images.shape[1] < 2:
             raise DataError(
-                "sets must have at least two images, so that an image can be found among those of its set; draw larger "
-                "sets, for example with --sampler.size 2"
+                "sets must contain at least two images, because each image is compared with the others of its "
+                "set; draw larger sets, for example with --sampler.size 2"
             )
 
     training_step = log_loss

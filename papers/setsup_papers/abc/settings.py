@@ -25,14 +25,14 @@ class ABCObjective:
     temperature : float
         τ > 0, in the unit of the similarity.
     objective : {"correspondence", "double", "augmentation"}
-        The loss between single images of pairs of sets; between two augmented copies of each; or the baseline that has
-        copies and no second set, with copy 1 as the query and copy 2 as the candidates.
+        Loss between single images of pairs of sets; between two augmented copies of each image; or the baseline with
+        copies and without a second set, where copy 1 is the query and copy 2 the candidates.
     neighbours : {"second", "first"}
-        With ``double``: the copy that soft neighbours are made of.
+        With ``double``: the copy from which soft neighbours are computed.
     rate : float
         Learning rate of Adam.
     halve_every : int, optional
-        Steps after which the rate is halved, repeatedly; constant by default.
+        The rate is halved every so many steps; constant by default.
 
     """
 

@@ -100,8 +100,8 @@ class Simulation:
         first = np.flatnonzero(self.dimensions == 1)
         if not len(first):
             raise SetsupError(
-                "losses are scaled by the loss of 1 dimension, but the simulation has the dimensions "
-                f"{self.dimensions.tolist()}; add 1 to the dimensions"
+                "losses are scaled by the loss of 1 dimension, but the dimensions of the simulation are "
+                f"{self.dimensions.tolist()}; add 1 to them"
             )
         return np.asarray(self.losses / self.losses[:, first[:1]])
 
@@ -381,5 +381,5 @@ def _check_several(name: str, given: Iterable[int], least: int) -> list[int]:
     """Check some different integers."""
     numbers = [check_integer(value, f"each of the {name}", SetsupError, least) for value in given]
     if not numbers or len(set(numbers)) < len(numbers):
-        raise SetsupError(f"the {name} must be one or more different numbers, not {numbers}")
+        raise SetsupError(f"the {name} must be one or more distinct numbers, not {numbers}")
     return numbers

@@ -49,29 +49,29 @@ class Actions:
     Attributes
     ----------
     view : str
-        Whose encoder is fine-tuned; it reads frames, (3, size, size).
+        View whose encoder is fine-tuned; it reads frames, (3, size, size).
     factor : str
         The class.
     video : str
-        The factor that tells videos apart.
+        Factor that identifies the video.
     layer : str
         Stage whose output is classified.
     size : int
-        Side of the boxes, pixels: that of the training.
+        Side of the boxes in pixels: the size of the training crops.
     dataset : str, optional
-        One of the preset's ``datasets`` to fine-tune and test on; by default that of the training.
+        One of the preset's ``datasets`` to fine-tune and test on; by default the training data.
     fit, split : str
         Splits to fine-tune and to test on.
     frozen : bool
-        Whether the encoder stays as it is.
+        Whether the encoder is frozen.
     steps, batch : int
-        Of the fine-tuning, and frames per step.
+        Steps of the fine-tuning, and frames per step.
     rate : float
         Learning rate of Adam, divided by 10 after 2/3 and 5/6 of the steps.
     frames : int
-        Of each clip of the test.
+        Frames per test clip.
     baselines : tuple of {"untrained"}
-        Besides: the same from the initial weights, which is a training with labels alone.
+        Also measure the initial weights, which amounts to training with labels only.
 
     """
 

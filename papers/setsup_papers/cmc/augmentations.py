@@ -33,7 +33,7 @@ class ViewCrops:
 
     A view is a modality of the data under its own name, or the channels of a colour space: ``L`` and ``ab`` of ``lab``.
     Bytes stay bytes, depth stays in metres, normals turn with a flip, and classes are never interpolated. Views that
-    the data do not have are left out, so that encoders can be tested on images alone.
+    are missing from the data are omitted, so that encoders can be tested on images only.
 
     Attributes
     ----------
@@ -76,13 +76,13 @@ class ViewCrops:
         wanted = [self.image] if colors else []
         wanted += [view for view in self.views if view in dataset.modalities]
         if not self.views:
-            raise SetsupError("views must name at least one modality of the data, for example --views image,depth")
+            raise SetsupError("views must contain at least one modality of the data, for example --views image,depth")
         if not wanted:
             known, channels = ", ".join(dataset.modalities), " and ".join(color_space(self.space).views)
             raise SetsupError(
-                f"{dataset.name} has none of the views {', '.join(self.views)}; choose from {known} with --views, or "
-                f"{channels} of the color space {self.space} (--space) if there is {self.image!r}; to use images of "
-                "two sensors, store them in one .npz file, since a table has one column of images"
+                f"{dataset.name} has none of the views {', '.join(self.views)}; choose from {known} with --views, "
+                f"or use {channels} of the color space {self.space} (--space), which require {self.image!r}; to "
+                "use images of two sensors, store them in one .npz file, because a table has one column of images"
             )
         if self.space != _LAB and not set(self.views) & set(color_space(self.space).views):
             channels = " and ".join(color_space(self.space).views)
@@ -185,9 +185,9 @@ class _Views:
             taken := [view for view in color_space(self.colors.space).views if view in batch]
         ):
             raise SetsupError(
-                f"the modality {taken[0]!r} of the data has the name of a view of the color space "
-                f"{self.colors.space}, whose two views are created together; leave it out with --data.modalities, "
-                "which lists the others"
+                f"the modality {taken[0]!r} of the data has the same name as a view of the color space "
+                f"{self.colors.space}, whose two views are created together; exclude the modality by listing the "
+                "others with --data.modalities"
             )
         kinds = {name: kind for name, kind in self.kinds.items() if name in batch}
         if self.operations and kinds:

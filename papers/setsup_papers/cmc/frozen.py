@@ -71,8 +71,8 @@ def check_views(method: Any, views: Sequence[str]) -> tuple[str, ...]:
         )
     for view in views:
         if view not in known:
-            there = f"{type(method).__name__} has no view {view!r}, but {', '.join(known)}"
-            raise SetsupError(f"{there}; choose some of these{did_you_mean(view, known)}")
+            there = f"{type(method).__name__} has no view {view!r} (views: {', '.join(known)})"
+            raise SetsupError(f"{there}; choose from these views{did_you_mean(view, known)}")
     return tuple(views) or known
 
 

@@ -54,17 +54,19 @@ def view_images(batch: Batch, name: str) -> Tensor:
         known = [key for key, value in batch.items() if isinstance(value, Tensor) and value.ndim >= _FEW]
         meant = did_you_mean(name, known)
         if not meant.startswith("; did you mean"):
-            meant = "; images of two sensors belong in one .npz file, since a table has one column of images"
+            meant = (
+                "; to use images of two sensors, store them in one .npz file, because a table has one column of images"
+            )
         raise SetsupError(
-            f"the batch has no view {name!r}, but {', '.join(known) or 'no images'}; choose from these with --views, "
-            f"or use channels of a color space (--space), such as L and ab{meant}"
+            f"the batch has no view {name!r} (it contains {', '.join(known) or 'no images'}); choose other views "
+            f"with --views, or use channels of a color space (--space), such as L and ab{meant}"
         )
     images, lead = batch[name], tuple(batch["mask"].shape)
     if not isinstance(images, Tensor) or tuple(images.shape[:2]) != lead or images.ndim not in (4, 5):
         shape = tuple(images.shape) if isinstance(images, Tensor) else type(images).__name__
         raise DataError(
-            f"view {name!r} must be (sets, size, channels, height, width), (sets, size, height, width) or (sets, size, "
-            f"height, width, channels) with (sets, size) = {lead}, not {shape}"
+            f"view {name!r} must have the shape (sets, size, channels, height, width), (sets, size, height, "
+            f"width) or (sets, size, height, width, channels) with (sets, size) = {lead}, not {shape}"
         )
     images = images.flatten(0, 1)
     if images.ndim == 3:
@@ -92,9 +94,9 @@ def pair_views(views: Sequence[str], pairs: Pairs = "full") -> tuple[tuple[str, 
 
     """
     if not views:
-        raise SetsupError("views must name at least one modality of the data, for example --views image,depth")
+        raise SetsupError("views must contain at least one modality of the data, for example --views image,depth")
     if twice := [view for view in views if list(views).count(view) > 1]:
-        raise SetsupError(f"view {twice[0]!r} is listed twice; list each view once, as in --views image,depth")
+        raise SetsupError(f"view {twice[0]!r} is listed twice; list each view only once, as in --views image,depth")
     if pairs not in get_args(Pairs):
         raise SetsupError(f"pairs must be {' or '.join(get_args(Pairs))}, not {pairs!r}")
     if len(views) == 1:
@@ -139,8 +141,8 @@ def group_numbers(batch: Batch, factors: Sequence[str]) -> Tensor | None:
     if missing:
         known = tuple(batch["factors"])
         raise SetsupError(
-            f"the data have no factor {missing[0]!r} to keep images apart by{did_you_mean(missing[0], known)}; choose "
-            "factors with --method.apart"
+            f"apart contains {missing[0]!r}, which is not a factor of the data{did_you_mean(missing[0], known)}; "
+            "choose factors with --method.apart"
         )
     codes = torch.stack([batch["factors"][name].flatten().to(torch.int64) for name in factors], 1)
     numbers = torch.unique(codes, dim=0, return_inverse=True)[1]

@@ -54,16 +54,16 @@ class LayerProbes:
     layers : tuple of str
         Stages of the encoders.
     pooled : tuple of int
-        Side of the pooled maps of each layer; 0, or nothing, for maps as they are.
+        Side of the pooled maps of each layer; 0, or no value, keeps the maps unpooled.
     hidden : tuple of int
         Units of the hidden layer of each classifier, with ReLU; 0 for a linear one. Several are trained together.
     views : tuple of str
         All of the method by default.
     fit : str, optional
-        Split of the training data's dataset to fit to; by default what was trained on. Images of unknown class are left
-        out.
+        Split of the training data's dataset to fit to; by default the training data. Images of unknown class are
+        excluded.
     fit_dataset : str, optional
-        One of the preset's ``datasets`` to fit to, in place of the training data.
+        One of the preset's ``datasets`` to fit to, instead of the training data.
     split : str, optional
         Split to test on, of the dataset that is fitted to.
     dataset : str, optional
@@ -119,7 +119,7 @@ class LayerProbes:
         """Check settings before classifiers are trained."""
         if self.dataset is None and self.split is None:
             raise SetsupError(
-                "nothing would be tested apart from the images of the fit; set a split or a dataset to test on"
+                "there are no images to test besides those used for fitting; set a split or a dataset to test on"
             )
         if not self.layers or len(self.pooled) > len(self.layers):
             raise SetsupError(f"pooled must have at most one side per layer, not {len(self.pooled)} for {self.layers}")

@@ -148,7 +148,8 @@ def in_batch_loss(
     anchors, candidates = match_types(anchors, candidates)
     if anchors.ndim != 2 or anchors.shape != candidates.shape:
         raise DataError(
-            f"features of two views must be (n, d) each, not {tuple(anchors.shape)} and {tuple(candidates.shape)}"
+            f"features of two views must each have the shape (n, d), not {tuple(anchors.shape)} and "
+            f"{tuple(candidates.shape)}"
         )
     with without_autocast(anchors):
         logits = anchors @ candidates.T / temperature
@@ -192,7 +193,8 @@ def patch_loss(vectors: Tensor, maps: Tensor, groups: Tensor | None = None) -> T
     check_arguments(patch_loss, locals())
     if maps.ndim != 4 or vectors.ndim != 2 or vectors.shape != maps.shape[:2]:
         raise DataError(
-            f"features must be (n, d) and maps (n, d, h, w), not {tuple(vectors.shape)} and {tuple(maps.shape)}"
+            f"features must have the shape (n, d), and maps the shape (n, d, h, w), not {tuple(vectors.shape)} "
+            f"and {tuple(maps.shape)}"
         )
     vectors, places = match_types(vectors, maps.flatten(2).movedim(1, 2).flatten(0, 1))
     with without_autocast(vectors):
@@ -211,12 +213,14 @@ def _check_scores(function: object, given: dict[str, object]) -> Tensor:
     scores = given["scores"]
     if not isinstance(scores, Tensor) or scores.ndim != 2 or scores.shape[1] < 2 or not scores.is_floating_point():
         shape = tuple(scores.shape) if isinstance(scores, Tensor) else scores
-        raise DataError(f"scores must be a floating-point tensor (n, 1 + m) with at least one negative, not {shape}")
+        raise DataError(
+            f"scores must be a floating-point tensor of shape (n, 1 + m) with at least one negative, not {shape}"
+        )
     return scores if scores.dtype == torch.float64 else scores.float()
 
 
 def _same(groups: Tensor, count: int) -> Tensor:
     """Which images are of one group, (n, n) bool."""
     if tuple(groups.shape) != (count,):
-        raise DataError(f"groups must be one number for each of the {count} images, not {tuple(groups.shape)}")
+        raise DataError(f"groups must contain one number for each of the {count} images, not {tuple(groups.shape)}")
     return groups == groups[:, None]

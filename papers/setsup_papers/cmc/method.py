@@ -70,7 +70,10 @@ class CMC(LightningModule):
     ) -> None:
         super().__init__()
         if ALL in encoders:
-            raise SetsupError(f"{ALL!r} cannot be the name of a view; it is the embedding that concatenates all views")
+            raise SetsupError(
+                f"{ALL!r} cannot be the name of a view, because it is the name of the embedding that concatenates all "
+                "views; rename the view"
+            )
         check_names(encoders)
         self.settings = settings
         # the memory layout in which convolutions and pools are fastest on a CPU
@@ -144,8 +147,8 @@ class CMC(LightningModule):
             views = {view: images[counts] for view, images in views.items()}
         if len(rows) < 2 and self.training and self._needs_others():
             raise SetsupError(
-                "a step must have at least two images, to compare them and to normalise features; draw more with "
-                "--sampler.size"
+                "a step requires at least two images, to compare images and to normalise features; draw more "
+                "with --sampler.size"
             )
         wanted = [OUT, self.settings.patch_layer] if isinstance(self.contrast, PatchContrast) else [OUT]
         layers = {view: self._encoder(view).layers(images, wanted) for view, images in views.items()}
@@ -170,8 +173,8 @@ class CMC(LightningModule):
             maps = {view: outputs[stage].float() for view, outputs in layers.items()}
             if flat := [view for view, values in maps.items() if values.ndim != 4]:
                 raise SetsupError(
-                    f"patches need a feature map, but the stage {stage!r} returns {flat[0]!r} vectors; choose a "
-                    "convolution with --method.patch-layer"
+                    f"patches require a feature map, but the stage {stage!r} returns {flat[0]!r} vectors; choose "
+                    "a convolution with --method.patch-layer"
                 )
             losses = contrast({view: outputs[OUT].float() for view, outputs in layers.items()}, maps, groups)
         else:

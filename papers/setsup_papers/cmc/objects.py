@@ -85,7 +85,7 @@ def write_objects(rooms: Path | str, path: Path | str, size: int = 32, least: in
     """Write the objects of a folder of rooms to an ``.npz`` file that :func:`setsup.open` opens; their number."""
     target = Path(path)
     if target.suffix != ".npz":
-        raise SetsupError(f"objects can only be written to an .npz file, not to {target.name}")
+        raise SetsupError(f"objects can be written only to an .npz file, not to {target.name}")
     images, shapes, numbers, visible = cut_objects(setsup.open(rooms), size, least)
     with written(target) as part, part.open("wb") as file:
         np.savez(file, image=images, shape=np.array(shapes), room=np.array(numbers), visible=np.array(visible))

@@ -57,7 +57,7 @@ def write_photographs(path: Path | str, size: int = 96, stride: int = 48) -> int
     tiles, names = photograph_tiles(size, stride)
     target = Path(path)
     if target.suffix != ".npz":
-        raise SetsupError(f"photographs can only be written to an .npz file, not to {target.name}")
+        raise SetsupError(f"photographs can be written only to an .npz file, not to {target.name}")
     with written(target) as part, part.open("wb") as file:
         np.savez(file, image=tiles, photograph=np.array(names))
     return len(tiles)

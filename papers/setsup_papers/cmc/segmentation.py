@@ -58,30 +58,30 @@ class Segmentation:
     Attributes
     ----------
     views : tuple of str
-        Each is measured by itself; all views of the method by default.
+        Views to measure, each separately; all views of the method by default.
     labels : str
-        The modality that has the classes.
+        Modality with the classes.
     classes : int, optional
-        How many there are, with the unlabelled one; by default as many as the dataset names.
+        Number of classes, including the unlabelled one; by default the number of class names of the dataset.
     dataset : str, optional
         One of the preset's ``datasets`` to test on.
     split : str, optional
         Another split of the training data to test on, if no `dataset` is given.
     size : int
-        Side of tiles, pixels: that of the crops of the training.
+        Side of the tiles in pixels: the size of the training crops.
     steps : int
-        Of the training of the decoder, 200 epochs in the paper.
+        Training steps of the decoder; 200 epochs in the paper.
     baseline_steps : int
-        Of the baselines, 1,000 epochs in the paper.
+        Training steps of the baselines; 1,000 epochs in the paper.
     batch : int
         Crops per step.
     rate : float
         Learning rate [our choice].
     betas : (float, float)
-        Of Adam [our choice].
+        β₁ and β₂ of Adam [our choice].
     baselines : tuple of {"untrained", "supervised"}
-        Besides: the same with the frozen initial weights of the encoder; and encoder and decoder trained together, from
-        the same initial weights.
+        Also measure: the frozen initial weights of the encoder; and encoder and decoder trained together, from the same
+        initial weights.
 
     """
 
@@ -145,19 +145,20 @@ class Segmentation:
         for data in (train, test):
             if self.labels not in data.modalities:
                 raise SetsupError(
-                    f"{data.name} has no modality {self.labels!r}, but {', '.join(data.modalities)}; set labels= to "
-                    "the modality with the classes, or render it with `setsup render room --modalities image … labels`"
+                    f"{data.name} has no modality {self.labels!r} (modalities: {', '.join(data.modalities)}); set "
+                    "labels to the modality with the classes, or render the classes with `setsup render room "
+                    "--modalities image … labels`"
                 )
         names = _names(train, self.labels)
         if names != _names(test, self.labels):
             raise SetsupError(f"the class names of {train.name} and {test.name} differ; test on data of the same kind")
         if self.classes is None and not names:
-            raise SetsupError(f"{train.name} does not name its classes; set classes= to their number")
+            raise SetsupError(f"{train.name} has no class names; set classes to the number of classes")
         classes = len(names) if self.classes is None else self.classes
         if classes < 2:
             raise SetsupError(
-                f"at least two classes are required besides class {_UNLABELLED}, which is ignored, not {classes} in "
-                "all; set classes="
+                f"at least two classes are required besides class {_UNLABELLED}, which is ignored, not {classes} "
+                "in all; set classes to a larger number"
             )
         return classes
 
@@ -229,14 +230,14 @@ class Segmentation:
             labels = batch[self.labels].flatten(0, 1).long()
             if not bool((labels != _UNLABELLED).any()):
                 raise SetsupError(
-                    f"{self.labels!r} of the batch contains no pixel of a known class; check that it is the modality "
-                    "with the classes"
+                    f"{self.labels!r} of the batch contains no pixel of a known class; check that labels is the "
+                    "modality with the classes"
                 )
             low, high = int(labels.min()), int(labels.max())
             if low < 0 or high >= scores.shape[1]:
                 raise DataError(
-                    f"{self.labels!r} contains the class {low if low < 0 else high}, but classes must be at least 0 "
-                    f"and below {scores.shape[1]}; set classes= to their number"
+                    f"{self.labels!r} contains the class {low if low < 0 else high}, but classes must be at least "
+                    f"0 and below {scores.shape[1]}; set classes to the number of classes"
                 )
             return functional.cross_entropy(scores, labels, ignore_index=_UNLABELLED)
 

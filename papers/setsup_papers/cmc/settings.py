@@ -53,7 +53,7 @@ class ViewSettings:
     optimiser : Optimiser
         Settings of the optimiser.
     schedule : Schedule
-        Settings of its rate.
+        Schedule of the learning rate.
 
     """
 
@@ -74,37 +74,37 @@ class CMCSettings(ViewSettings):
     Attributes
     ----------
     views : tuple of str
-        Modalities of batches; ``image,depth`` are two.
+        Modalities of batches, such as ``image,depth``.
     pairs : {"full", "core"}
-        All pairs of views, or the first view with each other one.
+        All pairs of views, or the first view paired with each of the others.
     objective : {"nce", "softmax", "in_batch", "patch"}
-        Noise-contrastive estimation or softmax over memory banks; softmax over the images of a batch; or over places of
-        an early layer, which a single view allows too.
+        Noise-contrastive estimation or softmax over memory banks; softmax over the images of a batch; or softmax over
+        positions of an early layer, which also works with a single view.
     encoder : str
         Encoder of every view: ``alexnet``, ``stl10``, ``resnet18``, ``resnet50``, ``resnet101``, ``nyu``, ``caffenet``
         or ``small``.
     width : float
-        Multiplies the channels of its layers; of ResNets 0.5, 1 and 2 are v1, v2 and v3 of the code.
+        Factor of the channels of the encoder; for ResNets, 0.5, 1 and 2 are v1, v2 and v3 of the code.
     features : int
         d, dimensions of features.
     negatives : int
-        m, of memory banks, drawn with replacement: with fewer rows some are repeated. The paper has
-        4,096, and the default of the code 16,384.
+        m, the number of negatives from memory banks, drawn with replacement: if there are fewer rows, some are
+        repeated. 4,096 in the paper, 16,384 by default in the code.
     temperature : float
         τ of all objectives but ``patch``.
     momentum : float
-        Share of a memory bank's row that stays when it is updated.
+        Share of a row of a memory bank that an update keeps.
     bank : {"float32", "float16"}
-        Type of memory banks.
+        Dtype of the memory banks.
     normaliser : {"pair", "anchor"}
         Whether the constant Z of ``nce`` is estimated for each ordered pair of views, or for each view over its pairs
         [our choice].
     patch_layer : str
-        Stage whose places ``patch`` compares with images [our choice].
+        Stage whose positions ``patch`` compares with images [our choice].
     projection : int
         Size of the projections of ``patch`` [our choice].
     shared : tuple of str
-        Views that have one encoder in common, such as two frames.
+        Views that share one encoder, such as two frames.
     apart : tuple of str
         Factors: images that are equal in all of them, such as clips of one video, are not negatives of each other in
         ``in_batch`` and ``patch``.
@@ -153,8 +153,8 @@ class CMCSettings(ViewSettings):
         """Untrained encoders by view, for weights of torch's global generator."""
         if self.images is None or len(self.images) != len(self.views):
             raise SetsupError(
-                f"images must be the sizes (channels, height, width) of the {len(self.views)} views, not "
-                f"{self.images}; set images=, or complete the settings with fit_to(batch)"
+                f"images must contain the sizes (channels, height, width) of the {len(self.views)} views, not "
+                f"{self.images}; set images, or complete the settings with fit_to(batch)"
             )
         sizes = dict(zip(self.views, self.images, strict=True))
         common = None
@@ -162,8 +162,8 @@ class CMCSettings(ViewSettings):
             if len({sizes[view] for view in self.shared}) > 1:
                 several = ", ".join(f"{view} {' × '.join(map(str, sizes[view]))}" for view in self.shared)
                 raise SetsupError(
-                    f"views that share an encoder must have the same size (channels × height × width), not {several}; "
-                    "leave one out of --method.shared"
+                    "views that share an encoder must have the same size (channels × height × width), not "
+                    f"{several}; remove one from --method.shared"
                 )
             common = self._encoder(sizes[self.shared[0]])
         return {view: (common if view in self.shared else None) or self._encoder(sizes[view]) for view in self.views}
@@ -205,18 +205,18 @@ class CrossViewPredictionSettings(ViewSettings):
     Attributes
     ----------
     source : str
-        View that is encoded.
+        View to encode.
     target : str
-        View that is predicted.
+        View to predict.
     width : float
-        Multiplies the channels of the encoder for NYU, and of the decoder that mirrors it [our choice].
+        Factor of the channels of the encoder for NYU and of the decoder that mirrors it [our choice].
     error : {"l1", "l2", "cross_entropy"}
         Mean over pixels of the absolute or squared error of values; or of the cross-entropy of classes, of a target
         that is an integer map of labels [our choice].
     classes : int
-        Of labels, numbered from 0.
+        Number of classes; labels are numbered from 0.
     unlabelled : int
-        Label of pixels that are not counted by the cross-entropy; negative labels never are.
+        Label of pixels that the cross-entropy ignores; negative labels are always ignored.
 
     """
 
@@ -239,8 +239,8 @@ class CrossViewPredictionSettings(ViewSettings):
 
         if self.images is None or len(self.images) != 2:
             raise SetsupError(
-                f"images must be the sizes of source and target, not {self.images}; complete the settings with "
-                "fit_to(batch)"
+                f"images must contain the sizes of source and target, not {self.images}; complete the settings "
+                "with fit_to(batch)"
             )
         source, (channels, *_) = self.images
         encoder = _build_encoder("nyu", source, 256, self.width)
@@ -279,7 +279,7 @@ def _sizes(batch: "Batch", views: tuple[str, ...]) -> tuple[Image, ...]:
         values = batch[view]
         if values.is_floating_point() and not bool(values.isfinite().any()):
             _log.warning(
-                "the view %r has no finite value in the first %d images, and is set to 0 there; check the view",
+                "the view %r has no finite values in the first %d images, so they are set to 0; check the view",
                 view,
                 len(values.flatten(0, 1)),
             )

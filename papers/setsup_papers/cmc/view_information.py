@@ -30,19 +30,19 @@ class ViewsInformation:
     Attributes
     ----------
     views : (str, str), optional
-        By default the first two of the method.
+        Views to compare; by default the first two of the method.
     dataset : str, optional
-        One of the preset's ``datasets``; what was trained on by default.
+        One of the preset's ``datasets``; the training data by default.
     pairs : int
         Pairs of views: 70 % for the training of the statistics network, 15 % to choose the step, 15 % for the test.
     steps, batch : int
-        Of the training of the statistics network, and pairs per step [our choice].
+        Training steps of the statistics network, and pairs per step [our choice].
     rate : float
         Learning rate [our choice].
     width : int
-        Of the statistics network [our choice].
+        Width of the statistics network [our choice].
     pair_seed : int
-        Of pairs and network; not the seed of the run, so that presets are compared on the same crops.
+        Seed of pairs and network; independent of the seed of the run, so that presets are compared on the same crops.
 
     """
 
@@ -60,7 +60,7 @@ class ViewsInformation:
     def __post_init__(self) -> None:
         """Check the number of views before any is drawn."""
         if len(self.views) not in (0, 2):
-            raise SetsupError(f"views must be two different views, not {self.views}")
+            raise SetsupError(f"views must contain two different views, not {self.views}")
 
     def shrunk(self) -> "ViewsInformation":
         """Return the evaluation shrunk to few pairs."""
@@ -70,7 +70,9 @@ class ViewsInformation:
         """Values ``nats``, the bound on pairs of the test, and ``nats of the fit``; the curve is that of the choice."""
         names = self.views or tuple(getattr(trained.method, "views", ()))[:2]
         if len(names) != 2:
-            raise SetsupError(f"{type(trained.method).__name__} does not have exactly two views; set views=")
+            raise SetsupError(
+                f"{type(trained.method).__name__} does not have exactly two views; set views to two of them"
+            )
         dataset = trained.open(self.dataset)
         settings = {"views": names, "data": dataset.factors.fingerprint, "name": dataset.name}
         settings |= {key: getattr(self, key) for key in ("pairs", "steps", "batch", "rate", "width", "pair_seed")}

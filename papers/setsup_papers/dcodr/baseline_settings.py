@@ -33,8 +33,8 @@ class LORDStageSettings(ReconstructionSettings):
     last_rate : float
         Learning rate at the end.
     lazy_codes : bool
-        Whether codes of images that a step of the first stage did not use stay as they are. The published code moves
-        them by their moments; so do the presets of the paper's size.
+        Whether a step of the first stage leaves the codes of images that it does not use unchanged. The published code
+        updates them by their moments, as do the presets of the paper's size.
 
     """
 
@@ -60,9 +60,9 @@ class LORDSettings(LORDStageSettings):
     noise : float
         Standard deviation of the noise of images' codes.
     penalty : float
-        Weight of their squared length.
+        Weight of the squared length of images' codes.
     rate, latent_rate : float
-        First learning rates of the generator, and of all codes.
+        Initial learning rates of the generator, and of all codes.
 
     """
 
@@ -85,7 +85,7 @@ class LORDSettings(LORDStageSettings):
 class AmortisedLORDSettings(LORDStageSettings):
     """Settings of :class:`setsup_papers.dcodr.AmortisedLORD`, the stage that trains encoders.
 
-    Dimensions, and all of the generator, are those of the first stage.
+    Dimensions and the generator are those of the first stage.
 
     Attributes
     ----------
@@ -135,14 +135,14 @@ class DRNETSettings(DomainSettings):
     Attributes
     ----------
     content, pose : int
-        Dimensions of the codes of what a domain's images share, and of what they do not; the code has 64 and 5, or 128
-        and 10. [unclear]
+        Dimensions of the codes of what the images of a domain share, and of what they do not; 64 and 5, or 128 and 10,
+        in the code. [unclear]
     channels : tuple of int
-        Channels of the encoders' convolutions, and in reverse of the decoder's.
+        Channels of the encoders' convolutions, and, in reverse, of the decoder's.
     discriminator : int
         Width of the discriminator's layers.
     skips : bool
-        Whether the decoder also takes the maps of the content's encoder. The code has both. [unclear]
+        Whether the decoder also receives the maps of the content encoder. The code has both variants. [unclear]
     similarity : float
         Weight of the similarity of contents.
     adversarial : float
@@ -190,17 +190,17 @@ class MLVAESettings(DomainSettings):
     ----------
     networks : {"dense", "convolutional"}
         One hidden layer with tanh, as published for digits, or convolutions with stride 2, as others published for 64 ×
-        64 images. Which one the tables have is [unclear].
+        64 images. Which one the tables use is [unclear].
     style, group : int
-        Dimensions of the codes of images, and of groups. [unclear]
+        Dimensions of the codes of images and of groups. [unclear]
     hidden : int
         Width of the hidden layers; 500 of ``dense`` and 256 of ``convolutional`` in public code.
     channels, kernels : tuple of int
-        Of the convolutions; kernels have 2 or 4 pixels.
+        Channels and kernel sizes of the convolutions; kernels have 2 or 4 pixels.
     likelihood : {"gaussian", "bernoulli"}
-        Of pixels: normal with a learned variance, as published, or Bernoulli.
+        Likelihood of pixels: normal with a learned variance, as published, or Bernoulli.
     samples : {"image", "group"}
-        Whether each image decodes its own sample of the group's posterior, as published, or all of them the same.
+        Whether each image decodes its own sample of the group's posterior, as published, or all images the same sample.
     noise : float
         Scale of the noise of these samples; the notes of a public implementation recommend 0.1. [unclear]
     rate : float

@@ -24,11 +24,11 @@ class Benchmark:
     title : str
         In reports.
     data, test : Data
-        What is trained on, and what is tested.
+        Training data and test data.
     domain : tuple of str
         Factors whose combinations are the domains.
     attributes : tuple of str
-        What the code should tell: factors, or combinations of several, such as ``elevation+azimuth``.
+        What the code should represent: factors, or combinations of several, such as ``elevation+azimuth``.
     tolerances : tuple of (str, int)
         Levels by which factors of a retrieved image may differ.
     images : int

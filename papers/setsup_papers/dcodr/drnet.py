@@ -155,7 +155,9 @@ class DRNET(LightningModule):
     def _encode(self, batch: Batch) -> "_Encoded":
         """Codes of the images that take part, and pairs of them."""
         need_members(
-            batch, self.domains, "each image is decoded from another of its domain, but sets of one image have none"
+            batch,
+            self.domains,
+            "each image is decoded from another image of its domain, but sets of one image contain no other",
         )
         used, domains = self.domains.used(batch)
         images = unit_range(batch["image"].flatten(0, 1)[used])

@@ -222,15 +222,15 @@ class AmortisedLORD(LightningModule):
         table = weights.get("table")
         if table is not None and not torch.equal(table.cpu(), _described(self.domains)):
             raise SetsupError(
-                "the codes of the first stage are of other rows or other domains; train both stages on the same data "
-                "and domains, with the same --data.split, --data.where and --domain"
+                "the codes of the first stage belong to other rows or other domains; train both stages on the "
+                "same data and domains, with the same --data.split, --data.where and --domain"
             )
         lazy = self.settings.lazy_codes
         if bool(weights.get("lazy", torch.tensor(True))) is not lazy:
-            updated, other = ("only where a step used them", "false") if lazy else ("all in every step", "true")
+            updated, other = ("only in steps that used them", "false") if lazy else ("in every step", "true")
             raise SetsupError(
-                f"this stage requires codes of images that were updated {updated}, but the first stage did not update "
-                f"them so; train the first stage again, or pass --method.lazy-codes {other}"
+                f"this stage requires codes that the first stage updated {updated}, but the first stage used the "
+                f"other setting; train the first stage again, or pass --method.lazy-codes {other}"
             )
         self.generator.load_state_dict(_below(weights, "generator."))
         self.classes.load_state_dict(_below(weights, "classes."))

@@ -149,8 +149,8 @@ def _check(
     shape = tuple(embeddings.shape)
     if embeddings.ndim != 2 or domains.shape != embeddings.shape[:1]:
         raise DataError(
-            f"embeddings must be (n, d) and domains (n,), not {shape} and {tuple(domains.shape)}; flatten sets and "
-            "positions first"
+            f"embeddings must have the shape (n, d), and domains the shape (n,), not {shape} and "
+            f"{tuple(domains.shape)}; flatten sets and positions first"
         )
     if positives is not None and positives.shape != embeddings.shape:
         raise DataError(
@@ -158,7 +158,9 @@ def _check(
             "each image"
         )
     if mask is not None and (mask.dtype != torch.bool or mask.shape != domains.shape):
-        raise DataError(f"mask must be {tuple(domains.shape)} of torch.bool, not {tuple(mask.shape)} of {mask.dtype}")
+        raise DataError(
+            f"mask must be a torch.bool tensor of shape {tuple(domains.shape)}, not {mask.dtype} {tuple(mask.shape)}"
+        )
     if negatives not in get_args(NegativeSource):
         raise SetsupError(f"negatives must be one of {', '.join(get_args(NegativeSource))}, not {negatives!r}")
     if short not in get_args(ShortDomains):

@@ -33,12 +33,12 @@ class DeepProbeSettings:
     Attributes
     ----------
     dataset : str, optional
-        One of the preset's ``datasets``, which is tested.
+        One of the preset's ``datasets`` to test on.
     split : str, optional
-        Of it, or of what was trained on. Without a dataset and a split a part of the training data is tested, and not
-        fitted.
+        Split of that dataset, or of the training data, to test on. Without a dataset and a split, a part of the
+        training data is held out for the test.
     samples : int, optional
-        At most so many rows are fitted, and tested; all by default.
+        Maximum number of rows to fit, and to test; all by default.
     width, layers, rate, batch, epochs, patience
         As for :func:`~setsup.evaluation.deep_probes`.
     embedding : str, optional
@@ -75,7 +75,7 @@ class DeepProbeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvarianceProbes(DeepProbeSettings):
-    """Accuracy of deep probes of the domain, which is to be low, and of attributes, which is to be high.
+    """Accuracy of deep probes of the domain, which should be low, and of attributes, which should be high.
 
     The protocol is that of DCoDR's published code; see :func:`~setsup.evaluation.deep_probes`. All rows of the training
     data are fitted, a tenth of them held out to choose the epoch, and all rows of the test are tested. Without a test a
@@ -86,9 +86,9 @@ class InvarianceProbes(DeepProbeSettings):
     domain : tuple of str
         Factors whose combinations are the domains.
     attributes : tuple of str
-        Factors that the code should tell; ``"elevation+azimuth"`` is one attribute, the combinations of both.
+        Factors that the code should represent; ``"elevation+azimuth"`` is one attribute, the combinations of both.
     resplit : bool
-        Fit to 70 % of the rows of the test and test 30 %, of each domain, as DCoDR does where the training has no
+        Fit to 70 % of the test rows of each domain and test on 30 %, as DCoDR does where the training data contain no
         domain of the test (CelebA).
 
     """
@@ -102,9 +102,9 @@ class InvarianceProbes(DeepProbeSettings):
     def __post_init__(self) -> None:
         """Check names before all is embedded."""
         if not self.domain:
-            raise SetsupError("domain must name at least one factor; pass --domain")
+            raise SetsupError("domain must contain at least one factor; pass --domain")
         if self.resplit and self.dataset is None and self.split is None:
-            raise SetsupError("resplit requires a dataset or split to test on; set one of them")
+            raise SetsupError("resplit requires a dataset or a split to test on; set dataset or split")
         _check_labels(self.attributes, (_DOMAIN, "ideal", "informativeness"))
 
     def measure(self, trained: TrainedRun) -> Measured:
@@ -146,7 +146,7 @@ def _probe(
 def _check_labels(attributes: Sequence[str], taken: Sequence[str]) -> None:
     """Refuse attributes whose names are those of other results."""
     if same := next((attribute for attribute in attributes if attribute in taken), None):
-        raise SetsupError(f"the factor {same!r} has the name of a result; rename the factor, or leave it out")
+        raise SetsupError(f"the factor {same!r} has the same name as a result; rename the factor, or omit it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,10 +159,10 @@ class LandmarkProbe(DeepProbeSettings):
     Attributes
     ----------
     landmarks : str
-        Modality (points, 2), pixels of the image; rows where a number is unknown are left out. They are rounded down to
-        whole pixels, as the published code has them.
+        Modality (points, 2), pixels of the image; rows with an unknown number are excluded. Landmarks are rounded down
+        to whole pixels, as in the published code.
     identity : tuple of str
-        Factors by whose combinations rows are divided.
+        Factors whose combinations divide the rows.
 
     """
 
@@ -193,8 +193,8 @@ class LandmarkProbe(DeepProbeSettings):
         """Numbers (n, 2 · points) of each row, and whether they are known."""
         if self.landmarks not in sample.dataset.modalities:
             raise SetsupError(
-                f"{sample.dataset.name} has no {self.landmarks!r}; create the file of landmarks as the page of the "
-                "dataset describes, or set landmarks= to another modality"
+                f"{sample.dataset.name} has no {self.landmarks!r}; create the file of landmarks as the page of "
+                "the dataset describes, or set landmarks to another modality"
             )
         points = np.concatenate(
             [
@@ -210,22 +210,22 @@ class LandmarkProbe(DeepProbeSettings):
 class Retrieval:
     """Whether the image nearest to a test image has its attributes, among all images of training and test.
 
-    Distances are Euclidean between embeddings of length 1. The image itself is left out, those of its domain are not,
-    as in DCoDR's published code. There the gallery of Shapes3D is the whole dataset, with the 382,000 images that were
-    not trained on: give that as `gallery`.
+    Distances are Euclidean between embeddings of length 1. The query itself is excluded, other images of its domain are
+    not, as in DCoDR's published code. There the gallery of Shapes3D is the whole dataset, including the 382,000 images
+    outside the training data: set `gallery` to use it.
 
     Attributes
     ----------
     attributes : tuple of str
-        As for :class:`InvarianceProbes`; an attribute of several factors is right where each of them is.
+        As for :class:`InvarianceProbes`; an attribute of several factors is correct if all of them are.
     tolerances : tuple of (str, int)
-        Levels by which a factor may differ; around the circle where it is cyclic.
+        Number of levels by which a factor may differ; cyclic factors wrap around.
     dataset, split : str, optional
         The test, as for :class:`InvarianceProbes`.
     gallery : str, optional
-        One of the preset's ``datasets`` that is searched in place of what was trained on.
+        One of the preset's ``datasets`` to search instead of the training data.
     samples : int, optional
-        At most so many images of the test are queries; all of it is searched.
+        Maximum number of test images to use as queries; all test images are searched.
     embedding : str, optional
         Name of the embedding, if the method has several.
 
@@ -245,7 +245,7 @@ class Retrieval:
         """Check names before all is embedded."""
         known = self._factors
         if not known:
-            raise SetsupError("attributes must name at least one factor")
+            raise SetsupError("attributes must contain at least one factor")
         _check_labels(self.attributes, ("all", "attainable"))
         for name, levels in self.tolerances:
             if name not in known or levels < 0:

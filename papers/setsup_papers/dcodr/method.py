@@ -95,8 +95,8 @@ class DCoDR(LightningModule):
         if generator is not None:
             if distance is None:
                 raise SetsupError(
-                    "a generator requires a distance between images; pass distance=, for example PerceptualDistance(), "
-                    "or omit the generator"
+                    "a generator requires a distance between images; set distance, for example to "
+                    "PerceptualDistance(), or omit the generator"
                 )
             weight = settings.reconstruction
             check_number(weight, "reconstruction, the weight of the distance,", SetsupError, positive=True)
@@ -162,7 +162,7 @@ class DCoDR(LightningModule):
             need_members(
                 batch,
                 self.domains,
-                "each image is contrasted with others of its domain, but sets of one image have none",
+                "each image is contrasted with others of its domain, but sets of one image contain no others",
             )
         keep = batch["mask"].flatten()
         whole = bool(keep.all())
@@ -257,7 +257,7 @@ class DCoDR(LightningModule):
         extra = copies.shape[2:-3]
         if extra not in ((), (2,)):
             raise SetsupError(
-                f"images must have one or two augmented copies, not {'×'.join(map(str, extra))}; set copies=2"
+                f"images must have one or two augmented copies, not {'×'.join(map(str, extra))}; set copies to 2"
             )
         return copies
 
@@ -270,6 +270,8 @@ class DCoDR(LightningModule):
 
     def _generated(self, codes: Tensor, domains: Tensor) -> Tensor:
         if self.generator is None or self.styles is None:
-            raise SetsupError("DCoDR-norec has no generator, so it reconstructs nothing; train DCoDR with one")
+            raise SetsupError(
+                "DCoDR-norec has no generator, so it cannot reconstruct images; train DCoDR with a generator"
+            )
         images: Tensor = self.generator(codes, self.styles(domains))
         return images

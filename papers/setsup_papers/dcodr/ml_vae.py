@@ -74,12 +74,12 @@ class MLVAE(LightningModule):
         if likelihood not in get_args(Likelihood):
             raise SetsupError(f"likelihood must be one of {', '.join(get_args(Likelihood))}, not {likelihood!r}")
         if samples not in get_args(GroupSamples):
-            raise SetsupError(f"samples must be one for each image or one for each group, not {samples!r}")
+            raise SetsupError(f"samples must be 'image' (one per image) or 'group' (one per group), not {samples!r}")
         check_rates(rate=settings.rate)
         if decoder.parts != (2 if likelihood == "gaussian" else 1):
             raise SetsupError(
-                f"a decoder of {decoder.parts} maps does not fit the likelihood {likelihood!r}; gaussian requires 2, "
-                "bernoulli 1"
+                f"a decoder with {decoder.parts} maps does not match the likelihood {likelihood!r}; gaussian "
+                "requires 2, bernoulli 1"
             )
         self.settings = settings
         self.encoder, self.decoder, self.domains = encoder, decoder, domains

@@ -34,10 +34,10 @@ class DomainBatches:
     sets : int
         Domains per step; all of them if there are fewer.
     size : int
-        Images of each.
+        Images per domain.
     domains : {"independent", "balanced"}
         Whether the domains of a step, and their images, are drawn independently of other steps, or in rounds in which
-        each domain, and each of its images, comes equally often. The published code draws the domains independently,
+        each domain, and each of its images, occurs equally often. The published code draws the domains independently,
         and goes through each domain's images in passes.
     small : {"short", "drop", "replace", "error"}
         What to do with domains of fewer than `size` images.
@@ -95,7 +95,7 @@ class DomainSettings(ImageSettings):
 class ReconstructionSettings(DomainSettings):
     """Settings of a generator of images from codes and domains, and of the distance that trains it.
 
-    With a generator, the sides of images are multiples of 16.
+    With a generator, the sides of images must be multiples of 16.
 
     Attributes
     ----------
@@ -134,30 +134,31 @@ class DCoDRSettings(ReconstructionSettings):
     Attributes
     ----------
     encoder : {"resnet50", "small"}
-        The paper's, or four convolutions with stride 2. MoCo's weights are an initial run: ``--initial-run
+        The paper's encoder, or four convolutions with stride 2. MoCo's weights are an initial run: ``--initial-run
         moco_v2_800ep_pretrain.pth.tar``, or the name ``resnet50-mocov2-800``.
     channels : tuple of int
         Channels of the small encoder's convolutions.
     dimensions : int
         Dimensions of the code.
     head : bool
-        Whether three linear layers follow. The text has them for SmallNORB and Shapes3D, the published code only for
-        SmallNORB and not without reconstruction.
+        Whether three linear layers follow. The paper uses them for SmallNORB and Shapes3D, the published code only for
+        SmallNORB and only with reconstruction.
     temperature : float
         τ.
     negatives : {"domain", "batch"}
-        Whether negatives are of the image's domain, or all other images of the batch.
+        Whether negatives are the other images of the same domain, or all other images of the batch.
     positives : bool
-        Whether augmented copies are positives; without, the similarity to them is the constant 1.
+        Whether augmented copies are positives; if false, the similarity to the positive is the constant 1.
     short : {"all", "replace"}
-        Negatives of domains of different sizes: all there are, or one number for all, drawn as in the published code.
+        Negatives for domains of different sizes: all available ones, or the same number for all, drawn as in the
+        published code.
     decoupled : bool
-        Whether the positive is left out of the denominator. The code has it there; equations 5 and 7 of the text have
-        two separate terms. [unclear]
+        Whether the denominator excludes the positive. The code includes it; equations 5 and 7 of the text have two
+        separate terms. [unclear]
     reconstruction : float
         Weight of the distance of reconstructions; 0 for DCoDR-norec, which has no generator.
     rate : float
-        Learning rate of encoder and head. The text has 1e-4, the published code has other rates.
+        Learning rate of encoder and head. 1e-4 in the text; the published code uses other rates.
     generator_rate : float
         Learning rate of the generator.
     style_rate : float

@@ -34,7 +34,7 @@ class EpochTime:
     def measure(self, trained: TrainedRun) -> Measured:
         """``seconds per step``, ``seconds per epoch``, ``images per second``, and ``hours`` of all epochs."""
         if not has_checkpoint(trained.folder):
-            raise SetsupError(f"{trained.folder} has not been trained for a step; train it first")
+            raise SetsupError(f"{trained.folder} has no completed steps; train the run first")
         state = open_checkpoint(trained.folder)[1]
         kept = callback_state(state)
         seconds = kept["seconds"] / trained_steps(state)

@@ -46,21 +46,21 @@ _LEAST = 1e-6  # of d(x, T(x)): below it an image is as it was
 class AutoencoderInvariance:
     """Distances of reconstructions of images and of their transforms: what an autoencoder is blind to.
 
-    The method has ``reconstruct(batch)``, which gives images (sets, size, C, H, W) in [0, 1], such as DCoDR with its
-    generator.
+    The method must define ``reconstruct(batch)``, which returns images (sets, size, C, H, W) in [0, 1], such as DCoDR
+    with a generator.
 
     Attributes
     ----------
     dataset : str, optional
-        One of the preset's ``datasets``; what was trained on by default.
+        One of the preset's ``datasets``; the training data by default.
     split : str, optional
-        Of it.
+        Split of the dataset.
     samples : int
-        Images at most.
+        Maximum number of images.
     transforms : tuple of str
-        Of appendix A; all by default.
+        Transforms of appendix A; all by default.
     distance : {"vgg16", "pyramid"}, optional
-        Distance of images. By default the one that the method was trained with.
+        Distance of images; by default the distance that the method was trained with.
     vgg_weights : str
         File of VGG16 for ``vgg16``, as for :class:`~setsup_papers.dcodr.PerceptualDistance`.
 
@@ -123,7 +123,7 @@ class AutoencoderInvariance:
             return image_distance(self.distance, self.vgg_weights).to(trained.device)
         own: Any = getattr(trained.method, "distance", None)
         if own is None:
-            raise SetsupError(f"{type(trained.method).__name__} defines no distance between images; set distance=")
+            raise SetsupError(f"{type(trained.method).__name__} defines no distance between images; set distance")
         return own
 
 

@@ -32,34 +32,34 @@ class OneShot:
     orbit : tuple of str
         Factors whose combinations are the orbits.
     original : str, optional
-        Expression over the factors of the images that are labelled in the variant ``original only``, such as ``member
-        == 0``; without it there is no such variant.
+        Expression over the factors that selects the labelled images of the variant ``original only``, such as ``member
+        == 0``; by default there is no such variant.
     group : tuple of str
-        What a re-split divides in validation and test, such as the objects that several orbits show; orbits by
-        default.
+        Factors whose combinations a re-split divides into validation and test, such as the objects that several orbits
+        show; orbits by default.
     splits : int
         Number of re-splits.
     validation : float
-        Share of the groups of each class that a re-split takes for validation; 0 takes all for the test.
+        Share of the groups of each class that a re-split uses for validation; 0 uses all for the test.
     part : {"test", "validation"}
-        Which part of each re-split is measured.
+        Part of each re-split to measure.
     dataset : str, optional
-        One of the preset's ``datasets``; what was trained on by default.
+        One of the preset's ``datasets``; the training data by default.
     split : str, optional
-        Of the dataset.
+        Split of the dataset.
     groups : int, optional
-        Take at most so many groups of each class.
+        Maximum number of groups of each class.
     members : int, optional
-        Take at most so many images of each orbit, the first ones.
+        Maximum number of images of each orbit; the first ones are used.
     metric : {"l2sq", "cosine"}
         Euclidean distance of embeddings, or of embeddings scaled to length 1.
     baselines : tuple of {"pixels", "untrained"}
-        Measure these on the same re-splits, too: the values of pixels as they are in the dataset, and the method with
-        its initial weights.
+        Also measure these on the same re-splits: the pixel values of the dataset, and the method with its initial
+        weights.
     embedding : str, optional
         Name of the embedding, if the method has several.
     resplit_seed : int
-        Of re-splits, and of the groups that are taken.
+        Seed of re-splits and of the choice of groups.
 
     """
 
@@ -89,7 +89,7 @@ class OneShot:
                 f"{self.splits}"
             )
         if self.part == "validation" and not self.validation:
-            raise SetsupError("without a fraction for validation there is nothing to evaluate on; set validation")
+            raise SetsupError("validation must be above 0 to evaluate on validation rows, not 0")
         check_limits(groups=self.groups, members=self.members)
 
     def shrunk(self) -> "OneShot":
@@ -150,8 +150,8 @@ class OneShot:
 class SampleComplexity:
     """Accuracy of a linear support vector machine against the number of labelled images per class.
 
-    Train and test share no orbit; see :func:`~setsup.evaluation.draw_resamples`. Images depend on `resplit_seed` and
-    not on the seed of the run. A map of accuracy over labels and orbits is made of runs on different numbers of orbits.
+    Train and test share no orbit; see :func:`~setsup.evaluation.draw_resamples`. Images depend on `resplit_seed`, not
+    on the seed of the run. A map of accuracy over labels and orbits combines runs on different numbers of orbits.
 
     Attributes
     ----------
@@ -162,21 +162,21 @@ class SampleComplexity:
     counts : tuple of int
         Labelled images per class.
     resamples : int
-        Over which the accuracy is averaged; each is a part of the evaluation, which resumes there.
+        Number of resamples to average over; an interrupted evaluation resumes at the first missing one.
     test : int
-        Images per class of the test.
+        Test images per class.
     c : float
         Inverse strength of the penalty, scikit-learn's ``C``.
     dataset : str, optional
-        One of the preset's ``datasets``; what was trained on by default.
+        One of the preset's ``datasets``; the training data by default.
     split : str, optional
-        Of the dataset.
+        Split of the dataset.
     groups : int, optional
-        Take at most so many orbits of each class.
+        Maximum number of orbits of each class.
     embedding : str, optional
         Name of the embedding, if the method has several.
     resplit_seed : int
-        Of resamples, and of the orbits that are taken.
+        Seed of resamples and of the choice of orbits.
 
     """
 

@@ -56,7 +56,9 @@ class OrbitEncoder(nn.Module):
     ) -> None:
         super().__init__()
         if len(pools) != len(channels):
-            raise SetsupError(f"pools must have one number for each of the {len(channels)} stages, not {tuple(pools)}")
+            raise SetsupError(
+                f"pools must contain one number for each of the {len(channels)} stages, not {tuple(pools)}"
+            )
         for number in (*image, *channels, size, *pools):
             check_integer(number, "a number of channels, of dimensions, or the side of a pool", SetsupError, 1)
         self.pools = tuple(pools)
@@ -168,7 +170,8 @@ class SpatialTransformer(nn.Module):
         sides = [((side // 2 - 4) // 2) - 4 for side in image[1:]]
         if min(sides) < 1:
             raise SetsupError(
-                f"a spatial transformer requires images of at least 26 × 26 pixels, not {image[1]} × {image[2]}"
+                f"a spatial transformer requires images of at least 26 × 26 pixels, not {image[1]} × {image[2]}; "
+                "resize the images, or omit the transformer"
             )
         self.layers = nn.Sequential(
             nn.MaxPool2d(2),

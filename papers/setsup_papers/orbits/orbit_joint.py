@@ -89,13 +89,13 @@ class OrbitJoint(LightningModule):
         if settings.scale not in get_args(Scale):
             raise SetsupError(f"scale must be one of {', '.join(get_args(Scale))}, not {settings.scale!r}")
         if objective in DECODED and decoder is None:
-            raise SetsupError(f"objective {objective!r} decodes images; pass a decoder")
+            raise SetsupError(f"objective {objective!r} decodes images and requires a decoder; pass a decoder")
         if objective in _MINED and (len(orbits) < 2 or orbits.largest < 2):
             images = f"{orbits.largest:,} image{'s' * (orbits.largest != 1)}"
             raise SetsupError(
-                f"a triplet needs two images of one orbit and one of another, but {', '.join(orbits.factors)} makes "
-                f"{len(orbits):,} orbits of at most {images}; choose other factors with --orbit, or train "
-                "--method.objective exemplar, or rectification to canonical images"
+                f"a triplet requires two images of one orbit and one of another, but {', '.join(orbits.factors)} "
+                f"forms {len(orbits):,} orbits of at most {images}; choose other factors with --orbit, or "
+                "train --method.objective exemplar, or rectification to canonical images"
             )
         check_number(settings.margin, "the margin of triplets", SetsupError, 0)
         check_rates(rate=settings.rate)
@@ -165,7 +165,7 @@ class OrbitJoint(LightningModule):
         need_members(
             batch,
             self.orbits,
-            "a triplet needs two images of one orbit and one of another, but sets of one image have none",
+            "a triplet requires two images of one orbit and one of another, but each set contains only one image",
         )
         orbits, mask = self.orbits.codes(batch).flatten(), batch["mask"].flatten()
         settings, points = self.settings, self._points(code)
@@ -186,7 +186,9 @@ class OrbitJoint(LightningModule):
     def _decode(self, code: Tensor, switches: list[Tensor]) -> Tensor:
         """Images (n, C, H, W) float32."""
         if self.decoder is None:
-            raise SetsupError(f"objective {self.settings.objective!r} trains no decoder, unlike {', '.join(DECODED)}")
+            raise SetsupError(
+                f"objective {self.settings.objective!r} trains no decoder; choose one of {', '.join(DECODED)}"
+            )
         decoded: Tensor = self.decoder(self.encoder, code, switches).float()
         return decoded
 
@@ -207,8 +209,9 @@ class OrbitJoint(LightningModule):
             return unit_range(images.reshape(-1, *images.shape[-3:]))
         if "canonical_image" not in batch:
             raise SetsupError(
-                f"objective {objective!r} decodes the canonical image of each orbit, but these draws have none; set "
-                "it, for example --canonical 'yaw == 0', or train --method.objective triplet or exemplar"
+                f"objective {objective!r} decodes the canonical image of each orbit, but these draws contain no "
+                "canonical images; set them, for example --canonical 'yaw == 0', or train --method.objective "
+                "triplet or exemplar"
             )
         targets = unit_range(batch["canonical_image"])[:, None]
         return targets.expand(*images.shape[:2], *targets.shape[2:]).flatten(0, 1)

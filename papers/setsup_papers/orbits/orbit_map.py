@@ -31,19 +31,19 @@ class OrbitMap:
     orbit : tuple of str
         Factors whose combinations are the orbits.
     orbits : int
-        Take at most so many of each class.
+        Maximum number of orbits of each class.
     members : int, optional
-        Take at most so many images of each orbit, the first ones.
+        Maximum number of images of each orbit; the first ones are used.
     dataset : str, optional
-        One of the preset's ``datasets``; what was trained on by default.
+        One of the preset's ``datasets``; the training data by default.
     split : str, optional
-        Of the dataset.
+        Split of the dataset.
     baselines : tuple of {"pixels", "untrained"}
-        Draw maps of these, too.
+        Also draw maps of these.
     embedding : str, optional
         Name of the embedding, if the method has several.
     orbit_seed : int
-        Of the orbits that are taken, and of the map.
+        Seed of the choice of orbits and of the map.
 
     """
 

@@ -64,7 +64,7 @@ def draw_rows(
     table = dataset.factors
     if table[factor].continuous:
         raise SetsupError(
-            f"classes require a factor with levels, but {factor!r} is continuous; bin it, or choose another"
+            f"classes require a factor with levels, but {factor!r} is continuous; bin the factor, or choose another"
         )
     labels = np.asarray(table.codes(factor), dtype=np.int64)
     orbits = number(table, orbit)
@@ -72,7 +72,7 @@ def draw_rows(
     known = (labels >= 0) & (orbits >= 0) & (groups >= 0)
     if not known.any():
         raise DataError(
-            f"class {factor} and orbit ({', '.join(orbit)}) are known together for no image of {dataset.name}"
+            f"no image of {dataset.name} has both a known class ({factor}) and a known orbit ({', '.join(orbit)})"
         )
     rows = np.flatnonzero(known)
     if classes is not None:
@@ -94,7 +94,7 @@ def draw_rows(
 def number(table: "FactorTable", names: Sequence[str]) -> Codes:
     """Number of the group of equal levels of some factors that each row is of (n,), -1 where one is unknown."""
     if not names:
-        raise SetsupError("orbit must name at least one factor")
+        raise SetsupError("orbit must contain at least one factor")
     for name in names:
         if table[name].continuous:
             raise SetsupError(f"orbits require factors with levels, but {name!r} is continuous; choose other factors")

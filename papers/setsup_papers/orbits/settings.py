@@ -101,32 +101,32 @@ class OrbitJointSettings(ImageSettings):
     Attributes
     ----------
     objective : {"joint", "triplet", "rectification", "exemplar", "autoencoder"}
-        What is minimised: OJ, OT, OE, EX or AE.
+        Loss to minimise: OJ, OT, OE, EX or AE.
     orbit : tuple of str
-        Factors whose combinations are the orbits; for the supervised baseline the class.
+        Factors whose combinations are the orbits; the class for the supervised baseline.
     channels : tuple of int
         Channels of the encoder's stages.
     dimensions : int
         Dimensions of the code.
     pools : tuple of int
-        Side of each stage's max-pool; the paper has 2 and 4, and does not say where. [unclear]
+        Side of each stage's max-pool; the paper uses 2 and 4, and does not specify where. [unclear]
     transformer : bool
         Whether a spatial transformer comes before the encoder.
     margin : float
         α of triplets, in units of squared distances. [unclear]
     normalise : bool
-        Whether triplets, and embeddings, have codes of length 1. [unclear]
+        Whether triplets and embeddings use codes of length 1. [unclear]
     negatives : {"hardest", "random"}
         Choice among the semi-hard negatives. [unclear]
     weights : (float, float)
-        Weights of the triplets' and of the rectification's term.
+        Weights of the triplet term and of the rectification term.
     scale : {"recmean", "dims", "none"}
         Divisors of these terms: 1 and the size of an image; the dimensions of the code and that size; none. [unclear]
     tied : bool
-        Whether the decoder's weights are the encoder's.
+        Whether the decoder shares the encoder's weights.
     unpooling : {"fixed", "nearest", "switches"}
-        Where the decoder puts values of a smaller map: to the upper left, to all pixels, or to where the encoder's
-        maxima were. [unclear]
+        Where the decoder puts the values of a smaller map: in the upper left pixel, in all pixels, or at the positions
+        of the encoder's maxima. [unclear]
     decoder_norm : bool
         Whether the decoder has batch normalisation. [unclear]
     rate : float

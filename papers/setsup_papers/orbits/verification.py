@@ -27,20 +27,20 @@ class Verification:
     identity : str
         The identity.
     conditions : tuple of str
-        From the gallery of a query are removed images of its identity that share one of these with it; see
+        Images of the same identity that share one of these factors with a query are removed from its gallery; see
         :func:`~setsup.evaluation.identity_retrieval`.
     orbit : tuple of str
         Factors whose combinations are the orbits, which the training data must not share.
     dataset : str, optional
-        One of the preset's ``datasets``; what was trained on by default.
+        One of the preset's ``datasets``; the training data by default.
     split : str, optional
-        Of the dataset.
+        Split of the dataset.
     identities : int, optional
-        Take at most so many identities, the first ones.
+        Maximum number of identities; the first ones are used.
     metric : {"l2sq", "cosine"}
         Euclidean distance of embeddings, or of embeddings scaled to length 1.
     baselines : tuple of {"pixels", "untrained"}
-        Measure these on the same images, too.
+        Also measure these on the same images.
     embedding : str, optional
         Name of the embedding, if the method has several.
 
@@ -61,7 +61,9 @@ class Verification:
     def __post_init__(self) -> None:
         """Check settings before all is embedded."""
         if not self.conditions:
-            raise SetsupError("conditions must contain at least one condition, or nothing is removed from the gallery")
+            raise SetsupError(
+                "conditions must contain at least one condition; without any, no image is removed from the gallery"
+            )
         check_limits(identities=self.identities)
 
     def shrunk(self) -> "Verification":

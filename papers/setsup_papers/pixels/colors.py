@@ -39,9 +39,9 @@ class ColorSwap:
     Attributes
     ----------
     images : int
-        Of the split, each in both colours.
+        Number of images of the split, each in both colours.
     split : str
-        Of the training data's dataset.
+        Split of the training data's dataset.
     norm : {"inf", "l1", "l2"}
         Distance of features, see :func:`setsup_papers.pixels.pixel_distances`.
 
@@ -99,7 +99,7 @@ class PixelLabels:
     Attributes
     ----------
     steps : int
-        Of the training of the classifier.
+        Training steps of the classifier.
     batch : int
         Images per step.
     rate : float
@@ -107,11 +107,11 @@ class PixelLabels:
     images : int, optional
         Training images, whose features in both colours are kept in memory in 16 bits; all by default.
     test : int, optional
-        Images per split that are tested, at most.
+        Maximum number of test images per split.
     stride : int
-        Features of every so many rows and columns are used; 1 for all.
+        Use the features of every `stride`-th row and column; 1 uses all.
     hidden : tuple of int
-        Widths of the classifier.
+        Widths of the hidden layers of the classifier.
 
     """
 

@@ -114,8 +114,9 @@ def _codes(batch: Batch, name: str, lead: tuple[int, ...], levels: int) -> Codes
     codes = np.asarray(torch.as_tensor(given).cpu().numpy(), np.int64)
     if not ((codes >= 0) & (codes < levels)).all():
         raise DataError(
-            f"the factor {name!r} of the batch has codes from {codes.min()} to {codes.max()}, but FreshColors knows 0 "
-            f"to {levels - 1}; draw from colored-mnist, and set noise= to one value for each of its environments"
+            f"the factor {name!r} of the batch has codes from {codes.min()} to {codes.max()}, but FreshColors "
+            f"expects 0 to {levels - 1}; draw from colored-mnist, and set noise to one value for each of its "
+            "environments"
         )
     return codes
 

@@ -203,8 +203,8 @@ def _check_pixels(first: Tensor, second: Tensor, partner: Tensor, flags: Tensor,
     """Which pixels count, (n, p) bool."""
     if first.ndim != 3 or second.ndim != 3 or first.shape[:2] != second.shape[:2]:
         raise DataError(
-            f"features of both views must be (n, D, pixels), not {tuple(first.shape)} and {tuple(second.shape)}; "
-            "flatten height and width first"
+            f"features of both views must have the shape (n, D, pixels), not {tuple(first.shape)} and "
+            f"{tuple(second.shape)}; flatten height and width first"
         )
     wanted = (len(first), first.shape[2])
     for name, given in (("partner", partner), ("positive", flags), ("valid", valid)):

@@ -76,7 +76,7 @@ class PixelUNet(nn.Module):
         super().__init__()
         if len(widths) != len(blocks) or not widths:
             raise SetsupError(
-                f"widths and blocks must have one number for each stage, not {tuple(widths)} and {tuple(blocks)}"
+                f"widths and blocks must contain one number for each stage, not {tuple(widths)} and {tuple(blocks)}"
             )
         for number in (*widths, features, channels, heads):
             check_integer(number, "a number of channels or heads", SetsupError, 1)

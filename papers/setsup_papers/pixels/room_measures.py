@@ -49,20 +49,20 @@ class RoomMatches:
     Attributes
     ----------
     pairs : int
-        Pairs of views, each of another combination of the scene's factors where there are as many.
+        Number of pairs of views, each of a different combination of the scene's factors if there are enough.
     queries : int
-        Visible pixels per pair, and as many occluded ones, where there are so many.
+        Visible pixels per pair, and as many occluded ones if there are enough.
     instances : int
         Random pairs of pixels per view.
     dataset : str, optional
-        One of the preset's ``datasets``; what was trained on by default.
+        One of the preset's ``datasets``; the training data by default.
     baselines : tuple of {"untrained", "colors", "daisy"}
-        Other features that are measured on the same pixels: the initial weights, sRGB values, and DAISY of grey images.
+        Also measure these features on the same pixels: the initial weights, sRGB values, and DAISY of grey images.
     patches : str, optional
-        A vision transformer whose features are measured, too, ``"hf:facebook/dinov2-small"``; see
+        Also measure the features of this vision transformer, such as ``"hf:facebook/dinov2-small"``; see
         :func:`setsup.experiments.encoders.patch_features.patch_features`.
     pair_seed : int
-        Of pairs and pixels; not the seed of the run, so that runs are compared on the same ones.
+        Seed of pairs and pixels; independent of the seed of the run, so that runs are compared on the same ones.
 
     """
 

@@ -23,10 +23,10 @@ class ColoredPairs:
     Attributes
     ----------
     colors : {"fresh", "fixed"}
-        Whether labels and colours are drawn again for every image of a step, as in the published code, or are those of
+        Whether labels and colours are drawn again for every image of a step, as in the published code, or taken from
         the dataset.
     keep : float
-        Share of the pixels with a partner that are positive.
+        Share of the pixels with a partner to use as positives.
     shift : int, optional
         Largest shift of the second view, pixels; a quarter of the height by default.
 
@@ -59,18 +59,19 @@ class PixelContrastSettings:
     features : int
         D, channels of a pixel's feature.
     dropout : float
-        Probability, in the last two stages.
+        Dropout probability in the last two stages.
     within : float
-        λ, weight of the loss within pairs; that of the loss between pairs is 1 - λ. With 1 the features of a pixel tell
-        apart the places of an image; with less also images.
+        λ, weight of the loss within pairs; the loss between pairs has the weight 1 - λ. With 1, the features of pixels
+        distinguish positions in an image; with less, also images.
     norm : {"inf", "l1", "l2"}
         Norm of the losses' distances; see :func:`~setsup_papers.pixels.pixel_distances`.
     balance : {"pooled", "per_part"}
-        Whether positive and random pixels are averaged together, as in the code, or each by themselves, as in the text.
+        Whether positive and random pixels are averaged together, as in the code, or separately, as in the text.
     rate : float
-        Largest learning rate of AdamW; it rises from 1/25 of that and falls to 10⁻⁴ of its first value by one cycle.
+        Largest learning rate of AdamW; in one cycle, the rate rises from 1/25 of this value and falls to 10⁻⁴ of the
+        initial rate.
     warmup : float
-        Share of the steps in which it rises.
+        Share of the steps in which the rate rises.
     weight_decay : float
         Weight decay of AdamW.
 

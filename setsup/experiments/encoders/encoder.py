@@ -33,9 +33,9 @@ class Encoder(nn.Module):
     modality : str
         Modality of the images in a batch.
     random : bool
-        Whether weights are random; `label` and all results say so.
+        Whether weights are random; `label` and all results report it.
     weights : str
-        Which weights, such as a digest: results say so.
+        Identity of the weights, such as a digest; results report it.
 
     Examples
     --------
@@ -101,8 +101,8 @@ class Encoder(nn.Module):
         images = batch.get(self.modality)
         if not isinstance(images, Tensor) or images.ndim != 5:
             raise DataError(
-                f"{self.label} reads images (sets, size, channels, height, width) from {self.modality!r}, which the "
-                f"batch does not have (it has {', '.join(batch)}); choose another modality"
+                f"{self.label} reads images (sets, size, channels, height, width) from {self.modality!r}, but the "
+                f"batch contains only {', '.join(batch)}; choose one of these modalities"
             )
         mask = batch.get("mask")
         if mask is None:
@@ -117,7 +117,7 @@ class Encoder(nn.Module):
         if not isinstance(encoded, Tensor) or encoded.ndim != 2 or len(encoded) != len(images):
             gave = tuple(encoded.shape) if isinstance(encoded, Tensor) else f"a {type(encoded).__name__}"
             raise SetsupError(
-                f"{self.label} must return one vector per image, (n, d), not {gave} for {len(images)} images"
+                f"{self.label} must return one vector per image, of shape (n, d), not {gave} for {len(images)} images"
             )
         return encoded
 

@@ -56,7 +56,9 @@ def suitable_factors(
         if not reason:
             kept.append(name)
         elif factors:
-            raise SetsupError(f"factor {name!r} cannot be measured on {len(rows):,} rows: {reason}")
+            raise SetsupError(
+                f"factor {name!r} cannot be measured on {len(rows):,} rows: {reason}; choose another factor"
+            )
         else:
             others[name] = reason
     if not kept:
@@ -70,7 +72,7 @@ def suitable_factors(
 
 def _reason(table: FactorTable, name: str, rows: npt.NDArray[np.int64], chosen: bool) -> str:
     if table[name].role == "split" and not chosen:
-        return "it is the split"
+        return "it defines the split"
     codes = table.codes(name, rows)
     continuous = table[name].continuous
     known = codes[np.isfinite(codes) if continuous else codes >= 0]

@@ -76,7 +76,9 @@ def cached_folder(name: str) -> Path:
     if name.startswith((".", "/", "~")) or os.path.isdir(name):
         folder = expanded(Path(name))
         if not folder.is_dir():
-            raise DataError(f"{folder} does not exist; pass the name of a repository, or its folder as hf:./FOLDER")
+            raise DataError(
+                f"{folder} does not exist; pass the name of a repository as hf:OWNER/NAME, or its folder as hf:./FOLDER"
+            )
         return folder
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
@@ -85,7 +87,7 @@ def cached_folder(name: str) -> Path:
         return Path(snapshot_download(name, local_files_only=True))
     except HFValidationError:
         raise SetsupError(
-            f"hf:{name} is not the name of a repository; pass hf:OWNER/NAME, or a folder as hf:./FOLDER"
+            f"hf:{name} is not the name of a repository; pass hf:OWNER/NAME, or the folder of one as hf:./FOLDER"
         ) from None
     except LocalEntryNotFoundError:
         raise DataError(
@@ -95,7 +97,7 @@ def cached_folder(name: str) -> Path:
 
 def _fetch(name: str) -> str:
     """How to get a repository, if it has a name."""
-    return "" if name.startswith((".", "/", "~")) else f"; fetch it with `hf download {name}`"
+    return "" if name.startswith((".", "/", "~")) else f"; fetch the repository with `hf download {name}`"
 
 
 class _Pooled(nn.Module):

@@ -41,7 +41,9 @@ def timm_encoder(name: str) -> tuple[nn.Module, Callable[[Tensor], Tensor], str]
         about = timm.data.resolve_model_data_config(model)
     except Exception as error:  # timm meets files with errors of many kinds
         reason = str(error).strip().partition("\n")[0].rstrip(".:") or type(error).__name__
-        raise DataError(f"timm could not read {path} ({reason}); fetch it with `hf download {repository}`") from error
+        raise DataError(
+            f"timm could not read {path} ({reason}); fetch the file again with `hf download {repository}`"
+        ) from error
     return model, _preprocessing(name, about), f"sha256 {content_digest(Path(path), 'sha256')}"
 
 
@@ -51,8 +53,8 @@ def _preprocessing(name: str, about: dict[str, Any]) -> Preprocessing:
     share, mode, interpolation = about["crop_pct"], about["crop_mode"], about["interpolation"]
     if mode not in ("center", "squash") or interpolation not in ("bilinear", "bicubic") or height != width:
         raise SetsupError(
-            f"timm:{name} crops by {mode!r} and resizes by {interpolation!r} to {height} × {width}, which setsup does "
-            "not support; wrap the model in a file of your own and pass FILE.py:FUNCTION"
+            f"timm:{name} uses the crop mode {mode!r} and the interpolation {interpolation!r} at {height} × "
+            f"{width}, which setsup does not support; wrap the model in your own file and pass FILE.py:FUNCTION"
         )
     size = floor(height / share)
     return Preprocessing(

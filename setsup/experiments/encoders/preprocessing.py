@@ -31,7 +31,8 @@ class Preprocessing:
     crop : (int, int), optional
         (height, width) of the centre that is kept.
     mean, std : tuple of float
-        Of the three channels, in [0, 1]: what is subtracted, and what the rest is divided by.
+        Means of the three channels, in [0, 1], which are subtracted, and standard deviations, by which the result is
+        divided.
     interpolation : {"bilinear", "bicubic", "nearest"}
         Of resizing. With ``nearest``, a place between two pixels may get the other one than with Pillow.
     half : {"even", "down"}
@@ -88,8 +89,8 @@ class Preprocessing:
         height, width = images.shape[-2:]
         if height < size[0] or width < size[1]:
             raise SetsupError(
-                f"images of {height} × {width} pixels cannot be cropped to the {size[0]} × {size[1]} that the encoder "
-                "reads; open the dataset with larger images"
+                f"images of {height} × {width} pixels cannot be cropped to {size[0]} × {size[1]}, the input size "
+                "of the encoder; open the dataset with larger images"
             )
         places = (height - size[0]) / 2, (width - size[1]) / 2
         top, left = (round(edge) if self.half == "even" else int(edge) for edge in places)
@@ -107,8 +108,8 @@ def as_rgb(images: Tensor) -> Tensor:
     if images.ndim != 4 or images.shape[1] not in (1, 3):
         shape = f"{images.shape[1]} channels" if images.ndim == 4 else f"the shape {tuple(images.shape)}"
         raise SetsupError(
-            f"images must be (n, 1 or 3, height, width) for an encoder, not {shape}; write a dataset of RGB or grey "
-            "images"
+            f"images for an encoder must have the shape (n, 1 or 3, height, width), not {shape}; use a dataset of "
+            "RGB or grey images"
         )
     if images.dtype == torch.uint16:
         images = images.float() / 65_535
@@ -117,12 +118,12 @@ def as_rgb(images: Tensor) -> Tensor:
         low, high = (float(bound) for bound in images.aminmax()) if images.numel() else (0.0, 0.0)
         if not -_SLACK <= low <= high <= 1 + _SLACK:
             raise SetsupError(
-                f"float images must have values in [0, 1] for an encoder, not from {low:.4g} to {high:.4g}; rescale "
-                "them, or store 8-bit images"
+                f"floating-point images for an encoder must be in [0, 1], not from {low:.4g} to {high:.4g}; "
+                "rescale them, or store 8-bit images"
             )
     elif images.dtype != torch.uint8:
         raise SetsupError(
-            "images must be uint8, uint16, or floats in [0, 1] for an encoder, not "
+            "images for an encoder must be uint8, uint16 or floats in [0, 1], not "
             f"{str(images.dtype).removeprefix('torch.')}; convert them"
         )
     return images.expand(-1, 3, -1, -1) if images.shape[1] == 1 else images

@@ -80,7 +80,7 @@ def infer_config(path: Path, weights: Mapping[str, Tensor]) -> "ResNetConfig":
     if stem is None or not depths:
         shown = ", ".join(list(weights)[:3])
         raise DataError(
-            f"{path} does not contain the weights of a ResNet (it has {shown}, …); pass a checkpoint in torchvision's "
-            "or MoCo's layout, or a repository of transformers as hf:./FOLDER"
+            f"{path} does not contain the weights of a ResNet (it contains {shown}, …); pass a checkpoint in "
+            "torchvision's or MoCo's layout, or a repository of transformers as hf:./FOLDER"
         )
     return ResNetConfig(layer_type=kind, depths=depths, hidden_sizes=widths, embedding_size=len(stem))

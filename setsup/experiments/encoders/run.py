@@ -153,11 +153,12 @@ def _claim(trained: TrainedRun, more: dict[str, Any]) -> dict[str, Any]:
     about |= more
     path = trained.folder / ABOUT
     need_writable(path)
-    if path.exists() and (before := read_json(path, "remove it, and evaluate again")) != about:
+    if path.exists() and (before := read_json(path, "remove the file, and evaluate again")) != about:
         differing = next(key for key in {**about, **before} if before.get(key) != about.get(key))
         raise SetsupError(
-            f"{trained.folder} contains results of another {differing.replace('_', ' ')} ({before.get(differing)!r}, "
-            f"not {about.get(differing)!r}); choose another folder with --out FOLDER, or remove it"
+            f"{trained.folder} contains results of another {differing.replace('_', ' ')} "
+            f"({before.get(differing)!r}, not {about.get(differing)!r}); choose another folder with --out FOLDER, "
+            "or remove this one"
         )
     write_json(path, about)
     return about
@@ -175,5 +176,8 @@ def _with_sigma(trained: TrainedRun, evaluation: Any) -> Any:
         return evaluation
     spread = measure_spread(trained.embed(rows=trained.sample(evaluation.samples)))
     if not spread:
-        raise SetsupError(f"all embeddings of {trained.name} are equal, so they contain no information")
+        raise SetsupError(
+            f"all embeddings of {trained.name} are equal, so they contain no information; check the weights and the "
+            "inputs"
+        )
     return replace(evaluation, sigma=NOISE * spread)

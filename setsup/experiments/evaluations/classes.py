@@ -39,13 +39,13 @@ def number_classes(table: FactorTable, names: Sequence[str], rows: Array) -> npt
     endless = [name for name in names if not table[name].levels]
     if endless:
         raise SetsupError(
-            f"classes require factors with levels, but {endless[0]!r} is continuous; bin it, or leave it out"
+            f"classes require factors with levels, but {endless[0]!r} is continuous; bin the factor, or omit it"
         )
     classes = np.zeros(len(rows), np.int64)
     known = np.ones(len(rows), np.bool_)
     if math.prod(len(table[name]) for name in names) >= 2**62:
         raise SetsupError(
-            f"{', '.join(names)} have more than 2⁶² combinations, too many to number; choose fewer factors"
+            f"{', '.join(names)} have more than 2⁶² combinations, the most that can be numbered; choose fewer factors"
         )
     for name in names:
         codes = np.asarray(table.codes(name, rows), np.int64)

@@ -34,7 +34,7 @@ class Components:
     samples : int
         Number of rows to embed.
     shown : int
-        Points of an image.
+        Number of points in an image.
     maps : tuple of {"pca", "tsne", "umap"}
         Images: the two first components, or where :func:`~setsup.evaluation.maps.tsne_map` and
         :func:`~setsup.evaluation.maps.umap_map` put the points.

@@ -32,13 +32,13 @@ class DrawnOrbits:
     rows : (n,) int64
         Drawn members of all orbits, ascending in each.
     orbits : (n,) int64
-        Which of the drawn orbits each is of, ascending from 0.
+        Number of the drawn orbit of each row, ascending from 0.
     canonical : (orbits,) int64
-        Canonical row of each, drawn or not; -1 where it has none, or none was asked for.
+        Canonical row of each orbit, drawn or not; -1 if the orbit has none, or none was requested.
     asked : str or None
-        What is canonical.
+        Definition of canonical members.
     lacking, among : int
-        Orbits of the table without a canonical row, and all.
+        Numbers of orbits of the table: without a canonical row, and in all.
 
     """
 
@@ -73,13 +73,13 @@ class DrawnOrbits:
             return ""
         if self.lacking == self.among:
             return (
-                f"none of the {self.among:,} orbits has a row with canonical={self.asked!r}: "
-                "everything that needs a canonical member is omitted"
+                f"none of the {self.among:,} orbits has a row with canonical={self.asked!r}; results that require "
+                "a canonical member are omitted"
             )
         here = int((self.canonical < 0).sum())
         return (
-            f"{self.lacking:,} of {self.among:,} orbits lack a row with canonical={self.asked!r}; "
-            f"everything that needs it omits {here:,} of the {len(self):,} drawn ones"
+            f"{self.lacking:,} of {self.among:,} orbits lack a row with canonical={self.asked!r}; results that "
+            f"require a canonical member omit {here:,} of the {len(self):,} drawn orbits"
         )
 
 
@@ -137,7 +137,7 @@ def draw_orbits(
         )
     largest = int(groups.sizes.max())
     if largest < 2:
-        raise SetsupError(f"all {len(groups):,} orbits by {by} have one member; choose fewer factors")
+        raise SetsupError(f"all {len(groups):,} orbits by {by} have a single member; choose fewer factors")
     sets, size = min(count, len(groups)), min(members, largest)
     sampler = OrbitSampler(
         table, list(orbit), sets, size, on_small_group="short", seed=seed, stream="orbits that are measured"

@@ -38,10 +38,10 @@ class FactorInformation:
         See :func:`~setsup.evaluation.probe_information`, :func:`~setsup.evaluation.mine` and
         :func:`~setsup.evaluation.neighbour_information`. ``probe`` and ``mine`` are lower bounds; ``mine``, ABC's
         choice, underestimates for factors of many levels, while ``probe`` is evaluated on held-out rows and treats
-        levels as classes. A factor without levels needs one of the other two.
+        levels as classes. A continuous factor requires one of the other two.
     steps : int, optional
-        Steps of the estimator's training; its default if None, also for the next two. ``neighbours`` trains
-        nothing and takes none of the four.
+        Training steps of the estimator; None selects the estimator's default, also for `batch` and `rate`.
+        ``neighbours`` trains nothing, so the four settings must be None.
     batch : int, optional
         Rows per step.
     rate : float, optional
@@ -72,14 +72,14 @@ class FactorInformation:
         for name, value in self._training().items():
             if self.estimator == "neighbours":
                 raise SetsupError(
-                    f"{name} must be None for estimator='neighbours', which trains no network, not {value}"
+                    f"{name} must be None with estimator='neighbours', which trains no network, not {value}"
                 )
             if self.estimator == "probe" and name == "last":
-                raise SetsupError(f"last must be None for estimator='probe', which averages no steps, not {value}")
+                raise SetsupError(f"last must be None with estimator='probe', which averages no steps, not {value}")
             if not 0 < value < math.inf:
                 raise SetsupError(f"{name} must be a positive number, not {value}")
         if self.last is not None and self.steps is not None and self.last > self.steps:
-            raise SetsupError(f"last must be at most steps, not {self.last} with steps={self.steps}")
+            raise SetsupError(f"last must be at most {self.steps}, the number of steps, not {self.last}")
 
     def _training(self) -> dict[str, Any]:
         given = {"steps": self.steps, "batch": self.batch, "rate": self.rate, "last": self.last}
@@ -106,18 +106,18 @@ class NoiseSweep:
     Attributes
     ----------
     factors : tuple of str
-        A curve each.
+        Factors, each with a curve.
     samples : int
         Number of rows to embed.
     scales : int
         Scales of noise, evenly spaced in their logarithm.
     low, high : float
-        The first and the last of them, times σ.
+        Smallest and largest scale, as multiples of σ.
     estimator : {"probe", "mine", "neighbours"}
         As for :class:`FactorInformation`. Each scale is a part of the evaluation, which resumes there if it is
         interrupted. On a GPU, ``mine`` trains some scales at a time as one batched network, and these are a part.
     steps : int, optional
-        Of each training, the estimator's own number by default; ``neighbours`` trains nothing.
+        Steps of each training; by default the estimator's own number; ``neighbours`` trains nothing.
     sigma : float, optional
         σ, in units of the embeddings; by default that of :func:`noise_of`.
     embedding : str, optional
@@ -141,7 +141,8 @@ class NoiseSweep:
         """Check that there are scales from low to high."""
         if not 0 < self.low < self.high < math.inf or self.scales < 1:
             raise SetsupError(
-                f"scales must be 1 or more, and 0 < low < high, not {self.scales}, {self.low} and {self.high}"
+                "scales must be 1 or more, and low and high must satisfy 0 < low < high, not "
+                f"scales={self.scales}, low={self.low} and high={self.high}"
             )
         if self.steps is not None and self.steps < 1:
             raise SetsupError(f"steps must be a positive integer, not {self.steps}")
@@ -168,11 +169,11 @@ class Accuracy:
     Attributes
     ----------
     factors : tuple of str
-        A classifier each.
+        Factors, each with a classifier.
     samples : int
         Number of rows to embed.
     steps : int
-        Of the training of each classifier.
+        Training steps of each classifier.
     held_out : float
         Share of the rows held out from training.
     rate : float
@@ -198,8 +199,8 @@ class Accuracy:
         """Check settings of the training, before all is embedded."""
         if not 0 < self.held_out < 1 or not 0 < self.rate < math.inf or self.steps < 1:
             raise SetsupError(
-                f"held_out must be between 0 and 1, and rate and steps positive, not {self.held_out}, {self.rate} and "
-                f"{self.steps}"
+                "held_out must be between 0 and 1, and rate and steps must be positive, not "
+                f"held_out={self.held_out}, rate={self.rate} and steps={self.steps}"
             )
 
     def shrunk(self) -> "Accuracy":
@@ -289,8 +290,8 @@ def noise_of(trained: TrainedRun, sigma: float | None = None) -> float:
     similarity, temperature = (_declared(method, name) for name in ("similarity", "temperature"))
     if similarity not in ("l2sq", "l2") or temperature is None:
         raise SetsupError(
-            f"the scale of the noise cannot be derived from {type(method).__name__}, which has no similarity 'l2sq' or "
-            "'l2' with a temperature; set sigma= of the evaluation, in units of the embeddings"
+            f"the scale of the noise cannot be derived from {type(method).__name__}, which has no similarity "
+            "'l2sq' or 'l2' with a temperature; set the evaluation's sigma, in units of the embeddings"
         )
     return evaluation.noise_scale(similarity, temperature)
 

@@ -40,15 +40,15 @@ class StudiedInvariance:
     Attributes
     ----------
     names : tuple of str
-        ``"domain"``, then the other factors that were read; one that is called so is ``"factor domain"``.
+        ``"domain"``, then the other factors; a factor of that name is called ``"factor domain"``.
     accuracy : dict of str to float
-        Share of tested rows with the right level; R² of a continuous factor.
+        Share of test rows with the correct level; R² for a continuous factor.
     ideal : dict of str to float
-        What the accuracy is to be: of the domain the share of the most frequent one, of other factors 1.
+        Ideal accuracy: the share of the most frequent domain, and 1 for other factors.
     permuted : dict of str to float
-        What the same probe finds of permuted labels.
+        Accuracy of the same probe on permuted labels.
     left_out : dict of str to str
-        Factors that were not read, and why.
+        Factors that were not measured, and why.
 
     """
 
@@ -114,7 +114,8 @@ def study_invariance(
     rows = trained.sample(samples, table)
     if len(rows) < _FEWEST:
         raise SetsupError(
-            f"{dataset.name} has {len(rows)} rows, but fitting and testing probes needs at least {_FEWEST}"
+            f"{dataset.name} has {len(rows)} rows, but fitting and testing probes requires at least {_FEWEST}; "
+            "use more rows"
         )
     test = split_rows(len(rows), _TEST, trained.seed)
     columns = {_DOMAIN: number_classes(table, domain, rows)}
@@ -130,7 +131,7 @@ def study_invariance(
         else:
             columns[label] = column
     if reason := _unfit(columns[_DOMAIN], test, asked=True):
-        raise SetsupError(f"the domain ({', '.join(domain)}) cannot be predicted: {reason}")
+        raise SetsupError(f"the domain ({', '.join(domain)}) cannot be predicted: {reason}; choose another domain")
     embedded = _embed(trained, rows, embedding, untrained)
     accuracy, permuted, majority = _probe(trained, embedded, columns, test)
     for at, (name, values) in enumerate(numbers.items()):
@@ -203,10 +204,13 @@ def _unfit(column: Array, test: Array, *, asked: bool) -> str:
     if column.dtype.kind == "f":
         return ""
     if len(np.unique(column[known & ~test])) < 2:
-        return "it has one level among the rows of the fit"
+        return "it has a single level in the rows used for fitting"
     seen = np.isin(column[known & test], column[known & ~test])
     if asked and seen.mean() < _SEEN:
-        return f"{np.count_nonzero(~seen):,} of {len(seen):,} tested rows have a level that no row of the fit has"
+        return (
+            f"{np.count_nonzero(~seen):,} of {len(seen):,} test rows have a level that does not occur in the rows "
+            "used for fitting"
+        )
     if not asked and known.sum() < _PER_LEVEL * len(levels):
         return f"it has {len(levels):,} levels in {known.sum():,} rows, fewer than {_PER_LEVEL} for each"
     return ""

@@ -33,13 +33,13 @@ class StudiedOrbits:
     values : dict of str to float
         As :class:`OrbitStructure` describes them.
     each : dict of str to (orbits,) float64
-        Of each drawn orbit, NaN where it has none: mean distances ``within`` and ``between``, the share ``nearest
+        Values of each drawn orbit, NaN where undefined: mean distances ``within`` and ``between``, the share ``nearest
         canonical``, and the three errors.
     note : str
-        Why nothing is decoded, though the method has ``rectify``; empty otherwise.
+        Why nothing is decoded although the method has ``rectify``; empty otherwise.
     beneath : list of (label, images), one a shown orbit
-        What a sheet shows beneath the canonical image and the members: images, or None where there is none. An empty
-        list where there is nothing.
+        Images that a sheet shows beneath the canonical image and the members, None for a missing one. An empty list if
+        there are none.
 
     """
 
@@ -65,23 +65,23 @@ class OrbitStructure:
         :func:`~setsup.evaluation.canonical_retrieval`: share of the members, without the canonical ones, to which of
         the canonical members of all drawn orbits that of their own is the nearest.
     ``error: rectified``, ``error: input``, ``error: mean image``
-        Of a method with ``rectify(batch)``, which gives images (sets, size, C, H, W) in [0, 1]: mean squared error per
-        pixel of its images of the members, without the canonical ones, to the canonical image; and of two baselines,
-        the members themselves and the mean image of each orbit's members. ``PSNR: …`` are these in decibels. Members
-        count alike, and all images are as the method reads them, after the preset's transform.
+        For a method with ``rectify(batch)``, which returns images (sets, size, C, H, W) in [0, 1]: mean squared error
+        per pixel of its images of the members, without the canonical ones, to the canonical image; and of two
+        baselines, the members themselves and the mean image of each orbit's members. ``PSNR: …`` are these in decibels.
+        Members count alike, and all images are as the method reads them, after the preset's transform.
     ``orbits``, ``rows``, ``orbits of one member``, ``orbits without canonical member``
-        Counts of what was drawn.
+        Counts of the drawn orbits and rows.
 
     Attributes
     ----------
     orbit : tuple of str
         Factors whose combinations are the orbits.
     canonical : str, optional
-        Canonical member, as :class:`setsup.OrbitSampler` takes it. Without it, only distances are measured.
+        Canonical member, in the form of :class:`setsup.OrbitSampler`. By default only distances are measured.
     count : int
-        Orbits, drawn with the seed of the run.
+        Number of orbits, drawn with the seed of the run.
     members : int
-        Of each orbit at most.
+        Maximum number of members of each orbit.
     embedding : str, optional
         Name of the embedding, if the method has several.
 

@@ -36,24 +36,26 @@ class Probes:
     Attributes
     ----------
     factors : tuple of str
-        Those with levels are told by :func:`~setsup.evaluation.linear_classifier`, with a tenth of the rows held out;
-        continuous ones by :func:`~setsup.evaluation.ridge_probe`, with a fifth of them held out, each in turn.
+        Factors to predict. Factors with levels are predicted by :func:`~setsup.evaluation.linear_classifier`, with a
+        tenth of the rows held out; continuous ones by :func:`~setsup.evaluation.ridge_probe`, with a fifth of them held
+        out, each in turn.
     samples : int
-        Rows to embed, also of the other split.
+        Number of rows to embed, also of the other split.
     split : str, optional
         Test on rows of this split, and fit to all rows of the training data.
     classifiers : tuple of {"logistic", "svm"}
         Logistic regression; support vector machine with the squared hinge loss, one class against the rest.
     c : tuple of float
         Candidates for the inverse strength of the penalty, scikit-learn's ``C``; one is chosen for each factor on a
-        tenth of the rows of the fit. Without any the defaults of :func:`~setsup.evaluation.linear_classifier`.
+        tenth of the rows used for fitting. If empty, the defaults of :func:`~setsup.evaluation.linear_classifier`.
     knn : tuple of int
-        Numbers of voting neighbours, among the rows of the fit without augmentation; each gives an accuracy.
+        Numbers of voting neighbours, among the rows used for fitting, without augmentation; each number yields an
+        accuracy.
     metric : {"l2sq", "cosine"}
         Distance of neighbours.
     augment : str or Augmentation, optional
-        Also fit linear models to augmented copies of the rows: the name of a recipe, or settings of a
-        transform. Of pairs, the augmented image is taken, of several copies the first.
+        Also fit linear models to augmented copies of the rows: the name of a recipe, or settings of a transform. For
+        pairs, the augmented image is used; for several copies, the first.
     copies : int
         Augmented copies of each row.
     embedding : str, optional

@@ -84,7 +84,7 @@ class Rectification(nn.Module):
                 f"{who} must return one image of the same size for each image, not {form} for images "
                 f"{tuple(seen.shape)}"
             )
-        for name, images in (("the images that it reads", seen), (f"what {who} returns", given)):
+        for name, images in (("the input images", seen), (f"the output of {who}", given)):
             low, high = images.amin().item(), images.amax().item()
             if not -1e-4 <= low <= high <= 1 + 1e-4:
                 raise SetsupError(

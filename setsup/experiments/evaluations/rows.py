@@ -100,7 +100,7 @@ def draw_sample(
     for name in factors:
         if of_levels and table[name].continuous:
             raise SetsupError(
-                f"{of_levels} requires factors with levels, but {name!r} is continuous; bin it, or leave it out"
+                f"{of_levels} requires factors with levels, but {name!r} is continuous; bin the factor, or omit it"
             )
     return Sample(trained, dataset, rows, {name: table.codes(name, rows) for name in factors}, embedding)
 

@@ -28,15 +28,15 @@ class Disentanglement:
     Attributes
     ----------
     factors : tuple of str
-        Two or more, with levels.
+        Two or more factors with levels.
     samples : int
         Number of rows to embed.
     components : int, optional
-        Take the place of the axes: the first so many principal components.
+        Number of principal components to score instead of the axes.
     dci_learner : {"boosting", "additive"}
-        Of DCI; published values are of ``boosting``, which takes minutes for many dimensions and levels.
+        Learner of DCI; published values use ``boosting``, which takes minutes for many dimensions and levels.
     sap_learner : {"svm", "thresholds"}
-        Of SAP; published values are of ``svm``.
+        Learner of SAP; published values use ``svm``.
     embedding : str, optional
         Name of the embedding, if the method has several.
 
@@ -111,11 +111,11 @@ class Retrieval:
     Attributes
     ----------
     factors : tuple of str
-        With levels.
+        Factors with levels.
     samples : int
         Number of rows to embed.
     k : int
-        Neighbours of a query; precision is the share with its value.
+        Number of neighbours of a query; precision is the share of them with the value of the query.
     metric : {"l2sq", "cosine"}
         See :func:`~setsup.evaluation.nearest`.
     embedding : str, optional

@@ -110,7 +110,7 @@ def _as_groups(parameters: "Iterable[Parameter] | Iterable[ParameterGroup]") -> 
     if not any(isinstance(item, ParameterGroup) for item in listed):
         return [ParameterGroup(listed)]
     if not all(isinstance(item, ParameterGroup) for item in listed):
-        raise SetsupError("some parameters are in a ParameterGroup and others are not; put all of them into groups")
+        raise SetsupError("some parameters are in a ParameterGroup and others are not; put all parameters into groups")
     return listed
 
 
@@ -121,7 +121,7 @@ def _need_total(schedules: "list[Schedule]", steps: float | None) -> int:
         return int(steps)
     if needy is not None:
         raise SetsupError(
-            f"{needy} requires the number of steps, not {steps}; pass steps=self.trainer.estimated_stepping_batches to "
-            "optimise, in a Trainer(max_steps=…)"
+            f"{needy} requires a finite number of steps, not {steps}; call optimise with "
+            "steps=self.trainer.estimated_stepping_batches, in a Trainer(max_steps=…)"
         )
     return 0

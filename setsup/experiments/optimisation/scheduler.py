@@ -21,8 +21,8 @@ class GroupScheduler(LRScheduler):
         for schedule, group in zip(schedules, optimiser.param_groups, strict=True):
             if schedule.momentum_at(0, total) is not None and not {"momentum", "betas"} & group.keys():
                 raise SetsupError(
-                    f"{type(schedule).__name__} cycles the momentum, but {type(optimiser).__name__} has none; choose "
-                    "another optimiser, or set momentum=()"
+                    f"{type(schedule).__name__} cycles the momentum, but {type(optimiser).__name__} has no "
+                    "momentum; choose another optimiser, or set momentum=()"
                 )
         super().__init__(optimiser)
 

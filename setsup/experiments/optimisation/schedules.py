@@ -110,7 +110,7 @@ class WarmupCosine:
     Attributes
     ----------
     warmup : float
-        Share of all steps, from 0 to below 1, in which the rate rises; 0 for a cosine alone.
+        Share of all steps, from 0 to below 1, in which the rate rises; 0 for a cosine without warm-up.
     start, end : float
         First and last rate, as shares of the optimiser's.
 

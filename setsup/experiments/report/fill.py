@@ -44,7 +44,7 @@ class Result:
     pictures : tuple of Path
         Files.
     needs : tuple of str
-        Commands that make missing results.
+        Commands that produce missing results.
 
     """
 
@@ -103,7 +103,7 @@ def _one_per_seed(group: Sequence[Result], notes: list[str]) -> list[Result]:
     for result in sorted(group, key=lambda result: (bool(result.needs), result.folder)):
         first = kept.setdefault(result.seed, result)
         if first is not result and not result.needs:
-            notes.append(f"{result.folder} is left out: {first.folder} already has seed {result.seed}")
+            notes.append(f"{result.folder} is omitted: {first.folder} already has seed {result.seed}")
     return sorted(kept.values(), key=lambda result: result.seed)
 
 

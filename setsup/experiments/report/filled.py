@@ -43,7 +43,7 @@ class Line:
     pictures : tuple of (seed, Path)
         Images that the evaluations drew.
     needs : tuple of str
-        Commands that make missing results.
+        Commands that produce missing results.
 
     """
 
@@ -128,7 +128,7 @@ class FilledReport:
     commands : mapping of str to str
         Commands that run a row without a run on the published data, by its label.
     notes : tuple of str
-        About runs that were left out.
+        Notes on omitted runs.
     compared : tuple of Compared
         Rows over shared re-splits, of a report on these: once for each way to run that compares.
 

@@ -293,7 +293,7 @@ def _tiles(line: Line, many: bool) -> list[Image.Image]:
             with Image.open(path) as picture:
                 shown = picture.convert("RGB")
         except OSError as error:
-            raise DataError(f"{path} cannot be read ({error}); create it again with `setsup eval`") from error
+            raise DataError(f"{path} cannot be read ({error}); create the picture again with `setsup eval`") from error
         if shown.width > _PART:
             shown = shown.resize((_PART, round(shown.height * _PART / shown.width)), Image.Resampling.LANCZOS)
         named = [line.row.label] if many else []

@@ -208,5 +208,5 @@ def _check_reports(module: object, where: str) -> list[Report]:
     offered = getattr(module, "REPORTS", ())
     listed = list(offered) if isinstance(offered, Iterable) else [offered]
     if not all(isinstance(report, Report) for report in listed):
-        raise SetsupError(f"REPORTS of {where} must be a sequence of setsup.experiments.Report")
+        raise SetsupError(f"REPORTS of {where} must be a sequence of setsup.experiments.Report objects")
     return listed

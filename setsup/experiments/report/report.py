@@ -159,7 +159,7 @@ class Chart:
     x_label : str
         Of the horizontal axis.
     log_x : bool
-        Whether that is logarithmic; what is not above 0 is left out then.
+        Whether that axis is logarithmic; values that are not above 0 are omitted then.
 
     """
 
@@ -222,7 +222,7 @@ class Report:
         Numbers that the paper took from others, by the name of the method and the keys of columns: they are printed as
         cited, and nothing is run for them.
     claims : tuple of Claim
-        What the paper says about them.
+        Claims of the paper about the values.
     resplits : Resplits, optional
         Curves over re-splits: boxes in place of curves, and paired tests.
     heat : HeatMap, optional

@@ -15,8 +15,9 @@ from setsup.experiments.report.report import Resplits
 __all__ = ["CAVEAT", "LEVEL", "Compared"]
 
 CAVEAT = (
-    "re-splits of one test set share images and are no independent samples, as the test assumes: p says whether a "
-    "difference is more than these re-splits vary, and not what other images, or other seeds, would show"
+    "re-splits of one test set share images, so they are not the independent samples that the test assumes: p "
+    "indicates whether a difference exceeds the variation among these re-splits, not what other images or other "
+    "seeds would show"
 )
 """What must stand beside each p."""
 

@@ -46,7 +46,7 @@ def open_runs(folders: Iterable[Path | str], presets: Mapping[str, Preset]) -> l
             name, own = _read_name(folder)
             preset = given.get(name)
             if own and (preset is None or preset.digest is None):  # no file is run for the report of others
-                raise SetsupError(f"its preset {name!r} is defined in a file of your own; pass that file")
+                raise SetsupError(f"the preset {name!r} of the run is defined in your own file; pass that file")
             opened.append(OpenedRun(folder, name, open_run(folder, preset)))
         except SetsupError as error:
             opened.append(OpenedRun(folder, name, error))
@@ -75,20 +75,20 @@ def select_results(
         folder, run = opened.folder, opened.run
         if isinstance(run, SetsupError):
             if isinstance(run, DataError) or opened.name in own:  # others are of presets that are not known here
-                notes.append(f"{folder} is left out: {run}")
+                notes.append(f"{folder} is omitted: {run}")
             continue
         try:
             same = {called: preset for called, preset in presets.items() if _trains_the_same(run, preset)}
             named = {called: preset for called, preset in presets.items() if preset.name == run.preset.name}
             if (same or named) and run.file_changed:
                 notes.append(
-                    f"{folder}: the file of {run.preset.name} has changed since this run was trained, so the method "
-                    "may have been another one"
+                    f"{folder}: the file of {run.preset.name} has changed since this run was trained, so its "
+                    "method may differ from the current one"
                 )
             for called, preset in (same or named).items():
                 results.append(_result(run, opened.results, called, preset, evaluations))
         except SetsupError as error:
-            notes.append(f"{folder} is left out: {error}")
+            notes.append(f"{folder} is omitted: {error}")
     return results, notes
 
 
@@ -204,7 +204,8 @@ def _entry(run: Run, name: str, entry: Any) -> dict[str, Any]:
     if not known:
         file = run.folder / EVALUATION
         raise DataError(
-            f"{name!r} in {file} is not the result of an evaluation; remove it, and evaluate again with `setsup eval`"
+            f"{name!r} in {file} is not the result of an evaluation; remove the file, and evaluate again with "
+            "`setsup eval`"
         )
     result: dict[str, Any] = entry
     return result

@@ -44,7 +44,7 @@ _FORMER = "Keeper"
 
 _PARTS = {"global_step", "callbacks", "state_dict", "optimizer_states", "LightningBatches"}
 _KEPT = re.compile(r"best|step-(\d{1,18})")
-_ADVICE = "remove it and train again"
+_ADVICE = "remove the file and train again"
 _LOG = logging.getLogger(__name__)
 
 
@@ -68,7 +68,7 @@ def open_checkpoint(folder: Path, *, checked: bool = False) -> tuple[Path, dict[
             raise error from error.__cause__
         if checked:
             reason = str(error).removesuffix(f"; {_ADVICE}")
-            _LOG.warning("%s; %s, of step %d, takes its place", reason, folder / PREVIOUS, trained_steps(checkpoint))
+            _LOG.warning("%s; using %s, of step %d, instead", reason, folder / PREVIOUS, trained_steps(checkpoint))
         return folder / PREVIOUS, checkpoint
 
 
@@ -77,9 +77,9 @@ def open_kept(folder: Path, name: str, *, checked: bool = False) -> tuple[Path, 
     path = folder / f"{name}.ckpt"
     if not path.exists():
         there = sorted(file.stem for file in folder.glob("*.ckpt") if _KEPT.fullmatch(file.stem))
-        listed = f"it has {', '.join(there)}" if there else "none was kept"
+        listed = f"available: {', '.join(there)}" if there else "none was kept"
         raise DataError(
-            f"{folder} has no checkpoint {name!r}: {listed}; `setsup train` keeps more with --keep-every N and "
+            f"{folder} has no checkpoint {name!r} ({listed}); `setsup train` keeps more with --keep-every N and "
             "--keep-best METRIC"
         )
     return path, _read(path, checked)
@@ -153,7 +153,7 @@ def _read(path: Path, checked: bool) -> dict[str, Any]:
         checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except FileNotFoundError:
         folder = path.parent
-        raise DataError(f"{folder} has no checkpoint yet; run the command that started it again") from None
+        raise DataError(f"{folder} contains no checkpoint yet; repeat the command that started the run") from None
     except UnpicklingError as error:
         reason = "it contains more than tensors and plain values, or is damaged"
         raise DataError(f"{path} was not loaded ({reason}); {_ADVICE}") from error

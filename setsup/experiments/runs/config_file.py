@@ -17,7 +17,9 @@ __all__ = ["CONFIG", "TrainingFile", "config_content", "format_config", "read_co
 
 CONFIG = "config.yaml"
 
-_HEADER = "# `setsup train --config FILE` trains what this file says; options of the command take precedence.\n"
+_HEADER = (
+    "# `setsup train --config FILE` trains with the settings in this file; command-line options take precedence.\n"
+)
 
 
 class TrainingFile(NamedTuple):

@@ -17,7 +17,7 @@ EVALUATION = "evaluation.json"
 
 def read_results(path: Path) -> dict[str, Any]:
     """Results by the names of evaluations; none before the first."""
-    return read_json(path, "remove it, and evaluate again") if path.exists() else {}
+    return read_json(path, "remove the file, and evaluate again") if path.exists() else {}
 
 
 def save_result(path: Path, name: str, found: Measured, about: Mapping[str, Any], suffix: str = "") -> None:

@@ -124,7 +124,7 @@ def _describe(
         if not is_left_to_data(there, name, now)
     }
     if differing and not (differing.keys() == {"steps"} and type(before) is int):
-        listed = ", ".join(f"{name} is {old!r} there, not {new!r}" for name, (old, new) in differing.items())
+        listed = ", ".join(f"{name} is {old!r} in that run, not {new!r}" for name, (old, new) in differing.items())
         raise SetsupError(f"{folder} contains another run: {listed}; choose another --out, or use the same settings")
     resumed = Run(folder, preset, seed, there)
     if differing:

@@ -182,9 +182,9 @@ class CheckpointCallback(Callback):
     def _nonfinite_error(self, quantity: str) -> SetsupError:
         kept = f"{self._good} of step {self._saved:,} is the last good checkpoint" if self._good else ""
         return SetsupError(
-            f"{quantity} of {self._name} is not finite: {kept or 'there is no checkpoint yet'}; the same "
-            "command would fail again, so train with other settings in another folder, such as a smaller rate, or "
-            "continue with --allow-nonfinite"
+            f"{quantity} of {self._name} is not finite: {kept or 'no checkpoint was saved'}; the same command "
+            "would fail again, so train with other settings, such as a smaller learning rate, in another folder, "
+            "or continue with --allow-nonfinite"
         )
 
     def _save(self, trainer: Trainer, last: bool) -> None:

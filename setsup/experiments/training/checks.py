@@ -25,14 +25,14 @@ def need_runnable(method: LightningModule, accumulate: int = 1) -> None:
     """Raise SetsupError if a method has hooks that are never called, or settings that it would not follow."""
     if accumulate > 1 and not method.automatic_optimization:
         raise SetsupError(
-            f"{type(method).__name__} steps its optimisers itself (automatic_optimization = False), so gradients of "
-            f"{accumulate} draws cannot be accumulated; train with --accumulate 1 and more sets per draw"
+            f"{type(method).__name__} steps its optimisers itself (automatic_optimization = False), so gradients "
+            f"of {accumulate} draws cannot be accumulated; train with --accumulate 1 and draw more sets"
         )
     if is_overridden("validation_step", method):
         raise SetsupError(
             f"{type(method).__name__} has a validation_step, which setsup does not call; remove it, define "
-            "loss(batch), and set validation=Validation(every=…) of the preset, which computes that loss on held-out "
-            "rows"
+            "loss(batch), and set the preset's validation=Validation(every=…), which computes that loss on "
+            "held-out rows"
         )
 
 

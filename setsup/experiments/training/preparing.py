@@ -63,7 +63,7 @@ def prepare(
     """
     settings = preset.method
     if settings is None:
-        raise SetsupError(f"{preset.name} trains nothing")
+        raise SetsupError(f"{preset.name} trains nothing; choose a preset with a method")
     for name in config.log:
         need_logger(name)
     if isinstance(preset.augmentation, str):

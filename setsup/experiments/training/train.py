@@ -142,8 +142,8 @@ def train(
             if "find_unused_parameters" not in str(error):
                 raise
             raise SetsupError(
-                f"some parameters of {type(method).__name__} got no gradient in a step, and the devices wait for it; "
-                "train with --strategy ddp-unused, or on one device"
+                f"some parameters of {type(method).__name__} received no gradient in a step, which the other "
+                "devices wait for; train with --strategy ddp-unused, or on one device"
             ) from error
     if checkpoints.stopped is not None and not run.finished:
         raise KeyboardInterrupt(signal.Signals(checkpoints.stopped).name)
@@ -161,7 +161,9 @@ def _lock(folder: Path) -> Iterator[None]:
         with disk_errors(folder):
             lock.acquire(blocking=False)
     except Timeout:
-        raise SetsupError(f"another process trains in {folder}; wait for it, or choose another --out") from None
+        raise SetsupError(
+            f"another process is training in {folder}; wait until it ends, or choose another --out"
+        ) from None
     try:
         yield
     finally:

@@ -6,6 +6,7 @@ Setsup's own papers offer theirs through the group ``setsup.manifests``, which n
 ``manifests``; so do other packages whose datasets need no code. Those never replace setsup's own.
 """
 
+import os
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -60,7 +61,10 @@ def manifest_names() -> list[str]:
     True
 
     """
-    return sorted(file.stem for folder in _folders() for file in folder.glob("*.yaml"))
+    # listed anew each time, and so without a Path for each of them
+    return sorted(
+        name.removesuffix(".yaml") for folder in _folders() for name in os.listdir(folder) if name.endswith(".yaml")
+    )
 
 
 def load_manifest(name: str) -> Manifest:

@@ -25,7 +25,7 @@ def load_state(path: Path) -> Mapping[str, Any]:
         content = content["state_dict"]
     if not isinstance(content, Mapping) or not all(isinstance(name, str) for name in content):
         raise DataError(
-            f"{path} contains no weights by name; pass the file of a state_dict, or of a dict that contains one"
+            f"{path} contains no named weights; pass a file with a state_dict, or with a dict that contains one"
         )
     return content
 
@@ -55,7 +55,7 @@ def _load(path: Path) -> Any:
             source = path if head.startswith(b"PK") else io.BytesIO(path.read_bytes())
             return torch.load(source, map_location="cpu", weights_only=True)
     except ImportError:
-        raise SetsupError(f"{path} needs safetensors, which is not installed: {extra_command('train')}") from None
+        raise SetsupError(f"{path} requires safetensors, which is not installed: {extra_command('train')}") from None
     except Exception as error:  # the unpickler meets damaged bytes with errors of many kinds
         refused = re.search(r"GLOBAL ([\w.]+)", str(error)) if isinstance(error, pickle.UnpicklingError) else None
         if refused:
@@ -64,5 +64,5 @@ def _load(path: Path) -> Any:
                 "save only its state_dict with torch.save"
             ) from None
         raise DamagedFile(
-            f"{path} is not a readable checkpoint ({type(error).__name__}): it is cut off or damaged"
+            f"{path} is not a readable checkpoint ({type(error).__name__}): it is truncated or damaged"
         ) from None

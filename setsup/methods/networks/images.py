@@ -22,8 +22,8 @@ def unit_range(images: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         return images.to(dtype) / 255
     if not images.is_floating_point():
         raise SetsupError(
-            f"images must be uint8, or floats in [0, 1], for a network, not {_short(images.dtype)}; convert them, for "
-            "bytes in a wider type with images.to(torch.uint8)"
+            f"images for a network must be uint8, or floats in [0, 1], not {_short(images.dtype)}; convert them, "
+            "for example bytes of a wider type with images.to(torch.uint8)"
         )
     return images.to(dtype)
 
@@ -55,7 +55,7 @@ class OverImages(nn.Module):
         if images.shape[-3:] != self.image:
             expected = ", ".join(map(str, self.image))
             raise SetsupError(
-                f"images must be (..., {expected}) for this network (channels, height, width), not "
+                f"images for this network must have the shape (..., {expected}) (channels, height, width), not "
                 f"{tuple(images.shape)}; {_advice(tuple(images.shape), self.image)}"
             )
         parameter = next(self.parameters(), None)
@@ -68,8 +68,8 @@ class OverImages(nn.Module):
 
 def _advice(came: tuple[int, ...], image: tuple[int, int, int]) -> str:
     if came[-3:] == (*image[1:], image[0]):
-        return "the channels are last; move them before the rows with images.movedim(-1, -3)"
-    return "resize or crop them, or build a network for their size"
+        return "the channels are last; move them to the front with images.movedim(-1, -3)"
+    return "resize or crop them, or build a network for this size"
 
 
 def _short(dtype: torch.dtype) -> str:

@@ -43,7 +43,7 @@ def glorot_(module: M, generator: torch.Generator) -> M:
     """
     if generator.device.type != "cpu":
         raise SetsupError(
-            "generator must be on the CPU, so that a seed draws the same weights everywhere, not on "
+            "generator must be on the CPU, so that a seed yields the same weights everywhere, not on "
             f"{generator.device}; pass torch.Generator().manual_seed(seed)"
         )
     with torch.no_grad():

@@ -48,7 +48,7 @@ def load_keras(path: Path) -> dict[str, Tensor]:
         raise
     except Exception as error:  # the library meets damaged bytes with errors of many kinds
         raise DamagedFile(
-            f"{path} is not a readable HDF5 file ({type(error).__name__}): it is cut off or damaged"
+            f"{path} is not a readable HDF5 file ({type(error).__name__}): it is truncated or damaged"
         ) from None
     if not weights:
         raise DataError(

@@ -89,7 +89,9 @@ def _read_config(name: str | Path, path: Path) -> "ResNetConfig":
         raise DataError(
             f"config.json of {name} does not describe a ResNet ({type(error).__name__}); pass a config"
         ) from None
-    raise DataError(f"{name} must contain a 'resnet' of transformers, not {kind!r}; pass such a repository, or a file")
+    raise DataError(
+        f"{name} must contain a 'resnet' of transformers, not {kind!r}; pass a repository with a ResNet, or a file"
+    )
 
 
 def check_weights(
@@ -113,8 +115,8 @@ def check_weights(
         weights[name] = _fitting(path, original, weight, tensor)
     if more := next((original for name, (original, _) in found.items() if name not in expected), None):
         raise DataError(
-            f"{path} contains the weight {more!r}, which the network does not have; pass the checkpoint of such a "
-            "network, or its config"
+            f"{path} contains the weight {more!r}, which the network does not have; pass a checkpoint of the same "
+            "architecture, or its config"
         )
     return weights
 
@@ -123,13 +125,13 @@ def _fitting(path: Path | str, original: str, weight: Tensor, parameter: Tensor)
     """The weight as the network has it; a copy, so that no two share memory, whatever the file says."""
     if weight.shape != parameter.shape:
         raise DataError(
-            f"{original!r} in {path} has the shape {tuple(weight.shape)}, but {tuple(parameter.shape)} in the network; "
-            "pass the checkpoint of such a network, or its config"
+            f"{original!r} in {path} has the shape {tuple(weight.shape)}, but {tuple(parameter.shape)} in the "
+            "network; pass a checkpoint of the same architecture, or its config"
         )
     if weight.is_floating_point() != parameter.is_floating_point():
         raise DataError(
             f"{original!r} in {path} has the type {_short(weight.dtype)}, but {_short(parameter.dtype)} in the "
-            "network; pass a checkpoint with weights that are floats, neither packed nor complex"
+            "network; pass a checkpoint with floating-point weights, neither packed nor complex"
         )
     copied = torch.empty(parameter.shape, dtype=parameter.dtype, device="cpu").copy_(weight)
     if not copied.isfinite().all():

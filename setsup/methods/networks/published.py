@@ -149,8 +149,8 @@ def _fetch(name: str) -> Path:
                 download(ManifestFile(target.name, urls=(url,)), target)
             except DataError as error:
                 raise DataError(
-                    f"{name}: {error}; try again to resume; or download {url} elsewhere and move it to {target}, or "
-                    "pass its path in place of the name"
+                    f"{name}: {error}; try again to resume, or download {url} elsewhere and move it to {target} "
+                    "or pass its path instead of the name"
                 ) from error
     digest = content_digest(target, algorithm)
     if not digest.startswith(digits):
@@ -176,7 +176,7 @@ def _from_hub(name: str) -> Path:
     except (OSError, EntryNotFoundError, HFValidationError) as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".")
         raise DataError(
-            f"{name} is not a file here, and could not be downloaded from the Hugging Face hub "
-            f"({type(error).__name__}: {reason}); `hf download {name}` downloads it to the cache in HF_HOME; or pass "
-            "the path of a checkpoint file"
+            f"{name} is not a local file, and could not be downloaded from the Hugging Face hub "
+            f"({type(error).__name__}: {reason}); download it to the cache in HF_HOME with `hf download {name}`, "
+            "or pass the path of a checkpoint file"
         ) from error

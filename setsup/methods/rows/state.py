@@ -84,11 +84,9 @@ class RowState(nn.Module):
     ) -> None:
         super().__init__()
         if rows < 1 or any(size < 1 for size in shape):
-            raise SetsupError(
-                f"a state by row must have at least 1 row, and a shape of positive sizes, not {(rows, *shape)}"
-            )
+            raise SetsupError(f"a state by row must have at least 1 row and positive sizes, not {(rows, *shape)}")
         if isinstance(initial, Tensor) and tuple(initial.shape) != (rows, *shape):
-            raise SetsupError(f"initial values must be {(rows, *shape)}, not {tuple(initial.shape)}")
+            raise SetsupError(f"initial values must have the shape {(rows, *shape)}, not {tuple(initial.shape)}")
         self.rows, self.shape, self.dtype = rows, shape, dtype
         self._prefilled = initial is not None if seen is None else seen
         self.has_initial = initial is not None
@@ -156,10 +154,12 @@ class RowState(nn.Module):
         rows = _integers(rows)
         if tuple(values.shape) != (*rows.shape, *self.shape):
             wanted = (*rows.shape, *self.shape)
-            raise SetsupError(f"values for rows {tuple(rows.shape)} must be {wanted}, not {tuple(values.shape)}")
+            raise SetsupError(
+                f"values for rows of shape {tuple(rows.shape)} must have the shape {wanted}, not {tuple(values.shape)}"
+            )
         exists, asked = self._existing(rows)
         if wrong := int(add_up((~exists).sum())):
-            raise RowError(f"{wrong} rows to write are not among the {self.rows:,} rows of the training data")
+            raise RowError(f"{wrong} of the rows to write are not among the {self.rows:,} rows of the training data")
         if not self.training:
             return
         route = Route(asked)
@@ -196,8 +196,8 @@ class RowState(nn.Module):
         rows = _integers(rows)
         if len(self.shape) != 1 or tuple(queries.shape[1:]) != self.shape or rows.shape[:-1] != queries.shape[:1]:
             raise SetsupError(
-                f"queries must be (n, d) and rows (n, m), for a state of shape (d,), not {tuple(queries.shape)} and "
-                f"{tuple(rows.shape)} for {self.shape}"
+                "queries must have the shape (n, d), and rows the shape (n, m), for a state of shape (d,), not "
+                f"{tuple(queries.shape)} and {tuple(rows.shape)} for {self.shape}"
             )
         with torch.no_grad():
             self._check(rows)
@@ -263,7 +263,7 @@ class RowState(nn.Module):
         if self._share not in (None, (0, 1)):
             raise SetsupError(
                 f"the state by row is divided among {self._share[1]} ranks, but {world} are running; save a "
-                "checkpoint, and load it"
+                "checkpoint, and load it on all ranks"
             )
         with torch.inference_mode(False):
             if self._share is None:
@@ -291,7 +291,9 @@ class RowState(nn.Module):
             torch.manual_seed(self._seed + int(rows[0]) if len(rows) else self._seed)  # ranks and blocks differ
             made, shape = self._initial(rows), (len(rows), *self.shape)
         if tuple(made.shape) != shape:
-            raise SetsupError(f"initial values of {len(rows):,} rows must be {shape}, not {tuple(made.shape)}")
+            raise SetsupError(
+                f"initial values of {len(rows):,} rows must have the shape {shape}, not {tuple(made.shape)}"
+            )
         return made.detach()
 
     def _hold(self, values: Tensor, written: Tensor) -> None:

@@ -75,7 +75,7 @@ function Card({about}) {
   return html`<section aria-labelledby="card-heading"><h2 id="card-heading">${about.title || about.name}</h2>
     ${about.description && html`<p class="prose">${about.description}</p>`}
     <${Facts} facts=${[["name", about.name], ["rows", count(about.rows) + (about.grid ? ", all combinations of levels" : "")],
-      ["factors", about.factors.length], ["arrays", modalities.join("; ")], ["licence", about.licence], ["images", about.withheld ? "left out: the licence does not say that they may be passed on" : ""], ["homepage", about.homepage],
+      ["factors", about.factors.length], ["arrays", modalities.join("; ")], ["licence", about.licence], ["images", about.withheld ? "not included: the licence does not permit redistribution" : ""], ["homepage", about.homepage],
       ["fingerprint", html`<code>${about.fingerprint}</code>`]]} />
     ${about.citation && html`<details><summary>Citation</summary><pre>${about.citation}</pre></details>`}
   </section>`;

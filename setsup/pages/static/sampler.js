@@ -80,10 +80,10 @@ function SamplerForm({source, described, text, onChange, name}) {
       <${Choice} label="kind" value=${chosen} options=${[...new Set([...Object.keys(kinds), described.sampler])]} onChange=${to => { setKind(to); setDraft(beginning(to, text, source.about.tables)); }} />
       ${listed.map(option => option.choices.length ? html`<${Choice} key=${option.name} label=${option.name + (option.needed ? " (needed)" : "")} value=${plain(fields[option.name] ?? option.default)} options=${option.choices} onChange=${to => change(option.name, JSON.stringify(to))} />`
     : html`<label key=${option.name} class=${WHOLE.includes(option.name) ? "whole-line" : ""}>${option.name}${option.needed ? " (needed)" : ""}
-        ${WHOLE.includes(option.name) ? html`<textarea rows="3" spellcheck="false" required=${option.needed} value=${fields[option.name] ?? ""} placeholder=${option.name === "neighbours" ? "[[1, 2], [0, 2], …], a line for each row" : "what to_dict of a sampler gives"} onInput=${event => change(option.name, event.target.value)}></textarea>${option.name === "neighbours" && html`<small>${tableWords(source.about.tables)}</small>`}`
+        ${WHOLE.includes(option.name) ? html`<textarea rows="3" spellcheck="false" required=${option.needed} value=${fields[option.name] ?? ""} placeholder=${option.name === "neighbours" ? "[[1, 2], [0, 2], …], a line for each row" : "the JSON of sampler.to_dict()"} onInput=${event => change(option.name, event.target.value)}></textarea>${option.name === "neighbours" && html`<small>${tableWords(source.about.tables)}</small>`}`
     : html`<input type="text" spellcheck="false" autocomplete="off" required=${option.needed} value=${plain(fields[option.name] ?? "")} placeholder=${option.needed ? "factor, factor" : plain(option.default)} onInput=${event => change(option.name, event.target.value)} />`}</label>`)}
       <button type="submit">Draw</button></fieldset></form>
-    ${begins && html`<p class="note">The page begins with sets that fix the first factor, and with small = drop: groups that are too small for a set are left out and listed below. Python's default, error, refuses such a sampler.</p>`}
+    ${begins && html`<p class="note">The page begins with sets that fix the first factor, and with small = drop: groups that are too small for a set are omitted and listed below. Python's default, error, refuses such a sampler.</p>`}
     <details><summary>Paste or copy a sampler as data</summary><label>what <code>sampler.to_dict()</code> gives, as JSON<textarea rows="4" spellcheck="false" readonly=${!setsup.isLive} value=${text} onChange=${paste}></textarea></label></details>
   </section>`;
 }
@@ -91,7 +91,7 @@ function SamplerForm({source, described, text, onChange, name}) {
 // options that are samplers, or tables
 const WHOLE = ["base", "samplers", "neighbours"];
 
-const tableWords = tables => (tables.length ? `or the name of a table that this page knows: ${tables.join(", ")}` : "or a table of a file, as setsup embed --neighbours writes it: start the page with --sampler FILE, of what to_dict of a NeighbourSampler of that file gives");
+const tableWords = tables => (tables.length ? `or the name of a table that this page knows: ${tables.join(", ")}` : "or a table of a file, as setsup embed --neighbours writes it: start the page with --sampler FILE, the JSON of to_dict() of a NeighbourSampler of that file");
 
 // what a kind that is made of other samplers begins with: the one that is shown
 function beginning(kind, text, tables) {
@@ -134,7 +134,7 @@ function ReachSection({source, text, since, name}) {
         <ul>${never.first.map(group => html`<li key=${group}>${group}</li>`)}${never.groups > never.first.length && html`<li>and ${count(never.groups - never.first.length)} more</li>`}</ul></div>`)}
       ${one.never.length === 0 && html`<p>Every group is drawn.</p>`}
       ${one.unknown_rows > 0 && html`<p>${plural(one.unknown_rows, "row")} in no group: a fixed value is unknown there.</p>`}
-      ${one.excluded_rows > 0 && html`<p>${plural(one.excluded_rows, "row")} left out by where= and weights=.</p>`}
+      ${one.excluded_rows > 0 && html`<p>${plural(one.excluded_rows, "row")} excluded by where= and weights=.</p>`}
       ${one.unreached_rows > 0 && html`<p>${plural(one.unreached_rows, "row")} of drawn groups never drawn: ${one.unreached}.</p>`}
       <details><summary>Chance of each group</summary><${Scroll} label=${`Chance of each group of equal ${one.what}`}><table><thead><tr><th scope="col">group</th><th scope="col">rows</th><th scope="col">chance in a step</th></tr></thead>
         <tbody>${one.first.map(group => html`<tr key=${group.group}><th scope="row">${group.group}</th><td>${count(group.rows)}</td><td>${percent(group.chance)}</td></tr>`)}</tbody></table><//>

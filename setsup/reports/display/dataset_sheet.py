@@ -91,7 +91,7 @@ def show(
     """
     if not isinstance(dataset, Dataset):
         raise DataError(
-            f"the dataset of show must be a dataset, as setsup.load returns, not a {type(dataset).__name__}"
+            f"the dataset of show must be a Dataset, such as setsup.load returns, not a {type(dataset).__name__}"
         )
     steps = check_integer(steps, "steps of show", DataError, 1)
     check_measures(tile, 1)
@@ -99,11 +99,11 @@ def show(
         check_string(title, "title of show", DataError)
     if sampler is not None:
         if not isinstance(sampler, Sampler):
-            raise DataError(f"the sampler of show must be a sampler, not a {type(sampler).__name__}")
+            raise DataError(f"the sampler of show must be a Sampler, not a {type(sampler).__name__}")
         if len(sampler.table) != len(dataset):
             raise DataError(
-                f"the sampler draws from {len(sampler.table):,} rows, but {dataset.name} has {len(dataset):,}; show "
-                "the dataset that it was created for"
+                f"the sampler draws from {len(sampler.table):,} rows, but {dataset.name} has {len(dataset):,}; "
+                "pass the dataset that the sampler was created for"
             )
     shown = find_shown(dataset, draws, sampler)
     if sampler is not None and shown.noun == "triplet":
@@ -240,7 +240,7 @@ def _images(dataset: Dataset, rows: npt.NDArray[np.int64], tile: int | None) -> 
     """Fetch the images of rows, flat; images of several sizes one by one, as thumbnails."""
     name = first_image(dataset.modalities)
     if name is None:
-        raise DataError(f"{dataset.name} has no images to show (it has {', '.join(dataset.modalities)})")
+        raise DataError(f"{dataset.name} has no images to show (modalities: {', '.join(dataset.modalities)})")
     if None not in dataset.modalities[name].shape:
         return list(dataset.fetch(rows.reshape(-1), [name])[name])
     # in rows of one height, a wide image takes more pixels than in a cell

@@ -96,8 +96,8 @@ def find_shown(dataset: Dataset, draws: Any, sampler: Sampler | None) -> Shown:
         counted = f"{rows.size:,} rows" if rows.size != 1 else f"row {rows.item():,}"
     if rows.ndim > 3 or not rows.size:
         raise DataError(
-            f"draws of show must be row numbers of the shape (n,), (sets, size) or (steps, sets, size), at least one, "
-            f"not {rows.shape}"
+            "draws of show must be a non-empty array of row numbers of shape (n,), (sets, size) or (steps, sets, "
+            f"size), not {rows.shape}"
         )
     single = rows.ndim < 3
     stacked = rows.reshape((1,) * (3 - rows.ndim) + rows.shape)
@@ -136,12 +136,12 @@ def _check_draw(dataset: Dataset, table: FactorTable, draws: Draw) -> None:
     for name, codes in draws.inactive.items():
         if name not in table.names:
             raise DataError(
-                f"the draw fixes {name!r}, which is not a factor of {dataset.name}; show it with the dataset that it "
-                "was drawn from, or with its sampler, show(dataset, draw, sampler)"
+                f"the draw fixes {name!r}, which is not a factor of {dataset.name}; pass the dataset that the "
+                "draw was made from, or its sampler, as in show(dataset, draw, sampler)"
             )
         levels = table[name].levels
         if levels is not None and len(levels) <= np.max(codes, initial=-1):
             raise DataError(
-                f"the draw fixes {name} at level {np.max(codes)}, but {dataset.name} has {len(levels):,} levels; show "
-                "it with the dataset that it was drawn from"
+                f"the draw fixes {name} at level {np.max(codes)}, but {dataset.name} has {len(levels):,} levels; "
+                "pass the dataset that the draw was made from"
             )

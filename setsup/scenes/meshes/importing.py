@@ -90,7 +90,7 @@ def load_mesh(path: Path | str, *, scale: float = 1.0, top: Path | str | None = 
         raise DataError(
             f"{label} is a folder; pass the mesh files in it, for example {shown(str(path / '*.obj'))}"
             if path.is_dir()
-            else f"mesh file {label} does not exist"
+            else f"mesh file {label} does not exist; check the path"
         )
     assets = FileAssets(path, top)
     try:

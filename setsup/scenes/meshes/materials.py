@@ -20,7 +20,10 @@ __all__ = ["WHITE", "Textures", "alpha_mask", "read_material", "warn_once"]
 WHITE = (255, 255, 255)
 
 _DEFAULT_COLOR, _DEFAULT_TEXTURE = 102, 100  # trimesh's own, for materials that state none
-_BLEND = "alpha mode BLEND is not rendered: such surfaces are opaque (OPAQUE and MASK are); shown once"
+_BLEND = (
+    "alpha mode BLEND is not supported: such surfaces are rendered as opaque (OPAQUE and MASK are supported); shown "
+    "once"
+)
 _DISSOLVED = "transparency of OBJ materials (d, map_d) is not rendered: such surfaces are opaque; shown once"
 _EMISSION = "emission of glTF materials is not rendered: such surfaces only reflect light; shown once"
 

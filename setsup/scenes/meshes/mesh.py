@@ -156,7 +156,9 @@ class Mesh:
         if self.normals is not None:
             void = np.flatnonzero(~self.normals.any(axis=1))
             if len(void):
-                raise SetsupError(f"normals of a mesh must not be zero, but row {void[0]} is ({len(void)} such rows)")
+                raise SetsupError(
+                    f"normals of a mesh must not be zero, but row {void[0]} is zero ({len(void)} such rows)"
+                )
         object.__setattr__(self, "materials", tuple(self.materials) if isinstance(self.materials, Sequence) else ())
         if not self.materials or not all(isinstance(material, Material) for material in self.materials):
             raise SetsupError("materials of a mesh must be a list of at least one Material")
@@ -202,7 +204,7 @@ def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int
     rows_given = _kept(values, dtype, f"{name} of a mesh")
     if rows_given.ndim != 2 or rows_given.shape[1] != columns or (rows is not None and len(rows_given) != rows):
         wanted = f"({'v' if rows is None else rows}, {columns})"
-        raise SetsupError(f"{name} of a mesh must be {wanted} numbers, not {rows_given.shape}")
+        raise SetsupError(f"{name} of a mesh must be numbers of shape {wanted}, not {rows_given.shape}")
     most = FARTHEST if name == "vertices" else np.inf
     bad = np.flatnonzero(~(np.isfinite(rows_given) & (np.abs(rows_given) <= most)).all(axis=1))
     if len(bad):
@@ -226,7 +228,8 @@ def _indices(values: npt.ArrayLike, vertices: int) -> Array:
     bad = np.flatnonzero(((faces < 0) | (faces >= vertices)).any(axis=1))
     if len(bad):
         raise SetsupError(
-            f"faces of a mesh must refer to its {vertices} vertices, but triangle {bad[0]} is {faces[bad[0]].tolist()}"
+            f"faces of a mesh must be indices of its {vertices} vertices, but triangle {bad[0]} is "
+            f"{faces[bad[0]].tolist()}"
         )
     return _kept(faces, np.int32, "faces of a mesh")
 

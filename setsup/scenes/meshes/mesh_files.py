@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from setsup.errors import DamagedFile, DataError, imported
+from setsup.errors import DamagedFile, DataError, advice, imported
 from setsup.files.archives.names import shown
 from setsup.files.archives.plain_files import read_file
 from setsup.scenes.meshes.formats.mtl import map_options
@@ -38,7 +38,6 @@ Read = Callable[[str, int], bytes | None]
 """``read(path, most)`` gives the content of a file, None where there is none; a DataError where it is longer."""
 
 _LARGEST_ASSET = 1 << 30
-_ABOVE = "; pass a folder that contains both the mesh and that file (top=, or --top on the command line)"
 _OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
 _IMAGES = (".png", ".jpg", ".jpeg", ".webp")
 _LONGEST_HEAD = 1 << 14
@@ -101,7 +100,7 @@ class Assets:
         paths = self._paths(name)
         if not paths:
             hint = self._hint if name.replace("\\", "/").startswith("../") else ""
-            raise self._miss(f"the path {name!r} leads out of the folder of the model, so it was not followed{hint}")
+            raise self._miss(f"the path {name!r} points outside the folder of the model, so it was not followed{hint}")
         for path in paths:
             try:
                 content = self._read(path, _LARGEST_ASSET)
@@ -147,12 +146,13 @@ class FileAssets(Assets):
         self._root = path.parent if top is None else Path(os.path.abspath(top))
         if not path.is_relative_to(self._root):
             raise DataError(
-                f"{path} is not in {self._root}, the folder to search for its textures; pass a folder that contains "
-                "both"
+                f"{path} is not in {self._root}, the folder that is searched for its textures; pass a folder that "
+                "contains both"
             )
         self._ends = {Path(os.path.realpath(self._root)), Path(os.path.realpath(path)).parent}
         folder = posixpath.join(_TOP, path.parent.relative_to(self._root).as_posix())
-        super().__init__(self._file_content, folder, _TOP, hint=_ABOVE)
+        hint = f"; pass {advice('top=', '--top')}, a folder that contains both the mesh and that file"
+        super().__init__(self._file_content, folder, _TOP, hint=hint)
 
     def find(self, name: str) -> Path | None:
         """Find the file that is read under a name; None where none is, and nothing is noted."""
@@ -177,8 +177,8 @@ class FileAssets(Assets):
         target = Path(os.path.realpath(file))
         if not any(target.is_relative_to(end) for end in self._ends):
             raise DataError(
-                f"the link {shown(str(file))} leads out of the folder of the model, so it was not followed; pass a "
-                "folder that contains both as top"
+                f"the link {shown(str(file))} points outside the folder of the model, so it was not followed; "
+                f"pass {advice('top=', '--top')}, a folder that contains both"
             )
         return target
 
@@ -238,7 +238,9 @@ def _check_image(content: bytes, label: str) -> None:
         with Image.open(io.BytesIO(content)) as image:
             # looked at before anything is decoded: a small file may unpack to very much
             if image.width * image.height > MOST_PIXELS:
-                raise DataError(f"{label} has {image.width} × {image.height} pixels, more than {MOST_PIXELS:,}")
+                raise DataError(
+                    f"{label} has {image.width} × {image.height} pixels, more than the limit of {MOST_PIXELS:,}"
+                )
             image.load()
     except DataError:
         raise

@@ -34,7 +34,7 @@ def obj_parts(content: bytes, kind: str, label: str, assets: Assets) -> list[Par
         rows = order[slice(*np.searchsorted(sorted_numbers, [number, number + 1]))]
         name = obj.names[number] if number >= 0 else ""
         if name and entries and name not in entries:
-            assets.missing.append(f"the material {name!r} is not in any of its material files")
+            assets.missing.append(f"the material {name!r} is not defined in its material files")
         parts += _parts(obj, rows, name, entries.get(name), textures.of.get(name))
     return parts
 

@@ -137,6 +137,6 @@ def _source_digest(name: str, *functions: Any) -> str:
             digest.update(inspect.getsource(function).encode() + b"\0")
         except (OSError, TypeError) as error:
             raise SetsupError(
-                f"recipe {name!r}: the source of {function!r:.100} was not found; set version= of the recipe"
+                f"recipe {name!r}: the source of {function!r:.100} was not found; set the recipe's version"
             ) from error
     return digest.hexdigest()[:16]

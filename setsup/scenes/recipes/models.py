@@ -26,7 +26,7 @@ _BLOCK = 1 << 20
 def named_models(paths: Iterable[str | Path]) -> dict[str, Path]:
     """Name mesh files by what tells them apart."""
     if isinstance(paths, str | Path):
-        raise SetsupError(f"mesh files must be a list: [{str(paths)!r}]")
+        raise SetsupError(f"mesh files must be a list, such as [{str(paths)!r}], not a single path")
     files = [Path(path) for path in paths]
     parts = [(*path.parent.parts, path.stem) for path in files]
     shortest = min(map(len, parts), default=0)
@@ -115,4 +115,4 @@ def _add(digest: Any, path: Path) -> None:
     except OSError as error:
         raise unreadable(path, error) from error
     if left:
-        raise DamagedFile(f"{shown(str(path))} was cut off while it was being read", "wait until it is complete")
+        raise DamagedFile(f"{shown(str(path))} was truncated while it was read", "wait until it is complete")

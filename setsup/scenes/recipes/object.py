@@ -131,11 +131,11 @@ class ObjectView:
         for name, low, high in (("azimuths", 0, 360), ("elevations", -90, 90)):
             given = getattr(self, name)
             if not np.iterable(given):
-                raise SetsupError(f"{name} must be a list of numbers of degrees, not {given!r}")
+                raise SetsupError(f"{name} must be a list of angles in degrees, not {given!r}")
             levels = [number({name: angle}, name, low, high, "degrees") for angle in given]
             object.__setattr__(self, name, tuple(levels))
         if {0.0, 360.0} <= set(self.azimuths):
-            raise SetsupError("azimuths 0 and 360 are the same; leave out one of them")
+            raise SetsupError("azimuths 0 and 360 are the same angle; omit one of them")
         if self.up not in _TURNED:
             raise SetsupError(f"up must be 'y' or 'z', not {self.up!r}")
         object.__setattr__(self, "size", check_image_size(self.size, "size", SetsupError, LARGEST))
@@ -285,7 +285,9 @@ class ObjectView:
         low, high = mesh.bounds
         longest = float((high - low).max())
         if not longest > 0 or not math.isfinite(_LENGTH / longest):
-            raise SetsupError(f"model {name!r} has no extent: all its triangles lie at {low.tolist()}; leave it out")
+            raise SetsupError(
+                f"model {name!r} has no extent: all its triangles lie at {low.tolist()}; remove the model"
+            )
         scale, turned = _LENGTH / longest, _TURNED[self.up]
         return Placement(mesh, turned, scale * product(low + (high - low) / 2, -turned.T), np.full(3, scale), name=name)
 

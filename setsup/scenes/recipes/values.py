@@ -38,6 +38,6 @@ def level(values: Mapping[str, Any], name: str, levels: Collection[str]) -> str:
 def _need(values: Mapping[str, Any], name: str) -> Any:
     if name not in values:
         raise FactorError(
-            f"the recipe requires the factor {name!r}, which the row does not have{did_you_mean(name, values)}"
+            f"the recipe requires the factor {name!r}, which is missing from the row{did_you_mean(name, values)}"
         )
     return values[name]

@@ -70,9 +70,9 @@ def test_genuine_models(genuine):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("/etc/passwd", "leads out of the folder of the model"),
-        ("C:\\textures\\wood.jpg", "leads out"),
-        ("../../../secret.jpg", "leads out"),
+        ("/etc/passwd", "points outside the folder of the model"),
+        ("C:\\textures\\wood.jpg", "points outside"),
+        ("../../../secret.jpg", "points outside"),
         ("../images/gone ü #1.jpg", "'../images/gone ü #1.jpg' does not exist"),
         ("car.obj", "not a readable image"),
     ],
@@ -111,7 +111,7 @@ def test_the_extra_is_named(tmp_path, monkeypatch):
 
 def test_a_damaged_mesh_is_named(tmp_path):
     members = _model(tmp_path, obj=b"mtllib car.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl body\nf 1 2 4\n")
-    with pytest.raises(DataError, match=r"car\.obj has 3 of vertex, but a face refers to number 4"):
+    with pytest.raises(DataError, match=r"car\.obj has a face that refers to vertex 4, but only 3 exist"):
         _load(members)
 
 
@@ -127,8 +127,8 @@ def test_fuzzing(tmp_path, what):
 
     healthy = members.read(members.place(f"s/m/models/car.{what}"))
     # a picture and its texture take some memory, whatever the size of the file
-    refused = survives(healthy, read, 60, head=2000, slack=1 << 25)
-    assert refused > 10 or what == "mtl"
+    refused = survives(healthy, read, 30, head=2000, slack=1 << 25)
+    assert refused > 5 or what == "mtl"
 
 
 def test_pictures_of_meshes_with_and_without_colors():

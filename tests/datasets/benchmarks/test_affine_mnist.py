@@ -285,9 +285,9 @@ def test_fuzzing(tmp_path):
             found = digits.fetch([0, len(digits) - 1])["image"]
             assert found.shape == (2, 40, 40, 1)
 
-        refused = survives(gzip.decompress(healthy), read, 80, times=40)
+        refused = survives(gzip.decompress(healthy), read, 40, times=40)
         plain.unlink()
-        assert refused > 20, name
+        assert refused > 10, name
 
 
 @pytest.fixture(scope="module")

@@ -455,7 +455,7 @@ def test_damaged_labels(tmp_path, name):
         path.write_bytes(content)
         _labels(tmp_path)
 
-    assert survives(path.read_bytes(), read, 120, slack=16 << 20) > 0
+    assert survives(path.read_bytes(), read, 60, slack=16 << 20) > 0
 
 
 def test_the_manifest(pictures):

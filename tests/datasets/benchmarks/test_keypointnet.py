@@ -294,7 +294,7 @@ def test_fuzzing(copy):
         points.fetch(range(len(points)), ["keypoints", "keypoint_ids"])
 
     healthy = path.read_bytes()
-    assert survives(healthy, read, 150, head=3000, times=20) > 50
+    assert survives(healthy, read, 75, head=3000, times=20) > 25
 
 
 @pytest.mark.long("large or genuine files")

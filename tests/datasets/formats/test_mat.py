@@ -206,6 +206,14 @@ def test_damage_in_what_is_packed():
         read_mat(_file() + struct.pack("<II", 15, len(element)) + element, "f", None, LIMIT)
 
 
+def test_what_packed_variables_take_together_is_bounded():
+    content = _file(_number(np.zeros((1, 400))), _number(np.zeros((1, 400)), b"b"), packed=True)
+    assert list(read_mat(content, "f", None, LIMIT)) == ["a", "b"]
+    with pytest.raises(DataError, match=r"f: the variable 'b' declares 3,2.. bytes, more than expected"):
+        read_mat(content, "f", None, 5000)
+    assert list(read_mat(content, "f", ["b"], 5000)) == ["b"]
+
+
 def test_nesting_is_bounded():
     inner = _number([[1.0]], b"")
     for _ in range(60):

@@ -236,7 +236,7 @@ def test_a_folder_of_that_name_is_not_taken_for_it(hub: Hub, tmp_path: Path) -> 
         DataError, match=r"datasets would open the local .*ann/pets instead; change to another directory"
     ):
         setsup.open("hf:ann/pets")
-    with pytest.raises(DataError, match="is a dataset of the Hugging Face Hub, which has no root; leave out"):
+    with pytest.raises(DataError, match="is a dataset of the Hugging Face Hub, which has no root; omit"):
         setsup.open("hf:ann/cats", root=tmp_path)
 
 

@@ -113,7 +113,7 @@ def test_factors_that_cannot_be_measured_are_left_out_or_refused() -> None:
     table, rows = Shades().factors, np.arange(600)
     names, others = suitable_factors(table, rows)
     assert names == ("shade", "other", "angle")
-    assert others == {"take": "600 levels of 600 rows, fewer than 5 rows per level", "split": "it is the split"}
+    assert others == {"take": "600 levels of 600 rows, fewer than 5 rows per level", "split": "it defines the split"}
     assert suitable_factors(table, rows, ["split"])[0] == ("split",)
     with pytest.raises(FactorError, match="did you mean 'shade'"):
         suitable_factors(table, rows, ["shadow"])
@@ -155,7 +155,7 @@ def test_the_image_of_several_modalities_is_read() -> None:
     depth = Modality((1, 2, 1), "float32")
     assert encoder_run(open_encoder("pixels", "cpu"), Shades(depth=depth)).method.modality == "image"
     assert shown(Shades(modality="photo", depth=depth)).embed().shape == (600, 2)
-    with pytest.raises(DataError, match=r"several modalities of images \(left, right\), but none named 'image'"):
+    with pytest.raises(DataError, match=r"several image modalities \(left, right\), but none named 'image'"):
         shown(Shades(modality="left", right=Modality((1, 2, 1), "uint8", color="grey")))
     blind = Shades()
     blind.modalities = {"depth": depth}
@@ -186,7 +186,7 @@ def test_results_are_kept_with_what_they_are_of(tmp_path: Path) -> None:
     run.seed = 1
     with pytest.raises(
         SetsupError,
-        match=r"contains results of another seed \(0, not 1\); choose another folder with --out FOLDER, or remove it",
+        match=r"contains results of another seed \(0, not 1\); choose another folder with --out FOLDER, or remove this",
     ):
         evaluate_encoder(run, probes)
     with pytest.raises(SetsupError, match="unknown evaluation 'probe'; did you mean 'probes'"):

@@ -138,7 +138,7 @@ def test_repositories_are_read_from_the_cache_and_never_downloaded(
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("a connection"))
     home = tmp_path / "models--someone--small"
-    with pytest.raises(DataError, match=r"fetch it with `hf download someone/small`$") as caught:
+    with pytest.raises(DataError, match=r"fetch the repository with `hf download someone/small`$") as caught:
         open_encoder("hf:someone/small")
     assert "\n" not in str(caught.value)
     (home / "refs").mkdir(parents=True)
@@ -276,7 +276,7 @@ def test_a_function_of_ones_own_gives_a_module_or_a_module_and_its_preprocessing
         (
             "    return nn.Identity()",
             "build",
-            r"must return one vector per image, \(n, d\), not \(3, 3, 64, 90\) for 3 images",
+            r"must return one vector per image, of shape \(n, d\), not \(3, 3, 64, 90\) for 3 images",
         ),
         ("    raise KeyError('a\\nb')", "build", "failed in line 6 with KeyError"),
     ],
@@ -321,5 +321,5 @@ def test_timm_is_asked_for_where_it_is_absent(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_file_that_holds_no_resnet_is_refused(tmp_path: Path) -> None:
     torch.save({"blocks.0.weight": torch.zeros(2)}, tmp_path / "vit.pth")
-    with pytest.raises(DataError, match=r"does not contain the weights of a ResNet \(it has blocks.0.weight, …\)"):
+    with pytest.raises(DataError, match=r"does not contain the weights of a ResNet \(it contains blocks.0.weight, …\)"):
         open_encoder(str(tmp_path / "vit.pth"), "cpu")

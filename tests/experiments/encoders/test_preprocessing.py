@@ -80,12 +80,12 @@ def test_grey_images_have_three_equal_channels() -> None:
     [
         (
             torch.zeros(1, 4, 8, 8, dtype=torch.uint8),
-            r"images must be \(n, 1 or 3, height, width\) .*, not 4 channels",
+            r"images for an encoder must have the shape \(n, 1 or 3, height, width\), not 4 channels",
         ),
-        (torch.zeros(8, 8, dtype=torch.uint8), r"images must be .*, not the shape \(8, 8\)"),
-        (torch.full((1, 3, 8, 8), 200.0), r"values in \[0, 1\] for an encoder, not from 200 to 200"),
+        (torch.zeros(8, 8, dtype=torch.uint8), r"images for an encoder must have the shape .*, not the shape \(8, 8\)"),
+        (torch.full((1, 3, 8, 8), 200.0), r"for an encoder must be in \[0, 1\], not from 200 to 200"),
         (torch.full((1, 3, 8, 8), torch.nan), "not from nan to nan"),
-        (torch.zeros(1, 3, 8, 8, dtype=torch.int32), "images must be .*, not int32"),
+        (torch.zeros(1, 3, 8, 8, dtype=torch.int32), "images for an encoder must be .*, not int32"),
     ],
 )
 def test_what_is_no_image_is_refused(images: torch.Tensor, sentence: str) -> None:
@@ -94,5 +94,5 @@ def test_what_is_no_image_is_refused(images: torch.Tensor, sentence: str) -> Non
 
 
 def test_images_smaller_than_the_crop_are_refused() -> None:
-    with pytest.raises(SetsupError, match="images of 8 × 30 pixels cannot be cropped to the 16 × 16"):
+    with pytest.raises(SetsupError, match="images of 8 × 30 pixels cannot be cropped to 16 × 16"):
         Preprocessing(crop=(16, 16))(noise(8, 30))

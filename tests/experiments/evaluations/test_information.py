@@ -74,7 +74,7 @@ MEASURES = (FactorInformation, NoiseSweep, Accuracy)
 def test_no_noise_is_made_up_for_a_method_that_does_not_say_which(kind: Any, method: Any) -> None:
     dataset = Numbered(600)
     with pytest.raises(
-        SetsupError, match=r"derived from OneHot, which has no similarity .*; set sigma= of the evaluation"
+        SetsupError, match=r"derived from OneHot, which has no similarity .*; set the evaluation's sigma"
     ) as caught:
         kind(factors=("colour",)).shrunk().measure(trained(method, dataset))
     assert "\n" not in str(caught.value)
@@ -103,7 +103,7 @@ def test_noise_that_is_none(sigma: float) -> None:
 def test_an_estimator_that_trains_nothing_takes_no_settings_of_a_training(name: str) -> None:
     options: dict[str, Any] = {name: 5_000}
     with pytest.raises(
-        SetsupError, match=f"{name} must be None for estimator='neighbours', which trains no network, not 5000"
+        SetsupError, match=f"{name} must be None with estimator='neighbours', which trains no network, not 5000"
     ):
         FactorInformation(factors=("colour",), estimator="neighbours", **options)
 
@@ -119,19 +119,26 @@ def test_an_estimator_that_trains_nothing_takes_no_settings_of_a_training(name: 
         (
             FactorInformation,
             {"steps": 5, "last": 6, "estimator": "mine"},
-            "last must be at most steps, not 6 with steps=5",
+            "last must be at most 5, the number of steps, not 6",
         ),
         (
             Accuracy,
             {"held_out": 1.0},
-            "held_out must be between 0 and 1, and rate and steps positive, not 1.0, 0.001 and 5000",
+            "held_out must be between 0 and 1, and rate and steps must be positive, "
+            "not held_out=1.0, rate=0.001 and steps=5000",
         ),
         (
             Accuracy,
             {"rate": 0.0},
-            "held_out must be between 0 and 1, and rate and steps positive, not 0.1, 0.0 and 5000",
+            "held_out must be between 0 and 1, and rate and steps must be positive, "
+            "not held_out=0.1, rate=0.0 and steps=5000",
         ),
-        (Accuracy, {"steps": 0}, "held_out must be between 0 and 1, and rate and steps positive, not 0.1, 0.001 and 0"),
+        (
+            Accuracy,
+            {"steps": 0},
+            "held_out must be between 0 and 1, and rate and steps must be positive, "
+            "not held_out=0.1, rate=0.001 and steps=0",
+        ),
         (NoiseSweep, {"steps": 0}, "steps must be a positive integer, not 0"),
     ],
 )
@@ -142,7 +149,9 @@ def test_settings_of_a_training_that_are_none(kind: Any, options: Any, sentence:
 
 
 def test_a_probe_averages_no_steps() -> None:
-    with pytest.raises(SetsupError, match=r"^last must be None for estimator='probe', which averages no steps, not 9$"):
+    with pytest.raises(
+        SetsupError, match=r"^last must be None with estimator='probe', which averages no steps, not 9$"
+    ):
         FactorInformation(factors=("colour",), estimator="probe", last=9)
 
 
@@ -183,7 +192,9 @@ def test_a_sweep_of_any_range_by_any_estimator(estimator: Any, steps: int, close
     "wrong", [{"low": 0}, {"low": -1}, {"low": 100}, {"high": math.inf}, {"low": math.nan}, {"scales": 0}]
 )
 def test_a_sweep_that_is_none(wrong: Any) -> None:
-    with pytest.raises(SetsupError, match=r"^scales must be 1 or more, and 0 < low < high, not"):
+    with pytest.raises(
+        SetsupError, match=r"^scales must be 1 or more, and low and high must satisfy 0 < low < high, not"
+    ):
         NoiseSweep(factors=("colour",), **wrong)
 
 

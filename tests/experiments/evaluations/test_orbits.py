@@ -176,7 +176,7 @@ def test_orbits_without_a_canonical_row_are_named_and_left_out(monkeypatch: pyte
     )
     drawn = VIEWS.draw(trained)
     assert drawn.note().startswith(
-        "4 of 6 orbits lack a row with canonical='argmin:view'; everything that needs it omits 4 of the 6"
+        "4 of 6 orbits lack a row with canonical='argmin:view'; results that require a canonical member omit 4 of the 6"
     )
     found = study_orbits(trained, drawn)
     assert found.values["chance: nearest canonical"] == 0.5
@@ -209,7 +209,7 @@ def test_a_method_that_decodes_nothing_says_why_and_is_measured() -> None:
             Small(),
             "one image of the same size for each image, not (1, 15, 1, 4, 3) for images (1, 15, 1, 4, 6)",
         ),
-        (Large(), "what Large.rectify returns must have values in [0, 1] to compute errors, not from "),
+        (Large(), "the output of Large.rectify must have values in [0, 1] to compute errors, not from "),
     ):
         trained = run(method)
         found = study_orbits(trained, VIEWS.draw(trained))
@@ -224,7 +224,7 @@ def test_what_cannot_be_drawn_is_one_sentence() -> None:
     one = FactorTable.from_values({"all": [1, 1, 1], "take": [0, 1, 2]})
     for names, of, sentence in (
         (["all"], one, "all divide the rows into fewer than two orbits"),
-        (["take"], one, "all 3 orbits by take have one member; choose fewer factors"),
+        (["take"], one, "all 3 orbits by take have a single member; choose fewer factors"),
     ):
         with pytest.raises(SetsupError, match=sentence):
             draw_orbits(of, names)

@@ -168,7 +168,7 @@ def test_linear_probes_read_what_is_there() -> None:
 def test_what_compares_levels_takes_no_numbers(kind: Any) -> None:
     dataset = Partly()
     with pytest.raises(
-        SetsupError, match=r" requires factors with levels, but 'angle' is continuous; bin it, or leave it out$"
+        SetsupError, match=r" requires factors with levels, but 'angle' is continuous; bin the factor, or omit it$"
     ):
         kind(factors=("size", "angle")).measure(trained(OneHot(), dataset))
     assert dataset.fetched == 0

@@ -170,7 +170,7 @@ def test_only_some_schedules_need_the_number_of_steps() -> None:
     assert optimise(weights(), Adam(), StepDecay(every=1))["lr_scheduler"]["interval"] == "step"
     assert optimise(weights(), Adam()).keys() == optimise(weights(), Adam(), Constant()).keys() == {"optimizer"}
     for steps in (None, -1, 0, float("inf")):
-        with pytest.raises(SetsupError, match=r"^OneCycle requires the number of steps, not .*stepping_batches"):
+        with pytest.raises(SetsupError, match=r"^OneCycle requires a finite number of steps, not .*stepping_batches"):
             optimise(weights(), Adam(), OneCycle(), steps=steps)
 
 
@@ -198,7 +198,7 @@ def test_only_some_schedules_need_the_number_of_steps() -> None:
             lambda: optimise([ParameterGroup(weights(), SGD(rate=0.1))], Adam()),
             "a parameter group of Adam cannot use SGD",
         ),
-        (lambda: optimise([ParameterGroup(weights()), *weights()], Adam()), "put all of them into groups"),
+        (lambda: optimise([ParameterGroup(weights()), *weights()], Adam()), "put all parameters into groups"),
     ],
 )
 def test_settings_that_do_not_fit(made: Callable[[], Any], sentence: str) -> None:

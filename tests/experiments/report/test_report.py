@@ -126,7 +126,7 @@ class TestMeansAndSpreads:
         trained(tmp_path / "c", "abc/fig3a", 3)  # trains the same, and was not measured for this
         found = report_on(find_report("abc/fig4a"), [tmp_path])
         assert found.lines[0].values["wall_hue"] == (0.1, None, 1)
-        assert found.notes == (f"{tmp_path / 'b'} is left out: {tmp_path / 'a'} already has seed 3",)
+        assert found.notes == (f"{tmp_path / 'b'} is omitted: {tmp_path / 'a'} already has seed 3",)
 
     def test_a_folder_that_is_named_twice_counts_once(self, tmp_path: Path) -> None:
         measured(trained(tmp_path / "a", "abc/fig4a"), "information", nats(0, 1, 1, 0, 0, 0))
@@ -315,7 +315,7 @@ class TestWhichRunsBelong:
         found = report_on(find_report("abc/fig4a"), [tmp_path])
         assert found.lines[0].seeds == (1,)
         (note,) = found.notes
-        assert note.startswith(f"{tmp_path / '0'} is left out: ")
+        assert note.startswith(f"{tmp_path / '0'} is omitted: ")
         assert said in note
 
     def test_a_missing_folder(self, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_words_and_json_name_the_correction_and_its_limit(tmp_path: Path) -> Non
     assert "p times 2 (Bonferroni)" in head
     assert [line.partition(":")[0] for line in lines] == ["EX", "OT"]
     assert [line.endswith(" *") for line in lines] == [False, True]
-    assert "no independent samples" in caveat
+    assert "not the independent samples" in caveat
     (written,) = json.loads(json.dumps(report.to_dict()))["resplits"]
     assert written["tests"]["OT"]["corrected"] == found.tests["OT"].corrected
     assert written["reference"] == "OJ"

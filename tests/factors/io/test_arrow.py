@@ -197,6 +197,19 @@ def test_a_given_factor_or_kind_outdoes_the_metadata():
     assert FactorTable.from_arrow(arrow, kinds={"id": "nominal"})["id"].kind is Kind.NOMINAL
 
 
+def test_entries_of_a_dictionary_that_no_row_has_are_no_levels():
+    listed = pa.DictionaryArray.from_arrays(pa.array([2, 0, None, 2], pa.int8()), pa.array(["b", "unused", "a"]))
+    table = FactorTable.from_arrow(pa.table({"x": listed}))
+    assert table["x"].levels == ("a", "b")
+    assert table.values("x").tolist() == ["a", "b", None, "a"]
+
+
+def test_a_duration_is_the_number_of_its_units():
+    table = FactorTable.from_arrow(pa.table({"x": pa.array([90, 60, None, 90], pa.duration("s"))}))
+    assert table["x"] == Factor("x", Kind.ORDINAL, (60, 90))
+    assert table.values("x").tolist() == [90, 60, None, 90]
+
+
 def test_foreign_tables_are_inferred_over_all_their_chunks():
     types = {
         "text": pa.chunked_array([["b", None], ["a", ""]]),

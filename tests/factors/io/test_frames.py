@@ -210,6 +210,24 @@ def test_the_first_column_that_mixes_is_named_whatever_the_blocks(tmp_path, monk
             FactorTable.from_csv(path)
 
 
+def test_rows_in_messages_are_counted_over_all_blocks(tmp_path, monkeypatch):
+    path = csv(tmp_path, "a\n" + "7\n" * 100 + "x\n" + "8\n" * 100)
+    for large in (frames.LARGE, 0):
+        monkeypatch.setattr(frames, "LARGE", large)
+        monkeypatch.setattr(csv_file, "BLOCK", 64 if not large else csv_file.BLOCK)
+        with pytest.raises(DataError, match=r"row 0 has '7', row 100 has 'x' \(rows count from 0\)"):
+            FactorTable.from_csv(path)
+
+
+def test_whatever_else_the_parser_says_is_one_sentence(tmp_path, monkeypatch):
+    def fail(*arguments):
+        raise pa.ArrowInvalid("CSV parser got out of sync\nwith the chunker")
+
+    monkeypatch.setattr("pyarrow.csv.open_csv", fail)
+    with pytest.raises(DataError, match=r"photos\.csv is not a readable CSV file: CSV parser got out of sync with the"):
+        FactorTable.from_csv(csv(tmp_path, "a,b\n1,2\n"))
+
+
 def test_a_large_file_is_converted_once(tmp_path, monkeypatch, own_cache, caplog):
     monkeypatch.setattr(frames, "LARGE", 0)
     path = csv(tmp_path, "a,b\n1,x\n2,y\n")
@@ -325,6 +343,7 @@ def test_many_equal_rows_take_no_more_than_their_codes(tmp_path):
     assert taken < 320_000_000  # two columns of eight bytes would be 480 million; codes, which are mapped, are 60
 
 
+@pytest.mark.long("large or genuine files")
 def test_a_long_text_that_repeats_without_end(tmp_path):
     path = tmp_path / "t.parquet"
     with pq.ParquetWriter(path, pa.schema([("a", pa.string())]), compression="zstd") as writer:

@@ -2,12 +2,14 @@ import datetime
 import decimal
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from setsup.errors import FactorError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.io.infer import from_blocks
 
 NAN = float("nan")
 
@@ -38,6 +40,19 @@ def test_kinds_and_levels_follow_from_values(values, kind, levels, codes):
     assert table["x"] == Factor("x", Kind(kind), levels)
     assert [type(level) for level in levels or ()] == [type(level) for level in table["x"].levels or ()]
     np.testing.assert_array_equal(table.codes("x"), np.asarray(codes, dtype=table.codes("x").dtype))
+
+
+@pytest.mark.parametrize(("last", "passes"), [("3.5", 2), ("007", 3)])
+def test_blocks_are_read_once_more_where_numbers_turn_out_to_be_names(last, passes):
+    made = []
+
+    def blocks():
+        made.append([pa.RecordBatch.from_pydict({"x": [value]}) for value in ("1.5", "2.5", last)])
+        return made[-1]
+
+    table = from_blocks(blocks, ["x"], written=True)
+    assert len(made) == passes
+    assert table.values("x").tolist() == ([1.5, 2.5, 3.5] if passes == 2 else ["1.5", "2.5", "007"])
 
 
 def test_names_give_roles():

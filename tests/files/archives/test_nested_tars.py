@@ -137,4 +137,4 @@ def test_damage(tmp_path):
         read_all(open_members(path, nested=True))
 
     healthy = packed({name: packed(files, "gnu") for name, files in list(INNER.items())[:2]}, "gnu")
-    assert survives(healthy, read, 300, head=4096) > 50
+    assert survives(healthy, read, 150, head=4096) > 25

@@ -295,6 +295,11 @@ def test_neither_threads_nor_company_nor_layout_change_bits(eight_bit) -> None:
     assert torch.equal(alone, found[0][:1, :2])
 
 
+def test_images_that_are_longer_than_opencv_moves_them_are_what_torch_makes(monkeypatch) -> None:
+    given = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (1, 1, 1, 3, 40_000), dtype=np.uint8))
+    assert apart(*both(monkeypatch, Augment([Shift(0.2)]), given)) == 0
+
+
 def test_opencv_has_its_threads_afterwards() -> None:
     before = cv2.getNumThreads()
     try:

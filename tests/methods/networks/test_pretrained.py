@@ -136,7 +136,7 @@ def test_safetensors(tmp_path, published):
     network = pretrained_resnet(path, _tiny())
     assert torch.equal(network.embedder.embedder.convolution.weight, published.conv1.weight)
     path.write_bytes(path.read_bytes()[:-7])
-    with pytest.raises(DataError, match="cut off or damaged"):
+    with pytest.raises(DataError, match="truncated or damaged"):
         pretrained_resnet(path, _tiny())
 
 
@@ -267,7 +267,7 @@ def test_what_does_not_fit_is_named(tmp_path, published, changes, words):
     "content", [[torch.zeros(2)], torch.zeros(2), {0: torch.zeros(2)}, {}, {"state_dict": {}}, None]
 )
 def test_files_without_weights_by_name(tmp_path, content):
-    with pytest.raises(DataError, match="contains no weights"):
+    with pytest.raises(DataError, match=r"contains no (named )?weights"):
         read_weights(_saved(tmp_path, content))
 
 
@@ -339,5 +339,5 @@ def test_every_cut_is_refused(tmp_path):
     whole = path.read_bytes()
     for length in range(0, len(whole), 37):
         path.write_bytes(whole[:length])
-        with pytest.raises(DataError, match="cut off or damaged"):
+        with pytest.raises(DataError, match="truncated or damaged"):
             read_weights(path)

@@ -128,7 +128,7 @@ def test_initial_values_are_read_and_rows_of_other_data_are_not(world: int) -> N
         assert state.gather(torch.tensor([22, rank])).tolist() == [22, rank]
         with pytest.raises(UnseenRows, match=f"no values for {world} of {2 * world} rows"):
             state.gather(torch.tensor([3, -1]))
-        with pytest.raises(RowError, match=f"{world} rows to write are not among the 23 rows"):
+        with pytest.raises(RowError, match=f"{world} of the rows to write are not among the 23 rows"):
             state.update(torch.tensor([3, ROWS]), torch.zeros(2))
         return state.state_dict()["values"]
 
@@ -266,13 +266,16 @@ def test_weights_of_another_size_are_refused() -> None:
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: RowState(0, 2), r"must have at least 1 row, and a shape of positive sizes, not \(0, 2\)"),
-        (lambda: RowState(4, initial=torch.zeros(3)), r"initial values must be \(4,\), not \(3,\)"),
-        (lambda: RowState(4, initial=lambda rows: torch.zeros(1)).gather(torch.zeros(1).long()), "of 4 rows must be"),
+        (lambda: RowState(0, 2), r"must have at least 1 row and positive sizes, not \(0, 2\)"),
+        (lambda: RowState(4, initial=torch.zeros(3)), r"initial values must have the shape \(4,\), not \(3,\)"),
+        (
+            lambda: RowState(4, initial=lambda rows: torch.zeros(1)).gather(torch.zeros(1).long()),
+            "of 4 rows must have the shape",
+        ),
         (lambda: RowState(4).gather(torch.zeros(2)), "an integer tensor, such as batch.*not torch.float32"),
         (lambda: RowState(4).gather([2]), "not list"),
-        (lambda: RowState(4, 3).update(torch.tensor([1]), torch.zeros(3)), r"must be \(1, 3\), not \(3,\)"),
-        (lambda: RowState(4, 3).scores(torch.zeros(2, 3), torch.zeros(1, 3).long()), "queries must be"),
+        (lambda: RowState(4, 3).update(torch.tensor([1]), torch.zeros(3)), r"must have the shape \(1, 3\), not \(3,\)"),
+        (lambda: RowState(4, 3).scores(torch.zeros(2, 3), torch.zeros(1, 3).long()), "queries must have"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_sentence(call: Any, sentence: str) -> None:

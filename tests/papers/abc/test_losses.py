@@ -327,9 +327,9 @@ def test_wrong_arguments_are_named() -> None:
         correspondence_loss(U, V[:0])
     with pytest.raises(DataError, match="int64"):
         correspondence_loss(U.long(), V)
-    with pytest.raises(DataError, match=r"\(4,\) of torch.bool, not \(5,\)"):
+    with pytest.raises(DataError, match=r"torch.bool tensor of shape \(4,\), not .*\(5,\)"):
         correspondence_loss(U, V, u_mask=torch.ones(5, dtype=torch.bool))
-    with pytest.raises(DataError, match=r"of torch\.float32"):
+    with pytest.raises(DataError, match=r"not torch\.float32"):
         correspondence_loss(U, V, u_mask=torch.ones(4))
     with pytest.raises(DataError, match="with the same shape"):
         directed_loss(U, V, candidates=V)

@@ -72,7 +72,7 @@ def test_slots_that_are_masked_take_no_part() -> None:
 @pytest.mark.parametrize("objective", ["correspondence", "double", "augmentation"])
 def test_sets_of_one_image_are_refused(objective: Any) -> None:
     images = numbers(2, 1) if objective == "correspondence" else numbers(2, 1, 2)
-    with pytest.raises(DataError, match=r"sets must have at least two images, .*--sampler\.size 2"):
+    with pytest.raises(DataError, match=r"sets must contain at least two images, .*--sampler\.size 2"):
         abc(encoder(), objective=objective).loss(batch_of(images))
 
 

@@ -206,7 +206,7 @@ def test_scaled_and_best() -> None:
     without = Simulation(np.array([4, 8]), np.array([2, 3]), *[losses[:, :2]] * 3, losses[:, :2].astype(np.int64))
     assert without.best.tolist() == [3, 2]
     with pytest.raises(
-        SetsupError, match=r"by the loss of 1 dimension, but the simulation has the dimensions \[2, 3\]"
+        SetsupError, match=r"by the loss of 1 dimension, but the dimensions of the simulation are \[2, 3\]"
     ):
         _ = without.scaled
 
@@ -331,8 +331,8 @@ def test_arguments_out_of_range(arguments, message: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"sizes": []}, "set sizes must be one or more different"),
-        ({"sizes": [4, 8, 4]}, "set sizes must be one or more different"),
+        ({"sizes": []}, "set sizes must be one or more distinct"),
+        ({"sizes": [4, 8, 4]}, "set sizes must be one or more distinct"),
         ({"sizes": [4, 1]}, "each of the set sizes"),
         ({"dimensions": [1, 1]}, "numbers of dimensions"),
         ({"dimensions": [0]}, "each of the numbers of dimensions"),

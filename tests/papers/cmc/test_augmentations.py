@@ -92,7 +92,7 @@ def test_a_modality_with_the_name_of_a_channel_is_refused(tmp_path: Path) -> Non
     transform = ViewCrops(views=("L", "ab")).build(dataset, 0)
     sampler = EpochSampler(dataset.factors, 2)
     with pytest.raises(
-        SetsupError, match=r"the modality 'L' of the data has the name of a view .* lab, .*; leave it out with"
+        SetsupError, match=r"the modality 'L' of the data has the same name as a view .* lab, .*; exclude the modality"
     ):
         next(iter(setsup.loader(dataset, sampler, transform=transform, workers=0)))
     read = ["image"]
@@ -103,7 +103,7 @@ def test_a_modality_with_the_name_of_a_channel_is_refused(tmp_path: Path) -> Non
 def test_views_that_the_data_lack_are_listed_with_the_channels_of_the_space(tmp_path: Path) -> None:
     with pytest.raises(SetsupError, match=r"mine has none of the views Y, CbCr; choose from depth, image.*L and ab"):
         ViewCrops(views=("Y", "CbCr")).build(opened(tmp_path), 0)
-    with pytest.raises(SetsupError, match="views must name at least one"):
+    with pytest.raises(SetsupError, match="views must contain at least one"):
         ViewCrops(views=("",)).build(opened(tmp_path), 0)
 
 

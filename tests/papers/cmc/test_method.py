@@ -104,7 +104,7 @@ def test_clips_of_one_video_are_no_negatives_of_each_other_and_unknown_videos_ar
     z = {view: some[0] for view, some in method.embed(batch).items()}
     expected = in_batch_loss(z["L"], z["ab"], groups=found) + in_batch_loss(z["ab"], z["L"], groups=found)
     torch.testing.assert_close(method.loss(batch), expected)
-    with pytest.raises(SetsupError, match="no factor 'clip'"):
+    with pytest.raises(SetsupError, match="contains 'clip', which is not a factor"):
         group_numbers(batch, ["clip"])
 
 
@@ -119,7 +119,7 @@ def test_views_are_read_as_channels_first_floats() -> None:
     assert view_images(batch, "depth")[0, 0, 0].tolist() == [1, 0, 0, 0, 1, 0, 0, 0]
     assert torch.equal(view_images(batch, "normals"), normals[0].permute(0, 3, 1, 2))
     assert torch.equal(view_images(batch, "labels"), torch.full((2, 1, 8, 8), 7.0))
-    with pytest.raises(SetsupError, match=r"no view 'dept', but image, depth, .*; did you mean 'depth'"):
+    with pytest.raises(SetsupError, match=r"no view 'dept' \(it contains image, depth, .*; did you mean 'depth'"):
         view_images(batch, "dept")
     with pytest.raises(DataError, match="'points'"):
         view_images(batch | {"points": torch.zeros(1, 2, 5)}, "points")
@@ -153,13 +153,13 @@ def test_a_step_of_one_image_is_refused_where_it_needs_others() -> None:
     for contrast in (BankContrast(pair_views(VIEWS), 20, 8, negatives=5), BatchContrast(pair_views(VIEWS))):
         method = method_of(contrast)
         with pytest.raises(
-            SetsupError, match=r"a step must have at least two images, .*; draw more with --sampler.size"
+            SetsupError, match=r"a step requires at least two images, .*; draw more with --sampler.size"
         ):
             method.loss(batch_of(1))
         assert method.eval().loss(batch_of(1)).isfinite()
     padded = batch_of(2)
     padded["mask"][0, 1] = False
-    with pytest.raises(SetsupError, match="a step must have at least two images"):
+    with pytest.raises(SetsupError, match="a step requires at least two images"):
         method.train().loss(padded)
 
 
@@ -187,12 +187,12 @@ def test_errors_on_views_list_what_there_is_once() -> None:
     with pytest.raises(SetsupError) as missing:
         view_images({name: batch_of()[name] for name in ("L", "depth", "mask")}, "infrared")
     assert str(missing.value).startswith(
-        "the batch has no view 'infrared', but L, depth; choose from these with --views"
+        "the batch has no view 'infrared' (it contains L, depth); choose other views with --views"
     )
-    assert "in one .npz file, since a table has one column of images" in str(missing.value)
-    with pytest.raises(SetsupError, match=r"no view 'dept', but L, depth; .*; did you mean 'depth'\?$"):
+    assert "in one .npz file, because a table has one column of images" in str(missing.value)
+    with pytest.raises(SetsupError, match=r"no view 'dept' \(it contains L, depth\); .*; did you mean 'depth'\?$"):
         view_images({name: batch_of()[name] for name in ("L", "depth", "mask")}, "dept")
-    with pytest.raises(SetsupError, match="view 'ab' is listed twice; list each view once"):
+    with pytest.raises(SetsupError, match="view 'ab' is listed twice; list each view only once"):
         pair_views(["L", "ab", "ab"])
-    with pytest.raises(SetsupError, match="views must name at least one modality"):
+    with pytest.raises(SetsupError, match="views must contain at least one modality"):
         pair_views([])

@@ -82,11 +82,11 @@ def test_the_encoder_stays_as_it_is_and_unlabelled_pixels_do_not_count(scenes: P
 
 def test_what_cannot_be_measured_is_refused(scenes: Path, tmp_path: Path) -> None:
     run = run_of(scenes, CONFIG, 32, tmp_path)
-    with pytest.raises(SetsupError, match="does not name its classes; set classes="):
+    with pytest.raises(SetsupError, match="has no class names; set classes"):
         Segmentation(size=32).measure(run)
     with pytest.raises(SetsupError, match="has no modality 'labels13'"):
         Segmentation(labels="labels13").measure(run)
-    with pytest.raises(SetsupError, match=r"has no view 'gray', but .*; did you mean 'grey'"):
+    with pytest.raises(SetsupError, match=r"has no view 'gray' \(views: .*; did you mean 'grey'"):
         Segmentation(views=("gray",)).measure(run)
     with pytest.raises(SetsupError, match="only one of dataset and split"):
         Segmentation(dataset="test", split="test")
@@ -128,8 +128,10 @@ def test_classes_beyond_those_there_are_end_in_a_sentence(
     scenes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(
-        SetsupError, match="'labels' contains the class 3, but classes must be at least 0 and below 3; set classes="
+        SetsupError, match="'labels' contains the class 3, but classes must be at least 0 and below 3; set classes"
     ):
         measured(scenes, tmp_path, monkeypatch, 3, [0.0, 0.0, 0.0])
-    with pytest.raises(SetsupError, match="besides class 0, which is ignored, not 1 in all; set classes="):
+    with pytest.raises(
+        SetsupError, match="besides class 0, which is ignored, not 1 in all; set classes to a larger number"
+    ):
         measured(scenes, tmp_path, monkeypatch, 1, [0.0])

@@ -244,7 +244,7 @@ def test_a_view_without_any_value_in_the_first_batch_is_told(caplog: pytest.LogC
     settings = CMCSettings(views=("L", "depth"), encoder="small")
     with caplog.at_level("WARNING", "setsup"):
         settings.fit_to(batch_of(L=torch.rand(1, 4, 1, 16, 16), depth=unknown))
-    assert "the view 'depth' has no finite value in the first 4 images" in caplog.text
+    assert "the view 'depth' has no finite values in the first 4 images" in caplog.text
     caplog.clear()
     unknown[0, 2, 3, 4] = 1.0
     settings.fit_to(batch_of(L=torch.rand(1, 4, 1, 16, 16), depth=unknown))

@@ -275,7 +275,7 @@ def test_a_first_stage_of_other_rows_or_domains_is_refused() -> None:
     of_toys.load_initial(before.state_dict())
     of_hue = of_other_data(TOYS[1:] + TOYS[:1], ("hue",))
     for after in (second(), of_other_data(TOYS), of_hue):
-        with pytest.raises(SetsupError, match="are of other rows or other domains"):
+        with pytest.raises(SetsupError, match="belong to other rows or other domains"):
             after.load_initial(before.state_dict())
         assert not after.started
 

@@ -269,15 +269,15 @@ def test_a_circle_of_one_level_has_a_tolerance():
 
 def test_refusals():
     some = of(Poses(60))
-    with pytest.raises(SetsupError, match="domain must name at least one factor"):
+    with pytest.raises(SetsupError, match="domain must contain at least one factor"):
         InvarianceProbes(domain=(), attributes=())
-    with pytest.raises(SetsupError, match="resplit requires a dataset or split"):
+    with pytest.raises(SetsupError, match="resplit requires a dataset or a split"):
         InvarianceProbes(domain=("shape",), attributes=(), resplit=True)
-    with pytest.raises(SetsupError, match="attributes must name at least one"):
+    with pytest.raises(SetsupError, match="attributes must contain at least one"):
         Retrieval(attributes=())
-    with pytest.raises(SetsupError, match="the factor 'ideal' has the name of a result"):
+    with pytest.raises(SetsupError, match="the factor 'ideal' has the same name as a result"):
         InvarianceProbes(domain=("shape",), attributes=("size", "ideal"))
-    with pytest.raises(SetsupError, match="the factor 'all' has the name of a result"):
+    with pytest.raises(SetsupError, match="the factor 'all' has the same name as a result"):
         Retrieval(attributes=("all",))
     with pytest.raises(SetsupError, match="tolerances must be 0 or more levels of one of azimuth"):
         Retrieval(attributes=("azimuth",), tolerances=(("shape", 1),))
@@ -328,7 +328,7 @@ def test_continuous_factors_and_those_left_out():
     }
     with pytest.raises(SetsupError, match=r"the domain \(alone\) cannot be predicted: it has 1 known level"):
         study_invariance(of(data), ["alone"])
-    with pytest.raises(SetsupError, match="39 rows, but fitting and testing probes needs at least 40"):
+    with pytest.raises(SetsupError, match="39 rows, but fitting and testing probes requires at least 40"):
         study_invariance(of(Numbered(39)), ["shape"])
 
 
@@ -338,6 +338,6 @@ def test_a_domain_that_is_never_fitted_is_not_called_invariant():
     single = Factor("patient", Kind.NOMINAL, tuple(range(100)))
     data.factors = FactorTable([*data.factors.factors, single], codes | {"patient": np.arange(100)})
     with pytest.raises(
-        SetsupError, match=r"domain \(patient\) cannot be predicted: 20 of 20 tested rows have a level that"
+        SetsupError, match=r"domain \(patient\) cannot be predicted: 20 of 20 test rows have a level that"
     ):
         study_invariance(of(data), ["patient"])

@@ -82,7 +82,9 @@ def test_sets_of_one_image_are_refused_where_negatives_are_of_the_domain() -> No
     batch = drawn()
     single = {name: value[:, :1] for name, value in batch.items() if name != "factors"}
     single["factors"] = {"toy": batch["factors"]["toy"][:, :1]}
-    with pytest.raises(SetsupError, match=r"sets of one image have none; draw two images or more of each domain"):
+    with pytest.raises(
+        SetsupError, match=r"sets of one image contain no others; draw two images or more of each domain"
+    ):
         made().loss(single)
     codes = [made().encoder(kept(single, name)) for name in ("image", "positive_image")]
     wanted = domain_contrast_loss(*codes, torch.tensor([0, 3, 1]), negatives="batch")
@@ -184,7 +186,7 @@ def test_rates_and_decay_are_those_of_the_parts() -> None:
 
 
 def test_wrong_arguments_are_named() -> None:
-    with pytest.raises(SetsupError, match="pass distance="):
+    with pytest.raises(SetsupError, match="set distance"):
         made(reconstruct=True, distance=None)
     with pytest.raises(SetsupError, match=r"^reconstruction, the weight of the distance, .* above 0, not 0"):
         made(reconstruct=True, reconstruction=0)
@@ -244,5 +246,5 @@ def test_what_has_no_negative_is_refused() -> None:
     batch = {name: value[:, :1] for name, value in drawn().items() if name != "factors"}
     batch["factors"] = {"toy": torch.tensor([[0], [2], [1]])}
     assert whole.loss(batch) > 0
-    with pytest.raises(SetsupError, match=r"sets of one image have none; draw two .* with --sampler\.size 2"):
+    with pytest.raises(SetsupError, match=r"sets of one image contain no others; draw two .* with --sampler\.size 2"):
         made().loss(batch)

@@ -88,7 +88,9 @@ def test_a_group_of_one_image_has_its_posterior() -> None:
 
 
 def test_a_product_of_other_shapes_is_an_error() -> None:
-    with pytest.raises(DataError, match=r"must be \(n, d\) and groups \(n,\), not \(3, 2\), \(3, 2\) and \(2,\)"):
+    with pytest.raises(
+        DataError, match=r"must have the shape \(n, d\), and groups the shape \(n,\), not \(3, 2\), \(3, 2\) and \(2,\)"
+    ):
         gaussian_product(torch.zeros(3, 2), torch.zeros(3, 2), torch.zeros(2, dtype=torch.int64), 1)
 
 

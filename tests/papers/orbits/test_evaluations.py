@@ -193,7 +193,7 @@ def test_shrunk_measurements_run() -> None:
     [
         (lambda: OneShot(validation=1.0), "validation must be at least 0 and below 1"),
         (lambda: OneShot(splits=0), "splits 1 or more"),
-        (lambda: OneShot(part="validation", validation=0.0), "there is nothing to evaluate on"),
+        (lambda: OneShot(part="validation", validation=0.0), "must be above 0 to evaluate on"),
         (lambda: OneShot(groups=0), "groups must be 1 or more, or None for all, not 0"),
         (
             lambda: SampleComplexity(factor="class", orbit=("object",), counts=()),
@@ -201,7 +201,7 @@ def test_shrunk_measurements_run() -> None:
         ),
         (lambda: Verification(conditions=()), "conditions must contain at least one condition"),
         (lambda: replace(ONE_SHOT, baselines=("pixel",)).measure(run()), "baselines must be pixels or untrained"),
-        (lambda: replace(ONE_SHOT, orbit=()).measure(run()), "orbit must name at least one factor"),
+        (lambda: replace(ONE_SHOT, orbit=()).measure(run()), "orbit must contain at least one factor"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(make: Any, words: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup_papers.orbits import rectification_loss, triplet_loss  # noqa: E402
+from setsup_papers.orbits import mine_triplets, rectification_loss, triplet_loss  # noqa: E402
 
 
 def by_loops(points: "torch.Tensor", groups: list[int], margin: float) -> "torch.Tensor":
@@ -96,6 +96,22 @@ def test_equal_distances() -> None:
     loss.backward()
     assert loss.item() == pytest.approx(0.2)
     assert not same.grad.any()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_among_equally_distant_negatives_the_order_of_the_batch_decides(dtype: "torch.dtype") -> None:
+    """The nearest is the first of them, the farthest the last, whatever a processor's fastest sort would give."""
+    groups = torch.arange(60) // 3
+    levels = torch.tensor([-0.5, -0.0, 0.0, 0.25, 1.0], dtype=dtype)
+    distances = levels[torch.randint(5, (60, 60), generator=torch.Generator().manual_seed(4))]
+    found = torch.stack(mine_triplets(distances, groups), 1).tolist()
+    assert len(found) == 120
+    for anchor, positive, negative in found:
+        others = [image for image in range(60) if groups[image] != groups[anchor]]
+        beyond = [image for image in others if distances[anchor, image] > distances[anchor, positive]]
+        best = min(beyond, key=lambda image: distances[anchor, image]) if beyond else None
+        farthest = max(reversed(others), key=lambda image: distances[anchor, image])
+        assert negative == (farthest if best is None else best)
 
 
 def test_random_negatives_are_farther_than_the_positive_and_inside_of_the_margin() -> None:

@@ -144,13 +144,13 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(SetsupError, match=r"decodes the canonical image of each orbit.*--canonical"):
         made("joint").loss(without)
     assert made("autoencoder").loss(without) > 0
-    with pytest.raises(SetsupError, match="trains no decoder, unlike joint, rectification, autoencoder"):
+    with pytest.raises(SetsupError, match="trains no decoder; choose one of joint, rectification, autoencoder"):
         made("triplet").rectify(batch)
     with pytest.raises(SetsupError, match="objective must be one of joint"):
         made("both")
     with pytest.raises(SetsupError, match="scale must be one of recmean"):
         made("joint", scale="mean")
-    with pytest.raises(SetsupError, match="decodes images; pass a decoder"):
+    with pytest.raises(SetsupError, match="decodes images and requires a decoder; pass a decoder"):
         OrbitJoint(
             OrbitJointSettings(orbit=("toy",)),
             OrbitEncoder((1, SIDE, SIDE), (3, 3, 4, 4), CODE),
@@ -169,7 +169,7 @@ def test_orbits_without_triplets_are_refused_where_some_are_needed(objective: st
     settings = OrbitJointSettings(objective=objective, orbit=("toy",))  # type: ignore[arg-type]
     given = (settings, encoder, GroupCodes(table, ["toy"]))
     if objective in ("triplet", "joint"):
-        with pytest.raises(SetsupError, match=f"toy makes {len(set(toys)) - 1} orbits? of at most . images?"):
+        with pytest.raises(SetsupError, match=f"toy forms {len(set(toys)) - 1} orbits? of at most . images?"):
             OrbitJoint(*given, decoder=OrbitDecoder(encoder))
     else:
         OrbitJoint(*given, decoder=OrbitDecoder(encoder))
@@ -189,7 +189,7 @@ def test_sets_of_one_image_hold_no_triplet(objective: str) -> None:
         if name != "factors"
     }
     batch["factors"] = {"toy": torch.tensor([[0], [3], [1]])}
-    with pytest.raises(SetsupError, match=r"sets of one image have none; draw two images or more of each orbit"):
+    with pytest.raises(SetsupError, match=r"each set contains only one image; draw two images or more of each orbit"):
         made(objective).loss(batch)
     made("rectification").loss(batch)
     # more images than orbits: two share an orbit in every batch, as in images that are drawn one by one

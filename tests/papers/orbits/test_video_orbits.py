@@ -34,6 +34,7 @@ RATE = 25
 YAWS = (-40, -30, -20, -10, 0, 10, 20, 30)
 
 
+@functools.cache
 def ground(seed):
     """An image without faces: blurred noise with a colour of its own."""
     dice = np.random.default_rng(seed)
@@ -306,7 +307,7 @@ def test_every_stage_can_be_replaced(videos, tmp_path):
         ("detect", lambda frame: Faces([[5, 5, 8, 9]], [1, 2]), "2 scores"),
         ("detect", lambda frame: Faces([[5, 5, 8, 9]], [np.nan]), "finite scores"),
         ("yaw", lambda frame, faces: 0.0, "yaws"),
-        ("track", lambda boxes: [[0]], "number every box"),
+        ("track", lambda boxes: [[0]], "number to every box"),
         ("canonical", lambda yaw, score: 99, "the position 99"),
         ("keep", "none", "keep must be one of video, shot, all"),
         ("size", 0, "size must be"),

@@ -184,7 +184,7 @@ def test_the_batch_that_is_given_stays_as_it_was():
         ),
         (
             lambda batch: batch["factors"].update(environment=torch.full((2, 500), 3)),
-            "codes from 3 to 3, but FreshColors knows 0 to 2",
+            "codes from 3 to 3, but FreshColors expects 0 to 2",
         ),
         (lambda batch: batch["factors"].update(environment=torch.full((2, 500), -1)), "codes from -1 to -1"),
         (lambda batch: batch["factors"].update(clean_label=torch.full((2, 500), -1)), "clean_label"),

@@ -58,9 +58,7 @@ def test_keys_follow_the_source_or_the_version() -> None:
     ]
     assert len({plain.key, *(other.key for other in others)}) == 6
     partial = functools.partial(build)
-    with pytest.raises(
-        SetsupError, match=r"the source of functools.partial.* was not found; set version= of the recipe"
-    ):
+    with pytest.raises(SetsupError, match=r"the source of functools.partial.* was not found; set the recipe's version"):
         FunctionRecipe("triangle", FACTORS, partial, look)
     assert FunctionRecipe("triangle", FACTORS, partial, look, version="1").scene({"height": 1.0}).placements
 
@@ -101,7 +99,7 @@ def test_numbers_of_all_kinds_and_what_is_none() -> None:
     with pytest.raises(FactorError, match="a must be from 0 to 2 m, not 3"):
         number({"a": 3}, "a", 0, 2, "m")
     with pytest.raises(
-        FactorError, match="requires the factor 'azimuth', which the row does not have; did you mean 'azimut'"
+        FactorError, match="requires the factor 'azimuth', which is missing from the row; did you mean 'azimut'"
     ):
         number({"azimut": 3}, "azimuth")
     assert level({"a": np.str_("x")}, "a", ["x"]) == "x"

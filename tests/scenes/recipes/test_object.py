@@ -358,7 +358,7 @@ def test_bad_values(name: str, value: Any, message: str) -> None:
         recipe.camera({**view(0, 0), name: value}, recipe.scene(view(0, 0)))
     values = view(0, 0)
     del values[name]
-    with pytest.raises(FactorError, match=f"requires the factor '{name}', which the row does not have"):
+    with pytest.raises(FactorError, match=f"requires the factor '{name}', which is missing from the row"):
         recipe.camera(values, recipe.scene(view(0, 0)))
 
 

@@ -158,7 +158,7 @@ def test_bad_values(name: str, value: object, message: str) -> None:
 
 def test_missing_values_and_bad_orientations() -> None:
     scene = RECIPE.scene(ROW)
-    with pytest.raises(FactorError, match=r"requires the factor 'wall_hue', which the row does not have"):
+    with pytest.raises(FactorError, match=r"requires the factor 'wall_hue', which is missing from the row"):
         RECIPE.scene({name: value for name, value in ROW.items() if name != "wall_hue"})
     for value in (math.nan, -math.inf, "left", None):
         with pytest.raises(FactorError, match="orientation must be a finite number of degrees"):

@@ -45,7 +45,7 @@ class AngleTargets(nn.Module):
         self.names = tuple(names)
         self._units: list[float] = []
         if not names or len(set(names)) < len(self.names):
-            raise SetsupError(f"angles must be one or more different factors, not {', '.join(self.names) or 'none'}")
+            raise SetsupError(f"angles must be one or more distinct factors, not {', '.join(self.names) or 'none'}")
         for number, name in enumerate(self.names):
             factor = table[name]
             if factor.unit not in _RADIANS:

@@ -22,25 +22,26 @@ _IMAGE = (3, 64, 64)
 class CCVAESettings(ImageSettings):
     """Settings of :class:`setsup_papers.abc.pose.CCVAE` and of its networks; defaults are those published for digits.
 
-    A step takes two sets or more of an even size, whose images are pairs; the published one has 64 pairs.
+    A step uses two sets or more of an even size, whose images form pairs; 64 pairs in the published code.
 
     Attributes
     ----------
     unspecified, specified : int
-        Dimensions of the codes of what varies within sets, and of what a set shares. [unclear]
+        Dimensions of the codes of the factors that vary within sets, and of the factors that a set shares. [unclear]
     channels : tuple of int
-        Of convolutions with stride 2: three for 28 × 28 pixels; four, as ``16 32 64 128``, for 64 × 64. [unclear]
+        Channels of the convolutions with stride 2: three for 28 × 28 pixels; four, such as ``16 32 64 128``, for 64 ×
+        64. [unclear]
     running_statistics : bool
-        Whether instance norms use running statistics in evaluations, as the published networks declare, or those of
-        each image, as in training. [unclear]
+        Whether instance norms use running statistics in evaluations, as the published networks declare, or the
+        statistics of each image, as in training. [unclear]
     reconstruction, divergence, cycle : float
-        Weights of the squared error, of the divergence, and of the reverse cycle.
+        Weights of the squared error, the divergence and the reverse cycle.
     rate : float
         Learning rate of Adam.
     decay_every : int, optional
-        Steps after which it is multiplied by `decay`; published are the steps of 80 epochs, of 100.
+        The rate is multiplied by `decay` every so many steps; in the published code, the steps of 80 of 100 epochs.
     decay : float
-        See `decay_every`.
+        Factor of the rate, see `decay_every`.
 
     """
 
@@ -75,22 +76,22 @@ class CCVAESettings(ImageSettings):
 class PairInformationSettings(ImageSettings):
     """Settings that both stages of Sanchez et al. have.
 
-    A step takes two sets or more of an even size, whose images are pairs; the public code has 64 pairs.
+    A step uses two sets or more of an even size, whose images form pairs; 64 pairs in the public code.
 
     Attributes
     ----------
     shared : int
         Dimensions of the shared code.
     filters : int
-        Channels of the encoder's first convolution; they double at each further one.
+        Channels of the encoder's first convolution; each further convolution doubles them.
     convolutions : int
-        3 for 28 × 28 pixels, as in the public code, and 4 for 64 × 64. [unclear]
+        Number of convolutions: 3 for 28 × 28 pixels, as in the public code, and 4 for 64 × 64. [unclear]
     width : int
-        Of hidden layers of statistics networks.
+        Width of the hidden layers of statistics networks.
     two_encoders : bool
-        Whether the second image of a pair has networks of its own, as where pairs are of two domains. [unclear]
+        Whether the second image of a pair has its own networks, as for pairs from two domains. [unclear]
     local_weight, global_weight : float
-        Of the losses of mutual information, place by place and of whole maps.
+        Weights of the losses of mutual information, for each position and for whole maps.
     rate : float
         Learning rate of Adam.
 
@@ -124,7 +125,7 @@ class SharedInformationSettings(PairInformationSettings):
     Attributes
     ----------
     distance_weight : float
-        Of the absolute difference of shared codes.
+        Weight of the absolute difference of shared codes.
 
     """
 
@@ -144,14 +145,14 @@ class SharedInformationSettings(PairInformationSettings):
 class ExclusiveInformationSettings(PairInformationSettings):
     """Settings of :class:`setsup_papers.abc.pose.ExclusiveInformation`, the second stage of Sanchez et al.
 
-    Its initial run is one of the first stage, with the same settings where both have them.
+    The initial run is a run of the first stage with the same settings, where both stages have them.
 
     Attributes
     ----------
     exclusive : int
-        Dimensions of the exclusive code: 8 in its own paper, and 64 where ABC's compares with it.
+        Dimensions of the exclusive code: 8 in the original paper, and 64 in the comparison of ABC's paper.
     independence_weight : float
-        Of the loss that makes both codes independent.
+        Weight of the loss that makes both codes independent.
 
     """
 

@@ -40,7 +40,7 @@ class CycleEncoder(nn.Module):
     Raises
     ------
     SetsupError
-        When images are too small for so many convolutions.
+        When images are too small for the number of convolutions.
 
     Examples
     --------

@@ -119,7 +119,7 @@ def run(options: Options) -> int:
         objects = f"{len(photographs):,} object{'s' * (len(photographs) != 1)}"
         say(f"{objects}, looked up among {len(codebook):,} rendering{'s' * (len(codebook) != 1)}, on {trained.device}")
         if photographs.boxless:
-            say(f"without a box, and left out: {photographs.boxless:,}")
+            say(f"omitted, because they have no box: {photographs.boxless:,}")
     try:
         with sigterm_as_interrupt():
             poses = estimate_poses(

@@ -41,16 +41,16 @@ class PoseSets:
     size : int
         Set size.
     real : float
-        Largest p: 0.10 for look-up, 0.02 for regression. With 0 no real images are needed.
+        Largest p: 0.10 for look-up, 0.02 for regression. 0 requires no real images.
     every : int, optional
         p rises in equal steps, once every this many training steps: p(t) = real·min(⌊t/every⌋, levels − 1)/(levels −
         1), so that it is `real` for the last part of 40,000 steps, or of 60,000 with 6,000. The values between 0 and
         `real` are [unclear]. None for the constant p = `real`.
     levels : int
-        Number of values of p, with 0 and `real`.
+        Number of values of p, including 0 and `real`.
     constrained : bool
-        Whether every other set is of one model. Without, all sets are unconstrained, as for augmentation alone.
-        [unclear]
+        Whether every other set shows a single model. If false, all sets are unconstrained, as for augmentation without
+        sets. [unclear]
 
     """
 
@@ -142,8 +142,8 @@ class PoseAugmentation:
         short = min((side for side in sides if side is not None), default=None)
         if short is not None and self.size <= short and (short - self.size) / 2 < self.move * self.size - 1e-6:
             _LOG.warning(
-                "images of %s have a margin of %g pixels, and moves are of up to %g: what they show beyond it is "
-                "%s; open the data with a larger margin, or give a smaller --augmentation.move",
+                "images of %s have a margin of %g pixels, but moves are of up to %g; pixels beyond the margin "
+                "are %s; open the data with a larger margin, or lower --augmentation.move",
                 *(dataset.name, (short - self.size) / 2, self.move * self.size),
                 "background" if self.backgrounds else "black",
             )

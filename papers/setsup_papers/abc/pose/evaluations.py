@@ -36,29 +36,29 @@ _LOG = logging.getLogger(__name__)
 class PoseLookup:
     """Errors of the pose of that rendering of a codebook whose embedding has the largest cosine with a photograph's.
 
-    Photographs and codebooks are the same for all runs: codebooks depend on `codebook_seed`, and not on the seed of
-    the run. Images without a known pose are left out.
+    Photographs and codebooks are the same for all runs: codebooks depend on `codebook_seed`, not on the seed of the
+    run. Images without a known pose are excluded.
 
     Attributes
     ----------
     codebook, test : str
-        Of the preset's ``datasets``: renderings of objects that were not trained on, and annotated photographs. Both
-        have poses, as :func:`~setsup_papers.abc.pose.poses.read_rotations` reads them.
+        Two of the preset's ``datasets``: renderings of objects outside the training data, and annotated photographs.
+        Both have poses, as :func:`~setsup_papers.abc.pose.poses.read_rotations` reads them.
     codebooks : int
-        Random codebooks that are averaged; 10 in the paper, 50 in the text of its published code.
+        Number of random codebooks to average over; 10 in the paper, 50 in the text of its published code.
     size : int
-        Renderings of each, at most all.
+        Maximum number of renderings of each codebook.
     elevation : float, optional
-        Leave out renderings from as high as this, in degrees; 28.65 (0.5 radians) for the paper's cars and 74.48 (1.3)
-        for its chairs. By default none are left out.
+        Use only renderings from below this elevation, in degrees; 28.65 (0.5 radians) for the paper's cars and 74.48
+        (1.3) for its chairs. By default all renderings are used.
     samples : int, optional
-        At most so many photographs; all by default.
+        Maximum number of photographs; all by default.
     baselines : tuple of {"untrained"}
-        Measure these on the same photographs and codebooks, too: the method with its initial weights.
+        Also measure these on the same photographs and codebooks: the method with its initial weights.
     embedding : str, optional
         Name of the embedding, if the method has several.
     codebook_seed : int
-        Of codebooks, and of the photographs that are shown or taken.
+        Seed of the codebooks and of the choice of photographs.
 
     """
 
@@ -98,7 +98,7 @@ class PoseLookup:
         books = draw_codebooks(np.arange(len(pool)), self.codebooks, self.size, self.codebook_seed)
         if self.codebooks > 1 and books.shape[1] == len(pool):
             _LOG.warning(
-                "%s has %d renderings, and codebooks of %d are all the same: their spread is 0",
+                "%s has %d renderings, so all codebooks of %d are identical and their spread is 0",
                 *(renderings.name, len(pool), self.size),
             )
         used, dense = np.unique(books, return_inverse=True)
@@ -159,16 +159,16 @@ class PoseRegression:
     Attributes
     ----------
     test : str
-        Of the preset's ``datasets``: annotated photographs, as for :class:`PoseLookup`.
+        One of the preset's ``datasets``: annotated photographs, as for :class:`PoseLookup`.
     samples : int, optional
-        At most so many photographs; all by default.
+        Maximum number of photographs; all by default.
     baselines : tuple of {"untrained"}
-        Measure these on the same photographs, too: the method with its initial weights.
+        Also measure these on the same photographs: the method with its initial weights.
     embedding : str
-        The one that is the nine numbers of a rotation, row by row. The nearest rotation to them counts, since those of
-        a method in low precision are not exactly one.
+        Name of the embedding that contains the nine numbers of a rotation, row by row. The nearest rotation is
+        measured, because numbers in low precision are not exactly a rotation.
     sample_seed : int
-        Of the photographs that are taken.
+        Seed of the choice of photographs.
 
     """
 
@@ -207,8 +207,8 @@ class PoseRegression:
             if regressed.shape != (len(rows), 9):
                 form = " × ".join(map(str, regressed.shape[1:]))
                 raise SetsupError(
-                    f"embedding {self.embedding!r} must have 9 numbers, a predicted rotation, not {form}; choose "
-                    "another embedding"
+                    f"embedding {self.embedding!r} must consist of the 9 numbers of a predicted rotation, not "
+                    f"{form}; choose another embedding"
                 )
             measured, over = _measured(nearest_rotations(regressed.reshape(1, -1, 3, 3)), truth, source)
             values |= measured

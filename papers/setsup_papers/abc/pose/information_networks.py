@@ -41,7 +41,7 @@ class MapEncoder(nn.Module):
     Raises
     ------
     SetsupError
-        When images are too small for so many.
+        When images are too small for the number of convolutions.
 
     Examples
     --------

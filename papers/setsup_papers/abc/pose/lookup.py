@@ -109,7 +109,7 @@ def look_up(queries: npt.ArrayLike, renderings: npt.ArrayLike, codebooks: npt.Ar
         )
     books = _integers(codebooks, "codebooks")
     if books.ndim != 2 or not books.size or books.min() < 0 or books.max() >= len(others):
-        raise DataError(f"codebooks must be (codebooks, size) row numbers of the {len(others):,} renderings")
+        raise DataError(f"codebooks must be row numbers of the {len(others):,} renderings, of shape (codebooks, size)")
     books = np.sort(books, axis=1)
     used, places = _shared(books)
     gallery = _directions(others[used], "renderings")
@@ -192,7 +192,7 @@ def _integers(given: npt.ArrayLike, name: str) -> Rows:
 def _embeddings(given: npt.ArrayLike, name: str) -> Array:
     array = np.asarray(given)
     if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "biuf":
-        raise DataError(f"{name} must be at least one embedding (n, d) of numbers, not {array.dtype} {array.shape}")
+        raise DataError(f"{name} must be a non-empty array of numbers of shape (n, d), not {array.dtype} {array.shape}")
     return array
 
 
@@ -208,6 +208,6 @@ def _directions(points: Array, name: str, first: int = 0) -> Floats:
             raise DataError(f"{name}: the embedding of row {row} is not finite, or too large; embed the rows again")
         if not lengths.all():
             row = first + start + int(np.argmin(lengths))
-            raise DataError(f"{name}: the embedding of row {row} is zero, so it has no direction")
+            raise DataError(f"{name}: the embedding of row {row} is zero, so it has no direction; check the network")
         unit[start : start + step] = part / lengths[:, None]
     return unit

@@ -51,7 +51,7 @@ def draw_lookup(
     from setsup.reports import image_grid
 
     if not len(queries):
-        raise DataError("at least one photograph is required to show")
+        raise DataError("at least one photograph to show is required")
     ahead = list(labels) or [""] * len(queries)
     lines = []
     for at, word in enumerate(ahead):

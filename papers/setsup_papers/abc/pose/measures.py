@@ -33,7 +33,7 @@ class OverAzimuth:
     Attributes
     ----------
     azimuth : (b,) float64, degrees
-        Middles of those bins that hold an image.
+        Centres of the bins that contain an image.
     count : (b,) int64
         Images of each.
     median : (b,) float64, degrees
@@ -175,7 +175,7 @@ def disagreement(rotations: npt.ArrayLike) -> Reals:
     check_arguments(disagreement, locals(), DataError)
     matrices = np.asarray(rotations)
     if matrices.ndim < 3 or matrices.shape[-2:] != (3, 3):
-        raise DataError(f"rotations must be (…, k, 3, 3), not {matrices.shape}")
+        raise DataError(f"rotations must have the shape (…, k, 3, 3), not {matrices.shape}")
     first, second = np.triu_indices(matrices.shape[-3], 1)
     if not len(first):
         return np.zeros(matrices.shape[:-3])
@@ -195,8 +195,9 @@ def _pair(predicted: npt.ArrayLike, truth: npt.ArrayLike) -> tuple[Reals, Reals]
     poses, true = check_array(predicted, "predicted poses", DataError), check_array(truth, "true poses", DataError)
     if poses.ndim != 4 or not poses.size or poses.shape[1:] != true.shape or poses.shape[2:] != (3, 3):
         raise DataError(
-            f"predicted poses must be (codebooks, n, 3, 3) and true ones (n, 3, 3), not {poses.shape} and {true.shape}"
+            "predicted poses must have the shape (codebooks, n, 3, 3), and true poses the shape (n, 3, 3), not "
+            f"{poses.shape} and {true.shape}"
         )
     if not all(rotations.dtype.kind in "iuf" and np.isfinite(rotations).all() for rotations in (poses, true)):
-        raise DataError("poses must be finite; leave out images whose pose is unknown")
+        raise DataError("poses must be finite; exclude images with unknown poses")
     return poses.astype(np.float64), true.astype(np.float64)

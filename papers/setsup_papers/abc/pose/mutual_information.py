@@ -70,4 +70,6 @@ def check_networks(*networks: Sequence[nn.Module]) -> None:
     """Check that there are as many networks of every kind, one or two."""
     counts = [len(some) for some in networks]
     if counts[0] not in (1, 2) or len(set(counts)) > 1:
-        raise SetsupError(f"each kind must have one network for both images of a pair, or one for each, not {counts}")
+        raise SetsupError(
+            f"each kind must have one network for both images of a pair, or one network per image, not {counts}"
+        )

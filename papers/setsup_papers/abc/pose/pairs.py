@@ -36,8 +36,8 @@ def pair_images(batch: Batch) -> tuple[Tensor, Tensor]:
     images, mask = batch["image"], batch["mask"]
     if images.ndim != 5 or len(images) < 2 or images.shape[1] % 2:
         raise DataError(
-            f"images must be (sets, size, C, H, W) with at least two sets of an even size, not {tuple(images.shape)}; "
-            "draw such sets, for example with --sampler.sets 64 --sampler.size 2"
+            "images must have the shape (sets, size, C, H, W) with at least two sets of an even size, not "
+            f"{tuple(images.shape)}; draw such sets, for example with --sampler.sets 64 --sampler.size 2"
         )
     first, second = (images[:, side::2].transpose(0, 1).flatten(0, 1) for side in (0, 1))
     whole = (mask[:, 0::2] & mask[:, 1::2]).T.flatten()

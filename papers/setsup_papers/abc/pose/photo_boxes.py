@@ -30,7 +30,8 @@ class PhotoBox:
     file : str
         Name of the photograph.
     edges : (left, top, right, bottom)
-        Distances in pixels from the upper left corner of the photograph as it is seen: (0, 0, width, height) is all.
+        Distances in pixels from the upper left corner of the displayed photograph: (0, 0, width, height) covers all of
+        it.
     where : str
         Where it was read, for messages.
 
@@ -73,8 +74,8 @@ def read_boxes(path: Path | str) -> list[PhotoBox]:
     missing = [name for name in _COLUMNS if name not in table.header]
     if missing:
         raise DataError(
-            f"{table.path} must have the columns {', '.join(_COLUMNS)} (pixels from the upper left corner), but has no "
-            f"column {' and no column '.join(map(repr, missing))} (it has {', '.join(table.names)})"
+            f"{table.path} must have the columns {', '.join(_COLUMNS)} (pixels from the upper left corner), but "
+            f"has no column {' and no column '.join(map(repr, missing))} (columns: {', '.join(table.names)})"
         )
     places = [table.header.index(name) for name in _COLUMNS]
     boxes = []
@@ -92,7 +93,7 @@ def read_boxes(path: Path | str) -> list[PhotoBox]:
             raise DataError(f"{where}: the box of {file!r} must have left < right and top < bottom, not {edges}")
         boxes.append(PhotoBox(file, (left, top, right, bottom), where))
     if not boxes:
-        raise DataError(f"{table.path} has a header but no rows")
+        raise DataError(f"{table.path} has a header but no rows; add one line per box")
     return boxes
 
 
@@ -109,7 +110,7 @@ def _records(table: CsvFile) -> Iterator[tuple[int, list[str]]]:
                     yield line, record
                 line = table.lines + reader.line_num + 1
         except csv.Error as error:
-            raise DataError(f"{table.path}, line {line}: {error}; perhaps a quote is not closed") from None
+            raise DataError(f"{table.path}, line {line}: {error}; check for unclosed quotes") from None
 
 
 def _number(text: str, name: str, where: str, commas: Commas) -> float:

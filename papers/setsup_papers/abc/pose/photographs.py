@@ -74,7 +74,7 @@ def open_photographs(
     if boxes is None:
         chosen = [(at, None) for at in range(len(names))]
     elif not boxes:
-        raise DataError("at least one box is required, since each box is a photograph")
+        raise DataError("at least one box is required, because each box is treated as a photograph")
     else:
         chosen = _placed(names, boxes)
     items = parallel(lambda pair: _checked(sources[pair[0]], pair[1]), chosen)
@@ -95,9 +95,9 @@ class BoxedPhotographs(BaseDataset):
     edges : (n, 4) float64
         Left, top, right and bottom of each box, in pixels from the upper left corner, clipped to the photograph.
     given : (n, 4) float64
-        The same as they were given.
+        The boxes as passed in.
     boxless : int
-        Photographs that were left out, since no box names them.
+        Number of photographs that were excluded, because no box refers to them.
 
     """
 
@@ -208,7 +208,7 @@ def _list(places: Sequence[Path]) -> tuple[list[str], list[tuple[Source, str]]]:
         if path.is_dir():
             raise DataError(f"{path} is a folder; pass one folder of photographs, or image files")
         if not path.is_file():
-            raise DataError(f"{path} does not exist")
+            raise DataError(f"{path} does not exist; check the path")
     return [str(path) for path in places], [(path, str(path)) for path in places]
 
 
@@ -228,7 +228,9 @@ def _placed(names: Sequence[str], boxes: Sequence[PhotoBox]) -> list[tuple[int, 
         position = whole.get(box.file.replace("\\", "/").removeprefix("./"))
         alike = short.get(box.file, []) if position is None else [position]
         if len(alike) > 1:
-            raise DataError(f"{box.where}: {len(alike)} photographs are called {box.file!r}; write the path of one")
+            raise DataError(
+                f"{box.where}: {len(alike)} photographs are named {box.file!r}; use the path of one of them"
+            )
         if alike:
             with_boxes.append((alike[0], box))
         else:
@@ -237,8 +239,8 @@ def _placed(names: Sequence[str], boxes: Sequence[PhotoBox]) -> list[tuple[int, 
         first, others = lost[0], len(lost) - 1
         more = (f", and so do {others:,} other lines" if others > 1 else ", and so does another line") if others else ""
         raise DataError(
-            f"{first.where} names {first.file!r}{more}, but there is no such photograph"
-            f"{did_you_mean(first.file, names)}"
+            f"{first.where} refers to {first.file!r}{more}, but no photograph has that "
+            f"name{did_you_mean(first.file, names)}"
         )
     return with_boxes
 

@@ -93,7 +93,8 @@ def known_poses(dataset: "Dataset", what: str) -> tuple[Rows, Reals]:
     rows = np.flatnonzero(np.isfinite(rotations).all(axis=(1, 2)))
     if not len(rows):
         raise DataError(
-            f"{dataset.name} has no {what} with a known pose; pass one with at least one known rotation, or angles"
+            f"{dataset.name} has no {what} with a known pose; pass a dataset with at least one known rotation, or "
+            "known angles"
         )
     return rows, rotations[rows]
 
@@ -116,7 +117,7 @@ def nearest_rotations(matrices: npt.ArrayLike) -> Reals:
     """
     numbers = _matrices(matrices)
     if not np.isfinite(numbers).all():
-        raise DataError("the numbers of a predicted rotation are not finite; train again")
+        raise DataError("a predicted rotation contains values that are not finite; train again")
     left, _, right = np.linalg.svd(numbers)
     left[..., :, 2] *= np.linalg.det(left @ right)[..., None]
     return np.asarray(left @ right)
@@ -139,7 +140,7 @@ def _checked(matrices: Reals, dataset: "Dataset", rows: Rows) -> Reals:
 def _matrices(given: npt.ArrayLike) -> Reals:
     numbers = check_array(given, "rotations", DataError)
     if numbers.shape[-2:] != (3, 3) or numbers.dtype.kind not in "iuf":
-        raise DataError(f"rotations must be numbers (…, 3, 3), not {numbers.dtype} {numbers.shape}")
+        raise DataError(f"rotations must be numbers of shape (…, 3, 3), not {numbers.dtype} {numbers.shape}")
     return numbers.astype(np.float64)
 
 

@@ -202,7 +202,7 @@ def pose_errors(errors: npt.ArrayLike) -> PoseErrors:
     known = _numbers(errors, "errors")
     known = known[~np.isnan(known)]
     if not len(known):
-        raise DataError("the median needs at least one error that is not NaN")
+        raise DataError("the median requires at least one error that is not NaN")
     if known.min() < 0 or known.max() > 180:
         raise DataError(
             f"errors must be between 0 and 180 degrees, as geodesic_error returns them, not from {known.min():g} to "
@@ -230,7 +230,7 @@ def are_rotations(matrices: Reals) -> Bools:
 def _numbers(given: npt.ArrayLike, title: str) -> Reals:
     numbers: Reals = check_array(given, title, DataError, np.float64)
     if np.isinf(numbers).any():
-        raise DataError(f"{title} must be finite numbers of degrees, or NaN where unknown, not infinite")
+        raise DataError(f"{title} must be finite angles in degrees, or NaN where unknown, not infinite")
     return numbers
 
 
@@ -238,7 +238,7 @@ def _rotations(given: npt.ArrayLike, title: str) -> Reals:
     """As float64; DataError where a matrix without NaN is not a rotation."""
     matrices = check_array(given, title, DataError)
     if matrices.shape[-2:] != (3, 3) or matrices.dtype.kind not in "fiu":
-        raise DataError(f"{title} must be numbers (…, 3, 3), not {matrices.dtype} {matrices.shape}")
+        raise DataError(f"{title} must be numbers of shape (…, 3, 3), not {matrices.dtype} {matrices.shape}")
     rotations = matrices.astype(np.float64)
     known = rotations[~np.isnan(rotations).any(axis=(-2, -1))].reshape(-1, 3, 3)
     sound = are_rotations(known)

@@ -30,14 +30,14 @@ class PoseEncoderSettings(ABCObjective):
     Attributes
     ----------
     encoder : {"resnet50v2", "small"}
-        The paper's, for images of 128 × 128 pixels, or that of its experiments on Shapes3D, for 64 × 64.
+        The paper's encoder, for images of 128 × 128 pixels, or the encoder of its experiments on Shapes3D, for 64 × 64.
     pixels : {"unit", "symmetric"}
-        Range of the pixels that ResNet50-V2 gets: [0, 1] as in the published evaluation, or [−1, 1], on which Keras'
+        Range of the input pixels of ResNet50-V2: [0, 1] as in the published evaluation, or [−1, 1], with which Keras'
         weights were trained. [unclear]
     frozen_norm : bool
-        Whether its batch norms use their running statistics in training too. [unclear]
+        Whether the batch norms of ResNet50-V2 also use their running statistics in training. [unclear]
     neighbours : {"second", "first"}
-        With ``double``, the copy that soft neighbours are made of. [unclear]
+        With ``double``, the copy from which soft neighbours are computed. [unclear]
 
     """
 
@@ -87,7 +87,7 @@ class PoseFeaturesSettings:
     image : (int, int)
         Height and width of images, multiples of 32.
     pixels : {"symmetric", "unit"}
-        Range of the pixels that the network gets: [−1, 1] as it was trained, or [0, 1]. [unclear]
+        Range of the input pixels: [−1, 1] as the network was trained, or [0, 1]. [unclear]
 
     """
 
@@ -113,14 +113,14 @@ class SphericalRegressionSettings(PoseEncoderSettings):
     Attributes
     ----------
     angles : tuple of str
-        Factors that are regressed: ``azimuth``, ``elevation``, and ``theta`` where the data have it; without, it is
-        predicted to be 0. The presets of table 2 have all three, as the paper; of renderings theta is 0.
+        Factors to regress: ``azimuth``, ``elevation``, and ``theta`` if the data contain it; otherwise theta is
+        predicted as 0. The presets of table 2 use all three, like the paper; theta of renderings is 0.
     contrast : float
-        Weight of ABC's loss, 1 in the rows with ABC; 0 leaves it out. [unclear]
+        Weight of ABC's loss, 1 in the rows with ABC; 0 disables it. [unclear]
     magnitude : {"cosine", "log"}
-        Loss of magnitudes: of ABC's text, or of the published code of spherical regression. [unclear]
+        Loss of magnitudes: from ABC's text, or from the published code of spherical regression. [unclear]
     magnitude_weight : float
-        Its weight relative to the cross-entropy of quadrants; 4 in that code. [unclear]
+        Weight of the loss of magnitudes relative to the cross-entropy of quadrants; 4 in the published code. [unclear]
 
     """
 

@@ -144,7 +144,8 @@ def spherical_losses(logits: AngleLogits, angles: Tensor, magnitude: Magnitude =
     shapes = tuple(logits.magnitudes.shape), tuple(logits.quadrants.shape)
     if shapes != ((*angles.shape, 2), (*angles.shape, 4)):
         raise DataError(
-            f"logits must be (..., 2) and (..., 4) for angles (...), not {shapes} for {tuple(angles.shape)}"
+            f"logits must have the shapes (..., 2) and (..., 4) for angles of shape (...), not {shapes} for "
+            f"{tuple(angles.shape)}"
         )
     known = ~angles.isnan()
     # gradients of what is masked would be NaN where the target is

@@ -67,7 +67,7 @@ class SphericalRegression(LightningModule):
         if targets.names not in (_AXES, _LEAST):
             raise SetsupError(
                 f"angles must be {', '.join(_LEAST)}, and optionally theta, in this order, not "
-                f"{', '.join(targets.names)}; name the factors accordingly"
+                f"{', '.join(targets.names)}; rename the factors"
             )
         weights = {"contrast": settings.contrast, "magnitude_weight": settings.magnitude_weight}
         for name, weight in weights.items():
@@ -119,8 +119,8 @@ class SphericalRegression(LightningModule):
         images, mask = batch["image"], batch["mask"]
         if images.ndim not in (5, 6):
             raise DataError(
-                "images must be (sets, size, C, H, W), or (sets, size, 2, C, H, W) for augmented copies, not "
-                f"{tuple(images.shape)}"
+                "images must have the shape (sets, size, C, H, W), or (sets, size, 2, C, H, W) for augmented "
+                f"copies, not {tuple(images.shape)}"
             )
         embedded = self.abc.embed(batch)
         angles = self.targets.angles(batch).masked_fill(~mask[..., None], torch.nan)

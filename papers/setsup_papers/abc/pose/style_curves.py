@@ -131,7 +131,10 @@ def training_points(trained: TrainedRun) -> list[_Point]:
     points = {0: _Point(0, 0.0, lambda: trained.untrained)}
     kept = sorted(path.stem for path in folder.glob("step-*.ckpt"))
     if not kept:
-        _LOG.warning("%s kept no checkpoints between its ends: `setsup train … --keep-every N` keeps some", folder)
+        _LOG.warning(
+            "%s has no checkpoints between its first and its last step; keep some with `setsup train … --keep-every N`",
+            folder,
+        )
 
     for name in (*kept, ""):
 

@@ -30,12 +30,12 @@ OUT = "out"
 
 
 class ViewEncoder(nn.Module):
-    """Stages by name, one after the other, and a head that gives the features of a view.
+    """Stages by name, applied in order, and a head that returns the features of a view.
 
     Parameters
     ----------
     stages : mapping of str to nn.Module
-        In their order; the last gives (n, …).
+        In order; the last returns (n, …).
     head : nn.Module
         From the last stage to features (n, d).
     image : (channels, height, width), optional

@@ -32,7 +32,7 @@ class GroupedEncoder(nn.Module):
     layers : nn.Module
         (n, C, H, W) float in [0, 1] → (n, features) float.
     features : int
-        What the layers give.
+        Outputs of the layers.
     style, group : int
         Dimensions of the two codes.
 
@@ -61,7 +61,7 @@ class GroupedDecoder(nn.Module):
     image : (int, int, int)
         Channels, height and width.
     parts : int
-        Maps of the image's size that the layers give: 1 of Bernoulli logits, or 2 of means and log-variances.
+        Maps of the image's size that the layers return: 1 of Bernoulli logits, or 2 of means and log-variances.
 
     """
 

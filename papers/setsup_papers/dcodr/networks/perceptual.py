@@ -99,8 +99,8 @@ class PerceptualDistance(nn.Module):
     Parameters
     ----------
     weights : str or Path
-        torchvision's file of VGG16, or ``"vgg16-imagenet"``, which is downloaded if it is missing; or
-        ``"random"`` for RANDOM WEIGHTS, always the same ones, to try a training without the file. A warning says so.
+        torchvision's file of VGG16, or ``"vgg16-imagenet"``, which is downloaded if it is missing; or ``"random"`` for
+        RANDOM WEIGHTS, always the same ones, to try a training without the file; a warning is logged.
 
     Raises
     ------
@@ -188,7 +188,7 @@ class PyramidDistance(nn.Module):
     def __init__(self, levels: int = 3) -> None:
         super().__init__()
         if levels < 1:
-            raise SetsupError(f"levels of the pyramid must be 1 or more, not {levels}")
+            raise SetsupError(f"the number of pyramid levels must be 1 or more, not {levels}")
         self.levels = levels
 
     def forward(self, images: Tensor, targets: Tensor) -> Tensor:
@@ -259,5 +259,6 @@ def _mean_difference(first: Tensor, second: Tensor) -> Tensor:
 
 def _unlike(images: Tensor, targets: Tensor) -> DataError:
     return DataError(
-        f"images are {tuple(images.shape)}, but their targets {tuple(targets.shape)}; pass one target for each"
+        f"images have the shape {tuple(images.shape)}, but targets {tuple(targets.shape)}; pass one target of the "
+        "same shape for each image"
     )

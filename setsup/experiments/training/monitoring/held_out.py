@@ -115,7 +115,7 @@ def open_held_out(asked: Validation, trained: TrainedRun, sampler: SamplerConfig
     fit, test = _split_rows(training_rows, _images(dataset, held_out), asked.rows)
     if (asked.knn or asked.probe) and not (len(fit) and len(test)):
         raise SetsupError(
-            f"{len(dataset)} row is too few to fit on some rows and validate on others; draw from more rows"
+            f"{len(dataset)} row cannot be divided into rows to fit and rows to validate; draw from more rows"
         )
     return HeldOut(
         asked,
@@ -138,7 +138,7 @@ def _open(asked: Validation, trained: TrainedRun) -> Dataset:
         return asked.data(data).open(root, substitute=substitute)
     if asked.dataset not in trained.datasets:
         hint = did_you_mean(asked.dataset, trained.datasets)
-        raise SetsupError(f"{trained.name} has no further dataset {asked.dataset!r} for validation{hint}")
+        raise SetsupError(f"{trained.name} has no dataset named {asked.dataset!r} for validation{hint}")
     other = trained.datasets[asked.dataset]
     root = root if other.name == data.name else None
     substitute = substitute and other.substitute is not None
@@ -163,8 +163,8 @@ def _need_levels(name: str, table: FactorTable, of: str) -> None:
         )
     if table[name].continuous:
         raise SetsupError(
-            f"validation requires factors with levels for knn and probe, but {name!r} is continuous; bin it, or "
-            "evaluate it with an evaluation of the preset"
+            f"validation requires factors with levels for knn and probe, but {name!r} is continuous; bin the "
+            "factor, or measure it with an evaluation of the preset"
         )
 
 

@@ -88,13 +88,13 @@ def _loss(method: Any, batch: dict[str, Any], number: int) -> float:
         loss = method.loss(batch)
     except UnseenRows as error:
         raise SetsupError(
-            f"{type(method).__name__}.loss looks up rows that it was not trained on; validate it on training data, or "
+            f"{type(method).__name__}.loss looks up rows outside its training data; validate on training data, or "
             "compute only knn or probe with --validation.draws 0"
         ) from error
     if not isinstance(loss, torch.Tensor | float | int) or (isinstance(loss, torch.Tensor) and loss.numel() != 1):
         raise SetsupError(
-            f"{type(method).__name__}.loss returned {type(loss).__name__} {tuple(getattr(loss, 'shape', ()))}, but "
-            "validation needs one number; return the loss alone"
+            f"{type(method).__name__}.loss returned {type(loss).__name__} {tuple(getattr(loss, 'shape', ()))}, "
+            "but validation requires a single number; return only the loss"
         )
     return float(loss)
 

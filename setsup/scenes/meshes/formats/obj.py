@@ -113,7 +113,7 @@ def _vectors(lines: tuple[list[int], list[bytes]], name: bytes, least: int, labe
         some = widths > column
         vectors[some, column] = values[firsts[some] + column]
     if widths.min() < least or not np.isfinite(vectors[:, :least]).all() or len(values) != widths.sum():
-        refuse(label, f"has a line {name.decode()!r} without {least} finite numbers")
+        refuse(label, f"has a line {name.decode()!r} with fewer than {least} finite numbers")
     return vectors if name == b"v" else np.nan_to_num(vectors)
 
 
@@ -145,7 +145,11 @@ def _corners(faces: bytes, label: str) -> Reals:
     faces = re.sub(rb"/+(?=[ \t\n]|\Z)", b"", faces)
     forms = set(re.sub(rb"[-+]?[0-9]+", b"d", faces).split())
     if not forms <= set(_FORMS):
-        refuse(label, f"has a face with a corner like {min(forms - set(_FORMS))[:20]!r}, where d stands for a number")
+        refuse(
+            label,
+            f"has a face with an unsupported corner of the form {min(forms - set(_FORMS))[:20]!r}, where d is an "
+            "integer",
+        )
     if len(forms) > 1:
         # all in the longest form, with words for what is not there
         words = [word.split(b"/") for word in faces.split()]
@@ -170,7 +174,7 @@ def _count_from_zero(values: Reals, lines: Integers, faces: Integers, what: str,
         values[:] = np.nan  # there are none, whatever the faces name
     wrong = (values == 0) | (rows < 0) | (rows >= count) if count else np.zeros(0, bool)
     if wrong.any():
-        refuse(label, f"has {count:,} of {what}, but a face refers to number {values[int(np.argmax(wrong))]:.0f}")
+        refuse(label, f"has a face that refers to {what} {values[int(np.argmax(wrong))]:.0f}, but only {count:,} exist")
     if count:
         values[:] = rows
 

@@ -67,12 +67,14 @@ def read_off(source: Path | bytes, label: str) -> Off:
         raise DataError(f"{label} is a binary OFF file, which is not supported; convert it to text")
     kind = start["kind"].decode()
     if "4" in kind or "n" in kind:
-        raise DataError(f"{label} has vertices of four or more dimensions ({kind}OFF), but only three are supported")
+        raise DataError(
+            f"{label} has vertices of four or more dimensions ({kind}OFF), but only three are supported; convert it"
+        )
     vertices, faces = int(start["vertices"]), int(start["faces"])
     body = data[start.end() :]
     if vertices * _LEAST_VERTEX + faces * _LEAST_FACE > len(body) + 1:
         raise DamagedFile(
-            f"{label}: its header announces {vertices:,} vertices and {faces:,} faces, more than its {len(body):,} "
+            f"{label}: its header declares {vertices:,} vertices and {faces:,} faces, more than its {len(body):,} "
             "bytes can contain"
         )
     polygons = None if kind else _triangles_only(body, vertices, faces)
@@ -123,12 +125,12 @@ def _line_by_line(body: bytes, vertices: int, faces: int, kind: str, label: str)
             raise DamagedFile(f"{label}: face {turn} has {words[0]!r} corners but {len(words) - 1} numbers")
         own = _numbers(words[1 : 1 + int(count)], int(count), int(count), label, f"face {turn}")
         if (own != np.floor(own)).any() or (np.abs(own) > 2**31 - 1).any():
-            raise DamagedFile(f"{label}: face {turn} refers to vertices {words[1:4]}, which are not indices")
+            raise DamagedFile(f"{label}: face {turn} refers to vertices {words[1:4]}, which are not valid indices")
         corners.extend(own.astype(int).tolist())
         lengths.append(int(count))
         face_colors.add(turn, words[1 + int(count) :])
     if lines.read().strip():
-        raise DamagedFile(f"{label} continues after its {vertices:,} vertices and {faces:,} faces")
+        raise DamagedFile(f"{label} contains further data after its {vertices:,} vertices and {faces:,} faces")
     flat = np.array(corners, np.int64)
     _check(Off(positions, flat[:, None].astype(np.int32)), label)
     chosen, polygon = triangulate(positions, flat, np.array(lengths, np.int64))

@@ -117,7 +117,7 @@ def read_ply(source: Path | bytes, label: str) -> Ply:
         else:
             at = past_rows(body, at, element)
     if body.data[at:].tobytes().strip():
-        refuse(label, "continues after the rows that its header announces")
+        refuse(label, "contains further data after the rows that its header declares")
     if strips and len(strips[0]):
         # what the faces have beside stands for nothing of the strips
         return Ply(vertices, np.concatenate([faces.triangles, *strips]), textures=textures)
@@ -237,7 +237,7 @@ def _check_elements(elements: list[Element], label: str) -> None:
         if len(set(properties)) < len(properties):
             refuse(label, f"has a property of {element.name} twice")
         if index >= 0 and element.properties[index].kind[0] == "f":
-            refuse(label, f"refers to the vertices of its faces by {element.properties[index].kind}, not by integers")
+            refuse(label, f"has vertex indices of type {element.properties[index].kind}, which must be integers")
     vertex = elements[names.index("vertex")].properties
     if not {"x", "y", "z"} <= {own.name for own in vertex} or any(own.length for own in vertex):
         refuse(label, "has vertices that contain a list, or lack x, y and z")
@@ -256,13 +256,13 @@ def _check_room(body: Body, at: int, element: Element) -> None:
     """See that the rest of the file can hold the rows, lists empty."""
     least = sum(int((own.length or own.kind)[1]) for own in element.properties)
     if element.rows * least > len(body.data) - at:
-        refuse(body.label, f"announces {element.rows:,} rows of {element.name}, more than it has room for")
+        refuse(body.label, f"declares {element.rows:,} rows of {element.name}, more than it can contain")
 
 
 def _vertices(body: Body, at: int, element: Element, declared: Element) -> tuple[Array, int]:
     rows = alike_rows(body, at, element)
     if rows is None:
-        refuse(body.label, f"ends inside its {element.rows:,} vertices")
+        refuse(body.label, f"ends before the last of its {element.rows:,} vertices")
     dtype = np.dtype([(own.name, own.kind) for own in declared.properties])
     vertices = rows.copy() if rows.dtype == dtype else cast(rows, dtype, body.label)
     for name in "xyz":

@@ -146,7 +146,7 @@ def vertex_numbers(values: Array, label: str) -> npt.NDArray[np.int32]:
     """Vertex numbers as int32; unsigned ones that are too large become negative, which nobody accepts."""
     if values.dtype.kind == "f":
         if not ((np.abs(values) < 2**31) & (values == np.floor(values))).all():
-            refuse(label, "has a face that refers to a vertex by a value that is not an integer")
+            refuse(label, "has a face with a vertex index that is not an integer")
     return np.ascontiguousarray(values.astype(np.int32))
 
 
@@ -166,7 +166,7 @@ def _walk(
             length = 1
             if unpack:
                 if at + size > end:
-                    refuse(label, f"ends inside its {element.rows:,} rows of {element.name}")
+                    refuse(label, f"ends before the last of its {element.rows:,} rows of {element.name}")
                 length = _whole(unpack(data, at)[0], own, label)
                 at += size
             if wanted:
@@ -174,7 +174,7 @@ def _walk(
                 wanted[1].append(length)
             at += length * _size(own.kind)
     if at > end:
-        refuse(label, f"ends inside its {element.rows:,} rows of {element.name}")
+        refuse(label, f"ends before the last of its {element.rows:,} rows of {element.name}")
     kept = [spans[index] or (array("q"), array("q")) for index in indices]
     return [(np.array(starts, np.int64), np.array(lengths, np.int64)) for starts, lengths in kept], at
 
@@ -204,7 +204,7 @@ def _gather(body: Body, starts: Array, length: int, kind: str) -> Array:
 
 def _length(body: Body, at: int, own: Property) -> int:
     if at + _size(own.length or "u1") > len(body.data):
-        refuse(body.label, f"ends inside the lists of {own.name}")
+        refuse(body.label, f"ends before the last list of {own.name}")
     return _whole(struct.unpack_from(body.order + _STRUCT[own.length or "u1"], body.data.data, at)[0], own, body.label)
 
 

@@ -72,7 +72,7 @@ class Accessors:
         start, length = whole(told, "byteOffset", self._label, 0), whole(told, "byteLength", self._label)
         buffer = self._buffer(told.get("buffer"))
         if start + length > len(buffer):
-            refuse(self._label, f"has buffer view {index} that leads beyond the {len(buffer):,} bytes of its buffer")
+            refuse(self._label, f"has buffer view {index} that extends beyond the {len(buffer):,} bytes of its buffer")
         return buffer[start : start + length]
 
     def _elements(self, index: object, columns: tuple[int, ...]) -> tuple[Array, Tree]:
@@ -81,7 +81,7 @@ class Accessors:
         dtype = _DTYPES.get(kind) if isinstance(kind, int) else None
         width = _COLUMNS.get(wide) if isinstance(wide, str) else None
         if dtype is None or width is None or width not in columns:
-            refuse(self._label, f"has accessor {index} of {wide!r:.20} and {kind!r:.20}, which does not fit its use")
+            refuse(self._label, f"has accessor {index} of {wide!r:.20} and {kind!r:.20}, which does not match its use")
         count = whole(told, "count", self._label)
         sparse = child(told, "sparse", self._label) if "sparse" in told else None
         if "bufferView" in told:
@@ -90,7 +90,7 @@ class Accessors:
         elif count <= _MOST_ZEROS:
             elements = np.zeros((count, width), dtype)
         else:
-            refuse(self._label, f"has accessor {index} of {count:,} elements without bytes")
+            refuse(self._label, f"has accessor {index} of {count:,} elements without data")
         if sparse is not None:
             elements = self._substituted(elements, sparse, index)
         return elements, told
@@ -117,7 +117,7 @@ class Accessors:
         content = self.view(view)
         step = whole(told, "byteStride", self._label, size) or size
         if step < size or (count and start + (count - 1) * step + size > len(content)):
-            refuse(self._label, f"has an accessor of {count:,} elements that buffer view {view} has no room for")
+            refuse(self._label, f"has an accessor of {count:,} elements, more than buffer view {view} contains")
         if not count:
             return np.zeros((0, width), dtype)
         return np.ndarray((count, width), dtype, content, start, (step, dtype.itemsize))
@@ -131,7 +131,8 @@ class Accessors:
             if len(content) < least:
                 refuse(
                     self._label,
-                    f"cannot be read as a mesh (its buffer {index} has {len(content):,} bytes of the {least:,} told)",
+                    f"cannot be read as a mesh (its buffer {index} has {len(content):,} of the {least:,} declared "
+                    "bytes)",
                 )
         return self._buffers[int(str(index))]
 
@@ -150,8 +151,8 @@ class Accessors:
         named = sorted(name for name in child(told, "extensions", self._label) if isinstance(name, str))
         if named:
             raise DataError(
-                f"{self._label} has buffer {index} without data, which needs the extension {named[0]}; export it "
-                "without this extension"
+                f"{self._label} has buffer {index} without data, which requires the extension {named[0]}; export "
+                "the mesh without this extension"
             )
         refuse(self._label, f"has buffer {index} without data")
 

@@ -59,8 +59,8 @@ def check_features(tree: Tree, label: str) -> list[str]:
     unknown = sorted(name for name in _names(tree, "extensionsRequired", label) if not _is_readable(name))
     if unknown:
         raise DataError(
-            f"{label} requires {', '.join(unknown[:8])}, which is not supported; export it without, or convert it with "
-            "another program"
+            f"{label} requires {', '.join(unknown[:8])}, which is not supported; export the mesh without these "
+            "extensions, or convert it with another program"
         )
     used = _names(tree, "extensionsUsed", label) | set(_extensions(tree))
     left = sorted(used - _APPLIED - _FALLBACK - _NOTHING_SEEN)

@@ -29,7 +29,10 @@ _NEAREST = frozenset({9728, 9984, 9986})
 _GLOSSY = "KHR_materials_pbrSpecularGlossiness"
 _PLACES = ("EXT_texture_webp",)  # extensions that name another image, which Pillow reads
 _OTHERS = ("KHR_texture_basisu", "EXT_texture_avif", "MSFT_texture_dds")
-_BLEND = "alpha mode BLEND is not rendered: such surfaces are opaque (OPAQUE and MASK are); shown once"
+_BLEND = (
+    "alpha mode BLEND is not supported: such surfaces are rendered as opaque (OPAQUE and MASK are supported); shown "
+    "once"
+)
 _EMISSION = "emission of glTF materials is not rendered: such surfaces only reflect light; shown once"
 _DETAIL = (
     "normalTexture, occlusionTexture and metallicRoughnessTexture of glTF are not rendered: surfaces scatter light "
@@ -138,7 +141,7 @@ class Materials:
             source = told.get("source")
         if source is None:
             other = next((name for name in _OTHERS if name in extensions), "an extension")
-            self._assets.missing.append(f"a texture is left out, since {other} is not supported")
+            self._assets.missing.append(f"a texture is ignored because {other} is not supported")
             return None, ("repeat", "repeat")
         if source not in self._images:
             self._images[source] = self._image(source)

@@ -58,7 +58,7 @@ def _walk(
     while waiting:
         node, above, visible = waiting.pop()
         if node in placed:
-            refuse(label, f"has node {node} below two nodes, or below itself")
+            refuse(label, f"has node {node} with two parents, or as its own descendant")
         told = nodes[node]
         placed[node] = matrix = product(above, _own(told, label))
         extension = child(told, "extensions", label).get("KHR_node_visibility")
@@ -90,5 +90,5 @@ def _own(told: Tree, label: str) -> Reals:
 def _numbers(told: Tree, name: str, count: int, label: str) -> list[int]:
     indices: Any = told.get(name, [])
     if not isinstance(indices, list) or not all(isinstance(index, int) and 0 <= index < count for index in indices):
-        refuse(label, f"has {name!r} that is not a list of numbers below {count:,}")
+        refuse(label, f"has {name!r} that is not a list of indices below {count:,}")
     return [int(index) for index in indices]

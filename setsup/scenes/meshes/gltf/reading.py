@@ -49,13 +49,13 @@ def read_gltf(content: bytes, kind: str, label: str, assets: Assets) -> list[Par
     for part in reader.parts():
         triangles += len(part.faces)
         if triangles > max(_FEWEST, len(content) + reader.accessors.size):
-            refuse(label, f"shows more than {_FEWEST:,} triangles, which are many times the same")
+            refuse(label, f"repeats its meshes until they have more than {_FEWEST:,} triangles")
         parts.append(part)
     notes += sorted(reader.notes)
     if notes and not parts:
-        raise DataError(f"{label} has no triangles: {'; '.join(notes)}; export it with triangles")
+        raise DataError(f"{label} has no triangles: {'; '.join(notes)}; export the mesh with triangles")
     if len(items(tree, "scenes", label)) > 1:
-        notes.append(f"of its {len(items(tree, 'scenes', label))} scenes the default one is read")
+        notes.append(f"of its {len(items(tree, 'scenes', label))} scenes only the default one is read")
     assets.missing += notes
     return parts
 
@@ -96,7 +96,7 @@ class _Reader:
         ]
         counts = {len(array) for array in given if array is not None}
         if len(counts) > 1:
-            refuse(self.label, f"has instances with {sorted(counts)} values")
+            refuse(self.label, f"has instances with different numbers of values ({sorted(counts)})")
         count = counts.pop() if counts else 1
         defaults = (np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]), np.ones(3))
         parts = [
@@ -118,7 +118,7 @@ class _Reader:
             return matrices
         inverse = self.accessors.reals(told["inverseBindMatrices"], 16)
         if len(inverse) < len(joints):
-            refuse(self.label, f"has skin {index} of {len(joints)} joints with {len(inverse)} matrices")
+            refuse(self.label, f"has skin {index} of {len(joints)} joints and {len(inverse)} matrices")
         inverse = inverse[: len(joints)].reshape(-1, 4, 4)  # columns stand in rows
         return np.asarray(np.einsum("jab,jcb->jac", matrices, inverse))
 
@@ -131,7 +131,7 @@ class _Reader:
             return None
         attributes = child(primitive, "attributes", label)
         if "POSITION" not in attributes:
-            self.notes.add("a primitive without POSITION is left out")
+            self.notes.add("a primitive without POSITION is ignored")
             return None
         self._check_data(primitive, attributes)
         vertices = self._morphed(primitive, attributes, "POSITION", weights, (3,))
@@ -147,7 +147,7 @@ class _Reader:
             material = surface.material
             uv = bounded_uv(surface.uv(self._morphed(primitive, attributes, name, weights, (2,))))
         elif surface.texcoord is not None:
-            self.notes.add(f"a texture is left out where there is no {name}")
+            self.notes.add(f"a texture is ignored where {name} is missing")
         if material.mask is not None and uv is None:
             uv = np.zeros((len(vertices), 2))  # one texel, a hole
         if "COLOR_0" in attributes:
@@ -169,8 +169,8 @@ class _Reader:
         named = sorted(name for name in child(primitive, "extensions", self.label) if isinstance(name, str))
         if named:
             raise DataError(
-                f"{self.label} has a primitive without positions or indices, which needs the extension {named[0]}; "
-                "export it without this extension"
+                f"{self.label} has a primitive without positions or indices, which requires the extension "
+                f"{named[0]}; export the mesh without this extension"
             )
         refuse(self.label, "has a primitive without positions or indices")
 
@@ -183,7 +183,7 @@ class _Reader:
             if weight and name in target:
                 more = self.accessors.reals(target[name], *columns)
                 if more.shape != base.shape:
-                    refuse(self.label, f"has a morph target of {len(more):,} values for {len(base):,}")
+                    refuse(self.label, f"has a morph target of {len(more):,} values for {len(base):,} vertices")
                 base = base + weight * more
         return base
 
@@ -201,7 +201,10 @@ class _Reader:
             order = np.arange(vertices)
         if mode == _TRIANGLES:
             if len(order) % 3:
-                refuse(self.label, f"has a primitive of triangles with {len(order):,} corners, no multiple of 3")
+                refuse(
+                    self.label,
+                    f"has a primitive of triangles with {len(order):,} corners, which is not a multiple of 3",
+                )
             return order.reshape(-1, 3)
         if len(order) < 3:
             return np.zeros((0, 3), np.int64)
@@ -232,7 +235,7 @@ class _Reader:
                 blend += skin[which] * weight[:, None, None]
                 total += weight
         if not total.any():
-            self.notes.add("a skin without JOINTS_0 or WEIGHTS_0 is left out")
+            self.notes.add("a skin without JOINTS_0 or WEIGHTS_0 is ignored")
             return part
         blend /= np.where(total > 0, total, 1.0)[:, None, None]
         linear = blend[:, :3, :3]

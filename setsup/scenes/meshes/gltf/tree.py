@@ -32,22 +32,26 @@ def _chunks(content: bytes, label: str) -> tuple[bytes, bytes | None]:
     if content[:4] != b"glTF":
         refuse(label, f"cannot be read as a mesh (it begins with {content[:4]!r}, not with b'glTF')")
     if len(content) < _HEAD.size:
-        refuse(label, f"cannot be read as a mesh (it is cut off: {len(content):,} bytes of a head of {_HEAD.size})")
+        refuse(
+            label,
+            f"cannot be read as a mesh (it is truncated: it has {len(content):,} of the {_HEAD.size} bytes of its "
+            "header)",
+        )
     _, version, length = _HEAD.unpack_from(content)
     if version != 2:
         raise DataError(f"{label} uses version {version} of glTF, but only 2 is supported; convert it")
     if length > len(content):
-        refuse(label, f"cannot be read as a mesh (it is cut off: {len(content):,} bytes of {length:,})")
+        refuse(label, f"cannot be read as a mesh (it is truncated: it has {len(content):,} of {length:,} bytes)")
     at, chunks = _HEAD.size, list[tuple[bytes, bytes]]()
     while at + _CHUNK.size <= length and len(chunks) < 2:
         size, name = _CHUNK.unpack_from(content, at)
         at += _CHUNK.size
         if size > length - at:
-            refuse(label, f"cannot be read as a mesh (its part {name!r} leads beyond its end)")
+            refuse(label, f"cannot be read as a mesh (its chunk {name!r} extends beyond the end of the file)")
         chunks.append((name, content[at : at + size]))
         at += size
     if not chunks or chunks[0][0] != b"JSON":
-        refuse(label, "cannot be read as a mesh (its first part is not JSON)")
+        refuse(label, "cannot be read as a mesh (its first chunk is not JSON)")
     return chunks[0][1], chunks[1][1] if len(chunks) > 1 and chunks[1][0] == b"BIN\0" else None
 
 
@@ -65,10 +69,10 @@ def item(tree: Tree, name: str, index: object, label: str) -> Tree:
     if not isinstance(listed, list):
         refuse(label, f"has {name!r} that is not a list")
     if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(listed):
-        refuse(label, f"refers to number {index!r:.20} of its {len(listed):,} {name}")
+        refuse(label, f"refers to index {index!r:.20} of its {len(listed):,} {name}")
     entry = listed[index]
     if not isinstance(entry, dict):
-        refuse(label, f"has number {index} of {name} that is not an object")
+        refuse(label, f"has an element {index} of {name} that is not an object")
     return entry
 
 

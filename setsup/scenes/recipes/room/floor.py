@@ -105,8 +105,8 @@ def find_floor(mesh: Mesh, *, up: npt.ArrayLike | None = None) -> Floor:
             return floor
     sides = " × ".join(f"{side:.3g}" for side in np.ptp(mesh.bounds, axis=0))
     raise DataError(
-        f"found no floor in a mesh of {sides} m with {above.round(3).tolist()} upwards: no level plane contains "
-        f"{_LEAST:.0%} of its area within {_NEAR:g} m; check its up direction and its unit"
+        f"found no floor in a mesh of {sides} m with the up direction {above.round(3).tolist()}: no level plane "
+        f"contains {_LEAST:.0%} of the area of the mesh within {_NEAR:g} m; check the up direction and the unit"
     )
 
 
@@ -142,7 +142,7 @@ def _surface(mesh: Mesh) -> Reals:
     areas = np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
     total = np.cumsum(areas)
     if not total[-1] > 0:
-        raise DataError("found no floor in a mesh without area: all of its triangles are degenerate")
+        raise DataError("found no floor in a mesh without area: all triangles are degenerate; check the mesh")
     keys = fold(stream_key(0, "room floor points"), np.arange(_POINTS))
     at = uniform(fold(keys[:, None], np.arange(3)))
     face = np.minimum(np.searchsorted(total, at[:, 0] * total[-1], side="right"), len(total) - 1)

@@ -99,7 +99,7 @@ def free_space(surfaces: Surfaces, key: npt.NDArray[np.uint64], *, count: int = 
     high = box[1] - (_WALL, _WALL, _CEILING)
     sides = " × ".join(f"{side:.3g}" for side in np.ptp(rays.scene.bounds, axis=0))
     if not (high > low).all():
-        raise DataError(f"a room of {sides} m is too small for a camera; check that its unit is the metre")
+        raise DataError(f"a room of {sides} m is too small for a camera; check that the unit of the mesh is the metre")
     points = low + (high - low) * uniform(fold(fold(key, np.arange(count))[:, None], np.arange(3)))
     about = surfaces.clearance(points)
     kept = surfaces.clear(points, about, CLEARANCE)
@@ -111,8 +111,8 @@ def free_space(surfaces: Surfaces, key: npt.NDArray[np.uint64], *, count: int = 
     about = np.minimum(about[inside], np.minimum((box[1] - points).min(axis=1), (points - box[0])[:, :2].min(axis=1)))
     if not len(points):
         raise DataError(
-            f"a room of {sides} m has no free position, with {CLEARANCE:g} m of empty space around it and walls on "
-            "three of four sides; check that the sides of the mesh are closed, and that its unit is the metre"
+            f"a room of {sides} m has no free position, with {CLEARANCE:g} m of empty space around it and walls "
+            "on three of four sides; check that the mesh is closed on its sides, and that its unit is the metre"
         )
     open_ = _reached(rays, points, int(np.argmax(about)))
     return Space(points[open_], about[open_])

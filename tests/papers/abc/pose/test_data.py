@@ -184,5 +184,5 @@ def test_data_without_backgrounds_are_refused():
 @pytest.mark.parametrize(("move", "backgrounds", "words"), [(0.25, 4, None), (0.3, 4, "background"), (0.3, 0, "black")])
 def test_moves_beyond_the_margin_are_logged(caplog, move, backgrounds, words):
     PoseAugmentation(size=8, move=move, backgrounds=backgrounds).build(Images(), seed=0)
-    said = f"have a margin of 2 pixels, and moves are of up to 2.4: what they show beyond it is {words}"
+    said = f"have a margin of 2 pixels, but moves are of up to 2.4; pixels beyond the margin are {words}"
     assert (said in caplog.text) if words else not caplog.text

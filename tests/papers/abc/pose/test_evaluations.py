@@ -106,7 +106,7 @@ def test_codebooks_do_not_depend_on_the_seed_of_the_run_and_parts_are_kept(
 def test_codebooks_that_are_all_the_same_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     found = PoseLookup(codebooks=2, size=1_000).measure(run()).values
     assert found["median error: s.e.m."] == 0
-    assert "has 300 renderings, and codebooks of 1000 are all the same" in caplog.text
+    assert "has 300 renderings, so all codebooks of 1000 are identical" in caplog.text
 
 
 def test_shrunk_ones_run() -> None:
@@ -185,7 +185,7 @@ class TestMeasures:
 
     @pytest.mark.parametrize("shape", [(30, 3, 3), (0, 30, 3, 3), (2, 29, 3, 3)])
     def test_shapes_are_checked(self, shape: tuple[int, ...]) -> None:
-        with pytest.raises(DataError, match=r"predicted poses must be \(codebooks, n, 3, 3\)"):
+        with pytest.raises(DataError, match=r"predicted poses must have the shape \(codebooks, n, 3, 3\)"):
             summarise(np.zeros(shape), random_rotations(30))
 
 

@@ -98,7 +98,7 @@ def test_names_are_taken_as_they_are_written(tmp_path: Path, name: str) -> None:
         ('a,0,0,9,"1,000"\n', "line 2: column 'bottom' must be a number of pixels, not '1,000'"),
         ("a,,0,9,9\n", "line 2: the box of 'a'"),
         ("a,0,0,9,9\nb,0,0,9\n", "line 3: a line must have 5 fields, like the header, not 4"),
-        ('a,0,0,9,9\n"b,0,0,9,9\n', "line 3: .*a quote is not closed"),
+        ('a,0,0,9,9\n"b,0,0,9,9\n', "line 3: .*check for unclosed quotes"),
     ],
 )
 def test_the_line_of_a_wrong_box_is_named(tmp_path: Path, lines: str, said: str) -> None:

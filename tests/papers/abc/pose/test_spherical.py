@@ -140,7 +140,7 @@ def test_targets_of_levels_and_of_numbers():
     with pytest.raises(SetsupError, match="'azimut'"):
         AngleTargets(table, ["azimut"])
     for wrong in ((), ("hue", "hue")):
-        with pytest.raises(SetsupError, match="one or more different factors"):
+        with pytest.raises(SetsupError, match="one or more distinct factors"):
             AngleTargets(table, wrong)
 
 

@@ -171,7 +171,7 @@ def test_the_pyramid_equals_its_formula() -> None:
 def test_wrong_images_are_named(file: Path) -> None:
     images, targets = pair()
     for distance in (PerceptualDistance(file), PyramidDistance()):
-        with pytest.raises(DataError, match=r"images are \(2, 3, 32, 32\), but their targets \(1, 3, 32, 32\)"):
+        with pytest.raises(DataError, match=r"images have the shape \(2, 3, 32, 32\), but targets \(1, 3, 32, 32\)"):
             distance(images, targets[:1])
     with pytest.raises(SetsupError, match="cannot be halved 2 times"):
         PyramidDistance()(images[..., :6, :6], targets[..., :6, :6])

@@ -154,7 +154,7 @@ def soup():
 
 @pytest.mark.parametrize("shape", [lambda: ball(2.0), slope, four_walls, soup], ids=["ball", "slope", "walls", "soup"])
 def test_what_has_no_floor_is_refused(shape) -> None:
-    with pytest.raises(DataError, match=r"found no floor in a mesh of .* m with .* upwards"):
+    with pytest.raises(DataError, match=r"found no floor in a mesh of .* m with the up direction"):
         find_floor(Mesh(*shape()), up=(0, 0, 1))
 
 

@@ -88,7 +88,7 @@ def test_one_of_four_walls_may_be_missing() -> None:
 
 @pytest.mark.parametrize("sides", [(0.2, 4, 2.5), (4, 0.1, 2.5), (4, 4, 0.1)])
 def test_rooms_that_are_too_small_are_refused(sides: tuple[float, float, float]) -> None:
-    with pytest.raises(DataError, match="too small for a camera; check that its unit is the metre"):
+    with pytest.raises(DataError, match="too small for a camera; check that the unit of the mesh is the metre"):
         space_of(block((0, 0, 0), sides))
 
 

@@ -38,7 +38,7 @@ def write_toys(folder: Path, toys: int, *, seed: int = 0, processes: int = 1) ->
     """Render the toys that the files lack; the files get their names when all are there."""
     check_integer(toys, "toys", DataError, 2, _MOST)
     if toys % 2:
-        raise DataError(f"toys must be an even number, half of them for each split, not {toys}")
+        raise DataError(f"toys must be even, because each split contains half of them, not {toys}")
     check_integer(seed, "seed", DataError, 0)
     check_processes(processes)
     with locked(folder / RECORD):

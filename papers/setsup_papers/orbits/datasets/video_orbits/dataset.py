@@ -143,18 +143,18 @@ def _columns(content: bytes, label: str) -> Any:
         table = csv.read_csv(io.BytesIO(comma_separated(content)), csv.ReadOptions(use_threads=False), parse, options)
     except (pa.ArrowException, ValueError, UnicodeDecodeError) as error:
         raise DataError(
-            f"{label} is not a table of orbits ({' '.join(str(error).split())[:160]}); write it again"
+            f"{label} is not a table of orbits ({' '.join(str(error).split())[:160]}); create the table again"
         ) from error
     for name in ("file", "track"):
         if table.column_names.count(name) != 1 or table[name].null_count:
-            raise DataError(f"{label} must have one column {name!r} without empty fields; write it again")
+            raise DataError(f"{label} must have one column {name!r} without empty fields; create the table again")
     order = ("video", "track", "yaw", "shot", "frame", "time", "score", "canonical")
     twice = [name for name in order if table.column_names.count(name) > 1]
     if twice or not table.num_rows:
-        raise DataError(f"{label} has {f'two columns {twice[0]!r}' if twice else 'no rows'}; write it again")
+        raise DataError(f"{label} has {f'two columns {twice[0]!r}' if twice else 'no rows'}; create the table again")
     for name in _NUMBERS:
         if name in table.column_names and not np.isfinite(table[name].drop_null().to_numpy()).all():
-            raise DataError(f"{label}: column {name!r} contains a number that is not finite; write it again")
+            raise DataError(f"{label}: column {name!r} contains a number that is not finite; create the table again")
     return table.select(["file", *(name for name in order if name in table.column_names)])
 
 
@@ -162,7 +162,7 @@ def _check_nested(tracks: list[str], videos: list[str | None], label: str) -> No
     of: dict[str, str | None] = {}
     for track, video in zip(tracks, videos, strict=True):
         if of.setdefault(track, video) != video:
-            raise DataError(f"{label}: track {track!r} occurs in two videos; write it again")
+            raise DataError(f"{label}: track {track!r} occurs in two videos; create the table again")
 
 
 def _factor(name: str, values: list[Any], there: dict[str, list[Any]]) -> Factor:

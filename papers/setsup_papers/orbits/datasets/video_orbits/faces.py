@@ -46,7 +46,7 @@ class Faces:
     Attributes
     ----------
     boxes, scores, points : float64 arrays
-        As given.
+        As passed in.
 
     Raises
     ------
@@ -68,8 +68,8 @@ class Faces:
         five = np.full((count, 5, 2), np.nan) if points is None else np.asarray(points, np.float64)
         if corners.size != 4 * count or five.size != 10 * count:
             raise DataError(
-                f"a detector must return 4 numbers for the box and 10 for the points of each face, not {corners.size} "
-                f"and {five.size} for {count} scores"
+                "a detector must return 4 numbers for the box and 10 numbers for the points of each face, not "
+                f"{corners.size} and {five.size} for {count} scores"
             )
         self.boxes, self.scores, self.points = corners.reshape(-1, 4), sure, five.reshape(-1, 5, 2)
         whole = np.isfinite(self.boxes).all() and np.isfinite(sure).all()

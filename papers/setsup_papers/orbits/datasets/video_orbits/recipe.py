@@ -226,7 +226,7 @@ def _keep_tracks(
         numbers += track([faces.boxes for faces, _ in looked[first:end]])
     counts = [len(faces) for faces, _ in looked]
     if [len(of_frame) for of_frame in numbers] != counts:
-        raise DataError("the stage that links faces into tracks must number every box of every frame")
+        raise DataError("the stage that links faces into tracks must assign a track number to every box of every frame")
     frame = np.repeat(np.arange(len(looked)), counts)
     shot = np.searchsorted(shots, frame, side="right") - 1
     faces_found = FoundFaces(

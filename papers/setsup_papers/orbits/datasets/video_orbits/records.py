@@ -94,7 +94,8 @@ def _canonical_rows(faces: FoundFaces, canonical: Canonical) -> set[int]:
         chosen = canonical(faces.yaw[rows], faces.scores[rows])
         if not 0 <= chosen < len(rows):
             raise DataError(
-                f"the stage {describe_stage(canonical)} returned the position {chosen} in a track of {len(rows)} faces"
+                f"the stage {describe_stage(canonical)} returned the position {chosen}, but the track has "
+                f"{len(rows)} faces"
             )
         best.add(int(rows[chosen]))
     return best

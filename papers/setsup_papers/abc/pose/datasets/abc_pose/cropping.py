@@ -60,14 +60,14 @@ def _between(first: float, last: float, count: int, length: int) -> npt.NDArray[
 def _need_area(sides: npt.NDArray[np.float64]) -> None:
     left, top, right, bottom = sides.tolist()
     if not (right > left and bottom > top):
-        raise DataError(f"a box must have an area inside the image, not {sides.tolist()}; leave the image out")
+        raise DataError(f"a box must have an area inside the image, not {sides.tolist()}; exclude the image")
 
 
 def alpha_edges(image: Pixels) -> npt.NDArray[np.float64]:
     """Outer sides of the box around what is not transparent: left, top, right, bottom, (4,) float64, pixels."""
     solid = image[..., 3] > 0
     if not solid.any():
-        raise DataError("the image is fully transparent, so no box can be found around an object; leave the image out")
+        raise DataError("the image is fully transparent, so no box can be found around an object; exclude the image")
     rows, columns = np.flatnonzero(solid.any(axis=1)), np.flatnonzero(solid.any(axis=0))
     return np.array([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1], np.float64)
 

@@ -192,7 +192,7 @@ def _training_photos(posed: Dataset, category: str, root: Path | None) -> list[_
             except DamagedFile:
                 raise
             except DataError as error:
-                _log.warning("abc-pose does without %s: %s", name, error)
+                _log.warning("abc-pose omits %s: %s", name, error)
                 missing = error
             else:
                 sources.append((dataset, np.arange(len(dataset))))

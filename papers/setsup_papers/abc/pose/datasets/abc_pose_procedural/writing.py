@@ -147,8 +147,8 @@ def write_views(
     for category, paths in named.items():
         if counts.models + len(paths) > _MOST:
             raise DataError(
-                f"too many models for one category: {len(paths):,} meshes of {category}s and {counts.models:,} models, "
-                f"but at most {_MOST:,} in all; pass fewer meshes or models"
+                f"too many models for one category: {len(paths):,} meshes of {category}s and {counts.models:,} "
+                f"models, but at most {_MOST:,} in all; use fewer meshes or models"
             )
     with locked(folder / RECORD):
         digests = {
