@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.audit.lines import Batches, Fixed, Line, in_accelerate, in_lightning, on_their_own, seed_everything
-from benchmarks.audit.loading import OLDER_VERSION, alone, older_sentence_transformers, sentence_transformers, version
+from benchmarks.audit.loading import NEWER, OLDER, alone, version
 from benchmarks.audit.promises import CLASSES, EPISODES, PASSES, TEXTS, TREE, WEIGHTS, missing_words
 from benchmarks.audit.tasks import Cell, Task
 from benchmarks.peers import peer
@@ -18,6 +18,8 @@ from benchmarks.peers import peer
 __all__ = ["peer_lines"]
 
 OWN, LIGHTNING, ACCELERATE = "a process of its own per rank", "Lightning's Trainer", "accelerate's prepare"
+UTIL = {"sentence_transformers.util": {"is_datasets_available": lambda: False}}
+"""What the samplers of sentence-transformers import of the package; it names a type of annotations."""
 MOST_TEXTS = 20
 """Batches of NoDuplicatesBatchSampler, which compares all rows that are left for each."""
 
@@ -31,7 +33,7 @@ def peer_lines() -> tuple[list[Line], dict[str, str]]:
     makers: dict[str, Callable[[], list[Line]]] = {
         "pytorch-metric-learning": _metric_learning,
         "sentence-transformers": _sentence_transformers,
-        f"sentence-transformers {OLDER_VERSION}": _older_sentence_transformers,
+        "sentence-transformers 5": _older_sentence_transformers,
         "wilds": _wilds,
         "open-metric-learning": _open_metric_learning,
         "easyfsl": _easyfsl,
@@ -166,7 +168,8 @@ def _texts(module: Any, cell: Cell, seed: int, rows: int) -> Fixed:
 
 
 def _sentence_transformers() -> list[Line]:
-    module, release = sentence_transformers(), version("sentence-transformers")
+    module = alone("sentence_transformers.base.sampler", UTIL)
+    release = version("sentence-transformers", NEWER)
     _quoted(module, "st", "st-unique", "st-size")
     ranks = "SentenceTransformerTrainer, by accelerate"
     name = "sentence-transformers"
@@ -184,7 +187,9 @@ def _sentence_transformers() -> list[Line]:
 
 
 def _older_sentence_transformers() -> list[Line]:
-    module, release = older_sentence_transformers(), f"sentence-transformers {OLDER_VERSION}"
+    """The last releases whose batches were of one label where a label has many rows."""
+    module = alone("sentence_transformers.sampler", UTIL, folder=OLDER)
+    release = version("sentence-transformers", OLDER)
     _quoted(module, "st-older")
     name, ranks = f"{release} GroupByLabelBatchSampler", "SentenceTransformerTrainer, by accelerate"
     return [Line(name, ranks, CLASSES, ("st-older",), release, partial(_by_label, module))]
@@ -212,7 +217,7 @@ def _open_metric_learning() -> list[Line]:
     wrapper = alone("oml.ddp.patching", stand_ins, entered).DDPSamplerWrapper
     _quoted(balance, "oml", "oml-once")
     _quoted(category, "oml-tree")
-    release, name = version("open-metric-learning"), "open-metric-learning"
+    release, name = version("open-metric-learning", NEWER), "open-metric-learning"
 
     def classes(task: Task) -> Any:
         return balance.BalanceSampler(task.labels.tolist(), task.ways, task.per_class)
@@ -336,7 +341,7 @@ def _torch() -> list[Line]:
 
 
 def _timm() -> list[Line]:
-    module, release = alone("timm.data.distributed_sampler"), version("timm")
+    module, release = alone("timm.data.distributed_sampler"), version("timm", NEWER)
     _quoted(module, "ra")
     from torch.utils.data import BatchSampler
 
