@@ -8,9 +8,9 @@ from setsup.reports import contact_sheet, describe
 
 shapes = setsup.load("shapes3d-procedural")
 sets = setsup.SetSampler(shapes.factors, inactive=["wall_hue"], size=32, sets=2, seed=0)
-print(sets.report())  # groups, sizes, what can never be drawn: look at it before you train
+print(sets.report())  # groups, sizes, rows that are never drawn: look at it before you train
 
-draw = sets[17]  # depends on the arguments and 17, on nothing else
+draw = sets[17]  # depends only on the arguments and the step, 17
 images = shapes.fetch(draw.indices)["image"]  # (2, 32, 64, 64, 3) uint8
 shape_codes = shapes.factors.codes("shape", draw.indices)  # (2, 32) int64, a label for a probe
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from setsup.batches.batch_sampler import batch_sampler
     from setsup.datasets.concatenation import concat
     from setsup.datasets.own.arrays.memory import from_arrays
     from setsup.datasets.own.frame import from_pandas
@@ -65,6 +66,7 @@ __all__ = [
     "TripletSampler",
     "Zip",
     "__version__",
+    "batch_sampler",
     "concat",
     "from_arrays",
     "from_huggingface",
@@ -84,6 +86,7 @@ __all__ = [
 if not TYPE_CHECKING:
     _PARTS = (
         *(
+            "batches",
             "correspondence",
             "datasets",
             "evaluation",
@@ -99,6 +102,7 @@ if not TYPE_CHECKING:
     _get = lazy_names(
         __name__,
         {
+            "batches.batch_sampler": ("batch_sampler",),
             "datasets.concatenation": ("concat",),
             "datasets.own.arrays.memory": ("from_arrays",),
             "datasets.own.frame": ("from_pandas",),

@@ -107,8 +107,8 @@ class DamagedFile(DataError):
 
     Examples
     --------
-    >>> print(DamagedFile("labels.gz is cut off"))
-    labels.gz is cut off; fetch it again
+    >>> print(DamagedFile("labels.gz is truncated"))
+    labels.gz is truncated; fetch it again
 
     """
 
@@ -259,9 +259,11 @@ def command_options() -> dict[str, str] | None:
     """The command's options by names of arguments, as :func:`advised_for_command` was given them; None in Python."""
     import json
 
-    written = os.environ.get(_OPTIONS)
-    options: dict[str, str] | None = None if written is None else json.loads(written)
-    return options
+    try:
+        options = json.loads(os.environ.get(_OPTIONS, "null"))
+    except (ValueError, RecursionError):  # set by someone else: an error is written for Python, not lost
+        return None
+    return {str(name): str(option) for name, option in options.items()} if isinstance(options, dict) else None
 
 
 def spell_name(name: str) -> str:
@@ -319,7 +321,7 @@ def did_you_mean(word: object, known: Iterable[object]) -> str:
     >>> did_you_mean("wall_heu", ["wall_hue", "scale"])
     "; did you mean 'wall_hue'?"
     >>> did_you_mean("zzz", ["wall_hue", "scale"])
-    '; known: wall_hue, scale'
+    '; choose from wall_hue, scale'
 
     """
     names = [str(name) for name in known]
@@ -329,4 +331,4 @@ def did_you_mean(word: object, known: Iterable[object]) -> str:
     close = same[:1] or difflib.get_close_matches(asked, sought, n=3)
     if close:
         return "; did you mean " + " or ".join(short(repr(sought[name])) for name in close) + "?"
-    return f"; known: {listed(names)}" if names else "; there are none"
+    return f"; choose from {listed(names)}" if names else "; none are available"

@@ -270,12 +270,12 @@ def _unknown(source: Path | str) -> DataError:
         _refuse_pointers(path)
         return DataError(
             f"no dataset found in the folder {source}: expected a rendered dataset (rendered.json), shards "
-            "(shards.json), a Hugging Face dataset (dataset_info.json) or images; to open a benchmark, give its name, "
+            "(shards.json), a Hugging Face dataset (dataset_info.json) or images; to open a benchmark, pass its name, "
             f"and this folder as {advice('root=', '--root')}{_files_in(path)}"
         )
     close = list(_neighbours(str(source)))
     if isinstance(source, Path) or "/" in source or os.path.exists(path) or path.name.lower().endswith(ARCHIVE_ENDINGS):
-        others = "; give a folder, a table such as photos.csv, or the name of a dataset (`setsup datasets` lists them)"
+        others = "; pass a folder, a table such as photos.csv, or the name of a dataset (`setsup datasets` lists them)"
         if isinstance(source, str) and may_be_on_hub(source) and not os.path.exists(path) and not close:
             others += f", or hf:{source} for a dataset of the Hugging Face Hub"
         if os.path.exists(path):
@@ -311,7 +311,7 @@ def _files_in(folder: Path) -> str:
         names = sorted(entry.name for entry in islice(entries, _LOOKED_AT) if not entry.name.startswith("."))
         found = [name for name in names if is_table(folder / name) or name.lower().endswith((*_ARRAYS, *_UNPACKED))]
         if found:
-            return f". It contains {listed(found)}; give one of them, and unpack archives of images listed in a table"
+            return f". It contains {listed(found)}; pass one of them, and unpack archives of images listed in a table"
     return ""
 
 

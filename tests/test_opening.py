@@ -100,9 +100,11 @@ def test_a_folder_of_images(sources: Mapping[str, Path], tmp_path: Path) -> None
     assert setsup.open(tmp_path, size=(2, 2)).fetch(0)["image"].shape == (2, 2, 1)
     archive = shutil.make_archive(str(tmp_path / "pets"), "zip", tmp_path, "cats")
     assert set(setsup.open(archive, kind="images").factors.values("folder")) == {"cats/a", "cats/b"}
-    with pytest.raises(DataError, match=r"all images of .*dogs are in one folder, so the folder is not a factor"):
+    with pytest.raises(
+        DataError, match=r"all images of .*dogs are in one folder, so no factor can be derived from folders"
+    ):
         setsup.open(tmp_path / "dogs")
-    with pytest.raises(DataError, match=r"mnist contains no images: none of its .* files ends in"):
+    with pytest.raises(DataError, match=r"mnist contains no images: none of its .* files ends with"):
         setsup.open(sources["mnist"], kind="images")
 
 
@@ -154,7 +156,7 @@ def test_a_kind_overrides(sources: Mapping[str, Path]) -> None:
     same(setsup.open(sources["text"], kind="table"), setsup.open(sources["photos"]))
     with pytest.raises(DataError, match=r"photos\.xyz is a file, but not a table; "):
         setsup.open(sources["text"])
-    with pytest.raises(DataError, match=r"photos\.csv is not the name of a benchmark"):
+    with pytest.raises(DataError, match=r"photos\.csv is a path or URL, not the name of a benchmark"):
         setsup.open(sources["photos"], kind="benchmark")
     with pytest.raises(DataError, match="kind of open must be one of benchmark, rendered, shards, table"):
         setsup.open(sources["photos"], kind="film")
@@ -205,7 +207,7 @@ def test_the_options_of_a_source(sources: Mapping[str, Path]) -> None:
     ("name", "options", "sentence"),
     [
         ("photos", {"sise": (2, 2)}, r"photos.csv has no option 'sise'; did you mean 'size'\?"),
-        ("shards", {"copies": 2}, "shards has no option 'copies'; known: index, size, upright"),
+        ("shards", {"copies": 2}, "shards has no option 'copies'; choose from index, size, upright"),
         ("rendered", {"size": (2, 2)}, "rendered has no option 'size'; it takes no options"),
         ("photos", {"root": "."}, "photos.csv is a table, which has no root; omit root='.'"),
         ("rendered", {"root": "."}, "rendered is a rendered dataset, which has no root; omit root='.'"),
@@ -248,7 +250,7 @@ def test_what_is_no_source_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
         "none": r"no dataset found in the folder .*none: expected a rendered dataset \(rendered.json\), shards \(",
         "romos": "unknown dataset 'romos'; did you mean 'rooms'",
         "./romos": "./romos does not exist; did you mean './rooms'?",
-        "absent/x": "absent/x does not exist; give a folder, a table such as photos.csv, or the name of a dataset",
+        "absent/x": "absent/x does not exist; pass a folder, a table such as photos.csv, or the name of a dataset",
         "absent.csv": "absent.csv does not exist; expected a CSV, Parquet or JSON lines file",
         "mnits": "unknown dataset 'mnits'; did you mean 'mnist'",
         "~nobody-of-that-name/x": "unknown home folder '~nobody-of-that-name'",

@@ -379,8 +379,8 @@ def test_a_cluster_of_its_own_that_is_too_small(tmp_path: Path) -> None:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     last = done.stderr.splitlines()[-1]
-    assert "DataError: a unit requires 1 core and 3 GPUs, but the cluster of this machine alone has " in last
-    assert last.endswith("; request less, or give the address of a cluster that has them (address=)")
+    assert "DataError: a unit requires 1 core and 3 GPUs, but the Ray cluster of this machine has only " in last
+    assert last.endswith("; request less, or pass the address of a cluster that has them (address=)")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -395,7 +395,7 @@ def test_units_that_fit_a_machine(need: dict[str, float], fitting: int) -> None:
 
 
 def test_cores_that_the_cluster_of_this_machine_has_not() -> None:
-    said = "a unit requires 999 cores and no GPU, but the cluster of this machine alone has 2 cores and 1 GPU; "
+    said = "a unit requires 999 cores and no GPU, but the Ray cluster of this machine has only 2 cores and 1 GPU; "
     assert str(_too_small(Ray(cpus=999), _Most(0, 2.0, 1.0))).startswith(said)
 
 

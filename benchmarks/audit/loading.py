@@ -14,9 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["NEWER", "OLDER", "alone", "version"]
+__all__ = ["OLDER", "SAMPLERS", "alone", "version"]
 
-NEWER, OLDER = (Path(sys.prefix) / name for name in ("samplers", "older-samplers"))
+SAMPLERS, OLDER = (Path(sys.prefix) / name for name in ("samplers", "older-samplers"))
 """Folders of the environment that have peers of which single modules are loaded, see peers.txt."""
 
 
@@ -24,9 +24,9 @@ def alone(
     name: str,
     stand_ins: Mapping[str, Mapping[str, Any]] | None = None,
     entered: Sequence[str] = (),
-    folder: Path = NEWER,
+    folder: Path | None = None,
 ) -> ModuleType:
-    """Import a module of a folder without running the packages around it, or modules of which it uses little.
+    """Import a module without running the packages around it, or modules of which it uses little.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def alone(
         Modules that are not run, and the names that they have in their place.
     entered : list of str
         Further packages that are not run, around modules that this one imports.
-    folder : Path
-        Where its package is.
+    folder : Path, optional
+        Where its package is, if not in the environment.
 
     Raises
     ------
@@ -46,9 +46,9 @@ def alone(
 
     """
     top, *below = name.split(".")
-    spec = PathFinder.find_spec(top, [str(folder)])
+    spec = PathFinder.find_spec(top, None if folder is None else [str(folder)])
     if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError(f"No module named {top!r} in {folder.name}", name=top)
+        raise ModuleNotFoundError(f"No module named {top!r}", name=top)
     with _forgotten(top, *(stand_ins or {})):
         for package in [below[:depth] for depth in range(len(below))] + [other.split(".")[1:] for other in entered]:
             _enter(spec.submodule_search_locations, top, package)

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.audit.lines import Batches, Fixed, Line, in_accelerate, in_lightning, on_their_own, seed_everything
-from benchmarks.audit.loading import NEWER, OLDER, alone, version
+from benchmarks.audit.loading import OLDER, SAMPLERS, alone, version
 from benchmarks.audit.promises import CLASSES, EPISODES, PASSES, TEXTS, TREE, WEIGHTS, missing_words
 from benchmarks.audit.tasks import Cell, Task
 from benchmarks.peers import peer
@@ -169,7 +169,7 @@ def _texts(module: Any, cell: Cell, seed: int, rows: int) -> Fixed:
 
 def _sentence_transformers() -> list[Line]:
     module = alone("sentence_transformers.base.sampler", UTIL)
-    release = version("sentence-transformers", NEWER)
+    release = version("sentence-transformers")
     _quoted(module, "st", "st-unique", "st-size")
     ranks = "SentenceTransformerTrainer, by accelerate"
     name = "sentence-transformers"
@@ -212,12 +212,12 @@ def _wilds() -> list[Line]:
 def _open_metric_learning() -> list[Line]:
     stand_ins = {"omegaconf": {"DictConfig": dict, "OmegaConf": None}}
     entered = ("oml.utils", "oml.interfaces")
-    balance = alone("oml.samplers.balance", stand_ins, entered)
-    category = alone("oml.samplers.category_balance", stand_ins, entered)
-    wrapper = alone("oml.ddp.patching", stand_ins, entered).DDPSamplerWrapper
+    balance = alone("oml.samplers.balance", stand_ins, entered, SAMPLERS)
+    category = alone("oml.samplers.category_balance", stand_ins, entered, SAMPLERS)
+    wrapper = alone("oml.ddp.patching", stand_ins, entered, SAMPLERS).DDPSamplerWrapper
     _quoted(balance, "oml", "oml-once")
     _quoted(category, "oml-tree")
-    release, name = version("open-metric-learning", NEWER), "open-metric-learning"
+    release, name = version("open-metric-learning", SAMPLERS), "open-metric-learning"
 
     def classes(task: Task) -> Any:
         return balance.BalanceSampler(task.labels.tolist(), task.ways, task.per_class)
@@ -341,7 +341,7 @@ def _torch() -> list[Line]:
 
 
 def _timm() -> list[Line]:
-    module, release = alone("timm.data.distributed_sampler"), version("timm", NEWER)
+    module, release = alone("timm.data.distributed_sampler", folder=SAMPLERS), version("timm", SAMPLERS)
     _quoted(module, "ra")
     from torch.utils.data import BatchSampler
 

@@ -27,8 +27,8 @@ _GROUP = "setsup.commands"
 _LINES = {
     "datasets": "list the datasets: name, samples, factors, licence, whether the files are on this machine",
     "info": "show a dataset: factors with levels and counts, splits, citation, a sample",
-    "fetch": "download and verify a dataset, or show how to get it if a licence must be signed; an interrupted run "
-    "resumes",
+    "fetch": "download and verify a dataset, or show how to get it if a licence must be signed; an interrupted "
+    "download resumes",
     "prepare": "convert files that are slow to read into memory-mapped arrays",
     "sample": "draw sets, print what is fixed and what varies, and write a contact sheet and replayable draws",
     "render": "render scenes to a folder: images, depth, normals, instances; an interrupted run resumes",
@@ -43,11 +43,11 @@ _LINES = {
     "explore": "view datasets and draws on a page in the browser, or export the page as files",
     "bench": "measure throughput on this machine: draws and images per second",
     "doctor": "check what works on this machine: packages, torch, GL, disk",
-    "cache": "list the cache and its size, or clear it",
+    "cache": "list the contents and size of the cache, or clear it",
 }
 """Lines of help of the modules of :mod:`setsup_cli.commands`."""
 
-_ABOUT = "Sets, domains, orbits and triplets from image benchmarks, for weakly supervised representation learning."
+_ABOUT = "Sample sets, domains, orbits and triplets of images, for weakly supervised representation learning."
 
 _EXAMPLES = {
     "setsup sample --inactive wall_hue": "two sets of images with one wall hue in each",
@@ -58,10 +58,10 @@ _EXAMPLES = {
 _OPTIONS = {
     "--help, -h": "show this help; `setsup help SUBCOMMAND` shows the help of a subcommand",
     "--version, -V": "show the version",
-    "--install-completion": "show what completion for your shell would install; --yes installs it",
+    "--install-completion": "show what shell completion would install; with --yes, install it",
 }
 _COMMON = (
-    "All subcommands have --json (output JSON), --quiet, -q (hide progress and advice on standard error) and "
+    "All subcommands accept --json (output JSON), --quiet, -q (hide progress and advice on standard error) and "
     "--verbose, -v (log details to standard error)."
 )
 _BESIDE = 60

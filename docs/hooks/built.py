@@ -78,6 +78,21 @@ WANTED = {
     "triplet_loss": ("api/papers/orbits",),
     "LORDSettings": ("api/papers/dcodr-baselines",),
     "PixelUNet": ("api/papers/pixels",),
+    "mid-epoch": ("questions", "trainers"),
+    "folder of photographs": ("datasets/own", "quickstart", "first-hour"),
+    "csv labels": ("datasets/own",),
+    "list of datasets": ("datasets/index", "command"),
+    "datasets": ("datasets/index",),
+    "factor": ("concepts", "questions"),
+    "which sampler": ("samplers/index", "questions"),
+    "own meshes": ("scenes", "questions"),
+    "pixel correspondences": ("correspondences", "api/correspondence"),
+    "webdataset shards": ("shards", "coming-from/webdataset"),
+    "figure 5": ("experiments/abc",),
+    "manifest": ("datasets/benchmark", "datasets/described"),
+    "own method": ("experiments/own", "questions"),
+    "error": ("errors", "questions"),
+    "error message": ("errors", "questions"),
 }
 """What users type, and the pages of which one must come first."""
 

@@ -18,7 +18,7 @@ def names() -> str:
             rows.append('| `__version__` | Version of the installed package, such as `"0.1.0"`. |')
             continue
         value = getattr(setsup, name)
-        place = next((link for link, found in documented.get(name.lower(), ()) if _value(found) is value), None)
+        place = next((link for link, found in documented.get(_letters(name), ()) if _value(found) is value), None)
         if place is None:
             missing.append(f"setsup.{name}")
             place = f"#setsup.{name}"
@@ -27,11 +27,16 @@ def names() -> str:
 
 
 def _documented() -> dict[str, list[tuple[str, str]]]:
-    """Links and paths of what the other pages document, by their last words in lower case: `loader` is a `Loader`."""
+    """Links and paths of what the other pages document, by the letters of their last words: `loader` is a `Loader`."""
     found = dict[str, list[tuple[str, str]]]()
     for path, page in reference.documented().items():
-        found.setdefault(path.rpartition(".")[2].lower(), []).append((f"{page}#{path}", path))
+        found.setdefault(_letters(path.rpartition(".")[2]), []).append((f"{page}#{path}", path))
     return found
+
+
+def _letters(name: str) -> str:
+    """A name as it is sought: `batch_sampler` is a `BatchSampler`."""
+    return name.lower().replace("_", "")
 
 
 def _value(path: str) -> object:

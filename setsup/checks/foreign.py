@@ -13,7 +13,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _ELSEWHERE = {
-    "batch_size": "pass the rows of a batch to the sampler as size= and, where it draws several sets, sets=",
+    "batch_size": "pass the number of rows to the sampler as size= and, if it draws several sets, sets=",
     "shuffle": "samplers draw at random from seed=; for passes over all rows in a new order each time, use "
     "EpochSampler",
     "num_workers": "pass workers= to setsup.loader",
@@ -22,7 +22,7 @@ _ELSEWHERE = {
     "prefetch_factor": "pass prefetch=, a number of batches, to setsup.loader",
     "pin_memory": 'pass to="cuda" to setsup.loader for batches on that device',
     "worker_init_fn": "workers have no random state to seed; leave it out",
-    "generator": "pass seed= to the sampler; draws depend only on it and the step",
+    "generator": "pass seed= to the sampler; draws depend only on the seed and the step",
     "batch_sampler": "pass the sampler to setsup.loader as its second argument",
     "fixed": "pass factors that sets fix as inactive=",
     "varying": "pass factors that vary as active=",
@@ -51,8 +51,8 @@ def refuse_foreign(function: Any, given: Mapping[str, Any], fix: str = "") -> No
         if name not in known:
             called = function.__qualname__.removesuffix(".__init__")
             if name in _ELSEWHERE:
-                raise UsageError(f"{called} got an unexpected argument {name}=; {fix or _ELSEWHERE[name]}")
-            raise UsageError(f"{called} got an unexpected argument {name}={did_you_mean(name, known)}")
+                raise UsageError(f"{called} got an unexpected keyword argument {name!r}; {fix or _ELSEWHERE[name]}")
+            raise UsageError(f"{called} got an unexpected keyword argument {name!r}{did_you_mean(name, known)}")
 
 
 def explains_foreign(fix: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -14,7 +14,7 @@ def check_memory(needed: int, what: str, reduce: str, error: type[SetsupError]) 
         return
     there = _memory()
     if needed > there:
-        raise error(f"{what} needs {needed:,} bytes of memory, and {there:,} are available; reduce {reduce}")
+        raise error(f"{what} requires {needed:,} bytes of memory, but only {there:,} are available; reduce {reduce}")
 
 
 _SMALL = 1 << 26  # bytes below which memory is not checked

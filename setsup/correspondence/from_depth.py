@@ -124,7 +124,10 @@ def from_depth(
     if instances1 is not None:
         numbers = np.asarray(instances1)
         if numbers.shape != map1.shape or numbers.dtype.kind not in "iu":
-            raise SetsupError(f"instances1 must be {map1.shape} integers, not {numbers.dtype} {numbers.shape}")
+            raise SetsupError(
+                f"instances1 must be an integer array of shape {map1.shape}, not {numbers.dtype} of shape "
+                f"{numbers.shape}"
+            )
         known = seen[status[seen] != NO_SURFACE]
         instance[known] = _sampled(numbers, at[known])
     return PixelPairs(at, points2, xyz, instance, status)
@@ -172,10 +175,13 @@ def recorded_camera(pose: npt.ArrayLike, intrinsics: npt.ArrayLike, height: int,
         or not np.isfinite(to_world).all()
         or not np.allclose(to_world[3], (0, 0, 0, 1), atol=1e-6)
     ):
-        raise SetsupError(f"a camera pose must be (4, 4) with the last row 0 0 0 1, not {to_world.tolist()}")
+        raise SetsupError(
+            f"a camera pose must be a 4 × 4 matrix of finite numbers with the last row 0 0 0 1, not {to_world.tolist()}"
+        )
     if not abs(np.linalg.det(to_world[:3, :3]) - 1) <= _TURNED:
         raise SetsupError(
-            f"the rotation of a camera pose must be orthogonal and not mirrored, not {to_world[:3, :3].tolist()}"
+            "the rotation of a camera pose must be an orthogonal matrix with determinant 1, not "
+            f"{to_world[:3, :3].tolist()}"
         )
     left, _, right = np.linalg.svd(to_world[:3, :3])
     rotation = (left @ right).T  # the nearest one, and its inverse: from the world to the camera

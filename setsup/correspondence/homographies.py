@@ -13,8 +13,8 @@ from setsup.errors import DataError, SetsupError
 __all__ = ["HOMOGRAPHIES", "planar_pairs"]
 
 HOMOGRAPHIES = (
-    "homographies: with views 1.png, 2.png, … of a scene, texts H_1_2, …, each of the 3 × 3 numbers that take pixels "
-    "(x, y) of 1.png to those of the other (docs/correspondences.md, Photographs with homographies)"
+    "homographies: for views 1.png, 2.png, … of a scene, text files H_1_2, …, each with the 3 × 3 numbers that map "
+    "pixels (x, y) of 1.png to those of the other view (docs/correspondences.md, Photographs with homographies)"
 )
 """What photographs need so that their pixels are paired."""
 
@@ -87,9 +87,9 @@ def _matrix(matrix: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
     if entries.shape != (3, 3) or entries.dtype.kind not in "fiu" or not np.isfinite(entries).all():
         first_only = f", one at a time: {name}[0]" if entries.ndim == 3 else ""
         raise SetsupError(
-            f"{name} must be a 3 × 3 matrix of finite numbers, not {entries.dtype} {entries.shape}{first_only}"
+            f"{name} must be a 3 × 3 matrix of finite numbers, not {entries.dtype} of shape {entries.shape}{first_only}"
         )
     # a far translation alone is no matter: a crop at (30,000, 0) has a condition of 10⁹
     if np.linalg.cond(entries) > _SINGULAR:
-        raise SetsupError(f"{name} is singular, so it maps the image to no view: {entries.tolist()}")
+        raise SetsupError(f"{name} must be invertible, but is singular: {entries.tolist()}")
     return entries.astype(np.float64)

@@ -32,8 +32,8 @@ class Window(NamedTuple):
         """The camera of this part of a row's view."""
         if not hasattr(dataset, "camera"):
             raise SetsupError(
-                f"{dataset.name} does not know the cameras of its rows; pass a RenderedDataset, a folder of `setsup "
-                "render`, shards of a rendering, or a selection of one"
+                f"the cameras of {dataset.name} are unknown; pass a RenderedDataset, a folder written by `setsup "
+                "render`, shards of a rendered dataset, or a selection of rows from any of these"
             )
         whole: Camera = dataset.camera(row)
         return whole.windowed(self.left, self.top, self.height, self.width)
@@ -100,7 +100,10 @@ def stored(
         )
     (pair1, pair2), (view1, view2) = (dataset.factors.codes(name, [row1, row2]) for name in (PAIR, VIEW))
     if pair1 != pair2 or view1 == view2:
-        raise SetsupError(f"rows {row1} and {row2} of {dataset.name} are not the two views of a pair")
+        raise SetsupError(
+            f"rows {row1} and {row2} of {dataset.name} are not the two views of a pair; draw them with a "
+            "PixelPairSampler"
+        )
     known = [name for name in ("partners", "status", "depth", "instances") if name in dataset.modalities]
     maps = dataset.fetch(row1, known)
     at = drawn_pixels(window1.height, window1.width, fraction, key)

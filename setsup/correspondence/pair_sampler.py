@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from setsup.datasets.dataset import Dataset
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, spell_name
 from setsup.samplers import Report, SetSampler
 
 __all__ = ["PixelPairSampler"]
@@ -72,10 +72,13 @@ class PixelPairSampler(SetSampler):
         if not scene:
             name = getattr(dataset, "name", type(dataset).__name__)
             raise SamplerError(
-                f"set scene= to the factors in which two views of {name} agree, for example the number of the scene"
+                f"scene= is required for {name}; pass the factors in which the two views of a pair agree, such as the "
+                "number of the scene"
             )
         if on_small_group not in ("drop", "error"):
-            raise SamplerError(f"on_small_group must be 'drop' or 'error' for pairs, not {on_small_group!r}")
+            raise SamplerError(
+                f"{spell_name('on_small_group')} must be 'drop' or 'error' for pairs, not {on_small_group!r}"
+            )
         agree = [scene] if isinstance(scene, str) else list(scene)
         try:
             super().__init__(
@@ -96,7 +99,7 @@ class PixelPairSampler(SetSampler):
             which = "none of the scenes" if on_small_group == "drop" else "not every scene"
             raise SamplerError(
                 f"{which} of {dataset.name} has two views that agree in {', '.join(agree)} and differ in another "
-                "factor; draw from more rows, or name fewer factors"
+                "factor; draw from more rows, or choose fewer factors"
             ) from error
 
     def to_dict(self) -> dict[str, Any]:

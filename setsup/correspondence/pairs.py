@@ -127,7 +127,10 @@ def affine_pairs(keys: Words, image: Size, size: Size, *, shift: int | None = No
     _check(image, size, shift, keep)
     most = size[0] // 4 if shift is None else shift
     if np.ndim(keys) != 1 or np.asarray(keys).dtype.kind not in "iu":
-        raise DataError(f"keys must be (n,) unsigned integers, from setsup.random.fold, not {np.shape(keys)}")
+        raise DataError(
+            "keys must be a 1-D array of unsigned integers, such as setsup.random.fold returns, not of shape "
+            f"{np.shape(keys)}"
+        )
     words = random.fold(np.asarray(keys, dtype=np.uint64)[:, None], np.arange(_PIXELS + 1, dtype=np.uint64))
     source = _source(image, size, most)
     middle = np.array([size[1] // 2, size[0] // 2])

@@ -25,7 +25,7 @@ from setsup.datasets.dataset import of_row
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
 from setsup.datasets.images import check_size
 from setsup.datasets.own.table import ImageTable
-from setsup.errors import DataError
+from setsup.errors import DataError, abbreviate
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.expand_user import expanded
 
@@ -85,7 +85,9 @@ class Photographs(ImageTable):
         """
         check_arguments(Photographs.pixel_pairs, locals(), DataError)
         if len(rows) != 2:
-            raise DataError(f"pixels can be paired between two rows of {self.name}, not {len(rows)}; pass [row, other]")
+            raise DataError(
+                f"pixels can be paired only between two rows of {self.name}, not {len(rows)}; pass [row, other]"
+            )
         row1, row2 = map(int, rows)
         if self.factors.codes("scene", [row1])[0] != self.factors.codes("scene", [row2])[0]:
             raise DataError(
@@ -183,8 +185,8 @@ def _homographies(scene: Path) -> dict[int, Path]:
         view_of = _VIEW.fullmatch(path.stem)
         if view_of and path.name.lower().endswith(KNOWN_ENDINGS) and int(path.stem) not in {_FIRST, *by_view}:
             raise DataError(
-                f"{scene} lacks the homography H_1_{path.stem} of view {path.stem}, of which there is an image; add "
-                f"it, or remove {path.name}"
+                f"{scene} contains {path.name}, but no homography H_1_{path.stem} of view {path.stem}; add the "
+                f"homography, or remove {path.name}"
             )
     return by_view
 
@@ -193,11 +195,11 @@ def _image(scene: Path, view: int) -> Path:
     images = sorted(path for path in scene.glob(f"{view}.*") if path.name.lower().endswith(KNOWN_ENDINGS))
     if len(images) != 1:
         what = (
-            f"has {len(images)} images of view {view}"
+            f"{len(images)} images of that view; keep one"
             if images
-            else f"lacks the image of view {view}, {view}.png or the like"
+            else f"no image of that view; add {view}.png or the like"
         )
-        raise DataError(f"{scene} {what}, of which there is a homography")
+        raise DataError(f"{scene} contains a homography of view {view}, but {what}")
     return images[0]
 
 
@@ -208,9 +210,12 @@ def _read(path: Path) -> npt.NDArray[np.float64]:
             [line.replace(",", " ").split() for line in path.read_text().split("\n") if line.strip()], float
         )
     except (ValueError, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} does not contain 3 × 3 numbers: {error}") from error
+        raise DataError(f"{path} could not be parsed as 3 × 3 numbers: {error}") from error
     if matrix.shape != (3, 3) or not np.isfinite(matrix).all() or np.linalg.cond(matrix) > 1e14:
-        raise DataError(f"{path} does not contain a homography, an invertible matrix of 3 × 3 finite numbers")
+        raise DataError(
+            f"{path} must contain a homography, an invertible matrix of 3 × 3 finite numbers, not "
+            f"{abbreviate(matrix.tolist())}"
+        )
     matrix = np.asarray(np.ldexp(matrix, -np.frexp(np.abs(matrix).max())[1]))  # a multiple is the same homography
     return matrix if matrix[2, 2] >= 0 else -matrix
 

@@ -106,7 +106,7 @@ class PixelPairs:
         ):
             values = check_array(getattr(self, name), f"{name} of pixel pairs", SetsupError, dtype)
             if values.shape != shape:
-                raise SetsupError(f"{name} of pixel pairs must be {shape} numbers, not {values.shape}")
+                raise SetsupError(f"{name} of pixel pairs must have shape {shape}, not {values.shape}")
             object.__setattr__(self, name, values)
         if count and self.status.max() > Status.NO_SURFACE:
             raise SetsupError(
@@ -155,7 +155,9 @@ class PixelPairs:
         if which.dtype != np.bool_:
             which = which.astype(np.int64) if which.size == 0 else which
         if which.ndim != 1 or which.dtype.kind not in "biu":
-            raise SetsupError(f"pairs must be selected with a mask or with integers, not {which.dtype} {which.shape}")
+            raise SetsupError(
+                f"pairs must be selected with a 1-D mask or 1-D integers, not {which.dtype} of shape {which.shape}"
+            )
         try:
             return PixelPairs(*(getattr(self, field.name)[which] for field in fields(self)))
         except IndexError as error:
@@ -305,7 +307,7 @@ def one_per_pixel(points: Reals, width: int) -> Rows:
 def _shown(shown: npt.ArrayLike | None, name: str, height: int, width: int) -> Bools:
     mask = np.ones(height * width, bool) if shown is None else np.array(shown, dtype=bool)
     if mask.shape not in {(height * width,), (height, width)}:
-        raise SetsupError(f"{name} must be {height} × {width} booleans, not {mask.shape}")
+        raise SetsupError(f"{name} must be a boolean array of shape ({height}, {width}), not {mask.shape}")
     return mask.reshape(-1)
 
 

@@ -205,7 +205,9 @@ def four_points(source: npt.ArrayLike, target: npt.ArrayLike) -> Reals:
     """
     before, after = np.asarray(source, dtype=np.float64), np.asarray(target, dtype=np.float64)
     if before.shape[-2:] != (4, 2) or after.shape[-2:] != (4, 2) or _in_line(before) or _in_line(after):
-        raise SetsupError("a homography requires four points (x, y) and their four images, no three of them in line")
+        raise SetsupError(
+            "a homography requires four points (x, y) and their four images, no three of which are collinear"
+        )
     before, after = np.broadcast_arrays(before, after)
     (x, y), (u, v) = ((points[..., 0], points[..., 1]) for points in (before, after))
     ones, zeros = np.ones_like(x), np.zeros_like(x)
@@ -217,7 +219,9 @@ def four_points(source: npt.ArrayLike, target: npt.ArrayLike) -> Reals:
     matrices = np.concatenate([entries, ones[..., :1]], axis=-1).reshape(*entries.shape[:-1], 3, 3)
     depth = (matrices[..., 2:, :2] * before).sum(axis=-1) + 1
     if not (np.all(depth > 0, axis=-1) | np.all(depth < 0, axis=-1)).all():
-        raise SetsupError("the quadrangle of the four points folds over; pass both in the same order")
+        raise SetsupError(
+            "the quadrilateral of the four points folds over; pass the points and their images in the same order"
+        )
     return np.asarray(matrices * np.sign(depth[..., :1, None]))
 
 
@@ -273,7 +277,7 @@ def carried(points: npt.ArrayLike, matrices: npt.ArrayLike) -> Reals:
     check_arguments(carried, locals(), DataError)
     at, by = np.asarray(points, dtype=np.float64), np.asarray(matrices, dtype=np.float64)
     if at.ndim < 2 or at.shape[-1] != 2 or by.shape[-2:] != (3, 3):
-        raise SetsupError(f"points must be (..., n, 2) and matrices (..., 3, 3), not {at.shape} and {by.shape}")
+        raise SetsupError(f"points must have shape (..., n, 2) and matrices (..., 3, 3), not {at.shape} and {by.shape}")
     moved = at @ np.swapaxes(by[..., :2], -1, -2) + by[..., None, :, 2]
     depth = moved[..., 2:]
     return np.asarray(moved[..., :2] / np.where(depth > 0, depth, np.nan))

@@ -42,7 +42,8 @@ class RenderedPairs(RenderedDataset):
         super().__init__(recipe, factors, renderer, cache)
         if not _paired(factors):
             raise DataError(
-                f"{self.name}: rows 2n and 2n + 1 must be views 0 and 1 of a pair of their own; see pair_table"
+                f"{self.name}: rows 2n and 2n + 1 must be views 0 and 1 of the same pair; create the factors with "
+                "pair_table"
             )
         for name in recipe.scene_factors:
             codes = factors.codes(name).reshape(-1, 2)
@@ -110,7 +111,7 @@ def pair_table(
     added = [Factor(PAIR, Kind.ORDINAL, tuple(range(pairs))), Factor(VIEW, Kind.ORDINAL, (0, 1))]
     for factor in added:
         if factor.name in columns:
-            raise DataError(f"the views already have a factor {factor.name!r}, which pairs add themselves")
+            raise DataError(f"the views already have a factor {factor.name!r}, which pairs add; rename the factor")
     return FactorTable([*views.factors, *added], {**columns, PAIR: numbers // 2, VIEW: numbers % 2})
 
 

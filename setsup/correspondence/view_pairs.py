@@ -116,9 +116,11 @@ def _window(whole: Window, left: int, top: int, size: Sequence[int]) -> Window:
 def _checked(rows: npt.ArrayLike, keys: npt.ArrayLike) -> tuple[Rows, list[int]]:
     index, words = np.asarray(rows), np.asarray(keys)
     if index.ndim != 2 or index.shape[1] != 2 or not len(index) or index.dtype.kind not in "iu":
-        raise SetsupError(f"rows of view pairs must be (n, 2) integers, not {index.dtype} {index.shape}")
+        raise SetsupError(
+            f"rows of view pairs must be an integer array of shape (n, 2), not {index.dtype} of shape {index.shape}"
+        )
     if words.shape != (len(index),):
-        raise SetsupError(f"keys must be one for each of the {len(index)} view pairs, not {words.shape}")
+        raise SetsupError(f"keys must have shape ({len(index)},), one key for each view pair, not {words.shape}")
     return index, [int(check_key(word)) for word in words]
 
 
@@ -131,7 +133,8 @@ def _checked_windows(windows: npt.ArrayLike | None, size: Sequence[int] | None, 
     corners = np.asarray(windows)
     if corners.shape != (pairs, 2, 2) or corners.dtype.kind not in "iu":
         raise SetsupError(
-            f"windows of {pairs} view pairs must be ({pairs}, 2, 2) integers, not {corners.dtype} {corners.shape}"
+            f"windows of {pairs} view pairs must be an integer array of shape ({pairs}, 2, 2), not {corners.dtype} of "
+            f"shape {corners.shape}"
         )
     return corners
 
@@ -207,7 +210,9 @@ def descriptor_pairs(
     check_integer(count, "the number of matches", SetsupError, 1)
     seen = np.asarray(instances2)
     if seen.ndim != 2 or seen.dtype.kind not in "iu":
-        raise SetsupError(f"instances2 must be an image (h, w) of integers, not {seen.dtype} {seen.shape}")
+        raise SetsupError(
+            f"instances2 must be an integer array of shape (h, w), not {seen.dtype} of shape {seen.shape}"
+        )
     seen = seen.astype(np.int64)
     ground = [-1, *background]
     on_object = pairs.visible & (pairs.instance >= 0) & ~np.isin(pairs.instance, ground)

@@ -1,4 +1,4 @@
-"""Arrays and tables in the cache folder, and the states of the files that they were made of."""
+"""Arrays and tables in the cache folder, and the states of their source files."""
 
 import hashlib
 import logging
@@ -26,7 +26,7 @@ _log = logging.getLogger("setsup")
 
 
 def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, make: Callable[[], Array]) -> Array:
-    """Map an array from the cache, or make it and put it there.
+    """Map an array from the cache, or create and store it.
 
     Returns (rows,) array.
     """
@@ -36,7 +36,7 @@ def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, ma
 
 
 def cached_npy(path: Path, fits: Callable[[Array], bool], make: Callable[[], Array]) -> Array:
-    """Map an array from a file of the cache, or make it and put it there; one that does not fit is made again."""
+    """Map an array from a file of the cache, or create and store it; an array that does not match is created again."""
 
     def find(path: Path) -> Array | None:
         try:
@@ -53,20 +53,20 @@ def cached_npy(path: Path, fits: Callable[[Array], bool], make: Callable[[], Arr
 
 
 def cached_table(path: Path, make: Callable[[], FactorTable]) -> FactorTable:
-    """Map a factor table from a file of the cache, or make it and put it there."""
+    """Map a factor table from a file of the cache, or create and store it."""
 
     def find(path: Path) -> FactorTable | None:
         try:
             return FactorTable.open(path) if path.is_file() else None
         except DataError as error:
-            _log.warning("%s is created again: %s", path, error)
+            _log.warning("recreating %s: %s", path, error)
             return None
 
     return build_cached(path, find, make, FactorTable.save)
 
 
 def file_states(members: MemberIndex, places: Iterable[int]) -> list[tuple[str, int, int]]:
-    """Tell files of a release from later versions of them, without reading them."""
+    """Identify the version of files of a release, without reading them."""
     states = []
     for member in places:
         label = members.label(member)
@@ -77,12 +77,12 @@ def file_states(members: MemberIndex, places: Iterable[int]) -> list[tuple[str, 
 
 
 def release_state(members: MemberIndex, places: npt.NDArray[np.int64]) -> str:
-    """Tell many files of a release from later versions of them, by names, sizes and a few times of change.
+    """Identify the version of many files of a release by names, sizes and a few modification times.
 
-    Of a folder it takes the times of its folders and not of 100,000 files, which on a network's disk would take very
-    long. So a file that is put there, taken away, renamed or replaced by another is noticed, as most editors do it; one
-    that is written over in place is not, unless the sizes that `members` lists tell. Where such a change has to be
-    noticed, touch the folder of the file.
+    For a folder, only the times of its subfolders are read, since reading those of 100,000 files on a network disk
+    would take very long. So added, removed, renamed and replaced files (most editors replace files) are noticed; a file
+    that is overwritten in place is not, unless its size in `members` changes. To signal such a change, touch the folder
+    of the file.
 
     `places` (n,) int64.
     """

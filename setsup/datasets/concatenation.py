@@ -15,7 +15,7 @@ __all__ = ["Concat", "concat"]
 
 
 class Concat(BaseDataset):
-    """Datasets one after the other; made by :func:`concat`.
+    """Datasets one after the other, as returned by :func:`concat`.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ class Concat(BaseDataset):
     Attributes
     ----------
     datasets : tuple of Dataset
-        What was joined.
+        The concatenated datasets.
     offsets : (datasets + 1,) int64
-        Number of the first row of each dataset, and at the end the number of all rows.
+        First row of each dataset, followed by the total number of rows.
 
     """
 
@@ -64,8 +64,8 @@ class Concat(BaseDataset):
 def concat(*datasets: Dataset, parts: Sequence[str] | None = None) -> Concat:
     """Join datasets, rows one after the other.
 
-    The joined table has the union of the factors, unknown where a dataset lacks one, and the factor ``part``, which
-    tells where a row came from. Modalities are those that all datasets have.
+    The joined table has the union of the factors, unknown where a dataset lacks one, and the factor ``part``, the
+    dataset of each row. Modalities are those that all datasets have.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def concat(*datasets: Dataset, parts: Sequence[str] | None = None) -> Concat:
     DataError
         When no modality is common to all, or one differs in shape, dtype, unit or color space.
     FactorError
-        When a factor of one name differs in kind or unit between the datasets.
+        When a factor differs in kind or unit between the datasets.
 
     """
     if len(datasets) == 1 and isinstance(datasets[0], list | tuple):
@@ -102,8 +102,8 @@ def _common_modalities(datasets: Sequence[Dataset]) -> dict[str, Modality]:
             if other.modalities[name] != first.modalities[name]:
                 here, there = _describe(first.modalities[name]), _describe(other.modalities[name])
                 raise DataError(
-                    f"the modality {name!r} differs: {first.name} has {here}, {other.name} has {there}; only datasets "
-                    "whose arrays can be stacked can be concatenated"
+                    f"the modality {name!r} differs: {first.name} has {here}, {other.name} has {there}; arrays must "
+                    "have the same shape and dtype to be concatenated"
                 )
     return {name: first.modalities[name] for name in common}
 
@@ -122,7 +122,7 @@ def _scatter(arrays: dict[str, Array], name: str, slots: npt.NDArray[np.int64], 
     joined = arrays[name]
     if joined.shape[1:] != values.shape[1:] or joined.dtype != values.dtype:
         raise DataError(
-            f"the rows of modality {name!r} cannot be stacked: some are {joined.dtype} {joined.shape[1:]}, others "
-            f"{values.dtype} {values.shape[1:]}"
+            f"the rows of modality {name!r} cannot be stacked: some have dtype {joined.dtype} and shape "
+            f"{joined.shape[1:]}, others dtype {values.dtype} and shape {values.shape[1:]}"
         )
     joined[slots] = values

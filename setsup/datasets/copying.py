@@ -1,4 +1,4 @@
-"""Copies of rows into arrays of a caller: the check of those arrays, and the copy."""
+"""Copies of rows into a caller's arrays: the check of those arrays, and the copy."""
 
 from collections.abc import Mapping
 
@@ -57,4 +57,6 @@ def check_out(modalities: Mapping[str, Modality], out: Mapping[str, Array], rows
         ):
             raise DataError(f"out[{name!r}] must have the shape {shape}, not {array.shape}")
         if not np.can_cast(modality.dtype, array.dtype):
-            raise DataError(f"out[{name!r}] is {array.dtype}, which cannot represent all values of {modality.dtype}")
+            raise DataError(
+                f"out[{name!r}] must have a dtype that can represent all values of {modality.dtype}, not {array.dtype}"
+            )

@@ -1,4 +1,4 @@
-"""What a dataset is: a factor table plus a fetch.
+"""The dataset protocol: a factor table plus a fetch.
 
 Convention
 ----------
@@ -152,7 +152,7 @@ class Dataset(Protocol):
         return self.with_factors(self.factors.rename(names))
 
     def with_factors(self, table: FactorTable) -> "Selection":
-        """Exchange the factor table, as for one with derived factors: a split, bins, joined columns, new names.
+        """Replace the factor table, for example by one with derived factors: a split, bins, joined columns, new names.
 
         Samplers over the table, and a loader, then take this dataset: ``setsup.loader(dataset.with_factors(table),
         sampler)``.
@@ -165,7 +165,7 @@ class Dataset(Protocol):
         Raises
         ------
         DataError
-            When the table has another number of rows.
+            When the table has a different number of rows.
 
         Examples
         --------
@@ -215,8 +215,8 @@ class Selection(Dataset):
         count = len(source) if index is None else len(index)
         if factors is not None and len(factors) != count:
             raise DataError(
-                f"the table has {len(factors):,} rows, but {source.name} has {count:,}; pass a table of the same "
-                "rows, in the same order"
+                f"the table has {len(factors):,} rows, but {source.name} has {count:,}; pass a table with the same "
+                "rows in the same order"
             )
         self.name = source.name
         self.factors = _table(source, index) if factors is None else factors
@@ -289,13 +289,13 @@ def is_cpu_bound(dataset: Dataset) -> bool:
     Raises
     ------
     UsageError
-        When it declares that by the attribute's former name, ``computes``.
+        When it sets the former name of the attribute, ``computes``.
 
     """
     cpu_bound = bool(getattr(dataset, "cpu_bound", False))
     if not cpu_bound and getattr(dataset, "computes", None) is True:
         raise UsageError(
-            f"{dataset.name} has the attribute computes = True, which has been renamed; set cpu_bound instead"
+            f"{dataset.name} has the attribute computes, which was renamed to cpu_bound; set cpu_bound = True instead"
         )
     return cpu_bound
 

@@ -1,4 +1,4 @@
-"""Datasets in notebooks: what there is, the factors, and a few images."""
+"""Datasets in notebooks: modalities, factors, and a few images."""
 
 import base64
 import io

@@ -1,22 +1,23 @@
-"""Image files into arrays: look at headers first, decode strictly, never guess.
+"""Image files as arrays: headers are checked first, and decoding is strict.
 
 Convention
 ----------
-Arrays are uint8 (height, width, channels) as a person sees the image: the orientation that a camera noted in a JPEG
-or AVIF is applied.
+Arrays are uint8 (height, width, channels) in display orientation: the orientation in the metadata of a JPEG or AVIF
+file is applied.
 
 Notes
 -----
-JPEG in grey or color is decoded by simplejpeg, plain PNG by kornia-rs, all else by Pillow; the pixels are the same,
-bit for bit. simplejpeg and Pillow both stand on libjpeg-turbo. simplejpeg takes half to three quarters of Pillow's
-time, which spends the rest on header objects and copies; it lets other threads run meanwhile; and it tells libjpeg-
-turbo's warnings, where Pillow gives what could be decoded: grey or shifted blocks. Such files are refused here, but for
-stray bytes before the end mark, which a dataset may allow: some images of ImageNet were published with them. JPEG
-that goes to Pillow (CMYK, rare sampling) has Pillow's leniency. For a PNG kornia-rs takes about a third of Pillow's
-time and looks at the checksums of the pixels, as Pillow does not; those of files that go to Pillow are checked here.
-kornia-rs does not let other threads run meanwhile, so on more than three cores a single process decodes PNG by Pillow;
-a loader's worker processes, with one thread each, do not. OpenCV is as fast for JPEG, but many times as large, and
-clashes with another OpenCV that a user may have. PyAV, made for streams of video, was not tried.
+Grayscale and color JPEG files are decoded by simplejpeg, plain PNG files by kornia-rs, all other files by Pillow; the
+pixels are bit-for-bit identical. simplejpeg and Pillow both use libjpeg-turbo. simplejpeg takes half to three quarters
+of the time of Pillow, which spends the rest on header objects and copies; it releases the GIL; and it reports
+libjpeg-turbo's warnings, where Pillow returns a partially decoded image with gray or shifted blocks. Such files are
+refused here, except for extraneous bytes before the end marker, which a dataset may allow: some images of ImageNet were
+published with them. JPEG files that Pillow decodes (CMYK, rare sampling) are treated with Pillow's leniency. For PNG
+files, kornia-rs takes about a third of Pillow's time and verifies the checksums of the pixels, which Pillow does not;
+those of files that Pillow decodes are verified here. kornia-rs does not release the GIL, so on more than three cores a
+single process decodes PNG files with Pillow; a loader's worker processes, with one thread each, do not. OpenCV is as
+fast for JPEG, but many times larger, and conflicts with another installed OpenCV. PyAV, which is made for video, was
+not tried.
 """
 
 import io
@@ -83,7 +84,7 @@ threads = min(8, os.cpu_count() or 1)
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What an image file says of itself: pixels, and channels of its own mode (1, 3 or 4)."""
+    """Header of an image file: size in pixels, and channels of its own mode (1, 3 or 4)."""
 
     height: int
     width: int
@@ -122,14 +123,14 @@ def decode(
     pixels = _pixels(_content(source, label), label, channels, out, lenient)
     if channels == 1 and pixels.shape[2] != 1:
         raise DataError(
-            f"{label} is a color image, but the images sampled when the table was opened are grayscale; convert all "
-            "to one mode"
+            f"{label} is a color image, but the images sampled when the table was opened are grayscale; convert all of "
+            "them to the same mode"
         )
     return np.require(resize(_with_channels(pixels, channels), size), requirements=["C", "W"])
 
 
 def common_channels(headers: Sequence[Header]) -> int:
-    """Channels in which images can be told together: 1 where all are grey, 4 where all have alpha, else 3."""
+    """Common number of channels of images: 1 if all are grayscale, 4 if all have alpha, else 3."""
     numbers = {header.channels for header in headers}
     return numbers.pop() if len(numbers) == 1 else 3
 
@@ -147,7 +148,7 @@ def check_size(value: Sequence[int] | None, name: str = "size") -> tuple[int, in
 
 
 def corner(whole: tuple[int, int], part: tuple[int, int]) -> tuple[int, int]:
-    """Row and column at which a part begins that is cut out of the centre; one pixel less goes before than behind.
+    """Row and column at which a central crop starts; if the margin is odd, the smaller half is before it.
 
     `whole, part` (height, width), pixels.
     """
@@ -265,7 +266,7 @@ def _jpeg(
 
 @lru_cache(maxsize=1 << 16)  # so that a process warns once of a file, and not in every epoch
 def _warn(label: str, why: str) -> None:
-    _log.warning("%s: %s; what comes before them is decoded, as other programs do", label, why)
+    _log.warning("%s: %s; decoding the data before the extraneous bytes", label, why)
 
 
 def _png(content: bytes, label: str, channels: int) -> npt.NDArray[np.uint8]:
@@ -300,7 +301,7 @@ def resize(pixels: npt.NDArray[np.uint8], size: tuple[int, int] | None) -> npt.N
     """Resize an image, antialiased, until it just covers a size, and crop the centre.
 
     `pixels` (height, width, 1, 3 or 4) uint8; `size` (height, width) or None; returns (*size, channels) uint8; the
-    image itself where it has that size.
+    image itself if it has that size.
     """
     if size is None or pixels.shape[:2] == size:
         return pixels

@@ -21,7 +21,7 @@ class Modality:
     shape : tuple of int or None
         Shape of one row's array; None for a length that differs between rows.
     dtype : str
-        Name that numpy knows: ``"uint8"``, ``"float32"``.
+        Name of a numpy dtype: ``"uint8"``, ``"float32"``.
     unit : str
         ``"m"``, ``"rad"`` or nothing.
     color : str
@@ -30,7 +30,7 @@ class Modality:
     Raises
     ------
     DataError
-        When numpy knows no such dtype, or a length is not positive.
+        When the dtype is not one of numpy's, or a length is not positive.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Modality:
             object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
         except (TypeError, ValueError):
             raise DataError(
-                f"a modality's dtype must be a name that numpy knows, not {abbreviate(self.dtype)}"
+                f"the dtype of a modality must be the name of a numpy dtype, not {abbreviate(self.dtype)}"
             ) from None
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,10 +74,10 @@ class Modality:
 
     @property
     def is_eight_bit_image(self) -> bool:
-        """Whether this is an image of 8 bits that any image format holds: grey, or color with or without alpha."""
+        """Whether this is an 8-bit image that any image format supports: grayscale, or color with or without alpha."""
         return bool(self.color) and self.dtype == "uint8" and len(self.shape) == 3 and self.shape[2] in (1, 3, 4)
 
 
 def first_image(modalities: Mapping[str, Modality]) -> str | None:
-    """Name of the first modality that holds images; None where there is none."""
+    """Name of the first modality of images; None if there is none."""
     return next((name for name, kind in modalities.items() if kind.color), None)

@@ -1,8 +1,8 @@
-"""Compare an opened release with its manifest: whether it is the release of that name, and whether all of it is there.
+"""Compare an opened release with its manifest: whether it is the right release, and whether it is complete.
 
-Named levels tell a release: a level that the manifest does not name is of another dataset, and refused. Numbers tell
-how much of it is there: fewer rows than were published are a part, and more are another edition or files of something
-else; either is one warning. All adapters are checked here, none of them by itself.
+The names of levels identify a release: a level that the manifest does not list belongs to another dataset, and is
+refused. The number of rows shows whether it is complete: fewer rows are a part of the release, more rows are another
+edition or other files; each gives one warning. This check applies to all adapters.
 """
 
 import logging
@@ -44,14 +44,14 @@ class Counts:
 
 
 def check_published(dataset: Dataset, manifest: Manifest, options: Mapping[str, Any], left_out: int = 0) -> None:
-    """Refuse another dataset's files, and warn once where rows or levels are not as many as the manifest says.
+    """Refuse another dataset's files, and warn once if the number of rows or levels differs from the manifest.
 
-    `options` are those that the dataset was opened with; of `left_out` rows a warning told already.
+    `options` are those with which the dataset was opened; `left_out` rows have already been reported by a warning.
 
     Raises
     ------
     DataError
-        A factor has levels that the manifest does not name.
+        When a factor has levels that the manifest does not list.
 
     """
     messages: list[str] = []
@@ -64,17 +64,17 @@ def check_published(dataset: Dataset, manifest: Manifest, options: Mapping[str, 
     elif counts is not None and counts.there > counts.most:
         messages.insert(
             0,
-            f"{counts.there:,} samples are present, but only {counts.most:,} were published; the others are other "
-            "files, copies, or another edition",
+            f"{counts.there:,} samples are present, but only {counts.most:,} were published; the additional samples "
+            "are copies, or belong to another edition or dataset",
         )
     if messages:
         _log.warning("%s: %s", manifest.name, "; ".join(messages))
 
 
 def count_published(dataset: Dataset, manifest: Manifest, options: Mapping[str, Any]) -> Counts | None:
-    """Count the samples of a whole dataset next to those that were published; None where no number is known.
+    """Count the samples of a whole dataset and those that were published; None if the published number is unknown.
 
-    Where parts of the release are downloads of their own, those that are present are counted.
+    If parts of the release are separate downloads, the available parts are counted.
     """
     whole = dataset.source if isinstance(dataset, Selection) else dataset
     there = len(whole.factors)
@@ -140,10 +140,11 @@ def _refuse_unknown(dataset: Dataset, manifest: Manifest) -> None:
         unknown = [level for level in unknown if _alike(level) not in alike]
         if unknown:
             raise DataError(
-                f"{manifest.name}: the files contain levels of {told.name} that {manifest.title} does not have: "
-                f"{some([str(level)[:60] for level in unknown])}; it has {some([str(each) for each in told.levels])}; "
-                f"the files belong to another dataset: pass the folder of {manifest.name} "
-                f"({advice('root=', '--root')}), or open them by their own name or as a folder of images"
+                f"{manifest.name}: the files contain unknown levels of {told.name}: "
+                f"{some([str(level)[:60] for level in unknown])}; {manifest.title} has "
+                f"{some([str(each) for each in told.levels])}, so the files belong to another dataset; pass the folder "
+                f"of {manifest.name} ({advice('root=', '--root')}), or open the files under their own name or as a "
+                "folder of images"
             )
 
 
@@ -157,9 +158,9 @@ def _beyond(table: FactorTable, manifest: Manifest) -> list[str]:
     messages = []
     for told, factor in _told(table, manifest):
         if told.count is not None and factor.levels is None:
-            messages.append(f"{told.name} is continuous, but its manifest declares {told.count:,} levels")
+            messages.append(f"{told.name} is continuous, but the manifest specifies {told.count:,} levels")
         elif told.count is not None and len(factor.levels or ()) > told.count:
-            messages.append(f"{told.name} has {len(factor):,} levels, but its manifest declares {told.count:,}")
+            messages.append(f"{told.name} has {len(factor):,} levels, but the manifest specifies {told.count:,}")
     return messages
 
 
@@ -175,8 +176,8 @@ def _fewer(dataset: Dataset, manifest: Manifest, counts: Counts) -> str:
         lost = [str(level) for level in told.levels if not rows.get(_alike(level))]
         if lost:
             absent.append(f"{told.name} {some(lost)}")
-    none = f", none of {' and of '.join(absent[:_NAMED])}" if absent else ""
+    none = f", with none of {' or of '.join(absent[:_NAMED])}" if absent else ""
     return (
-        f"{counts.there:,} of the {counts.fewest:,} published samples are present{none}; unless you want only a "
-        "part, fetch or unpack the release again"
+        f"{counts.there:,} of the {counts.fewest:,} published samples are present{none}; fetch or unpack the release "
+        "again, unless you want only a part of it"
     )

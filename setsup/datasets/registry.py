@@ -1,4 +1,4 @@
-"""Benchmarks by name: those that setsup has a manifest of, and those that other packages register.
+"""Benchmarks by name: those with a manifest in setsup, and those that other packages register.
 
 Another package offers datasets through the entry-point group ``setsup.datasets``, in its ``pyproject.toml``::
 
@@ -184,7 +184,8 @@ def _open_foreign(file: Path, root: Path | str | None = None, size: tuple[int, i
     manifest = read_manifest(file)
     if manifest.layout is None:
         raise DataError(
-            f"{file}: the key layout is missing; a manifest without code must describe its images and tables"
+            f"{file}: the key layout is missing; add it to describe the images and tables, as a manifest without code "
+            "requires"
         )
     return open_described(manifest, root, size)
 
@@ -198,8 +199,8 @@ def find_opener(name: str) -> Opener:
     if (file := foreign_manifests().get(name)) is not None:
         return partial(_open_foreign, file)
     if "/" in name or os.path.exists(expanded(name)):
-        raise DataError(f"{name} is not the name of a benchmark; open paths and URLs with setsup.open({name!r})")
-    raise DataError(f"there is no dataset {name!r}{did_you_mean(name, names())} (`setsup datasets` lists them)")
+        raise DataError(f"{name} is a path or URL, not the name of a benchmark; open it with setsup.open({name!r})")
+    raise DataError(f"unknown dataset {name!r}{did_you_mean(name, names())} (`setsup datasets` lists them)")
 
 
 def opener_options(opener: Opener) -> dict[str, Parameter]:
@@ -249,7 +250,7 @@ def _own(name: str) -> Opener:
         return partial(_open_described, manifest)
     adapter = manifest.adapter
     if adapter is None:
-        raise DataError(f"setsup has a card for {name!r}, but cannot open it yet; `setsup info {name}` shows the card")
+        raise DataError(f"setsup cannot open {name!r} yet; `setsup info {name}` shows its card")
     with _needed(name):
         opener: Opener = import_module(adapter).open
     return opener
@@ -264,8 +265,8 @@ def _foreign(entry: EntryPoint) -> Opener:
     opener = getattr(loaded, "open", loaded)
     if not callable(opener):
         raise DataError(
-            f"the dataset {entry.name!r} of the package {package} is {entry.value}, which is neither a module with a "
-            "function open(root) nor a function"
+            f"the dataset {entry.name!r} of the package {package} must be a function, or a module with a function "
+            f"open(root), not {entry.value}"
         )
     checked: Opener = opener
     return checked
@@ -281,6 +282,6 @@ def _needed(name: str) -> Iterator[None]:
         if manifest is None or (error.name or "setsup").partition(".")[0] == "setsup":
             raise
         raise DataError(
-            f"{name} needs {error.name}, which is not installed: "
+            f"{name} requires {error.name}, which is not installed: "
             f"{extra_command(manifest.extra) if manifest.extra else f'pip install {error.name}'}"
         ) from error

@@ -64,9 +64,14 @@ def precision(right: npt.ArrayLike, known: npt.ArrayLike | None = None) -> Retri
     truths = np.asarray(right)
     counted = np.ones(len(truths), dtype=np.bool_) if known is None else np.asarray(known)
     if truths.ndim != 2 or 0 in truths.shape or truths.dtype != np.bool_:
-        raise DataError(f"right must be booleans (queries, k), not {truths.dtype} {truths.shape}")
+        raise DataError(
+            f"right must be a boolean array of shape (queries, k), not {truths.dtype} of shape {truths.shape}"
+        )
     if counted.shape != (len(truths),) or counted.dtype != np.bool_:
-        raise DataError(f"known must be one boolean for each of {len(truths):,} queries, not {counted.shape}")
+        raise DataError(
+            f"known must be a boolean array of shape ({len(truths)},), one value per query, not {counted.dtype} of "
+            f"shape {counted.shape}"
+        )
     return _mean(truths.mean(axis=1)[counted], len(truths))
 
 
@@ -116,7 +121,9 @@ def matches(
     others = check_factors(gallery_factors, len(np.asarray(gallery_factors)), "gallery factors")
     numbers = _rows(rows, len(factors), len(others))
     if factors.shape[1] != others.shape[1]:
-        raise DataError(f"queries and gallery must have the same factors, not {factors.shape[1]} and {others.shape[1]}")
+        raise DataError(
+            f"queries and gallery must have the same number of factors, not {factors.shape[1]} and {others.shape[1]}"
+        )
     for name, given in (("tolerance", tolerance or {}), ("period", period or {})):
         for column, value in given.items():
             if not 0 <= column < factors.shape[1]:
@@ -128,7 +135,7 @@ def matches(
     apart = np.abs(wanted - got)
     for column, length in (period or {}).items():
         if max(factors[:, column].max(initial=-1), others[:, column].max(initial=-1)) >= length:
-            raise DataError(f"codes of factor {column} must be below its period {length}, not {length} or more")
+            raise DataError(f"codes of factor {column} must be below the period {length}, not {length} or more")
         apart[..., column] = np.minimum(apart[..., column], length - apart[..., column])
     limits = np.zeros(factors.shape[1], dtype=np.int64)
     for column, value in (tolerance or {}).items():
@@ -274,11 +281,14 @@ def accuracy(
 def _rows(rows: npt.ArrayLike, queries: int | None, gallery: int) -> Codes:
     given = np.asarray(rows)
     if given.ndim != 2 or given.dtype.kind not in "iu" or (queries is not None and len(given) != queries):
-        raise DataError(f"rows must be integers (queries, k), as nearest returns them, not {given.shape}")
+        raise DataError(
+            f"rows must be an integer array of shape (queries, k), as nearest returns it, not {given.dtype} of shape "
+            f"{given.shape}"
+        )
     if given.size and not -1 <= given.min() <= given.max() < gallery:
         raise DataError(
-            f"rows must be row numbers of the gallery from 0 to {gallery - 1}, or -1, not from {given.min()} to "
-            f"{given.max()}"
+            f"rows must contain row numbers of the gallery from 0 to {gallery - 1}, or -1, not numbers from "
+            f"{given.min()} to {given.max()}"
         )
     return given.astype(np.int64)
 

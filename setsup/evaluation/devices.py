@@ -13,5 +13,5 @@ def check_device(device: str | torch.device) -> None:
         torch.device(device)
     except RuntimeError:
         raise SetsupError(
-            f"device must be a device of torch, for example 'cpu' or 'cuda:0', not {abbreviate(device)}"
+            f"device must be a torch device, such as 'cpu' or 'cuda:0', not {abbreviate(device)}"
         ) from None

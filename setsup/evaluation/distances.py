@@ -34,7 +34,7 @@ def directions(reals: Reals, name: str) -> Reals:
     lengths = np.linalg.norm(reals, axis=1, keepdims=True)
     if not lengths.all():
         row = int(np.argmin(lengths))
-        raise DataError(f"{name}: row {row} is zero, so its cosine is undefined; use metric='l2sq'")
+        raise DataError(f"row {row} of {name} is zero, so its cosine is undefined; use metric='l2sq'")
     return np.asarray(reals / lengths)
 
 

@@ -56,7 +56,7 @@ class GroupAccuracy:
         """
         weights = check_array(rows, "rows", DataError, np.float64)
         if weights.shape != self.rows.shape or not (weights >= 0).all() or not weights.sum() > 0:
-            raise DataError(f"rows must be {len(self.rows)} counts, one per group, and not all 0")
+            raise DataError(f"rows must be {len(self.rows)} non-negative counts, one per group, and not all 0")
         return float(weights @ self.accuracy / weights.sum())
 
 
@@ -91,7 +91,8 @@ def group_accuracy(correct: npt.ArrayLike, table: FactorTable, groups: Iterable[
     right = check_array(correct, "correct", DataError)
     if right.dtype != bool or right.shape != (len(table),):
         raise DataError(
-            f"correct must be {len(table):,} booleans, one per row of the table, not {right.dtype} {right.shape}"
+            f"correct must be a boolean array of shape ({len(table)},), one value per row of the table, not "
+            f"{right.dtype} of shape {right.shape}"
         )
     if not len(table):
         raise DataError("correct must contain at least one row")
@@ -100,7 +101,7 @@ def group_accuracy(correct: npt.ArrayLike, table: FactorTable, groups: Iterable[
     known = of_rows >= 0
     rows = np.bincount(of_rows[known], minlength=len(grouped))
     if not known.any():
-        raise DataError("no row belongs to a group, since its factors are unknown")
+        raise DataError("no row belongs to a group, because every row has an unknown value of one of the factors")
     accuracy = np.bincount(of_rows[known], right[known].astype(np.float64), minlength=len(grouped)) / rows
     names = tuple(grouped.describe(table, group) for group in range(len(grouped)))
     return GroupAccuracy(float(right.mean()), float(accuracy.min()), names, accuracy, rows)

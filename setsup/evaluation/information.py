@@ -97,17 +97,21 @@ def check_columns(embeddings: Any, factors: Any, least: int, what: str) -> Colum
     """Check embeddings (n, d) and factors (n,) or (n, k), each factor known in at least so many rows."""
     points, values = _array(embeddings, "embeddings"), _array(factors, "factors")
     if points.ndim != 2 or 0 in points.shape:
-        raise DataError(f"embeddings must be an array (n, d) with at least one row and column, not {points.shape}")
+        raise DataError(
+            "embeddings must be an array of shape (n, d) with at least one row and one column, not of shape "
+            f"{points.shape}"
+        )
     if values.ndim not in (1, 2) or len(values) != len(points) or 0 in values.shape:
         wanted = f"({len(points)},) or ({len(points)}, k)"
         raise DataError(
-            f"factors must be {wanted}, one row for each of the {len(points)} embeddings, not {values.shape}"
+            f"factors must be an array of shape {wanted}, one row for each of the {len(points)} embeddings, not "
+            f"{values.shape}"
         )
     values = values.reshape(len(values), -1)
     if points.dtype.kind not in "fiu" or values.dtype.kind not in "fiub":
-        raise DataError(f"embeddings and factors must be numbers, not {points.dtype} and {values.dtype}")
+        raise DataError(f"embeddings and factors must be numeric arrays, not {points.dtype} and {values.dtype}")
     if bad := int(np.count_nonzero(~np.isfinite(points).all(axis=1))):
-        raise DataError(f"{bad} of {len(points)} embeddings are not finite; leave those rows out, or fix the network")
+        raise DataError(f"{bad} of {len(points)} embeddings are not finite; leave those rows out, or check the network")
     discrete = values.dtype.kind != "f"
     known = values >= 0 if discrete else ~np.isnan(values)
     if np.isinf(values).any():
@@ -122,7 +126,9 @@ def check_scales(sigma: Any) -> Reals:
     """Check scales of noise: () or (s,) float64, non-negative."""
     scales = check_array(sigma, "sigma", SetsupError, np.float64)
     if scales.ndim > 1 or not scales.size or not (np.isfinite(scales) & (scales >= 0)).all():
-        raise SetsupError(f"sigma must be a number, or a list of numbers, 0 or more, not {abbreviate(sigma)}")
+        raise SetsupError(
+            f"sigma must be a non-negative number or a list of non-negative numbers, not {abbreviate(sigma)}"
+        )
     return scales
 
 

@@ -17,14 +17,16 @@ def check_embeddings(embeddings: npt.ArrayLike, name: str = "embeddings") -> Rea
     given = np.asarray(embeddings)
     if given.ndim != 2 or 0 in given.shape or given.dtype.kind not in "iufb":
         raise DataError(
-            f"{name} must be an array (n, d) of numbers, one row per image, not {given.dtype} {given.shape}; pass a "
-            "single code as a column (n, 1)"
+            f"{name} must be a numeric array of shape (n, d), one row per image, not {given.dtype} of shape "
+            f"{given.shape}; pass a single code as a column of shape (n, 1)"
         )
     reals = given.astype(np.float64, copy=False)
     finite = np.isfinite(reals).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))
-        raise DataError(f"{name}: row {row} of {len(reals):,} contains a value that is not finite; leave out such rows")
+        raise DataError(
+            f"row {row} of {len(reals):,} in {name} contains a value that is not finite; leave out such rows"
+        )
     return reals
 
 
@@ -35,7 +37,7 @@ def check_factors(factors: npt.ArrayLike, rows: int, name: str = "factors") -> C
     """
     given = np.asarray(factors)
     if given.ndim != 2 or given.shape[0] != rows or given.shape[1] < 1:
-        raise DataError(f"{name} must be an array ({rows:,}, k), one row for each embedding, not {given.shape}")
+        raise DataError(f"{name} must be an array of shape ({rows}, k), one row for each embedding, not {given.shape}")
     return _check_codes(given, name)
 
 
@@ -46,16 +48,18 @@ def check_labels(labels: npt.ArrayLike, rows: int, name: str = "labels") -> Code
     """
     given = np.asarray(labels)
     if given.shape != (rows,):
-        raise DataError(f"{name} must be an array ({rows:,},), one for each embedding, not {given.shape}")
+        raise DataError(f"{name} must be an array of shape ({rows},), one value for each embedding, not {given.shape}")
     return _check_codes(given, name)
 
 
 def _check_codes(given: Array, name: str) -> Codes:
     if given.dtype.kind not in "iub":
-        raise DataError(f"{name} must be integers, the codes of levels, not {given.dtype}; see FactorTable.codes")
+        raise DataError(
+            f"{name} must contain integer codes of levels, not {given.dtype}; get codes from FactorTable.codes"
+        )
     codes = given.astype(np.int64)
     if given.size and codes.min() < -1:
-        raise DataError(f"{name} must be codes, 0 or more, or -1 where unknown, not {codes.min()}")
+        raise DataError(f"{name} must contain codes of at least 0, or -1 for unknown values, not {codes.min()}")
     return codes
 
 
@@ -68,7 +72,7 @@ def select_known(codes: Codes, column: int) -> tuple[npt.NDArray[np.bool_], Code
     levels, dense = np.unique(codes[known, column], return_inverse=True)
     if len(levels) < 2:
         raise DataError(
-            f"factor {column} needs at least two known levels among {len(codes):,} rows, not {len(levels)}; leave it "
-            "out"
+            f"factor {column} requires at least two known levels among {len(codes):,} rows, not {len(levels)}; leave "
+            "out the factor"
         )
     return known, np.asarray(dense, dtype=np.int64)

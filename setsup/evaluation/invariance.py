@@ -125,7 +125,8 @@ def deep_probes(
     codes, test_codes = check_factors(factors, len(points)), check_factors(test_factors, len(tested), "test factors")
     if codes.shape[1] != test_codes.shape[1]:
         raise DataError(
-            f"factors and test factors must have as many columns, not {codes.shape[1]} and {test_codes.shape[1]}"
+            f"factors and test factors must have the same number of columns, not {codes.shape[1]} and "
+            f"{test_codes.shape[1]}"
         )
     check_device(device)
     count = codes.shape[1]
@@ -202,8 +203,8 @@ def landmark_error(
     wanted, truth = check_embeddings(landmarks, "landmarks"), check_embeddings(test_landmarks, "test landmarks")
     if len(wanted) != len(points) or len(truth) != len(tested) or wanted.shape[1] != truth.shape[1]:
         raise DataError(
-            f"landmarks must have one row for each embedding, and as many numbers for the test, not {wanted.shape} and "
-            f"{truth.shape} for {len(points):,} and {len(tested):,} embeddings"
+            "landmarks and test landmarks must have one row for each embedding and the same number of columns, not "
+            f"shapes {wanted.shape} and {truth.shape} for {len(points):,} and {len(tested):,} embeddings"
         )
     check_device(device)
     networks = DeepNetworks.initial(points.shape[1], [wanted.shape[1]], how, seed, device)
@@ -228,7 +229,8 @@ def _points(embeddings: npt.ArrayLike, test: npt.ArrayLike, normalize: bool) -> 
     points, tested = check_embeddings(embeddings), check_embeddings(test, "test")
     if points.shape[1] != tested.shape[1]:
         raise DataError(
-            f"embeddings and test embeddings must have the same length, not {points.shape[1]} and {tested.shape[1]}"
+            f"embeddings and test embeddings must have the same number of dimensions, not {points.shape[1]} and "
+            f"{tested.shape[1]}"
         )
     if not normalize:
         return points, tested
@@ -248,12 +250,14 @@ def _dense(fit: Codes, test: Codes, at: int) -> tuple[Codes, Codes]:
     levels, dense = np.unique(fit, return_inverse=True)
     if len(fit) < _FEWEST:
         raise DataError(
-            f"factor {at} is known in {len(fit)} rows, but {_FEWEST} are required; add rows, or leave it out"
+            f"factor {at} is known in {len(fit)} rows, but {_FEWEST} are required; add rows, or leave out the factor"
         )
     if len(levels) < 2:
-        raise DataError(f"factor {at} has 1 known class among the rows of the fit, but two are required; leave it out")
+        raise DataError(
+            f"factor {at} has only one known class in the rows to fit, but two are required; leave out the factor"
+        )
     if not (test >= 0).any():
-        raise DataError(f"factor {at} is unknown in all rows of the test; leave it out")
+        raise DataError(f"factor {at} is unknown in all test rows; leave out the factor")
     every = np.concatenate([levels, np.setdiff1d(test[test >= 0], levels)])
     order = np.argsort(every)
     known = test >= 0

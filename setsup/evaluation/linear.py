@@ -123,10 +123,10 @@ def linear_classifier(
     _check_dimensions(fit.points[0], test.points[0])
     names, dense = np.unique(fit.labels, return_inverse=True)
     if len(names) < 2:
-        raise DataError(f"a probe requires at least two known classes among the labels of the fit, not {len(names)}")
+        raise DataError(f"a probe requires at least two known classes among the labels to fit, not {len(names)}")
     dense = np.asarray(dense, dtype=np.int64)
     if not len(test.labels):
-        raise DataError("the labels of the test are all unknown; pass rows with known classes")
+        raise DataError("all test labels are unknown; pass rows with known classes")
     shares: tuple[float, ...] = ()
     chosen = candidates[0] if candidates else None
     if len(candidates) > 1:
@@ -196,8 +196,8 @@ def linear_regression(
     _check_dimensions(fit.points[0], test.points[0])
     if not len(fit.labels) or len(test.labels) < 2 or not np.ptp(test.labels):
         raise DataError(
-            f"R² requires two different known values in the test and one in the fit, but {len(fit.labels)} of the fit "
-            f"and {len(test.labels)} of the test are known; pass more rows"
+            f"R² requires at least two different known test values and one known value to fit, but {len(test.labels)} "
+            f"test values and {len(fit.labels)} values to fit are known; pass more rows"
         )
     model = fit_ridge(np.concatenate(fit.points), np.tile(fit.labels, len(fit.points)), weight)
     missed = test.labels - model.predict(test.points[0])
@@ -222,7 +222,9 @@ def _rows(
     if numbers:
         known_labels: npt.NDArray[Any] = np.asarray(labels)
         if known_labels.shape != (len(reals),) or known_labels.dtype.kind not in "iufb" or np.isinf(known_labels).any():
-            raise DataError(f"values of {name} must be finite numbers ({len(reals):,},), or NaN where unknown")
+            raise DataError(
+                f"values of {name} must be an array of shape ({len(reals)},) with finite numbers, or NaN where unknown"
+            )
         known_labels = known_labels.astype(np.float64)
         known = ~np.isnan(known_labels)
     else:
@@ -232,7 +234,7 @@ def _rows(
     for copy in copies:
         others = check_embeddings(copy, f"copies of {name}")
         if others.shape != reals.shape:
-            raise DataError(f"copies of {name} must be {reals.shape}, one row for each, not {others.shape}")
+            raise DataError(f"copies of {name} must have the shape of {name}, {reals.shape}, not {others.shape}")
         points.append(others[known])
     return _Rows(points, known_labels[known], int((~known).sum()))
 
@@ -240,8 +242,8 @@ def _rows(
 def _check_dimensions(fit: Reals, test: Reals) -> None:
     if fit.shape[1] != test.shape[1]:
         raise DataError(
-            f"embeddings and test embeddings must have the same length, not {fit.shape[1]} and {test.shape[1]}; embed "
-            "both with one network"
+            f"embeddings and test embeddings must have the same number of dimensions, not {fit.shape[1]} and "
+            f"{test.shape[1]}; embed both with one network"
         )
 
 

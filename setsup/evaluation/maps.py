@@ -151,7 +151,8 @@ def _check_inputs(embeddings: npt.ArrayLike) -> Reals:
     scaled = reals / max(np.abs(reals).max(), np.finfo(np.float64).tiny)
     if not np.ptp(scaled, axis=0).any():
         raise DataError(
-            f"all {len(reals):,} embeddings are equal, so there is no map of them; the network has collapsed"
+            f"all {len(reals):,} embeddings are equal, so they cannot be mapped; check whether the network has "
+            "collapsed"
         )
     centred = scaled - scaled.mean(axis=0)
     return np.asarray(centred / np.abs(centred).max())

@@ -88,7 +88,8 @@ def one_shot_accuracy(
     part = None if within is None else check_mask(within, (len(drawn), len(points)), "within")
     if part is not None and not (inside := np.take_along_axis(part, drawn, axis=1).all(axis=1)).all():
         raise DataError(
-            f"a labelled image of re-split {int(np.argmin(inside))} is not part of that re-split; see within"
+            f"a labelled image of re-split {int(np.argmin(inside))} is not part of that re-split; draw labelled "
+            "images within the parts"
         )
     centre = points.mean(axis=0)  # products of short vectors are closer to the sums
     images, column = np.unique(drawn, return_inverse=True)
@@ -111,8 +112,8 @@ def one_shot_accuracy(
         queries += np.count_nonzero(is_query, axis=1)
     if not queries.all():
         raise DataError(
-            f"re-split {int(np.argmin(queries))} has no query, since all its images belong to the orbits of labelled "
-            "ones"
+            f"re-split {int(np.argmin(queries))} has no query, because all its images belong to the orbits of "
+            "labelled images"
         )
     return np.asarray(right / queries)
 
@@ -151,10 +152,14 @@ def _check_labelled(labelled: npt.ArrayLike, labels: Codes) -> Codes:
     """Labelled images (resplits, k) int64 of different classes."""
     images = np.asarray(labelled)
     if images.ndim != 2 or 0 in images.shape or images.dtype.kind not in "iu":
-        raise DataError(f"labelled must be integers (resplits, classes), not {images.dtype} {images.shape}")
+        raise DataError(
+            f"labelled must be an integer array of shape (resplits, classes), not {images.dtype} of shape "
+            f"{images.shape}"
+        )
     if images.min() < 0 or images.max() >= len(labels):
         raise DataError(
-            f"labelled must be numbers of images from 0 to {len(labels) - 1}, not from {images.min()} to {images.max()}"
+            f"labelled must contain numbers of images from 0 to {len(labels) - 1}, not numbers from {images.min()} to "
+            f"{images.max()}"
         )
     of_drawn = np.sort(labels[images], axis=1)
     if (twice := (of_drawn[:, 1:] == of_drawn[:, :-1]).any(axis=1)).any():

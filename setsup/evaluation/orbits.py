@@ -133,8 +133,8 @@ def orbit_distances(embeddings: npt.ArrayLike, orbits: npt.ArrayLike) -> OrbitDi
     names, own, sizes = np.unique(codes, return_inverse=True, return_counts=True)
     if len(names) < 2 or sizes.max(initial=0) < 2:
         raise DataError(
-            "distances within and between orbits require at least two orbits, one of them with two rows, not "
-            f"{len(codes):,} rows of {len(names):,} orbits"
+            "distances within and between orbits require at least two orbits, one of which has two rows, but there "
+            f"are {len(codes):,} rows of {len(names):,} orbits"
         )
     order = np.argsort(own, kind="stable")
     reals, own = _centred(reals[order]), own[order]
@@ -222,13 +222,13 @@ def canonical_retrieval(members: npt.ArrayLike, canonicals: npt.ArrayLike, orbit
     own = check_labels(orbits, len(points), "orbits")
     if points.shape[1] != targets.shape[1]:
         raise DataError(
-            f"members and canonicals must have embeddings of the same length, not {points.shape[1]} and "
-            f"{targets.shape[1]}; embed both with one network"
+            f"members and canonicals must have embeddings with the same number of dimensions, not {points.shape[1]} "
+            f"and {targets.shape[1]}; embed both with one network"
         )
     if own.min() < 0 or own.max() >= len(targets):
         raise DataError(
-            f"orbits must be row numbers of canonicals from 0 to {len(targets) - 1}, not from {own.min()} to "
-            f"{own.max()}; leave out members of orbits without a canonical row"
+            f"orbits must contain row numbers of canonicals from 0 to {len(targets) - 1}, not numbers from "
+            f"{own.min()} to {own.max()}; leave out members of orbits without a canonical row"
         )
     together = _centred(np.concatenate([targets, points]))
     targets, points = together[: len(targets)], together[len(targets) :]

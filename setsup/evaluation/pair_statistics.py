@@ -182,7 +182,10 @@ def view_information(
         )
     fit, choice, test = _parts(len(views[0]), int(fold(key, 0)))
     if len(fit) < batch or min(len(choice), len(test)) < 2:
-        raise DataError(f"{len(views[0])} images are too few: 70 % of them must fill a batch of {batch}")
+        raise DataError(
+            f"{len(views[0])} images are too few, because 70 % of them must fill a batch of {batch}; pass more "
+            "images, or a smaller batch"
+        )
     views = [_standardised(view, fit).to(device) for view in views]
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(int(fold(key, 1)) >> 1)
@@ -245,7 +248,9 @@ def _bound(network: PairStatistics, views: list[Tensor], rows: Rows) -> float:
 def _checked(view: Any, name: str) -> Tensor:
     images = check_array(view, name, DataError, np.float32)
     if images.ndim != 4 or 0 in images.shape or min(images.shape[2:]) < 8:
-        raise DataError(f"{name} must be (n, channels, height, width) with at least 8 × 8 pixels, not {images.shape}")
+        raise DataError(
+            f"{name} must have shape (n, channels, height, width) with at least 8 × 8 pixels, not {images.shape}"
+        )
     if not np.isfinite(images).all():
         raise DataError(f"{name} contains numbers that are not finite; leave those images out, or replace the numbers")
     return torch.from_numpy(np.ascontiguousarray(images))

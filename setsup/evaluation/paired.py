@@ -107,9 +107,7 @@ def _check(accuracies: npt.ArrayLike, name: str, resplits: int | None) -> Reals:
     if numbers.ndim != 1 or numbers.dtype.kind not in "iuf" or len(numbers) < 2:
         raise DataError(f"{name} must have one number for each of two or more re-splits, not {numbers.shape}")
     if resplits is not None and len(numbers) != resplits:
-        raise DataError(
-            f"{name} must have the re-splits of the reference, not {len(numbers):,} re-splits in place of {resplits:,}"
-        )
+        raise DataError(f"{name} must have as many re-splits as the reference, {resplits:,}, not {len(numbers):,}")
     if not np.isfinite(numbers).all():
         raise DataError(f"{name}: the value of re-split {int(np.argmin(np.isfinite(numbers)))} is not finite")
     return numbers.astype(np.float64)

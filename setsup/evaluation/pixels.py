@@ -63,8 +63,8 @@ def nearest_pixels(queries: npt.ArrayLike, features: npt.ArrayLike) -> NearestPi
     wanted, candidates = (np.asarray(array, dtype=np.float64) for array in (queries, features))
     if wanted.ndim != 2 or candidates.ndim != 3 or wanted.shape[1] != candidates.shape[2] or not candidates.size:
         raise DataError(
-            f"queries must be (q, D) and features (h, w, D), not {wanted.shape} and {candidates.shape}; pass the "
-            "features of some pixels, and the map of another view"
+            f"queries must have shape (q, D) and features (h, w, D), not {wanted.shape} and {candidates.shape}; pass "
+            "the features of some pixels, and the map of another view"
         )
     for name, given in (("queries", wanted), ("features", candidates)):
         if not np.isfinite(given).all():
@@ -123,7 +123,7 @@ def mutual_pixels(first: npt.ArrayLike, second: npt.ArrayLike, *, step: int = 4,
     maps1, maps2 = (np.asarray(features, dtype=np.float64) for features in (first, second))
     if maps1.ndim != 3 or maps2.ndim != 3 or maps1.shape[2] != maps2.shape[2]:
         raise DataError(
-            f"features of two images must be (h, w, D) with the same D, not {maps1.shape} and {maps2.shape}"
+            f"features of two images must have shape (h, w, D) with the same D, not {maps1.shape} and {maps2.shape}"
         )
     across, down = (np.arange(min(step // 2, side - 1), side, step) for side in (maps1.shape[1], maps1.shape[0]))
     grid = np.stack(np.meshgrid(across, down), axis=-1).reshape(-1, 2)
@@ -169,7 +169,7 @@ def edge_pixels(instances: npt.ArrayLike, depth: npt.ArrayLike, *, change: float
     """
     numbers, far = np.asarray(instances), np.asarray(depth, dtype=np.float64)
     if numbers.ndim != 2 or numbers.shape != far.shape:
-        raise DataError(f"instances and depth must be (h, w) of one view, not {numbers.shape} and {far.shape}")
+        raise DataError(f"instances and depth must have the same shape (h, w), not {numbers.shape} and {far.shape}")
     edges = np.zeros(numbers.shape, dtype=np.bool_)
     for first, second in ((np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:-1], np.s_[1:])):
         near = np.minimum(far[first], far[second])
@@ -208,7 +208,10 @@ def separation(values: npt.ArrayLike, truths: npt.ArrayLike) -> float:
     metrics: Any = imported("sklearn.metrics", "train")
     true, scores = np.asarray(truths, dtype=np.bool_), np.asarray(values, dtype=np.float64)
     if scores.ndim != 1 or scores.shape != true.shape or not np.isfinite(scores).all():
-        raise DataError(f"values must be one finite number for each truth, (n,), not {scores.shape} for {true.shape}")
+        raise DataError(
+            f"values must be a 1-D array of finite numbers, one for each truth, not shape {scores.shape} for truths "
+            f"of shape {true.shape}"
+        )
     if true.all() or not true.any():
         return float("nan")
     return float(metrics.roc_auc_score(true, scores))

@@ -178,10 +178,13 @@ def ridge_probe(
         check_array(given, title, DataError)
     reals, weight = check_embeddings(embeddings), _penalty(penalty, above=False)
     given = np.asarray(values)
-    if given.shape != (len(reals),) or given.dtype.kind not in "iufb" or np.isinf(given).any():
+    if given.shape != (len(reals),) or given.dtype.kind not in "iufb":
         raise DataError(
-            f"values must be finite numbers ({len(reals):,},), or NaN where unknown, not {given.dtype} {given.shape}"
+            f"values must be a numeric array of shape ({len(reals)},), one value for each embedding, not "
+            f"{given.dtype} of shape {given.shape}"
         )
+    if np.isinf(given).any():
+        raise DataError("values must not be infinite; use NaN for unknown values")
     known = ~np.isnan(given)
     reals, wanted = reals[known], given[known].astype(np.float64)
     if is_integer(folds) and folds > len(reals):

@@ -103,9 +103,13 @@ def principal_components(embeddings: npt.ArrayLike, k: int | None = None) -> Com
     most = min(reals.shape)
     count = most if k is None else check_integer(k, "k", SetsupError, 1)
     if count > most:
-        raise SetsupError(f"embeddings {reals.shape} have {most} components, fewer than k={count}; request fewer")
+        raise SetsupError(
+            f"embeddings of shape {reals.shape} have only {most} components, fewer than k={count}; request fewer"
+        )
     if not np.ptp(reals, axis=0).any():
-        raise DataError(f"all {len(reals):,} embeddings are equal, so their variance is 0; the network has collapsed")
+        raise DataError(
+            f"all {len(reals):,} embeddings are equal, so their variance is 0; check whether the network has collapsed"
+        )
     mean = reals.mean(axis=0)
     _, lengths, directions = np.linalg.svd(reals - mean, full_matrices=False)
     sizes = np.abs(directions)

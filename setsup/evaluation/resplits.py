@@ -50,10 +50,14 @@ def check_disjoint(
     orbits1, orbits2 = np.asarray(first), np.asarray(second)
     for name, part in zip(names, (orbits1, orbits2), strict=True):
         if part.ndim not in (1, 2) or part.dtype.kind not in "iub":
-            raise DataError(f"orbits of {name} must be integers (n,) or (n, k), not {part.dtype} {part.shape}")
+            raise DataError(
+                f"orbits of {name} must be an integer array of shape (n,) or (n, k), not {part.dtype} of shape "
+                f"{part.shape}"
+            )
     if orbits1.shape[1:] != orbits2.shape[1:]:
         raise DataError(
-            f"orbits of {names[0]} and {names[1]} must have the same factors, not {orbits1.shape} and {orbits2.shape}"
+            f"orbits of {names[0]} and {names[1]} must have the same number of factors, not {orbits1.shape} and "
+            f"{orbits2.shape}"
         )
     both = np.concatenate([orbits1, orbits2])
     codes = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
@@ -123,7 +127,7 @@ def draw_parts(
     if (mixed := of_group[dense] != classes).any():
         image = int(np.argmax(mixed))
         raise DataError(
-            f"group {of_image[image]} must have images of one class to be split by class, not of classes "
+            f"group {of_image[image]} must contain images of only one class to be split by class, not of classes "
             f"{of_group[dense[image]]} and {classes[image]}"
         )
     first = np.zeros((resplits, len(names)), dtype=np.bool_)
@@ -131,7 +135,9 @@ def draw_parts(
     for label in np.unique(of_group):
         own = np.flatnonzero(of_group == label)
         if len(own) < 2:
-            raise DataError(f"class {label} has 1 group, but two parts need at least 2; leave the class out")
+            raise DataError(
+                f"class {label} has only one group, but two parts require at least two; leave out the class"
+            )
         count = min(max(round(share * len(own)), 1), len(own) - 1)
         where = np.broadcast_to(np.arange(count), (resplits, count))
         np.put_along_axis(first, own[permute(fold(keys, int(label)), len(own), where)], True, axis=1)
@@ -201,7 +207,7 @@ def draw_labelled(
             _check_class(name, orbit[own], None)
             drawable = own[allowed[own]]
             if not len(drawable):
-                raise DataError(f"class {name} has no candidate among its {len(own):,} images; allow others")
+                raise DataError(f"class {name} has no candidate among its {len(own):,} images; allow other candidates")
             labelled[:, label] = drawable[below_few(bits[:, label], len(drawable))]
             continue
         for split in range(resplits):
@@ -210,7 +216,8 @@ def draw_labelled(
             drawable = inside[allowed[inside]]
             if not len(drawable):
                 raise DataError(
-                    f"class {name} has no candidate among its {len(inside):,} images of re-split {split}; allow others"
+                    f"class {name} has no candidate among its {len(inside):,} images of re-split {split}; allow other "
+                    "candidates"
                 )
             labelled[split, label] = drawable[below_few(bits[split, label], len(drawable))]
     return labelled
@@ -223,8 +230,8 @@ def check_known(codes: npt.ArrayLike, rows: int, name: str) -> Codes:
         raise DataError(f"{name} must contain at least one image")
     if (unknown := known < 0).any():
         raise DataError(
-            f"{name} of image {int(np.argmax(unknown))} is unknown (-1; {int(unknown.sum()):,} of {rows:,} images); "
-            "leave such images out"
+            f"{name} of image {int(np.argmax(unknown))} is unknown (-1), as for {int(unknown.sum()):,} of {rows:,} "
+            "images; leave out such images"
         )
     return known
 
@@ -235,7 +242,9 @@ def check_mask(mask: npt.ArrayLike | None, shape: Sequence[int], name: str) -> B
         return np.ones(shape, dtype=np.bool_)
     kept = np.asarray(mask)
     if kept.shape != tuple(shape) or not (kept.dtype == np.bool_ or np.isin(kept, (0, 1)).all()):
-        raise DataError(f"{name} must be booleans {tuple(shape)}, not {kept.dtype} {kept.shape}")
+        raise DataError(
+            f"{name} must be a boolean array of shape {tuple(shape)}, not {kept.dtype} of shape {kept.shape}"
+        )
     return kept.astype(np.bool_)
 
 
@@ -245,6 +254,6 @@ def _check_class(label: int, orbits: Codes, split: int | None) -> None:
         where = "" if split is None else f" of re-split {split}"
         many = f"1 orbit among its {len(orbits):,} images" if len(orbits) else "no image"
         raise DataError(
-            f"class {label} has {many}{where}, but needs two orbits, since the orbit of its labelled image cannot be "
-            "queried; leave the class out, or choose other orbits"
+            f"class {label} has {many}{where}, but requires two orbits, because the orbit of its labelled image "
+            "cannot be queried; leave out the class, or choose other orbits"
         )

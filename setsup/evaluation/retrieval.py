@@ -157,8 +157,8 @@ def shared_keys(
     wrong = [c for c in columns if not isinstance(c, int | np.integer) or not 0 <= c < factors.shape[1]]
     if factors.shape[1] != others.shape[1] or wrong or not len(columns):
         raise SetsupError(
-            f"columns must be numbers of factors that queries and gallery share, not {list(columns)} of "
-            f"{factors.shape[1]} and {others.shape[1]}"
+            f"columns must be numbers of factors that queries and gallery share, not {list(columns)} for "
+            f"{factors.shape[1]} and {others.shape[1]} factors"
         )
     both = np.concatenate([factors, others])[:, list(columns)]
     keys = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -171,7 +171,7 @@ def _check_pair(queries: npt.ArrayLike, gallery: npt.ArrayLike, metric: str) -> 
     points, others = check_embeddings(queries, "queries"), check_embeddings(gallery, "gallery")
     if points.shape[1] != others.shape[1]:
         raise DataError(
-            f"queries and gallery must have embeddings of the same length, not {points.shape[1]} and "
+            f"queries and gallery must have embeddings with the same number of dimensions, not {points.shape[1]} and "
             f"{others.shape[1]}; embed both with one network"
         )
     return as_compared(points, metric, "queries"), as_compared(others, metric, "gallery")
@@ -183,7 +183,9 @@ def _blocks(
     """Blocks of queries, and which gallery rows are kept from each, (block, g)."""
     selves = None if own is None else check_labels(own, queries, "own")
     if selves is not None and selves.max(initial=-1) >= gallery:
-        raise DataError(f"own must be row numbers of the gallery from 0 to {gallery - 1}, or -1, not {selves.max()}")
+        raise DataError(
+            f"own must contain row numbers of the gallery from 0 to {gallery - 1}, or -1, not {selves.max()}"
+        )
     pairs = [(check_labels(q, queries, "keys"), check_labels(g, gallery, "keys")) for q, g in never]
     step = max(1, _BLOCK // gallery)
     for start in range(0, queries, step):

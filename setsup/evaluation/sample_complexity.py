@@ -87,8 +87,8 @@ def draw_resamples(
     if (mixed := of_image[first_image][dense] != of_image).any():
         image = int(np.argmax(mixed))
         raise DataError(
-            f"orbit {orbit[image]} must have images of one class, not of {of_image[first_image][dense[image]]} and "
-            f"{of_image[image]}"
+            f"orbit {orbit[image]} must contain images of only one class, not of classes "
+            f"{of_image[first_image][dense[image]]} and {of_image[image]}"
         )
     key = int(stream_key(seed, "draw_resamples"))
     resamples_drawn = []
@@ -101,8 +101,8 @@ def draw_resamples(
             for class_key, label, half in zip(keys, classes, halves, strict=True):
                 if len(half[side]) < count:
                     raise DataError(
-                        f"class {label} has {len(half[side])} images for the {part}, fewer than {count}; reduce "
-                        f"{option}, or leave the class out"
+                        f"class {label} has only {len(half[side])} of the {count} images required for the {part}; "
+                        f"reduce {option}, or leave out the class"
                     )
                 images.append(half[side][_order(class_key, 1 + side, len(half[side]))[:count]])
             sides.append(np.stack(images))
@@ -170,8 +170,8 @@ def accuracy_over_labels(
     for row, drawn in enumerate(resamples):
         if max(drawn.train.max(), drawn.test.max()) >= len(points):
             raise DataError(
-                f"resample {row} contains image {max(drawn.train.max(), drawn.test.max())}, but there are "
-                f"{len(points):,}"
+                f"resample {row} contains image {max(drawn.train.max(), drawn.test.max())}, but there are only "
+                f"{len(points):,} images"
             )
         test = drawn.test.reshape(-1)
         for column, count in enumerate(counts):
@@ -188,7 +188,8 @@ def _halves(key: int, label: int, labels: Codes, orbits: Codes) -> tuple[Codes, 
     own = np.unique(orbits[images])
     if len(own) < 2:
         raise DataError(
-            f"class {label} has 1 orbit, but fit and test need one each; leave the class out, or pass more orbits"
+            f"class {label} has only one orbit, but training and test require one each; leave out the class, or pass "
+            "more orbits"
         )
     tested = np.isin(orbits[images], own[_order(key, 0, len(own))[: len(own) // 2]])
     return images[~tested], images[tested]

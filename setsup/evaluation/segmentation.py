@@ -77,8 +77,8 @@ def confusion_matrix(
     true, guesses = np.asarray(labels), np.asarray(predicted)
     if true.shape != guesses.shape or true.dtype.kind not in "iub" or guesses.dtype.kind not in "iub":
         raise DataError(
-            f"labels and predicted must be integers of one shape, not {true.dtype} {true.shape} and {guesses.dtype} "
-            f"{guesses.shape}"
+            f"labels and predicted must be integer arrays of the same shape, not {true.dtype} of shape {true.shape} "
+            f"and {guesses.dtype} of shape {guesses.shape}"
         )
     kept = np.ones(true.shape, bool) if ignored is None else true != ignored
     labelled, guessed = true[kept].astype(np.int64), guesses[kept].astype(np.int64)
@@ -118,7 +118,10 @@ def segmentation_scores(confusion: npt.ArrayLike) -> SegmentationScores:
     """
     counts = np.asarray(confusion)
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or counts.dtype.kind not in "iu" or (counts < 0).any():
-        raise DataError(f"a confusion matrix must be (k, k) integers, 0 or more, not {counts.dtype} {counts.shape}")
+        raise DataError(
+            f"a confusion matrix must be a non-negative integer array of shape (k, k), not {counts.dtype} of shape "
+            f"{counts.shape}"
+        )
     if not counts.sum():
         raise DataError("the confusion matrix contains no pixels: all labels were ignored, or there was no image")
     right = np.diag(counts).astype(np.float64)

@@ -102,8 +102,9 @@ def verification_auc(embeddings: npt.ArrayLike, identities: npt.ArrayLike, *, me
     different = len(points) * (len(points) - 1) // 2 - same
     if not same or not different:
         raise DataError(
-            f"verification requires pairs of one identity and of two, but {len(points):,} images of {len(sizes):,} "
-            f"identities have {same:,} and {different:,} such pairs; pass at least two images of each of two identities"
+            f"verification requires pairs of the same identity and pairs of different identities, but {len(points):,} "
+            f"images of {len(sizes):,} identities have {same:,} and {different:,}; pass at least two images of each "
+            "of two identities"
         )
     held_same = same <= different
     twice, all_pairs = 0, 2 * same * different  # a comparison counts 2, and a tie 1

@@ -28,9 +28,9 @@ class Data:
     Attributes
     ----------
     name : str
-        Source, as for :func:`setsup.open`.
+        Any source that :func:`setsup.open` opens.
     split : str, optional
-        Split of the dataset; by default all of it.
+        Split of the dataset; by default the whole dataset.
     substitute : str, optional
         Dataset with the same factors, for users without the published files; it is never used silently.
     where : str, optional
@@ -39,7 +39,7 @@ class Data:
         Options for opening the dataset, such as ``(("size", (64, 64)),)``, and for a table ``("kinds", (("age",
         "continuous"),))``; not for the substitute, nor for rendered datasets and shards, which were written with them.
     modalities : tuple of str, optional
-        Modalities in a batch, such as ``("image", "depth")``; by default all of the dataset.
+        Modalities of a batch, such as ``("image", "depth")``; by default all.
 
     """
 

@@ -63,29 +63,28 @@ class Preset:
     augmentation : str or Augmentation, optional
         Name of a recipe of :mod:`setsup.loading.transforms`, or settings of a transform.
     eval_transform : str or Augmentation, optional
-        Applied to everything that evaluations and ``setsup embed`` embed: the name of a recipe, for
-        :func:`~setsup.methods.recipes.evaluation_transform`, or settings of a transform without randomness. By
-        default the recipe of the augmentation; with an augmentation of your own, or none, images are embedded as they
-        are.
+        Transform of images for evaluations and ``setsup embed``: the name of a recipe, whose
+        :func:`~setsup.methods.recipes.evaluation_transform` is applied, or settings of a transform without randomness.
+        By default the recipe of the augmentation; with your own augmentation, or none, images are embedded unchanged.
     steps : int
         Optimiser steps.
     seeds : int
         Number of runs, with seeds 0, 1, 2 …, that the paper averages.
     checkpoint_every : int
-        Maximum number of steps lost when a run is killed.
+        Number of steps between checkpoints: a killed run loses at most this many.
     initial_run : str, optional
-        Weights that training starts from, as the second stage of a method: the folder of a finished run, a file of
-        weights, a name of :mod:`setsup.methods.networks.published`, or the name of a preset, whose run of the same seed
-        is then looked for next to this one's. A method takes them by ``load_initial(weights)``, or else by
+        Initial weights, for example for the second stage of a method: the folder of a finished run, a file of weights,
+        a name of :mod:`setsup.methods.networks.published`, or the name of a preset, whose run with the same seed must
+        be next to this one. They are loaded by the method's ``load_initial(weights)`` if it has one, else by
         ``load_state_dict``.
     datasets : mapping of str to Data
         Further datasets, by names of your choice such as ``"gallery"``, for evaluations: ``trained.open("gallery")``.
     accumulate : int
-        Draws per step of each device, whose gradients are averaged before the optimiser steps.
+        Number of draws per device whose gradients are averaged for each optimiser step.
     clip_norm : float, optional
-        Largest norm of the gradient of each optimiser's parameters together; a longer one is scaled down.
+        Maximum norm of the gradient, over all parameters of an optimiser; larger gradients are scaled down.
     clip_value : float, optional
-        Largest absolute value of each element of the gradient; larger ones are clipped. Not with `clip_norm`.
+        Maximum absolute value of the gradient's elements; larger ones are clipped. Cannot be combined with `clip_norm`.
     validation : Validation
         What is measured on held-out data during training; nothing by default.
     evaluations : mapping of str to Evaluation

@@ -30,14 +30,14 @@ class Sets:
     sets : int
         Sets per step; two form a pair.
     unconstrained : int
-        Number of the last sets that are unconstrained.
+        Leave the last N sets unconstrained.
     small : str
-        What to do with groups of fewer rows than a set: ``short`` uses all of them.
+        What to do with groups that have fewer rows than a set; ``short`` uses all of their rows.
     where : str, optional
         Expression over the factors that drawn rows satisfy.
     pool : int, optional
-        Restricts each group of rows with equal inactive factors to this many rows, the same in all runs; 1,031 in ABC's
-        published code. Unconstrained sets draw from all pools.
+        Draw from only this many rows of each group of equal inactive factors, the same rows in all runs; 1,031 in ABC's
+        published code. Unconstrained sets draw from the rows of all groups.
 
     """
 

@@ -28,28 +28,28 @@ class Validation:
     Attributes
     ----------
     every : int
-        Steps from one validation to the next; 0 for none.
+        Number of steps between validations; 0 for no validation.
     split : str, optional
-        Split of the preset's data to measure on; by default the split that is trained on.
+        Split of the preset's data to evaluate on; by default the split that is used for training.
     where : str, optional
-        Expression over the factors that replaces that of the preset's data.
+        Expression over the factors, in place of the ``where`` of the preset's data.
     dataset : str, optional
-        Name of one of the preset's further ``datasets``, to measure on instead of the training data.
+        One of the preset's ``datasets`` to evaluate on, instead of the training data.
     draws : int
-        Draws, by the preset's sampler and augmentation, whose mean ``loss(batch)`` is measured; 0 for none.
+        Number of draws, with the preset's sampler and augmentation, over which ``loss(batch)`` is averaged; 0 for none.
     knn : tuple of str
-        Factors with levels, for the accuracy of a vote of the nearest neighbours among training rows.
+        Factors with levels to predict by a vote of the nearest neighbours among training rows.
     probe : tuple of str
-        Factors with levels, for the accuracy of a linear classifier fitted to training rows.
+        Factors with levels to predict by a linear classifier fitted to training rows.
     embedding : str, optional
-        Embedding for neighbours and probes, if the method returns several by name; by default ``all``, if it is one of
-        them.
+        Name of the embedding for neighbours and probes, if the method returns several; by default ``all``, if there is
+        one of this name.
     rows : int
-        Maximum number of training rows for neighbours and fits, and of other rows to test on.
+        Maximum number of training rows for neighbours and probes, and maximum number of test rows.
     k : int
-        Neighbours that vote.
+        Number of neighbours that vote.
     metric : {"l2sq", "cosine"}
-        Distance of neighbours, see :func:`~setsup.evaluation.nearest`.
+        Distance between embeddings; see :func:`~setsup.evaluation.nearest`.
 
     Examples
     --------

@@ -46,7 +46,8 @@ def _numbers(table: FactorColumns, factor: Factor) -> Array:
         return table.column(factor.name)
     if factor.kind is Kind.NOMINAL or isinstance(factor.levels[0], str | bool):
         raise FactorError(
-            f"factor {factor.name!r} cannot be binned, because its values are not ordered numbers; name another factor"
+            f"factor {factor.name!r} cannot be binned, because its values are not ordered numbers; choose another "
+            "factor"
         )
     return np.array(factor.levels, dtype=np.float64)
 
@@ -56,20 +57,22 @@ def _cut(factor: Factor, numbers: Array, width: float) -> tuple[Array, tuple[Lev
     known = ~np.isnan(numbers)
     if not known.any():
         raise FactorError(
-            f"factor {factor.name!r} cannot be binned, because it has no known value; name another factor"
+            f"factor {factor.name!r} cannot be binned, because it has no known value; choose another factor"
         )
     finite = numbers[known].astype(np.float64)
     if factor.period is None:
         low, high = float(finite.min()) / width, float(finite.max()) / width
         if not (high - low < _MOST_BINS and max(-low, high) < 2**53):
-            raise FactorError(f"bins of width {width!r} are too many for factor {factor.name!r}; choose a larger width")
+            raise FactorError(
+                f"a width of {width!r} divides factor {factor.name!r} into too many bins; choose a larger width"
+            )
         lowest, highest = math.floor(low), math.floor(high) + 1
     else:
         lowest, highest = 0, round(min(factor.period / width, _MOST_BINS)) - 1
         if highest < 0 or abs(factor.period / width - (highest + 1)) > 1e-9:
             raise FactorError(
-                f"bins of width {width!r} do not divide the period {factor.period!r} of factor {factor.name!r} into "
-                f"equal bins; choose for example {factor.period / max(highest + 1, 1)!r}"
+                f"bins of width {width!r} do not divide the period {factor.period!r} of factor {factor.name!r} "
+                f"evenly; choose a divisor of the period, such as {factor.period / max(highest + 1, 1)!r}"
             )
         finite = np.mod(finite, factor.period)
     # exact decimal products, so that three bins of 0.1 end at 0.3 and not at 0.30000000000000004

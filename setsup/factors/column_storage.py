@@ -30,13 +30,17 @@ def check_rows(rows: npt.ArrayLike, length: int) -> Rows:
     index = rows if isinstance(rows, np.ndarray) else check_array(rows, "row numbers", RowError)
     if index.dtype.kind not in "iu":
         if index.size:
-            fix = "; table.rows(expression) gives those of a condition" if index.dtype == np.bool_ else ""
-            fix = "; the rows of a draw are draw.indices" if hasattr(rows, "indices") else fix
+            fix = (
+                "; for the rows that satisfy a condition, pass table.rows(expression)"
+                if index.dtype == np.bool_
+                else ""
+            )
+            fix = "; for the rows of a draw, pass draw.indices" if hasattr(rows, "indices") else fix
             raise RowError(f"row numbers must be integers, not {_dtype_or_type(rows, index)}{fix}")
         index = index.astype(np.int64)
     if index.size and (index.min() < 0 or index.max() >= length):
         wrong = int(index[(index < 0) | (index >= length)].flat[0])
-        raise RowError(f"row {wrong} is out of range: the table has {length:,} rows, 0 to {length - 1}")
+        raise RowError(f"row {wrong} is out of range: the table has {length:,} rows, numbered from 0 to {length - 1}")
     return index.astype(np.int64, copy=False)
 
 
@@ -60,7 +64,9 @@ def stored_column(factor: Factor, values: Any) -> Array:
         raise FactorError(f"the column of factor {factor.name!r} must be 1-D, not of shape {column.shape}")
     if factor.continuous:
         if column.dtype.kind not in "fiu":
-            raise FactorError(f"the column of continuous factor {factor.name!r} must hold numbers, not {column.dtype}")
+            raise FactorError(
+                f"the column of continuous factor {factor.name!r} must contain numbers, not {column.dtype}"
+            )
         with np.errstate(over="ignore"):
             stored = column if column.dtype == np.float32 else freeze(column.astype(np.float32))
         check_finite(factor.name, column, stored)
@@ -80,8 +86,8 @@ def check_finite(name: str, numbers: Array, stored: Array, first: int = 0) -> No
         if wrong.any():
             row = rows.start + int(np.argmax(wrong))
             raise FactorError(
-                f"row {first + row} (from 0) of column {name!r} has {numbers[row]!s}; expected finite numbers up to "
-                "3.4e38, or NaN for unknown values"
+                f"row {first + row} (counting from 0) of column {name!r} has {numbers[row]!s}; expected finite "
+                "numbers up to 3.4e38, or NaN for unknown values"
             )
 
 
@@ -117,7 +123,7 @@ def _written_elsewhere(array: Array) -> bool:
 
 def _stored_codes(factor: Factor, column: Array) -> Array:
     if column.dtype.kind not in "iu":
-        raise FactorError(f"the column of factor {factor.name!r} must hold integer codes, not {column.dtype}")
+        raise FactorError(f"the column of factor {factor.name!r} must contain integer codes, not {column.dtype}")
     dtype = code_dtype(len(factor))
     unknown = np.iinfo(dtype).max
     if column.dtype == dtype:

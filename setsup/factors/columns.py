@@ -58,29 +58,37 @@ class FactorColumns:
             while outer is not None:
                 if outer in seen:
                     raise FactorError(
-                        f"factor {factor.name!r} is nested in itself through {sorted(seen)}; leave out one of these "
-                        "nestings"
+                        f"the nesting of factor {factor.name!r} is circular, through {sorted(seen)}; remove within= "
+                        "from one of these factors"
                     )
                 seen.add(outer)
                 if self[outer].continuous:
                     raise FactorError(
                         f"factor {factor.name!r} cannot be nested within {outer!r}, which is continuous and has no "
-                        "levels; nest it within bins from table.binned"
+                        "levels; nest it within the bins that table.binned adds"
                     )
                 outer = self[outer].within
 
     def _grid_length(self) -> int:
         for factor in self.factors:
             if factor.continuous:
-                raise FactorError(f"a grid cannot have the continuous factor {factor.name!r}; pass columns")
+                raise FactorError(
+                    f"a grid cannot contain the continuous factor {factor.name!r}, which has no levels; pass the "
+                    "values of all factors as columns"
+                )
         length = math.prod(map(len, self.factors))
         if not self.factors or length >= 2**62:
-            raise FactorError(f"a grid needs at least one factor and fewer than 2**62 rows, not {length}")
+            raise FactorError(
+                f"a grid must have at least one factor and fewer than 2**62 rows, not {len(self.factors)} factors and "
+                f"{length} rows"
+            )
         return length
 
     def _check_columns(self, columns: Mapping[str, npt.ArrayLike]) -> tuple[dict[str, Array], int]:
         if set(check_mapping(columns, "columns", FactorError)) != set(self._by_name):
-            raise FactorError(f"columns {sorted(columns)} and factors {sorted(self._by_name)} must have the same names")
+            raise FactorError(
+                f"columns must have the names of the factors, {sorted(self._by_name)}, not {sorted(columns)}"
+            )
         stored = {factor.name: stored_column(factor, columns[factor.name]) for factor in self.factors}
         lengths = {name: len(column) for name, column in stored.items()}
         if len(set(lengths.values())) > 1:
@@ -259,16 +267,16 @@ class FactorColumns:
         """Return a table with one more factor, or with the factor of that name replaced."""
         check_instance(factor, Factor, "the new factor", FactorError)
         columns = {name: self.column(name) for name in self.names if name != factor.name}
-        kept = [known for known in self.factors if known.name != factor.name]
-        return type(self)([*kept, factor], {**columns, factor.name: column})
+        remaining = [known for known in self.factors if known.name != factor.name]
+        return type(self)([*remaining, factor], {**columns, factor.name: column})
 
     def without(self, names: Iterable[str]) -> Self:
         """Return a table without some factors, with the same rows."""
         gone = {self[name].name for name in check_strings(names, "the factors to leave out", FactorError)}
-        kept = [factor for factor in self.factors if factor.name not in gone]
-        if not kept:
-            raise FactorError("a table needs at least one factor, and this leaves out all; keep one")
-        return type(self)(kept, {factor.name: self.column(factor.name) for factor in kept})
+        remaining = [factor for factor in self.factors if factor.name not in gone]
+        if not remaining:
+            raise FactorError("cannot remove all factors of a table; keep at least one")
+        return type(self)(remaining, {factor.name: self.column(factor.name) for factor in remaining})
 
     def rename(self, names: Mapping[str, str]) -> Self:
         """Return a table with some factors renamed; rows, levels, nesting and splits stay the same.
@@ -297,7 +305,7 @@ class FactorColumns:
         after = [new.get(name, name) for name in self.names]
         if taken := [name for index, name in enumerate(after) if name in after[:index]]:
             raise FactorError(
-                f"two factors have the name {taken[0]!r} after renaming; choose another name, or rename both"
+                f"two factors would have the name {taken[0]!r} after renaming; choose another name, or rename both"
             )
         factors = [
             replace(
@@ -344,17 +352,21 @@ class FactorColumns:
         return all(np.array_equal(self.column(name), grid.column(name)) for name in self.names)
 
 
-def _refuse_values(given: object) -> None:
+def _refuse_values(factors: object) -> None:
     """Refuse values in place of factors, and say what makes a table of them."""
-    module = type(given).__module__.partition(".")[0]
+    module = type(factors).__module__.partition(".")[0]
     makers = {"pandas": "from_pandas(frame)", "pyarrow": "from_arrow(table)"}
-    if isinstance(given, Mapping):
+    if isinstance(factors, Mapping):
         raise FactorError(
-            "FactorTable expects a list of Factor; to make one from values, use FactorTable.from_values({…})"
+            "FactorTable expects a list of Factor objects; to create a table from values, use "
+            "FactorTable.from_values({…})"
         )
     if module in makers:
-        raise FactorError(f"FactorTable expects a list of Factor; to convert this, use FactorTable.{makers[module]}")
-    if isinstance(given, str | Path):
         raise FactorError(
-            "FactorTable expects a list of Factor; to read a file, use FactorTable.from_csv(path) or from_parquet(path)"
+            f"FactorTable expects a list of Factor objects; to convert this object, use FactorTable.{makers[module]}"
+        )
+    if isinstance(factors, str | Path):
+        raise FactorError(
+            "FactorTable expects a list of Factor objects; to read a file, use FactorTable.from_csv(path) or "
+            "from_parquet(path)"
         )

@@ -50,9 +50,9 @@ def concat(tables: Sequence[FactorTable], parts: Sequence[str] | None = None) ->
     """
     tables = list(tables) if isinstance(tables, Sequence) else [tables]
     for table in tables:
-        check_instance(table, FactorTable, "what is concatenated", FactorError)
+        check_instance(table, FactorTable, "each table to concatenate", FactorError)
     if not tables:
-        raise FactorError("expected at least one table to concatenate")
+        raise FactorError("concat requires at least one table")
     part = _part(tables, parts)
     columns: dict[str, Array] = {}
     factors = []
@@ -70,7 +70,7 @@ def _part(tables: Sequence[FactorTable], parts: Sequence[str] | None) -> Factor:
             raise FactorError(f"table {index} already has a factor 'part'; drop it first with without(['part'])")
     names = tuple(islice(_letters(), len(tables)) if parts is None else check_strings(parts, "parts", FactorError))
     if len(names) != len(tables) or len(set(names)) != len(names):
-        raise FactorError(f"{len(tables)} tables need {len(tables)} different names of parts, not {list(names)}")
+        raise FactorError(f"parts must be {len(tables)} different names, one for each table, not {list(names)}")
     return Factor("part", Kind.NOMINAL, names, role="part")
 
 
@@ -88,12 +88,13 @@ def _unite(factors: Sequence[Factor]) -> Factor:
             if mine != theirs:
                 raise FactorError(
                     f"factor {first.name!r} has the {what} {str(mine)!r} in one table and {str(theirs)!r} in another; "
-                    "make both equal, or rename one factor"
+                    f"use the same {what} in both tables, or rename one factor"
                 )
         if first.levels and factor.levels and level_sort(first.levels[0]) != level_sort(factor.levels[0]):
             raise FactorError(
                 f"factor {first.name!r} has the level {first.levels[0]!r} in one table and {factor.levels[0]!r} in "
-                "another, and strings, numbers and booleans cannot be mixed; convert or rename one"
+                "another, but levels must be all strings, all numbers or all booleans; convert the levels of one "
+                "table, or rename its factor"
             )
     if first.levels is None or all(factor.levels == first.levels for factor in factors):
         return first
@@ -115,8 +116,8 @@ def _check_order(factors: Sequence[Factor], levels: list[Level]) -> None:
             if order[index] < order[index - 1]:
                 before, after = levels[order[index]], levels[order[index - 1]]
                 raise FactorError(
-                    f"factor {factor.name!r} has {before!r} before {after!r} in one table and after it in another; "
-                    "give all tables the same levels in the same order"
+                    f"factor {factor.name!r} lists the level {before!r} before {after!r} in one table, but after "
+                    f"{after!r} in another; give all tables the same levels in the same order"
                 )
 
 

@@ -161,7 +161,7 @@ class _Reader:
         of_anchor, of_row = _mentions(node)
         for name in of_row:
             if name.id == ANCHOR and ANCHOR not in self._table:
-                self._refuse(name, f"name a factor of the anchor, as in anchor.{self._table.names[0]}")
+                self._refuse(name, f"expected a factor after 'anchor', as in anchor.{self._table.names[0]}")
         if of_anchor and of_row:
             self._compare(node, wanted)
             return
@@ -177,29 +177,35 @@ class _Reader:
             case ast.Compare(left=left, ops=[link], comparators=[right]):
                 pass
             case ast.BoolOp():
-                self._refuse(node, "comparisons with the anchor must be joined by 'and' only")
+                self._refuse(node, "comparisons with the anchor can be combined only with 'and'")
             case _:
                 self._refuse(
-                    node, "'not' of several comparisons with the anchor means 'or', which constraints do not support"
+                    node,
+                    "'not' applied to several comparisons with the anchor means 'or', which constraints do not support",
                 )
         sides: list[ast.expr] = [left, right]
         name, other = reversed(sides) if is_of_anchor(left) else sides
         if not isinstance(name, ast.Name) or not is_of_anchor(other):
-            self._refuse(node, "expected a factor that is compared with the anchor's, such as id == anchor.id")
+            self._refuse(node, "expected a comparison of a factor with the anchor's, such as id == anchor.id")
         factor = self._operands.factor(name).name
         if self._operands.factor(other).name != factor:
             self._refuse(other, f"{factor!r} must be compared with the anchor's {factor!r}; write anchor.{factor}")
         if not isinstance(link, ast.Eq | ast.NotEq):
-            self._refuse(node, "factors can be compared with the anchor's only by == or !=")
+            self._refuse(node, "only == and != can compare a factor with the anchor's")
         if self._table[factor].continuous:
-            how = advice(f"compare bins, as table.binned({factor!r}, …) adds", f"declare --kinds {factor}=ordinal")
+            how = advice(
+                f"compare its bins, which table.binned({factor!r}, …) adds", f"declare --kinds {factor}=ordinal"
+            )
             self._refuse(name, f"factor {factor!r} is continuous; {how}")
         same = isinstance(link, ast.Eq) == wanted
         if factor in self._compared[not same]:
-            self._refuse(node, f"a row cannot have both the anchor's {factor!r} and another")
+            self._refuse(
+                node,
+                f"no row can satisfy both comparisons of {factor!r} with the anchor's {factor!r}; remove one of them",
+            )
         self._compared[same][factor] = None
         if len(self._compared[False]) > MOST_DIFFERENT:
-            self._refuse(node, f"at most {MOST_DIFFERENT} factors may be compared with the anchor's by !=")
+            self._refuse(node, f"at most {MOST_DIFFERENT} factors may be compared with the anchor's using !=")
 
     def _refuse(self, node: ast.AST, sentence: str) -> NoReturn:
         self._operands.refuse(node, sentence)

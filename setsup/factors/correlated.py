@@ -57,9 +57,9 @@ def correlated_weights(table: FactorTable, first: str, second: str, width: float
     """
     sigma = check_number(width, "width", FactorError, 0)
     if sigma == 0:
-        raise FactorError("width must be above 0, such as 0.2, 0.4 or 0.7 in the paper")
+        raise FactorError("width must be above 0, not 0; the paper uses 0.2, 0.4 and 0.7")
     if first == second:
-        raise FactorError(f"{first!r} cannot be correlated with itself; name two factors")
+        raise FactorError(f"{first!r} cannot be correlated with itself; choose two different factors")
     x, y = (_positions(table, name) for name in (first, second))
     with np.errstate(over="ignore"):
         weights = np.exp(-(((x - y) / sigma) ** 2) / 2)  # the square of a small width would be 0
@@ -70,10 +70,12 @@ def _positions(table: FactorTable, name: str) -> npt.NDArray[np.float64]:
     """Level of each row between the first, 0, and the last, 1; NaN where it is unknown."""
     levels = table[name].levels
     if levels is None or table[name].within:
-        raise FactorError(f"{name!r} has no levels of its own to count; bin it, or name another factor")
+        raise FactorError(
+            f"{name!r} must be a discrete factor that is not nested in another; bin it, or choose another factor"
+        )
     if len(levels) < 2:
         raise FactorError(
-            f"{name!r} has only one level, so it cannot be correlated with another factor; name another factor"
+            f"{name!r} has only one level, so it cannot be correlated with another factor; choose another factor"
         )
     codes = table.codes(name).astype(np.float64)
     return np.where(codes < 0, np.nan, codes / (len(levels) - 1))

@@ -54,9 +54,9 @@ class Expression:
             parsed = ast.parse(plain, mode="eval").body
         except SyntaxError as error:
             spot = _point(self.text, error.lineno or 1, (error.offset or 1) - 1, 1)
-            raise FactorError(f"this is not an expression ({error.msg}){self.hint()}{spot}") from None
+            raise FactorError(f"invalid expression ({error.msg}){self.hint()}{spot}") from None
         except ValueError as error:
-            raise FactorError(f"this is not an expression ({error}){self.hint()}: {clip(self.text)}") from None
+            raise FactorError(f"invalid expression ({error}){self.hint()}: {clip(self.text)}") from None
         lines = plain.split("\n")
         for node in ast.walk(parsed):
             if isinstance(node, ast.Name):
@@ -80,14 +80,14 @@ class Expression:
         """How to correct something that is not an expression."""
         plain, _ = _without_backticks(self.text)
         if "`" in _QUOTED.sub("", plain):
-            return "; a name in backticks must end with a backtick, on the same line"
+            return "; close the name with a backtick on the same line"
         if meant := self._in_python():
             return f"; did you mean {meant}?"
         for name in self.names:
             odd = not name.isidentifier() or keyword.iskeyword(name)
             if odd and name in plain and any(map(str.isalpha, name)):
-                return f"; the name {name!r} must be in backticks, {quote(name)}"
-        return "; it must compare factors with values, as in \"digit != 9 and split == 'train'\""
+                return f"; put the name {name!r} in backticks, {quote(name)}"
+        return "; expected a comparison of factors with values, such as \"digit != 9 and split == 'train'\""
 
     def _in_python(self) -> str | None:
         """The expression with the operators of Python, if it has others and is one then."""
@@ -119,9 +119,12 @@ def shallow(expression: Expression) -> Iterator[None]:
     except (RecursionError, MemoryError) as error:
         # numpy's MemoryError says how much; the parser's does not
         if isinstance(error, RecursionError) or (type(error) is MemoryError and not error.args):
-            raise FactorError(f"the expression is nested too deeply: {clip(expression.text)}") from None
+            raise FactorError(
+                f"the expression is nested too deeply: {clip(expression.text)}; simplify the expression"
+            ) from None
         raise FactorError(
-            f"memory ran out for the expression ({error}): {clip(expression.text)}; reduce the rows or levels"
+            f"not enough memory to evaluate the expression ({error}): {clip(expression.text)}; reduce the rows or "
+            "levels"
         ) from None
 
 

@@ -93,7 +93,7 @@ class Factor:
         """Check the description; accept lists and plain strings as they come from files."""
         where = f"factor {abbreviate(self.name)}"
         if not isinstance(self.name, str) or not self.name:
-            raise FactorError(f"{where}: the name must be a non-empty string")
+            raise FactorError(f"the name of a factor must be a non-empty string, not {abbreviate(self.name)}")
         try:
             object.__setattr__(self, "kind", Kind(self.kind))
         except (ValueError, TypeError):
@@ -105,7 +105,7 @@ class Factor:
                 f"{where}: unit and within must be strings, not {abbreviate(self.unit)} and {abbreviate(self.within)}"
             )
         if self.within == self.name:
-            raise FactorError(f"{where} cannot be nested within itself")
+            raise FactorError(f"{where} cannot be nested within itself; name another factor in within=")
         if self.period is not None and not (_is_real(self.period) and 0 < self.period <= _LARGEST_32):
             raise FactorError(f"{where}: the period must be a positive number, not {abbreviate(self.period)}")
         if self.period is not None and not isinstance(self.period, int | float):
@@ -113,7 +113,7 @@ class Factor:
         if self.kind is Kind.CONTINUOUS:
             if self.levels is not None:
                 raise FactorError(
-                    f"{where} is continuous and cannot have levels; make it ordinal, or leave out the levels"
+                    f"{where} is continuous and cannot have levels; choose the kind 'ordinal', or leave out the levels"
                 )
         else:
             object.__setattr__(self, "levels", _check_levels(self.levels, where))
@@ -168,8 +168,8 @@ class Factor:
         known = {"name", "kind", "levels", "unit", "period", "within", "role"}
         if not isinstance(data, Mapping) or not {"name", "kind"} <= data.keys() <= known:
             raise FactorError(
-                f"the description of a factor may have name, kind and {sorted(known - {'name', 'kind'})}, not "
-                f"{abbreviate(data)}"
+                "the description of a factor must have the keys name and kind, and may have "
+                f"{sorted(known - {'name', 'kind'})}, not {abbreviate(data)}"
             )
         return cls(**data)
 
@@ -177,11 +177,11 @@ class Factor:
 def check_factors(factors: Any) -> tuple[Factor, ...]:
     """Factors as a tuple; FactorError where one is something else."""
     if isinstance(factors, str) or not isinstance(factors, Iterable):
-        raise FactorError(f"factors must be a list of Factor, not {abbreviate(factors)}")
+        raise FactorError(f"factors must be a list of Factor objects, not {abbreviate(factors)}")
     try:
         checked = tuple(factors)
     except TypeError:  # an array or a tensor without an axis
-        raise FactorError(f"factors must be a list of Factor, not {abbreviate(factors)}") from None
+        raise FactorError(f"factors must be a list of Factor objects, not {abbreviate(factors)}") from None
     for factor in checked:
         check_instance(factor, Factor, "each of the factors", FactorError, 'make one with Factor("name", kind, levels)')
     return checked
@@ -241,14 +241,14 @@ def _check_levels(levels: Any, where: str) -> tuple[Level, ...]:
     if levels is not None and (isinstance(levels, str | bytes) or not isinstance(levels, Sequence)):
         raise FactorError(f"{where}: levels must be a tuple, not {abbreviate(levels)}")
     if not levels:
-        raise FactorError(f"{where} needs at least one level, or the kind 'continuous'")
+        raise FactorError(f"{where} must have at least one level, or be of the kind 'continuous'")
     checked: tuple[Any, ...] = tuple(level.item() if isinstance(level, np.generic) else level for level in levels)
     wrong = next((level for level in checked if not isinstance(level, str | int | float)), None)
     sorts = {level_sort(level) for level in checked}
     if wrong is not None or len(sorts) > 1:
         raise FactorError(
             f"{where}: levels must be all strings, all numbers or all booleans, not "
-            + (f"a {type(wrong).__name__}" if wrong is not None else "some of each")
+            + (f"a {type(wrong).__name__}" if wrong is not None else "a mixture")
         )
     if any(isinstance(level, float) and not math.isfinite(level) for level in checked):
         raise FactorError(f"{where}: levels must be finite numbers; leave out unknown values, which are not levels")

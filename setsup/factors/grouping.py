@@ -49,17 +49,17 @@ def _of_grid(table: FactorColumns, names: tuple[str, ...]) -> Groups:
     count = math.prod(radix)
     if count >= _MOST:
         raise FactorError(
-            f"{', '.join(names)} have {count:,} combinations of levels, and groups must be fewer than {_MOST:,}; name "
-            "fewer factors"
+            f"the factors {', '.join(names)} have {count:,} combinations of levels, but there must be fewer than "
+            f"{_MOST:,} groups; choose fewer factors"
         )
     layout = GridLayout(radix, terms(sizes, fixed), terms(sizes, [not is_fixed for is_fixed in fixed]))
     return Groups(names, np.broadcast_to(np.int64(len(table) // count), (count,)), layout)
 
 
 def _index(table: FactorColumns, names: tuple[str, ...], mask: Bools | None) -> Groups:
-    kept = len(table) if mask is None else int(np.count_nonzero(mask))
-    check_memory(16 * kept, f"an index of {kept:,} rows", "the rows", FactorError)
-    excluded = len(table) - kept
+    included = len(table) if mask is None else int(np.count_nonzero(mask))
+    check_memory(16 * included, f"an index of {included:,} rows", "the rows", FactorError)
+    excluded = len(table) - included
     radix = [len(table[name]) for name in names]
     if table.is_grid and mask is not None:  # codes of the rows that are kept follow from their numbers
         rows: Rows | None = np.flatnonzero(mask)
@@ -106,7 +106,7 @@ def _find_or_index(table: FactorColumns, names: tuple[str, ...], where: str | No
 def _save(groups: Groups, folder: Path) -> None:
     index = groups.layout
     if not isinstance(index, IndexLayout) or index.order is None:
-        raise FactorError("only the index of columns is kept on disk")
+        raise FactorError("the groups of a grid cannot be stored on disk; only those of a table with columns can")
     arrays = {"sizes": groups.sizes, "codes": index.codes, "offsets": index.offsets, "order": index.order}
     with written_folder(folder) as temporary:
         for name, array in arrays.items():
@@ -134,6 +134,6 @@ def _load(table: FactorColumns, names: tuple[str, ...], folder: Path) -> Groups 
         _log.warning("the index %s is damaged and will be rebuilt: %s", folder, error)
         return None
     if not whole:
-        _log.warning("the index %s does not fit the table and will be rebuilt", folder)
+        _log.warning("the index %s does not match the table and will be rebuilt", folder)
         return None
     return Groups(names, sizes, IndexLayout(codes, offsets, order), unknown=unknown, excluded=excluded)

@@ -107,7 +107,8 @@ class Groups:
         """
         if not is_integer(group) or not 0 <= group < len(self):
             raise RowError(
-                f"group {abbreviate(group)} is out of range: there are {len(self)} groups of {', '.join(self.names)}"
+                f"group {abbreviate(group)} is out of range: {', '.join(self.names)} have {len(self)} groups, "
+                "numbered from 0"
             )
         return self.take(group, np.arange(self.sizes[group], dtype=np.int64))
 

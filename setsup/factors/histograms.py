@@ -32,14 +32,14 @@ def count_joint(table: FactorColumns, names: Iterable[str], where: Where | None)
     for name in names:
         if table[name].continuous:
             raise FactorError(
-                f"factor {name!r} is continuous and cannot be counted; use table.binned({name!r}, …), or "
+                f"factor {name!r} is continuous, so it has no levels to count; use table.binned({name!r}, …), or "
                 f"table.histogram({name!r})"
             )
     cells = math.prod(sizes)
     if cells > _MOST_CELLS:
         raise FactorError(
-            f"{', '.join(names)} have {cells:,} combinations, too many to count each; to count those that occur, use "
-            f"group_by({names!r}).sizes"
+            f"{', '.join(names)} have {cells:,} combinations of levels, too many to count each one; to count only "
+            f"those that occur, use group_by({names!r}).sizes"
         )
     mask = rows_kept(table, where)
     if not names:
@@ -49,8 +49,8 @@ def count_joint(table: FactorColumns, names: Iterable[str], where: Where | None)
     counts = np.zeros(cells, dtype=np.int64)
     # an array of all cells costs as much as they are many, so that blocks grow with them
     block = _BLOCK if cells <= _DENSE else min(max(cells, _BLOCK), 1 << 22)
-    for columns, kept in _blocks(table, names, mask, block):
-        key = _number(columns, sizes, kept)
+    for columns, selected in _blocks(table, names, mask, block):
+        key = _number(columns, sizes, selected)
         if cells <= 4 * block:
             counts += np.bincount(key, minlength=cells + 1)[:cells]
         else:
@@ -74,8 +74,8 @@ def count_all(table: FactorColumns, names: Sequence[str], where: Where | None) -
     some = [name for name in names if sizes[name] < _FUSED]
     # with one more level, for what is unknown
     fused = [(part, np.zeros([sizes[name] + 1 for name in part], dtype=np.int64)) for part in _parts(some, sizes)]
-    for columns, kept in _blocks(table, some, mask, _BLOCK):
-        rows = None if kept is None else np.flatnonzero(kept)
+    for columns, selected in _blocks(table, some, mask, _BLOCK):
+        rows = None if selected is None else np.flatnonzero(selected)
         of = dict(zip(some, columns, strict=True))
         for part, cells in fused:
             codes = [of[name] if rows is None else of[name].take(rows) for name in part]
@@ -141,7 +141,9 @@ def count_values(
     edges, width = np.linspace(low, high, bins + 1), (high - low) / bins
     exact, edges = edges, edges.astype(np.float32).astype(np.float64)
     if not (np.abs(edges - exact) <= width / 5).all():
-        raise FactorError(f"{bins} bins from {low!r} to {high!r} are too narrow for float32; choose fewer bins")
+        raise FactorError(
+            f"{bins} bins from {low!r} to {high!r} are narrower than float32 can distinguish; choose fewer bins"
+        )
     counts = np.zeros(bins + 2, dtype=np.int64)
     starts = np.append(edges, np.inf)
     starts[bins] = np.nextafter(edges[-1], np.inf)  # the last bin has its upper edge, too
@@ -193,13 +195,13 @@ def _blocks(
     whole = None if table.is_grid and len(table) > _LONGEST else [table.column(name) for name in names]
     for start in range(0, len(table), block):
         some = slice(start, min(start + block, len(table)))
-        kept = None if mask is None else mask[some]
-        if kept is None or kept.any():
+        selected = None if mask is None else mask[some]
+        if selected is None or selected.any():
             rows = np.arange(some.start, some.stop) if whole is None else None
-            yield [column[some] for column in whole] if whole else [table.codes(name, rows) for name in names], kept
+            yield [column[some] for column in whole] if whole else [table.codes(name, rows) for name in names], selected
 
 
-def _number(columns: list[Array], sizes: tuple[int, ...], kept: Bools | None) -> Array:
+def _number(columns: list[Array], sizes: tuple[int, ...], selected: Bools | None) -> Array:
     """Number of each row's combination; one beyond all for rows with an unknown level, or not to be counted.
 
     Such rows are not taken out, which would cost several times what counting does.
@@ -215,8 +217,8 @@ def _number(columns: list[Array], sizes: tuple[int, ...], kept: Bools | None) ->
     cells = math.prod(sizes)
     if unknown is not None:
         np.putmask(key, unknown, cells)
-    if kept is not None:  # rows that a filter leaves out are many and scattered: a sum does not branch
-        key += np.multiply(~kept, cells, dtype=np.intp)
+    if selected is not None:  # rows that a filter leaves out are many and scattered: a sum does not branch
+        key += np.multiply(~selected, cells, dtype=np.intp)
     return key
 
 

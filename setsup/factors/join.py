@@ -19,12 +19,14 @@ def join(table: T, other: FactorColumns, on: str) -> T:
     """Table with the factors of another one, whose rows are matched by the values of one factor."""
     mine, theirs = table[on], other[on]
     if mine.levels is None or theirs.levels is None:
-        raise FactorError(f"factor {on!r} is continuous, so rows cannot be matched by it; bin it in both tables first")
+        raise FactorError(
+            f"factor {on!r} is continuous, so rows cannot be matched by it; bin the factor in both tables first"
+        )
     sorts = [level_sort(factor.levels[0]) for factor in (mine, theirs) if factor.levels]
     if sorts[0] != sorts[1]:
         raise FactorError(
-            f"factor {on!r} has {PLURAL[sorts[0]]} in one table and {PLURAL[sorts[1]]} in the other, which never "
-            "match; convert one"
+            f"factor {on!r} has {PLURAL[sorts[0]]} in one table and {PLURAL[sorts[1]]} in the other, so their rows "
+            "never match; convert the factor in one table"
         )
     shared = [name for name in other.names if name != on and name in table]
     if shared:
@@ -43,13 +45,15 @@ def _match(other: FactorColumns, on: Factor) -> Array:
     codes = other.codes(on.name)
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
-        raise FactorError(f"row {row} of the joined table has no known {on.name!r}; select the rows that have one")
+        raise FactorError(
+            f"row {row} of the table to join has no known value of {on.name!r}; select the rows that have one"
+        )
     counts = np.bincount(codes, minlength=len(on))
     if (counts > 1).any():
         level = (on.levels or ())[int(np.argmax(counts > 1))]
         raise FactorError(
-            f"the joined table has {counts.max()} rows with {on.name} = {level!r}, but each value may occur only once; "
-            "select one row of each value"
+            f"the table to join has {counts.max()} rows with {on.name} = {level!r}, but each value may occur only "
+            "once; select one row per value"
         )
     rows = np.full(len(on), -1, dtype=np.int64)
     rows[codes] = np.arange(len(codes))

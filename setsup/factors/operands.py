@@ -48,7 +48,7 @@ class Operands:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if value is not True:
                 return -value
             case ast.Constant(value=None):
-                self.refuse(node, 'None is not a level; write "is None" or "is not None" to ask for unknown values')
+                self.refuse(node, 'None is not a level; write "is None" or "is not None" to test for unknown values')
             case ast.Name() if factor is not None:
                 self.refuse_word(node, factor)
             case ast.Tuple() | ast.List() | ast.Set():
@@ -86,7 +86,7 @@ class Operands:
         if node.id in (factor.levels or ()):
             self.refuse(node, f"{node.id!r} is a level of factor {factor.name!r}; put it in quotes, {node.id!r}")
         close = did_you_mean(node.id, [*self.table.names, *texts])
-        self.refuse(node, f"{node.id!r} is not a factor, and a string needs quotes{close}")
+        self.refuse(node, f"{node.id!r} is not a factor, and a string must be in quotes{close}")
 
     def refuse_value(self, node: ast.expr, factor: Factor, value: Level) -> NoReturn:
         """Refuse a value that is no level of a factor."""

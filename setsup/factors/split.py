@@ -98,7 +98,7 @@ def split(
     names = [name] if repeats == 1 else [f"{name}_{repeat}" for repeat in range(repeats)]
     for new in names:
         if new in table:
-            raise FactorError(f"the table already has a factor {new!r}; choose another name=")
+            raise FactorError(f"the table already has a factor {new!r}; pass another name=")
     units, strata = _make_units(table, _listed(stratify), _listed(disjoint))
     for repeat, new in enumerate(names):
         codes = _parts(units, strata, shares, int(fold(key, repeat)), whole=rounding == "table")
@@ -132,7 +132,7 @@ def check_disjoint(table: FactorTable, split: str, by: str | Sequence[str]) -> N
     levels = table[split].levels
     if levels is None:
         raise FactorError(
-            f"factor {split!r} is continuous, so it does not divide rows into parts; name a factor with levels"
+            f"factor {split!r} is continuous, so it does not divide rows into parts; choose a factor with levels"
         )
     known = (group >= 0) & (part >= 0)
     pairs = np.unique(group[known] * len(levels) + part[known])
@@ -145,7 +145,7 @@ def check_disjoint(table: FactorTable, split: str, by: str | Sequence[str]) -> N
             first.append(f"{groups.describe(table, which)} ({', '.join(parts)})")
         more = "" if len(shared) <= 5 else f" and {len(shared) - 5:,} more"
         raise FactorError(
-            f"{split!r} is not disjoint by {', '.join(groups.names)}: {'; '.join(first)}{more} are in several parts"
+            f"{split!r} is not disjoint by {', '.join(groups.names)}: several parts contain {', '.join(first)}{more}"
         )
 
 
@@ -157,14 +157,17 @@ def _shares(fractions: Mapping[str, float]) -> list[Fraction]:
     """Upper ends of the parts' shares: exact, so that no rounding decides where a unit goes."""
     if not isinstance(fractions, Mapping):
         raise FactorError(
-            f"a split must map names of parts to their shares, such as {{'train': 0.8}}, not {abbreviate(fractions)}"
+            "fractions must map the names of parts to their shares, such as {'train': 0.8}, not "
+            f"{abbreviate(fractions)}"
         )
     shares = list(fractions.values())
     if not shares or not all(is_number(share) and 0 < share <= 1 for share in shares):
         raise FactorError(f"the shares of a split must be positive numbers that sum to 1, not {dict(fractions)}")
     ends = list(accumulate(Fraction(repr(float(share))) for share in shares))
     if abs(ends[-1] - 1) > Fraction(1, 10**9):
-        raise FactorError(f"the shares of a split must sum to 1, not to {float(ends[-1])!r} as in {dict(fractions)}")
+        raise FactorError(
+            f"the shares of a split must sum to 1, but those in {dict(fractions)} sum to {float(ends[-1])!r}"
+        )
     return [*ends[:-1], Fraction(1)]
 
 
@@ -185,7 +188,7 @@ def _make_units(table: FactorTable, stratify: list[str], disjoint: list[str]) ->
         which = groups.describe(table, int(group[known][astray[0]]))
         raise FactorError(
             f"the rows of {which} have different values of {', '.join(stratify)}, so they cannot stay together in one "
-            "stratum; leave that factor out of stratify="
+            f"stratum; leave factors that vary within {which} out of stratify="
         )
     units = np.full(len(table), -1, dtype=np.int64)
     units[known] = inverse
@@ -228,5 +231,5 @@ def _check_filled(codes: Rows, fractions: Mapping[str, float], name: str) -> Non
         if not count:
             raise FactorError(
                 f"no row falls into the part {part!r} of {name!r} ({fractions[part]!r} of {counts.sum():,} rows); "
-                "give it a larger share, or fewer and larger strata"
+                "increase its share, or use fewer and larger strata"
             )

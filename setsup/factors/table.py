@@ -72,7 +72,10 @@ class FactorTable(FactorColumns):
     def _reopen(cls, path: str, fingerprint: str) -> Self:
         table = cls.open(path)
         if table.fingerprint != fingerprint:
-            raise DataError(f"{path} has changed since this table was sent from another process; open it again there")
+            raise DataError(
+                f"{path} has changed since this table was sent from another process; open the table again in that "
+                "process"
+            )
         return table
 
     @never_raises
@@ -107,7 +110,7 @@ class FactorTable(FactorColumns):
 
     def join(self, other: "FactorTable", on: str) -> Self:
         """Return a table with the factors of ``other``, whose rows are matched by the levels of the factor ``on``."""
-        return join(self, check_instance(other, FactorTable, "what a table is joined with", FactorError), on)
+        return join(self, check_instance(other, FactorTable, "the table to join", FactorError), on)
 
     # -- counting ------------------------------------------------------------------------------------------------------
 
@@ -221,7 +224,7 @@ class FactorTable(FactorColumns):
 
     def save(self, path: str | Path) -> None:
         """Write an uncompressed Arrow file that :meth:`open` maps into memory."""
-        arrow.save_table(self, check_path(path, "where a table is saved", FactorError))
+        arrow.save_table(self, check_path(path, "the path to save a table to", FactorError))
 
     @classmethod
     def from_arrow(cls, table: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> Self:

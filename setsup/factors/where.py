@@ -69,7 +69,7 @@ def check_where(where: object, rows: int) -> None:
         return
     if not isinstance(where, np.ndarray) or where.dtype != np.bool_ or where.shape != (rows,):
         what = f"{where.shape} {where.dtype}" if isinstance(where, np.ndarray) else f"a {type(where).__name__}"
-        raise FactorError(f"where must be an expression or ({rows},) bool, not {what}")
+        raise FactorError(f"where must be an expression or a boolean array of shape ({rows},), not {what}")
 
 
 def holds(expression: Expression, node: ast.expr, wanted: bool, table: FactorColumns) -> Bools:
@@ -143,7 +143,7 @@ class _Condition:
             return self._compare_one(right, mirrored, left, wanted)
         for side in (left, right):
             self.operands.value(side)
-        self._refuse(left, "this comparison does not name a factor; write names of factors without quotes")
+        self._refuse(left, "this comparison contains no factor; write names of factors without quotes")
 
     def _compare_one(self, name: ast.Name, link: type[ast.cmpop], node: ast.expr, wanted: bool) -> Bools:
         """Compare a factor with a value."""
@@ -172,9 +172,7 @@ class _Condition:
             case ast.Call(func=ast.Name(id="count"), args=[ast.Name() as name], keywords=[]):
                 factor = self.operands.factor(name)
                 if factor.levels is None:
-                    self._refuse(
-                        name, f"factor {factor.name!r} is continuous, so it has no levels whose rows could be counted"
-                    )
+                    self._refuse(name, f"factor {factor.name!r} is continuous, so it has no levels to count")
                 if self.table.is_grid:  # as many rows of each level, and of each that it is nested in
                     cells = math.prod(len(self.table[outer]) for outer in with_outer(self.table, [factor.name]))
                     numbers = self._on_axis(factor, np.full(len(factor), len(self.table) // cells))
@@ -201,13 +199,16 @@ class _Condition:
         if not isinstance(name, ast.Name):
             if isinstance(name, ast.BinOp | ast.Call):
                 self._refuse(
-                    name, "a remainder or a count can be compared with one number by ==, !=, < or >, but not by in"
+                    name,
+                    "a remainder or a count can be compared only with one number, using ==, !=, < or >, not with in",
                 )
             self.operands.value(name)
             self._refuse(name, "expected a factor before 'in', without quotes")
         factor = self.operands.factor(name)
         if not isinstance(node, ast.Tuple | ast.List | ast.Set):
-            self._refuse(node, "expected a tuple such as ('a', 'b') after 'in'; one value needs a comma, as in (9,)")
+            self._refuse(
+                node, "expected a tuple such as ('a', 'b') after 'in'; write a comma after a single value, as in (9,)"
+            )
         return self._among(factor, node.elts, wanted)
 
     def _among(self, factor: Factor, nodes: Sequence[ast.expr], wanted: bool) -> Bools:
@@ -226,7 +227,7 @@ class _Condition:
 
     def _unknown(self, name: ast.expr, node: ast.expr, wanted: bool) -> Bools:
         if not isinstance(name, ast.Name) or not (isinstance(node, ast.Constant) and node.value is None):
-            self._refuse(node, "'is' is only for unknown values, as in \"factor is None\"; compare values with ==")
+            self._refuse(node, "'is' tests only for unknown values, as in \"factor is None\"; compare values with ==")
         factor = self.operands.factor(name)
         if self.table.is_grid:
             return self._on_axis(factor, np.full(len(factor), not wanted))

@@ -190,8 +190,8 @@ def need_space(folder: Path | str, size: int, what: str) -> None:
     free = shutil.disk_usage(existing_folder(Path(folder))).free
     if free < size:
         raise DataError(
-            f"{what} requires {readable_size(size)} in {folder}, but only {readable_size(free)} are free; "
-            "free some space there or choose another folder"
+            f"{what} requires {readable_size(size)} in {folder}, but only {readable_size(free)} are available; free "
+            "some space there, or choose another folder"
         )
 
 

@@ -71,8 +71,8 @@ def check_mapped(array: npt.NDArray[np.generic]) -> None:
     if size < expected:
         label = name or getattr(base, "filename", "a mapped file")
         raise DataError(
-            f"{label} was truncated while it was read: it has {size:,} bytes instead of {expected:,}; restore the file "
-            "and open it again"
+            f"{label} was truncated while it was read: it has {size:,} bytes, not {expected:,}; restore the file and "
+            "open it again"
         )
 
 

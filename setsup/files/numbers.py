@@ -21,12 +21,12 @@ def refuse(label: str, what: str) -> NoReturn:
 def numbers(text: bytes, label: str) -> npt.NDArray[np.float64]:
     """Read numbers that are separated by white space."""
     if text.translate(None, _ASCII):
-        refuse(label, "contains other characters where numbers are expected")
+        refuse(label, "contains characters that cannot be part of a number")
     try:
         # numpy stops at a word that it cannot read, with a warning at most: then the last number does not come out
         values = np.fromstring(text + _LAST_WORD, np.float64, sep=" ")
     except (ValueError, DeprecationWarning):
         values = np.empty(0)
     if not len(values) or values[-1] != float(_LAST_WORD):
-        refuse(label, "contains a word that is not a number where a number is expected")
+        refuse(label, "contains a word that is not a number")
     return values[:-1]

@@ -91,9 +91,8 @@ def find_root(name: str, root: Path | str | None, wanted: Sequence[Sequence[str]
     nearest = min(folders, key=lambda folder: len(missing[folder]))
     files = some([names if isinstance(names, str) else names[0] for names in missing[nearest]])
     raise DataError(
-        f"{name}: {files} not found; looked in {', '.join(map(place_seen, folders))}; "
-        f"run `setsup fetch {name}{root_option(root)}`, or give the folder that contains the files "
-        f"({advice('root=', '--root')})"
+        f"{name}: {files} not found; looked in {', '.join(map(place_seen, folders))}; run `setsup fetch "
+        f"{name}{root_option(root)}`, or pass the folder that contains the files ({advice('root=', '--root')})"
     )
 
 

@@ -74,5 +74,5 @@ def read_beside(path: Path, most: int, what: str) -> bytes:
     with read_errors(path):
         size = path.stat().st_size
         if size > most:
-            raise DamagedFile(f"{path} has {size:,} bytes, too many for {what}")
+            raise DamagedFile(f"{path} has {size:,} bytes, more than the limit of {most:,} for {what}")
         return path.read_bytes()

@@ -130,8 +130,9 @@ def _lost(unit: str, times: int, why: str) -> None:
     """Warn that a unit starts again, or raise where that has happened too often."""
     if times == _TRIES:
         raise SetsupError(
-            f"the cluster lost {unit} {times} times ({why}), perhaps for lack of memory; give each unit more cores, so "
-            "that fewer share a machine, or run it without the cluster to see the original error"
+            f"the cluster lost {unit} {times} times ({why}), possibly because a machine ran out of memory; request "
+            "more cores per unit, so that fewer units share a machine, or run without the cluster to see the original "
+            "error"
         )
     _log.warning("the cluster lost %s (%s); starting it again", unit, why)
 

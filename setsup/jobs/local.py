@@ -86,10 +86,10 @@ class LocalPool:
         unit = self._units[number].name
         if self._tries[number] == _TRIES:
             raise SetsupError(
-                f"a worker process ended {how} while it worked on {unit}, for the second time, "
+                f"a worker process ended {how} while it was working on {unit}, for the second time, "
                 + cause(how, "use fewer processes, or one process to see the original error")
             )
-        _log.warning("a worker process ended %s while it worked on %s; starting it again", how, unit)
+        _log.warning("a worker process ended %s while it was working on %s; starting it again", how, unit)
         self._waiting.appendleft(number)
         self._start()
 

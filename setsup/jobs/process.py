@@ -96,7 +96,7 @@ def cause(how: str, advice: str) -> str:
             "most likely because a memory-mapped file was truncated or could not be read; make sure that nothing "
             "writes to the files of the dataset, restore them, and start again"
         )
-    return f"perhaps for lack of memory; {advice}"
+    return f"possibly because it ran out of memory; {advice}"
 
 
 def serve(module: str, numbers: Sequence[int]) -> None:

@@ -196,8 +196,8 @@ def needs(cores: float, gpus: float) -> str:
 
 def _too_small(on: Ray, most: _Most) -> DataError:
     return DataError(
-        f"a unit requires {needs(on.cpus, on.gpus)}, but the cluster of this machine alone has "
-        f"{needs(most.cores, most.gpus)}; request less, or give the address of a cluster that has them "
+        f"a unit requires {needs(on.cpus, on.gpus)}, but the Ray cluster of this machine has only "
+        f"{needs(most.cores, most.gpus)}; request less, or pass the address of a cluster that has them "
         f"({advice('address=', '--ray-address')})"
     )
 
@@ -234,11 +234,13 @@ def _connected(address: str) -> Any:
 
 def _refused(address: str, why: str) -> DataError:
     if "ersion mismatch" in why:
-        return DataError(f"the Ray cluster at {address} has another version: {why}; the versions must be the same")
+        return DataError(
+            f"the Ray cluster at {address} runs other versions: {why}; install the same versions on both sides"
+        )
     if address == "auto":
         return DataError(
-            f"this machine does not belong to a Ray cluster ({why:.200}); give the address of one, HOST:PORT, or start "
-            "one with `ray start --head`"
+            f"this machine does not belong to a Ray cluster ({why:.200}); pass the address of one, HOST:PORT, or "
+            "start one with `ray start --head`"
         )
     if address == _LOCAL:
         return DataError(f"Ray cannot be started on this machine: {why:.400}")

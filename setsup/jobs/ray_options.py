@@ -49,4 +49,7 @@ class Ray:
             if number > 1 and number != int(number):
                 raise SetsupError(f"{advice(name, f'--ray-{name}')} must be below 1 or an integer, not {number}")
         if not self.cpus:
-            raise SetsupError("cpus must be above 0, such as 0.1; otherwise one machine would run all units at once")
+            raise SetsupError(
+                f"{advice('cpus', '--ray-cpus')} must be above 0, because one machine would otherwise run all units "
+                "at once; pass a small number, such as 0.1"
+            )

@@ -53,6 +53,6 @@ def check_names(dataset: str, modalities: Sequence[str]) -> None:
     for name in modalities:
         if name in _ROLES or name.startswith("canonical"):
             raise DataError(
-                f"{dataset} has a modality {name!r}, a name that batches reserve; leave it out with modalities=[…], "
-                "and fetch it with dataset.fetch(batch['indices'], …)"
+                f"the modality name {name!r} of {dataset} is reserved in batches; leave the modality out with "
+                "modalities=[…], and fetch it with dataset.fetch(batch['indices'], …)"
             )

@@ -57,8 +57,8 @@ class PositionCallback(TrainerCallback, ExportableState):
             saved = state.stateful_callbacks.get(type(self).__name__)
             if not saved:
                 raise SetsupError(
-                    "no position of a loader found in the checkpoint: it was written without PositionCallback; train "
-                    "from its weights instead, with start= of the loader set to the position"
+                    "the checkpoint contains no loader position, because it was written without PositionCallback; "
+                    "train from its weights instead, and pass the position to the loader as start="
                 )
             train_dataloader.load_state_dict(saved["attributes"]["position"])
 

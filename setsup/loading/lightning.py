@@ -82,7 +82,9 @@ class LightningBatches(LightningDataModule):
     def train_dataloader(self) -> "_Stream":
         """Batches of this rank, from the position on."""
         if self.trainer is None:
-            raise SetsupError("the batches have no trainer yet; pass them to Trainer.fit(module, datamodule=…)")
+            raise SetsupError(
+                "the batches are not attached to a trainer; pass them to Trainer.fit(module, datamodule=…)"
+            )
         # ranks that share one model read the same batches, so this may differ from the rank of the process
         share = self.trainer.distributed_sampler_kwargs or {"num_replicas": 1, "rank": 0}
         self._world = share["num_replicas"]

@@ -104,9 +104,9 @@ class Loader:
         check_arguments(Loader.__init__, locals(), SamplerError)
         if not dataset.factors.has_fingerprint(sampler.table.fingerprint):
             raise SamplerError(
-                f"the sampler was made for another table (fingerprint {sampler.table.fingerprint}) than that of "
-                f"{dataset.name} ({dataset.factors.fingerprint}); make it from dataset.factors, or load "
-                "dataset.with_factors(table)"
+                f"the sampler was created for a table with fingerprint {sampler.table.fingerprint}, but the table of "
+                f"{dataset.name} has fingerprint {dataset.factors.fingerprint}; create the sampler from "
+                "dataset.factors, or load dataset.with_factors(table)"
             )
         share = sampler.shard(rank, world)  # checks both, and makes them Python integers
         self.dataset, self.sampler, self.rank, self.world = dataset, sampler, share.rank, share.world
@@ -160,7 +160,7 @@ class Loader:
                 yield batch  # the position is there before: an interrupt in between would lose a draw
                 del batch  # its buffer is free once the consumer drops it
         raise SetsupError(
-            "this iterator is invalid: the loader was iterated again or moved to another position; make a second "
+            "this iterator is invalid: the loader was iterated again or moved to another position; create a second "
             "loader for a second stream"
         )
 
@@ -203,8 +203,9 @@ class Loader:
         """Number of this rank's batches in the next loop, or left in this one; TypeError for an endless sampler."""
         if self.sampler.length is None:
             raise TypeError(
-                "a loader of an endless sampler has no length; choose the number of steps yourself, and iterate over "
-                "the loader directly, or as an IterableDataset with batch_size=None and num_workers=0"
+                "a loader of an infinite sampler has no length; choose the number of steps, and iterate over the "
+                "loader directly, or pass it to a DataLoader as an IterableDataset with batch_size=None and "
+                "num_workers=0"
             )
         return len(self._share())
 
@@ -280,7 +281,7 @@ def _check_no_other_workers() -> None:
     if worker is not None and worker.num_workers > 1:
         raise SetsupError(
             f"each of the {worker.num_workers} worker processes of torch's DataLoader would deliver all draws of this "
-            "loader; pass num_workers=0 to the DataLoader and workers= to setsup.loader, or make the loader in each "
+            "loader; pass num_workers=0 to the DataLoader and workers= to setsup.loader, or create the loader in each "
             "worker, with its rank= and world="
         )
 
@@ -290,6 +291,6 @@ def _check_sharded_once() -> None:
     if (processes := accelerated_processes()) > 1:
         raise SetsupError(
             f"accelerate would read this loader only in its main process and shard it among {processes} processes "
-            "again, which loses draws; do not pass it to accelerator.prepare, and make it with "
-            "rank=accelerator.process_index, world=accelerator.num_processes"
+            "again, which loses draws; create the loader with rank=accelerator.process_index, "
+            "world=accelerator.num_processes, and do not pass it to accelerator.prepare"
         )

@@ -39,13 +39,13 @@ def _check_positions(batch: Batch, modalities: Sequence[str], shape: tuple[int, 
         own_shape = getattr(value, "shape", None)
         if own_shape is None and name in modalities:
             raise SetsupError(
-                f"the transform replaced {name!r} by a {type(value).__name__}; return an array with one entry per "
+                f"the transform replaced {name!r} with a {type(value).__name__}; return an array with one entry per "
                 "position"
             )
         if own_shape is not None and tuple(own_shape[:axes]) != shape[:axes]:
             sets, thing = (f"{shape[0]} sets of {shape[1]}", "position") if axes == 2 else (f"{shape[0]} sets", "set")
             raise SetsupError(
-                f"the transform changed {name!r} from {sets} to {tuple(own_shape[:axes])}, but it must keep one entry "
+                f"the transform changed {name!r} from {sets} to {tuple(own_shape[:axes])}, but must keep one entry "
                 f"per {thing}; put further copies on an axis after the {thing}s, or under other names"
             )
     return batch

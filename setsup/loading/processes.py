@@ -123,7 +123,9 @@ class _Worker(Process):
             "lower workers= or prefetch=, or pass workers=0 to see the original error",
             "lower --workers, or pass --workers 0 to see the original error",
         )
-        return DataError(f"a worker process of the loader ended {how} while it made a batch, {cause(how, remedy)}")
+        return DataError(
+            f"a worker process of the loader ended {how} while it was building a batch, {cause(how, remedy)}"
+        )
 
 
 def _pickles(thing: Any) -> bool:

@@ -105,7 +105,7 @@ class TorchRows:
         return [_item(tensors, row) for row in range(len(index))]
 
 
-@explains_foreign("give it to the DataLoader that takes what this returns")
+@explains_foreign("pass it to the DataLoader that receives the result")
 def as_torch(dataset: Dataset) -> TorchRows:
     """A map-style dataset for torch's own DataLoader, with worker processes or without.
 
@@ -127,8 +127,8 @@ def as_torch(dataset: Dataset) -> TorchRows:
     """
     if not hasattr(dataset, "fetch"):
         raise SetsupError(
-            f"as_torch requires a dataset, such as setsup.load returns, not {type(dataset).__name__}; pass samplers to "
-            "set_batches"
+            f"as_torch requires a dataset, such as the result of setsup.load, not {type(dataset).__name__}; pass "
+            "samplers to set_batches"
         )
     _torch()
     return TorchRows(dataset)
@@ -195,7 +195,7 @@ class SetBatches:
         end = pass_end(self._next, self._length)
         if end is None:
             raise TypeError(
-                "batches of an endless sampler have no length; pass steps=, or use an EpochSampler with epochs="
+                "batches of an infinite sampler have no length; pass steps=, or use an EpochSampler with epochs="
             )
         return self._count(end)
 
@@ -297,8 +297,8 @@ def set_batches(sampler: Sampler | Shard, start: int = 0, steps: int | None = No
         steps = check_integer(steps, "steps", SamplerError, 1, (LAST - 1) // world)
         if length is not None:
             raise SamplerError(
-                f"steps={steps} requires an endless sampler, but a pass of this {type(sampler).__name__} has "
-                f"{length:,} draws; leave out steps"
+                f"steps={steps} requires an infinite sampler, but a pass of this {type(sampler).__name__} has "
+                f"{length:,} draws; leave out steps="
             )
         length = steps * world
     return SetBatches(sampler, rank, world, check_integer(start, "start", SamplerError, 0, LAST - 1), length)

@@ -1,6 +1,7 @@
 """Arguments that samplers share: the table, the factors that sets fix, tolerances, numbers of sets and rows."""
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -57,7 +58,8 @@ def check_draw_memory(rows: int, what: str, reduce: str, each: int = 48) -> None
 
     A row takes ``each`` bytes with all that is needed while it is drawn; samplers need 16 to 100.
     """
-    check_memory(rows * each, f"{what} with {rows:,} rows", reduce, SamplerError)
+    options = "".join(spell_name(name) for name in re.split("(, | or )", reduce))
+    check_memory(rows * each, f"{what} with {rows:,} rows", options, SamplerError)
 
 
 def copy_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,7 +99,9 @@ def check_names(factors: str | Sequence[str], option: str) -> list[str]:
     """Names of factors given as one or as a list, at least one; SamplerError otherwise."""
     names = [factors] if isinstance(factors, str) else list(_check_list(factors, option))
     if not names:
-        raise SamplerError(f"{spell_name(option)} must name at least one factor")
+        raise SamplerError(
+            f"{spell_name(option)} must be a list of at least one factor name, not {abbreviate(factors)}"
+        )
     return names
 
 
@@ -110,23 +114,23 @@ def inactive_factors(
     """Names of the factors that sets fix, given by the inactive or by the active ones."""
     if inactive is not None and active is not None:
         raise SamplerError(
-            f"{spell_keyword('inactive')} and {spell_keyword('active')} exclude each other; pass only one"
+            f"{spell_keyword('inactive')} and {spell_keyword('active')} are mutually exclusive; pass only one"
         )
     if inactive is not None:
         return tuple(dict.fromkeys(table[name].name for name in _check_list(inactive, "inactive")))
     if active is None:
         names = ", ".join(factor.name for factor in table.factors if _is_fixable(factor, tolerance))
         raise SamplerError(
-            f"sets need factors to fix (this table has {names}); pass {spell_keyword('inactive')} with the factors "
-            f"that sets fix, or {spell_keyword('active')} with those that vary"
+            f"no factors to fix are specified (the table has {names}); pass {spell_keyword('inactive')} with the "
+            f"factors that sets fix, or {spell_keyword('active')} with those that vary"
         )
     varying = {table[name].name for name in _check_list(active, "active")}
     chosen = tuple(f.name for f in table.factors if f.name not in varying and _is_fixable(f, tolerance))
     for name in chosen:
         if outer := [other for other in table.outer(name) if other in varying]:
             raise SamplerError(
-                f"{outer[0]!r} cannot be active while {name!r} is fixed, because {name!r} is nested in it; add "
-                f"{name!r} to {spell_name('active')}"
+                f"{outer[0]!r} cannot be active while {name!r} is fixed, because {name!r} is nested in {outer[0]!r}; "
+                f"add {name!r} to {spell_name('active')}"
             )
     return chosen
 
@@ -172,7 +176,7 @@ def check_nesting(description: Any) -> None:
             depth += "sampler" in node
             if depth > _DEEPEST:
                 raise SamplerError(
-                    f"samplers are nested more than {_DEEPEST} deep; pass the inner samplers to one Zip directly"
+                    f"samplers are nested more than {_DEEPEST} levels deep; pass the inner samplers to one Zip directly"
                 )
             stack += [(value, depth) for value in node.values()]
         elif isinstance(node, list | tuple) and any(isinstance(item, Mapping) for item in node):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
-from setsup.errors import SamplerError, did_you_mean
+from setsup.errors import SamplerError, advice, did_you_mean
 from setsup.factors.table import FactorTable
 from setsup.samplers.arguments import check_nesting, check_table
 from setsup.samplers.sampler import Sampler
@@ -37,18 +37,19 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
         name, fingerprint, arguments = data["sampler"], data["fingerprint"], dict(data["arguments"])
     except (LookupError, TypeError, ValueError):
         raise SamplerError(
-            "the description of a sampler must have sampler, fingerprint and arguments; make one with Sampler.to_dict()"
+            "the description of a sampler must have the keys sampler, fingerprint and arguments; create it with "
+            "Sampler.to_dict()"
         ) from None
     check_nesting(data)
     if not isinstance(name, str) or name not in kinds:
         raise SamplerError(
-            f"unknown sampler {name!r}{did_you_mean(name, kinds)}; for a sampler of your own, import its module first "
-            "(on the command line, --sampler FILE.py:CLASS)"
+            f"unknown sampler {name!r}{did_you_mean(name, kinds)}; for a sampler of your own, "
+            f"{advice('import its module first', 'pass --sampler FILE.py:CLASS')}"
         )
     if not check_table(table).has_fingerprint(fingerprint):
         raise SamplerError(
-            f"this {name} was made for a table with the fingerprint {fingerprint}, not {table.fingerprint}; load the "
-            "same dataset with the same split and where"
+            f"the {name} was created for a table with the fingerprint {fingerprint}, not {table.fingerprint}; load "
+            "the same dataset with the same split and where"
         )
     try:
         kind = kinds[name]

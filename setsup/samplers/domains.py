@@ -62,8 +62,8 @@ class DomainSampler(Sampler):
         size, and positions beyond the size of the step are masked. Rounds and passes over rows start again when the
         size changes. ``on_small_group`` applies to domains with fewer rows than the largest size.
     domains : str
-        How domains are chosen. ``balanced``: in rounds, in which every domain is drawn equally often; ``all``: the
-        same, with as many domains as exist, at most P; ``independent``: P domains and their rows are drawn
+        How domains are chosen. ``balanced``: in rounds in which every domain is drawn equally often; ``all``: the same,
+        but with all domains if there are fewer than P; ``independent``: P domains and their rows are drawn
         independently in each step, without full passes over the data (as published for DCoDR).
     on_small_group : str
         What to do with domains of fewer than K rows: ``error`` raises an error, ``drop`` leaves them out, ``short``

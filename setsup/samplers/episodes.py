@@ -124,7 +124,7 @@ class EpisodeSampler(Sampler):
         check_refusal(on_small_group, "a class needs all rows of an episode")
         if across is not None and within is not None:
             raise SamplerError(
-                f"{spell_keyword('across')} and {spell_keyword('within')} exclude each other; pass only one"
+                f"{spell_keyword('across')} and {spell_keyword('within')} are mutually exclusive; pass only one"
             )
         option, domain = ("across", across) if across is not None else ("within", within)
         labels = check_names(label, "label")
@@ -132,8 +132,8 @@ class EpisodeSampler(Sampler):
         in_class = with_outer(table, labels)
         if across is not None and set(self._domain) <= set(in_class):
             raise SamplerError(
-                f"classes of {', '.join(in_class)} fix {', '.join(self._domain)}, so two domains never share a class; "
-                f"name other factors in {spell_name('across')} or {spell_name('label')}"
+                f"classes of {', '.join(in_class)} also fix {', '.join(self._domain)}, so two domains never share a "
+                f"class; choose other factors for {spell_keyword('across')} or {spell_keyword('label')}"
             )
         self._hidden = {*self._domain} - {*in_class} if across is not None else set()  # support and query differ there
         row_counts = (self.shots, self.queries)
@@ -172,9 +172,9 @@ class EpisodeSampler(Sampler):
         pairs = DomainPairs(of_domain, of_class, groups.sizes >= self.shots, groups.sizes >= self.queries, self.ways)
         if not pairs.pairs:
             raise SamplerError(
-                f"{spell(ways=self.ways)} exceeds the {pairs.most:,} classes that two of {pairs.domains:,} domains of "
-                f"{', '.join(self._domain)} share at most, with enough rows for {spell(shots=self.shots)} in one and "
-                f"for {spell(queries=self.queries)} in the other; {_lower()}"
+                f"{spell(ways=self.ways)} is too large: two of the {pairs.domains:,} domains of "
+                f"{', '.join(self._domain)} share at most {pairs.most:,} classes with enough rows for "
+                f"{spell(shots=self.shots)} in one domain and {spell(queries=self.queries)} in the other; {_lower()}"
             )
         self._classes.restrict(np.flatnonzero(pairs.reached))
         return pairs

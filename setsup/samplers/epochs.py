@@ -122,8 +122,8 @@ class EpochSampler(Sampler):
         self._distinct, uneven = divmod(self.size, self._repeats)
         if uneven:
             raise SamplerError(
-                f"{spell(size=size)} is not a multiple of {spell(repeats=repeats)}, the copies of each row in a batch; "
-                "change one of them"
+                f"{spell(size=size)} is not a multiple of {spell(repeats=repeats)}, the number of copies of each row "
+                "in a batch; change one of them"
             )
         if partial == "drop" and self._count < self._distinct:
             copies = f", {repeats} copies of each," if self._repeats > 1 else ""

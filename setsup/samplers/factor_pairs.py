@@ -30,7 +30,7 @@ from setsup.samplers.partners.ranked import RankedPairs
 from setsup.samplers.report import Report
 from setsup.samplers.row_arguments import Weights, Where, weight_names
 from setsup.samplers.sampler import Sampler, check_step
-from setsup.samplers.spelling import spell_name
+from setsup.samplers.spelling import spell_keyword, spell_name
 
 __all__ = ["FactorPairSampler"]
 
@@ -67,8 +67,7 @@ class FactorPairSampler(Sampler):
         partner is then uniform over the rows that are equal outside S, including the anchor, and a row has a partner if
         one of these rows differs from it.
     radius : int or mapping of str to int, optional
-        Maximum distance between the levels of the two rows, in steps, for the named ordinal and cyclic factors or for
-        all of them.
+        Maximum number of levels between the two rows in ordinal and cyclic factors, for all of them or by name.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it. Rows of weight 0 are never drawn, and make no pair
         feasible. Weights are rounded to multiples of a unit, at least one unit for positive weights; their sum has 2⁶⁰
@@ -136,7 +135,8 @@ class FactorPairSampler(Sampler):
         names = [name for name, value in options.items() if value is not None]
         if len(names) > 1:
             raise SamplerError(
-                f"expected only one of {', '.join(names)}, because each says which factors differ; leave out the others"
+                f"{', '.join(' or '.join(map(spell_keyword, name.split(' or '))) for name in names)} are mutually "
+                "exclusive, because each determines which factors differ; pass only one"
             )
         if names == ["rank"] and (self.arguments["radius"] is not None or not self.arguments["must_differ"]):
             raise SamplerError(

@@ -38,7 +38,7 @@ def within_memory(method: Callable[..., Any]) -> Callable[..., Any]:
                 "draw from a smaller table, for example from dataset.where(…)", "restrict the rows with --where"
             )
             raise SamplerError(
-                f"memory ran out for {type(self).__name__} on {rows} ({error}); {how}, or name fewer factors"
+                f"not enough memory for {type(self).__name__} on {rows} ({error}); {how}, or use fewer factors"
             ) from None
 
     return within
@@ -47,6 +47,6 @@ def within_memory(method: Callable[..., Any]) -> Callable[..., Any]:
 def out_of_memory(steps: int, error: MemoryError) -> SamplerError:
     """The error of a draw of so many steps for which memory ran out."""
     return SamplerError(
-        f"memory ran out while drawing {steps:,} steps ({error}); draw fewer steps, or lower {spell_name('size')} "
-        f"or {spell_name('sets')}"
+        f"not enough memory to draw {steps:,} steps ({error}); draw fewer steps, or lower {spell_name('size')} or "
+        f"{spell_name('sets')}"
     )

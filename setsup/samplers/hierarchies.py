@@ -96,7 +96,7 @@ class HierarchicalSampler(Sampler):
         counts = [count for _, count in self._levels]
         if int(np.prod([float(count) for count in counts])) > MOST_SETS:
             raise SamplerError(
-                f"{spell(sets=counts)} gives more than {MOST_SETS:,} sets per step; lower {spell_name('sets')}"
+                f"{spell(sets=counts)} results in more than {MOST_SETS:,} sets per step; lower {spell_name('sets')}"
             )
         check_refusal(on_small_group)
         names = [name for names, _ in self._levels for name in names]
@@ -117,7 +117,7 @@ class HierarchicalSampler(Sampler):
             if most[depth] < count:
                 inner = f" within one of {', '.join(self._levels[depth - 1][0])}" if depth else ""
                 raise SamplerError(
-                    f"a step draws {count} groups of {', '.join(names)}{inner}, and only {most[depth]:,} are drawable "
+                    f"a step draws {count} groups of {', '.join(names)}{inner}, but only {most[depth]:,} can be drawn "
                     f"with {spell(size=self.size)} and {spell(sets=list(counts))}; lower {spell_name('size')} or "
                     f"{spell_name('sets')}"
                 )
@@ -126,9 +126,9 @@ class HierarchicalSampler(Sampler):
             lost = np.setdiff1d(np.arange(len(values[0])), self._tree.leaves)[:5]
             examples = "; ".join(self._groups.groups.describe(self.table, int(group)) for group in lost)
             raise SamplerError(
-                f"{left:,} of {len(values[0]):,} groups of {self._groups.describe()} are in outer groups with fewer "
-                f"groups than {spell(sets=list(counts))} draws (first: {examples}); lower {spell_name('sets')}, or "
-                f"pass {spell(on_small_group='drop')} to leave them out"
+                f"{left:,} of {len(values[0]):,} groups of {self._groups.describe()} belong to outer groups with "
+                f"fewer inner groups than {spell(sets=list(counts))} requires (first: {examples}); lower "
+                f"{spell_name('sets')}, or pass {spell(on_small_group='drop')} to leave them out"
             )
 
     def draws(self, steps: Steps) -> Draw:
@@ -177,7 +177,9 @@ def _check_levels(factors: Sequence[str | Sequence[str]], sets: Sequence[int]) -
             f"not {abbreviate(factors)}; for one level use {single}"
         )
     if isinstance(sets, str) or not isinstance(sets, Sequence) or len(sets) != len(factors):
-        raise SamplerError(f"sets must list {len(factors)} integers, one per level of factors, not {abbreviate(sets)}")
+        raise SamplerError(
+            f"{spell_name('sets')} must be a list of {len(factors)} integers, one per level, not {abbreviate(sets)}"
+        )
     return [
         (check_names(names, "each of factors"), check_sets(count, f"each of {spell_name('sets')}"))
         for names, count in zip(factors, sets, strict=True)

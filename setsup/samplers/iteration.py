@@ -111,8 +111,8 @@ def steps_to_pass(sampler: Drawing, start: int, world: int = 1) -> int | None:
 def log_pass(sampler: Drawing) -> None:
     """Say that a pass over the rows has ended, and another begins."""
     _log.warning(
-        "this loop has passed over all rows once, and the next pass begins: an EpochSampler without epochs= has no "
-        "end; pass epochs=1 for one pass per loop, or leave the loop after steps_per_epoch=%s steps",
+        "this loop has passed over all rows once, and the next pass begins: an EpochSampler without epochs= is "
+        "infinite; pass epochs=1 for one pass per loop, or leave the loop after steps_per_epoch=%s steps",
         f"{getattr(sampler, 'steps_per_epoch', 0):,}",
     )
 
@@ -133,7 +133,7 @@ def length_of(source: Source) -> int:
     """Number of draws; EndlessError where there is no end."""
     if source.length is None:
         raise EndlessError(
-            f"this {type(source).__name__} has no end, so it has no length; for a length, use an EpochSampler with "
+            f"a {type(source).__name__} is infinite and has no length; for a finite sampler, use an EpochSampler with "
             "epochs="
         )
     return source.length

@@ -120,8 +120,8 @@ class Mixture(Sampler):
         self._sets = self._check_sets(numbers, first)
         if len(self.pool) < first.indices.shape[-1]:
             raise SamplerError(
-                f"the pool {_pool_words(pool)} has {len(self.pool)} rows, and a set takes {first.indices.shape[-1]}; "
-                "add rows to the pool, or lower the size of the base sampler"
+                f"the pool {_pool_words(pool)} has {len(self.pool)} rows, but a set requires "
+                f"{first.indices.shape[-1]}; add rows to the pool, or lower the size of the base sampler"
             )
 
     @classmethod
@@ -152,10 +152,11 @@ class Mixture(Sampler):
         count = draw.indices.shape[1]
         for number in sets:
             if not 0 <= number < count:
-                raise SamplerError(f"set {number} is out of range: the base draws sets 0 to {count - 1}")
+                raise SamplerError(f"set {number} is out of range: the base sampler draws sets 0 to {count - 1}")
             if number not in self.base.unconstrained_sets:
                 raise SamplerError(
-                    f"set {number} fixes factors that rows of the pool need not share; mix an unconstrained set instead"
+                    f"set {number} fixes factors, which rows of the pool may not share; replace rows of an "
+                    "unconstrained set instead"
                 )
         return np.unique(np.array(sets, dtype=np.int64))
 

@@ -34,6 +34,7 @@ from setsup.samplers.partners.neighbour_tables import read_tables
 from setsup.samplers.report import Report, span
 from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
+from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["NeighbourSampler"]
 
@@ -164,8 +165,8 @@ class NeighbourSampler(Sampler):
         if self._every is not None and (late := steps - self._steps[numbers] >= self._every).any():
             step, last = int(steps[late][0]), int(self._steps[numbers[late][0]])
             raise SamplerError(
-                f"step {step} has no neighbour table: the table of step {last} holds for every={self._every} steps; "
-                f"{_refresh(last + self._every)}"
+                f"step {step} has no neighbour table: the table of step {last} is valid for "
+                f"{spell(every=self._every)} steps; {_refresh(last + self._every)}"
             )
         return numbers
 
@@ -209,23 +210,25 @@ def _read_ranks(value: Any, roles: Sequence[str]) -> dict[str, tuple[int, int | 
     ranks_by_role = value if isinstance(value, Mapping) else dict.fromkeys(roles, value)
     if not ranks_by_role or set(ranks_by_role) - set(roles):
         raise SamplerError(
-            f"ranks by position must have the keys {' or '.join(roles)}, such as {{{roles[-1]!r}: (1, 10)}}, not "
-            f"{abbreviate(value)}"
+            f"{spell_name('ranks')} must be (first, last), or a mapping with the keys {' or '.join(roles)}, such as "
+            f"{{{roles[-1]!r}: (1, 10)}}, not {abbreviate(value)}"
         )
     ranks: dict[str, tuple[int, int | None]] = {}
     for role, ends in ranks_by_role.items():
         pair = list(ends) if isinstance(ends, list | tuple | np.ndarray) else []
         if len(pair) != 2:
-            raise SamplerError(f"ranks must be the first and the last rank, such as (1, 10), not {abbreviate(ends)}")
-        first = check_integer(pair[0], "the first of ranks", SamplerError, 1)
-        ranks[role] = first, check_integer(pair[1], "the last of ranks", SamplerError, first)
+            raise SamplerError(
+                f"{spell_name('ranks')} must be the first and the last rank, such as (1, 10), not {abbreviate(ends)}"
+            )
+        first = check_integer(pair[0], "the first rank", SamplerError, 1)
+        ranks[role] = first, check_integer(pair[1], "the last rank", SamplerError, first)
     return ranks
 
 
 def _refresh(step: int) -> str:
     """What to do where no table holds for a step."""
     return advice(
-        "embed all rows with the network of that step, pass their setsup.evaluation.nearest to neighbours as the table "
-        f"of step {step}, and continue with the new sampler",
+        "embed all rows with the network at that step, pass the result of setsup.evaluation.nearest as the neighbour "
+        f"table of step {step}, and continue with the new sampler",
         f"pass the table of that step too, --neighbours {step}:FILE",
     )

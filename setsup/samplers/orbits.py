@@ -80,8 +80,8 @@ class OrbitSampler(Sampler):
     on_small_group : str
         What to do with orbits that have too few members: ``error`` raises an error, ``drop`` leaves them out, and also
         orbits without a canonical row, ``short`` uses all their members and masks the rest, ``replace`` draws from them
-        with replacement. If members must satisfy a constraint, ``short`` and ``replace`` apply to anchors that too few
-        rows match, but at least one.
+        with replacement. If members must satisfy a constraint, ``short`` and ``replace`` apply to anchors that at least
+        one row matches, but too few.
     weights : str or (rows,) float, optional
         Relative probability of each row within its orbit, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn, for no anchor. Whole orbits have all rows of positive weight. For
@@ -156,7 +156,8 @@ class OrbitSampler(Sampler):
         constraint = read_constraint(members, self.table, "members")
         if self._sizes is None or self._sizes.most < 2:
             raise SamplerError(
-                f"{spell_name('members')} requires {spell_name('size')} to be at least 2: an anchor and another row"
+                f"{spell_name('members')} requires {spell_name('size')} to be at least 2, because a set consists of "
+                f"an anchor and other rows; raise {spell_name('size')}"
             )
         if same := next((name for name in constraint.differ if name in with_outer(self.table, names)), None):
             raise SamplerError(
@@ -176,7 +177,7 @@ class OrbitSampler(Sampler):
             fix = (
                 f"pass {spell(on_small_group='drop')} to leave them out"
                 if has_canonical.any()
-                else "name another canonical row"
+                else "choose another canonical row"
             )
             raise SamplerError(
                 f"{len(lost):,} of {len(drawable):,} orbits have no row with {spell(canonical=canonical)} "

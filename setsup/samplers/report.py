@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from setsup.errors import advice
 from setsup.html import lines, never_raises
 from setsup.samplers.row_arguments import weight_names, weight_words
 
@@ -98,7 +99,7 @@ class Entry:
         lost = {
             "in groups too small or left out": self.unreachable,
             "with an unknown value": self.unknown,
-            "left out by where= and weights=": self.excluded,
+            f"left out by {advice('where= and weights=', '--where and --weights')}": self.excluded,
         }
         lines.append(f"  rows never drawn: {list_counts(lost)}")
         if not math.isnan(self.log10_sets):
@@ -185,7 +186,8 @@ class AnchorEntry:
 def anchors_lost(lacking: Mapping[str, int], unknown: int, excluded: int) -> str:
     """Say how many rows are no anchors, and why."""
     lost = {f"without {'enough' if role == 'members' else 'a'} {role}": count for role, count in lacking.items()}
-    lost |= {"with an unknown value": unknown, "left out by where=, weights= or terms of the anchor": excluded}
+    filters = advice("where=, weights=", "--where, --weights")
+    lost |= {"with an unknown value": unknown, f"left out by {filters} or terms of the anchor": excluded}
     return list_counts(lost)
 
 

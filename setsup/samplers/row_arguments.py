@@ -10,7 +10,7 @@ from setsup.arrays import Array, Bools, Reals
 from setsup.checks import check_array, check_memory
 from setsup.errors import SamplerError, abbreviate
 from setsup.factors.table import FactorTable
-from setsup.samplers.spelling import spell, spell_keyword
+from setsup.samplers.spelling import spell, spell_keyword, spell_name
 
 __all__ = [
     "Weights",
@@ -40,7 +40,8 @@ def row_mask(table: FactorTable, where: Where | None, option: str = "where") -> 
     """Rows that may be drawn, (rows,) bool, from an expression, booleans or row numbers; None for all."""
     if where is None or isinstance(where, str):
         return None if where is None else table.mask(where)
-    selection = check_array(where, f"{option}, an expression, one boolean per row, or row numbers,", SamplerError)
+    option = spell_name(option)
+    selection = check_array(where, f"{option} (an expression, one boolean per row, or row numbers)", SamplerError)
     if selection.dtype == np.bool_:
         if selection.shape != (len(table),):
             raise SamplerError(f"{option} must have shape ({len(table)},), one boolean per row, not {selection.shape}")
@@ -74,20 +75,24 @@ def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Real
         factor = table[weights]
         if factor.levels is not None and any(isinstance(level, str) for level in factor.levels):
             raise SamplerError(
-                f"{spell(weights=weights)} names a factor of strings; name a factor of numbers, or pass one number "
-                "per row"
+                f"{spell(weights=weights)} is a factor whose levels are strings, but weights must be numbers; choose "
+                "a factor of numbers, or pass one number per row"
             )
         numbers = np.array(table.values(weights), dtype=np.float64)
     else:
-        array = check_array(weights, "weights, one number per row,", SamplerError)
+        array = check_array(weights, f"{spell_name('weights')}, one number per row,", SamplerError)
         if array.dtype.kind not in "biufO":
-            raise SamplerError(f"weights must be one number per row, not {abbreviate(weights)}")
-        numbers = check_array(array, "weights, one number per row,", SamplerError, np.float64)
+            raise SamplerError(f"{spell_name('weights')} must be one number per row, not {abbreviate(weights)}")
+        numbers = check_array(array, f"{spell_name('weights')}, one number per row,", SamplerError, np.float64)
     if numbers.shape != (len(table),):
-        raise SamplerError(f"weights must have shape ({len(table)},), one number per row, not {numbers.shape}")
+        raise SamplerError(
+            f"{spell_name('weights')} must have shape ({len(table)},), one number per row, not {numbers.shape}"
+        )
     numbers = np.nan_to_num(numbers, nan=0.0, posinf=np.inf)
     if not np.isfinite(numbers).all() or (numbers < 0).any() or not numbers.any():
-        raise SamplerError("weights must be finite, at least 0 and not all 0 (NaN, for unknown, counts as 0)")
+        raise SamplerError(
+            f"{spell_name('weights')} must be finite and non-negative, and not all 0 (NaN, for unknown, counts as 0)"
+        )
     with np.errstate(over="ignore"):
         if not np.isfinite(numbers.sum()):
             raise SamplerError("the sum of the weights overflows; divide all weights by the largest one")
@@ -139,7 +144,7 @@ def per_set(value: Any, sets: int, option: str, read: Callable[[Any], Any]) -> l
         return [read(value)] * sets
     if len(value) != sets:
         raise SamplerError(
-            f"{option} has {len(value)} items for {spell(sets=sets)}; pass one per set, or one for all sets"
+            f"{spell_name(option)} has {len(value)} items for {spell(sets=sets)}; pass one per set, or one for all sets"
         )
     read_by_item: dict[Any, Any] = {}
     for item in value:

@@ -141,7 +141,7 @@ def _step(key: Any, what: str) -> int:
     if isinstance(key, str) and key.isascii() and key.isdigit():
         key = int(key)
     if not is_integer(key) or not 0 <= key < LAST:
-        raise SamplerError(f"{what} by step must have integers from 0 to 2**63 - 1 as keys, not {abbreviate(key)}")
+        raise SamplerError(f"the steps of {what} must be integers from 0 to 2**63 - 1, not {abbreviate(key)}")
     return int(key)
 
 

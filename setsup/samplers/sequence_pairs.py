@@ -49,10 +49,10 @@ class SequencePairSampler(Sampler):
     sequence : str or list of str
         Factors whose combinations are the sequences.
     time : str
-        Numeric factor with the time of each row: with levels or continuous, not cyclic.
+        Numeric factor that contains the time of each row; it may be continuous, but not cyclic.
     window : float
-        Maximum offset, in the unit of ``time``: for numbered frames, ``1`` is the next one. Continuous times may
-        differ by more by what they lose as float32, a sixteenth of the window at most.
+        Maximum offset of the second row, in the unit of ``time``; for numbered frames, ``1`` is the next frame.
+        Rounding of continuous times to float32 is allowed for, up to a sixteenth of the window.
     pairs : int
         Pairs per step.
     weights : str or (rows,) float, optional
@@ -96,7 +96,10 @@ class SequencePairSampler(Sampler):
         names = check_names(sequence, "sequence")
         self._window = check_number(window, "window", SamplerError, 0)
         if self._window == 0:
-            raise SamplerError("window must be above 0: the second row of a pair is later than the first")
+            raise SamplerError(
+                f"{spell_name('window')} must be above 0, not 0, because the second row of a pair is later than the "
+                "first"
+            )
         times = _times(table, check_string(time, "time", SamplerError))
         known = ~np.isnan(times)
         self._groups = group_by(table, names, both(rows, known))
@@ -134,7 +137,7 @@ class SequencePairSampler(Sampler):
             reason = f"the smallest gap is {gaps.min():g}" if len(gaps) else "no sequence has rows at two times"
             raise SamplerError(
                 f"no row has a later row in its sequence of {', '.join(self._groups.names)} within "
-                f"{spell(window=window)}: {reason}; widen {spell_name('window')}, or name another factor"
+                f"{spell(window=window)}: {reason}; widen {spell_name('window')}, or choose another factor"
             )
 
     def _weigh(self, weight: Reals | None) -> None:
@@ -225,7 +228,7 @@ def _times(table: FactorTable, name: str) -> Reals:
     """Numbers of a factor in every row, (rows,) float64; NaN where unknown."""
     factor = table[name]
     if factor.kind == Kind.CYCLIC or factor.period is not None:
-        raise SamplerError(f"{spell(time=name)} is cyclic, so no row is later than another; name another factor")
+        raise SamplerError(f"{spell(time=name)} is cyclic, so no row is later than another; choose another factor")
     if factor.levels is None:
         return table.column(name).astype(np.float64)
     if any(isinstance(level, str) for level in factor.levels):

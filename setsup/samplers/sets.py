@@ -67,8 +67,8 @@ class SetSampler(Sampler):
         Factors to fix within each set. ``[["wall_hue"], []]`` fixes the wall's hue in the first set and nothing in the
         second.
     active : list of str
-        Factors that vary, instead of ``inactive``: all others are fixed, except keys, splits, ``part`` and continuous
-        factors without a tolerance.
+        Factors that vary, as an alternative to ``inactive``: all others are fixed, except keys, splits, the factor
+        ``part`` and continuous factors without a tolerance.
     size : int, mapping, or a list with one per set
         Rows per set. ``{0: 16, 1000: 32}`` gives sets of 32 rows from step 1,000 on: the width of a draw is the largest
         size, and positions beyond the size of the step are masked. ``[5, 15]`` gives sets of different sizes, such as
@@ -78,7 +78,7 @@ class SetSampler(Sampler):
     unconstrained : int
         Leave the last N sets unconstrained.
     num_fixed : int or mapping, optional
-        Number of the listed factors to fix, chosen uniformly at each step, the same for all sets of the step.
+        Fix only this many of the listed factors, chosen uniformly at each step, the same for all sets of the step.
         ``{0: 3, 1000: 1}`` changes their number from step 1,000 on.
     choose : str
         How groups are chosen. ``levels``: levels are chosen factor by factor in table order, each uniformly among the
@@ -91,8 +91,8 @@ class SetSampler(Sampler):
         What to do with groups that have too few rows: ``error`` raises an error, ``drop`` leaves them out, ``short``
         uses all their rows and masks the rest, ``replace`` draws from them with replacement.
     tolerance : mapping of str to float, optional
-        Tolerances of continuous factors among the inactive ones, at most one per list: values of a set differ from that
-        of an anchor row by at most the tolerance, apart from the rounding of both values to float32.
+        Tolerances of continuous inactive factors, for at most one factor of each set: the values of a set differ from
+        that of an anchor row by at most the tolerance. The rounding of both values to float32 is allowed for.
     weights : str or (rows,) float, or a list with one per set, optional
         Relative probability of each row within its group, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn.
@@ -201,7 +201,7 @@ class SetSampler(Sampler):
         for name in self._tolerance:
             if name not in self._plans.names:
                 raise SamplerError(
-                    f"{spell_name('tolerance')} names {name!r}, which no set fixes; add it to "
+                    f"{spell_name('tolerance')} contains {name!r}, which no set fixes; add it to "
                     f"{spell_name('inactive')}, or leave it out of {spell_name('tolerance')}"
                 )
 
@@ -301,7 +301,9 @@ def _sizes_by_set(size: Any, sets: int) -> list[Schedule]:
     if not is_listed(size):
         return [read_size(size)] * sets
     if len(size) != sets:
-        raise SamplerError(f"size has {len(size)} items for {spell(sets=sets)}; pass one per set, or one for all sets")
+        raise SamplerError(
+            f"{spell_name('size')} has {len(size)} items for {spell(sets=sets)}; pass one per set, or one for all sets"
+        )
     return [read_size(item, f"size of set {number}") for number, item in enumerate(size)]
 
 

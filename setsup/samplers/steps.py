@@ -25,7 +25,7 @@ LAST = 2**63  # steps are below
 def check_one(step: Any, length: int | None) -> None:
     """Refuse what is no step of a sampler of this length."""
     if not is_integer(step):
-        raise RowError(f"a step must be an integer, not {abbreviate(step)}; use block(start, stop) for several")
+        raise RowError(f"a step must be an integer, not {abbreviate(step)}; use block(start, stop) for several steps")
     if not 0 <= step < (LAST if length is None else length):
         raise _out_of_range(step, length)
 
@@ -46,7 +46,7 @@ def check_block(start: Any, stop: Any, length: int | None) -> None:
     """Refuse what is no block of steps."""
     check_one(start, length)
     if not is_integer(stop) or stop <= start:
-        raise RowError(f"a block must have integers start < stop, not {start} and {abbreviate(stop)}")
+        raise RowError(f"a block requires integers start < stop, not {start} and {abbreviate(stop)}")
     check_one(int(stop) - 1, length)
 
 

@@ -60,8 +60,8 @@ class TripletSampler(Sampler):
         are those of the factors that the positive constraint compares by ``==``.
     on_small_group : str
         What to do with orbits of one row, which have no positive: ``error`` raises an error, ``drop`` draws no anchor
-        from them. Cannot be given with constraints, under which rows without a positive or a negative are never
-        anchors; the report counts them.
+        from them. Not allowed with constraints: rows without a positive or a negative are then never anchors, and the
+        report counts them.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it: the anchor is drawn by weight within its orbit, the
         positive by weight among the orbit's other rows, the negative by weight over the rows of all other orbits. With
@@ -122,21 +122,20 @@ class TripletSampler(Sampler):
         if positive is None and negative is None:
             if orbit is None:
                 raise SamplerError(
-                    f"triplets need an orbit or constraints; pass {spell_keyword('orbit')} with its factors, or both "
-                    f"{spell_keyword('positive')} and {spell_keyword('negative')}"
+                    f"triplets require an orbit or constraints; pass {spell_keyword('orbit')} with the factors of an "
+                    f"orbit, or both {spell_keyword('positive')} and {spell_keyword('negative')}"
                 )
             self._triplets = OrbitTriplets(table, orbit, choose, on_small_group, rows, row_weight)
         else:
             if orbit is not None or positive is None or negative is None:
                 raise SamplerError(
-                    f"expected either {spell_keyword('orbit')}, or both {spell_keyword('positive')} and "
-                    f"{spell_keyword('negative')}; a constraint is for example {spell(positive='id == anchor.id')}"
+                    f"pass either {spell_keyword('orbit')}, or both {spell_keyword('positive')} and "
+                    f"{spell_keyword('negative')}; an example of a constraint is {spell(positive='id == anchor.id')}"
                 )
             if not isinstance(on_small_group, str) or on_small_group != "error":
                 raise SamplerError(
-                    f"{spell_name('on_small_group')} applies to {spell_name('orbit')}, not to "
-                    f"{spell_name('positive')} and {spell_name('negative')}, where rows without a positive or a "
-                    "negative are never anchors; leave it out"
+                    f"{spell_name('on_small_group')} applies only to {spell_name('orbit')}, because rows without a "
+                    f"positive or a negative are never anchors; leave out {spell_name('on_small_group')}"
                 )
             self._triplets = ConstraintTriplets(table, positive, negative, choose, rows, row_weight)
         self._numbers = np.arange(self.triplets, dtype=np.uint64)

@@ -77,7 +77,7 @@ class Zip(Sampler):
     def __init__(self, *samplers: Sampler) -> None:
         if not samplers or not all(isinstance(sampler, Sampler) for sampler in samplers):
             values = ", ".join(map(abbreviate, samplers)) or "nothing"
-            raise SamplerError(f"Zip takes one or more samplers, not {values}")
+            raise SamplerError(f"Zip requires one or more samplers, not {values}")
         self.table: FactorTable = samplers[0].table
         for number, sampler in enumerate(samplers):
             if sampler.table is not self.table and not self.table.has_fingerprint(sampler.table.fingerprint):
@@ -106,8 +106,8 @@ class Zip(Sampler):
             has = [getattr(draw, role) is not None for draw in first]
             if any(has) and not all(has):
                 raise SamplerError(
-                    f"sampler {has.index(True)} of the zip gives {role} rows, and sampler {has.index(False)} does not; "
-                    "zip samplers that all do, or none"
+                    f"sampler {has.index(True)} of the zip returns {role} rows, but sampler {has.index(False)} does "
+                    "not; combine samplers that all return them, or none that does"
                 )
 
     @classmethod
@@ -199,7 +199,7 @@ def _check_apart(samplers: Sequence[Sampler], on_own_streams: Sequence[Sampler])
             first = alone.setdefault(repr(sampler.to_dict()), number)
             if first != number:
                 raise SamplerError(
-                    f"samplers {first} and {number} of the zip draw the same; pass them different seeds, or add an "
+                    f"samplers {first} and {number} of the zip draw the same rows; pass different seeds, or add an "
                     f"argument stream= to {type(sampler).__name__}"
                 )
 

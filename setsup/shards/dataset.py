@@ -227,10 +227,10 @@ class ShardedDataset(BaseDataset):
 
     def _absent(self, name: str, row: int) -> DataError:
         others = [other for other, span in self._places.spans.items() if span.offset[row] >= 0]
-        had = f"it has {', '.join(map(repr, others))}" if others else "it has only factors"
+        had = f"only {', '.join(map(repr, others))}" if others else "only factors"
         return DataError(
-            f"row {row} (key {self.keys(row)[0]}) in {self._shard(row)} has no {name!r}: {had}; fetch other "
-            "modalities, or select rows that have it"
+            f"row {row} (key {self.keys(row)[0]}) in {self._shard(row)} has no {name!r}, {had}; fetch other "
+            f"modalities, or select rows that have {name!r}"
         )
 
     # -- arrays --------------------------------------------------------------------------------------------------------
@@ -273,8 +273,8 @@ class ShardedDataset(BaseDataset):
             )
             if not fits or array.dtype.newbyteorder("=") != modality.dtype:
                 raise DataError(
-                    f"{self._label(name, row)} is {array.dtype} {array.shape}, but the catalogue says {modality.dtype} "
-                    f"{modality.shape}; {remedy(self.catalogue.check)}"
+                    f"{self._label(name, row)} is {array.dtype} of shape {array.shape}, but the catalogue specifies "
+                    f"{modality.dtype} of shape {modality.shape}; {remedy(self.catalogue.check)}"
                 )
             arrays.append(array if size is None else resize_image(array, size))
             if arrays[-1].shape != arrays[0].shape:

@@ -125,7 +125,7 @@ def resized_modalities(members: Mapping[str, Member], size: tuple[int, int] | No
     if not names:
         raise DataError(
             f"{advice('size=', '--option size=')} requires images, but the shards have only "
-            f"{', '.join(modalities) or 'factors'}; leave it out"
+            f"{', '.join(modalities) or 'factors'}; leave out the size"
         )
     for name in names:
         modality = modalities[name]
@@ -207,13 +207,15 @@ def npy_array(content: memoryview, label: str) -> Array:
     start = _start(content)
     header = _described(bytes(content[:start])) if 0 < start <= len(content) else None
     if header is None:
-        raise DataError(f"{label} is not a numeric .npy file, or its header is damaged; save it again with numpy.save")
+        raise DataError(
+            f"{label} is not a numeric .npy file, or its header is damaged; save the array again with numpy.save"
+        )
     dtype, fortran, shape = header
     size = math.prod(shape) * dtype.itemsize
     if len(content) != start + size:
         raise DataError(
-            f"{label} is damaged: {dtype} {shape} requires {size:,} bytes, but it has {len(content) - start:,}; write "
-            "it again"
+            f"{label} is damaged: {dtype} of shape {shape} requires {size:,} bytes, but the file has "
+            f"{len(content) - start:,}; write the file again"
         )
     try:
         # an empty array may have absurd lengths beside the one that is 0

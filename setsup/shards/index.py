@@ -168,7 +168,9 @@ def part(
             columns[f"{name}.{column}"] = pa.array(np.asarray(getattr(span, column), dtype))
     for name, column in columns.items():
         if name in factors:
-            raise FactorError(f"the index of shards uses the name {name!r} for a column of its own; rename the factor")
+            raise FactorError(
+                f"the factor name {name!r} is reserved for a column of the index of shards; rename the factor"
+            )
         table = table.append_column(name, column)
     return table
 
@@ -254,14 +256,14 @@ def open_index(path: Path, catalogue: Catalogue) -> tuple[FactorTable, Places]:
         rows, schema = file.metadata.num_rows, file.schema_arrow
     if rows != catalogue.rows or path.stat().st_size != catalogue.index.size:
         raise DamagedFile(
-            f"{path} has {rows:,} rows and {path.stat().st_size:,} bytes, but the catalogue says {catalogue.rows:,} "
-            f"rows and {catalogue.index.size:,} bytes: it is the index of other shards",
+            f"{path} has {rows:,} rows and {path.stat().st_size:,} bytes, but the catalogue specifies "
+            f"{catalogue.rows:,} rows and {catalogue.index.size:,} bytes, so it is the index of other shards",
             _FIX,
         )
     _compare(path, catalogue.index.digest)
     for name, dtype in wanted.items():
         if schema.names.count(name) != 1 or schema.field(name).type != pa.from_numpy_dtype(dtype):
-            raise DamagedFile(f"{path} has no column {name!r} of {dtype}", _FIX)
+            raise DamagedFile(f"{path} has no column {name!r} of type {dtype}", _FIX)
     factors = _factors(path, catalogue)
     state = (catalogue.index.digest, rows)
 
@@ -299,7 +301,7 @@ def _compare(path: Path, digest: str) -> None:
 
     def compared() -> npt.NDArray[np.bool_]:
         if content_digest(path) != digest:
-            raise DamagedFile(f"{path} is damaged, or the index of other shards: its SHA-256 differs", _FIX)
+            raise DamagedFile(f"{path} is damaged, or is the index of other shards: its SHA-256 differs", _FIX)
         return np.ones(1, np.bool_)
 
     about = path.stat()

@@ -69,13 +69,13 @@ def _no_catalogue(store: Store) -> DataError:
         return DataError(f"{lacks}; if it contains other tars, index them with `setsup index {url}`")
     if not os.path.isdir(folder):
         state = "is a file" if os.path.exists(folder) else "does not exist"
-        return DataError(f"{url} {state}; give the folder or the address of shards")
+        return DataError(f"{url} {state}; pass the folder or the address of shards")
     if inner := [path.parent.name for path in islice(folder.glob(f"*/{CATALOGUE}"), _NAMED)]:
         first = join_address(url, min(inner))
         return DataError(f"{lacks}, but contains sets of shards ({', '.join(sorted(inner))}); open one: {first}")
     if any(any(folder.glob(pattern)) for pattern in ("*.tar", "*/*.tar")):
         return DataError(f"{lacks}, so its tars are not indexed; index them once with `setsup index {url}`")
-    return DataError(f"{lacks} and no tars; give the folder or address of shards, or write some with `setsup shard`")
+    return DataError(f"{lacks} and no tars; pass the folder or address of shards, or write some with `setsup shard`")
 
 
 def index_file(store: Store, catalogue: Catalogue) -> Path:

@@ -132,7 +132,7 @@ def _map(folder: Path, catalogue: Catalogue, opened: "WeakSet[_Tar]", number: in
     try:
         about = os.stat(path)
         if not stat.S_ISREG(about.st_mode):
-            raise DataError(f"{path} is not a file; expected a shard: {advice}")
+            raise DataError(f"{path} is not a file, but the catalogue lists a shard of this name; {advice}")
         if about.st_size != size:
             raise _changed(path, about.st_size, size, advice)
         # mapped by Arrow, since maps of the standard library keep a descriptor each

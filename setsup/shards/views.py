@@ -63,7 +63,7 @@ class ShardedViews(ShardedDataset):
         """
         if self._size is not None:
             raise DataError(
-                f"the cameras of {self.url} match the images as they were rendered; open it without "
+                f"the cameras of {self.url} match the images at their rendered size; open the dataset without "
                 f"{advice('size=', '--option size=')}"
             )
         return self._view(row)[0]

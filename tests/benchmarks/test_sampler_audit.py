@@ -184,6 +184,25 @@ def test_samplers_of_setsup_keep_their_own_promises_and_peers_run() -> None:
     assert len(set(zip(names, (entry["ranks"] for entry in found["lines"]), strict=True))) == len(names)
 
 
+@pytest.mark.parametrize("cell", [Cell(10, "zipf", 8, 2), Cell(5, "single", 4, 1)], ids=str)
+def test_batch_sampler_draws_what_is_audited(cell: Cell) -> None:
+    task, lines = Task(cell, 3, 509), {line.name.removeprefix("setsup "): line for line in our_lines()}
+    ways = {
+        "DomainSampler, drop": {"classes": task.ways, "per_class": task.per_class, "on_small_group": "drop"},
+        "EpisodeSampler, drop": {"episodes": (task.ways, 1, task.per_class - 1), "on_small_group": "drop"},
+        "EpochSampler": {"batch_size": task.size},
+        "EpochSampler, weights": {"batch_size": task.size, "weights": task.weights},
+    }
+    for name, way in ways.items():
+        audited = [[list(batch) for _, of, batch in lines[name].draw(task) if of == rank] for rank in range(task.ranks)]
+        steps = None if "batch_size" in way else task.steps
+        shards = [
+            setsup.batch_sampler(task.labels, **way, steps=steps, rank=rank, world=task.ranks, seed=task.seed)
+            for rank in range(task.ranks)
+        ]
+        assert [list(shard) for shard in shards] == audited, name
+
+
 def test_the_page_shows_the_promises_that_are_counted() -> None:
     kept = json.loads(sampler_audit.KEPT.read_text(encoding="utf-8"))
     assert kept["promises"] == {name: sampler_audit._plain(promise) for name, promise in PROMISES.items()}

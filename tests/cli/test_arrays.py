@@ -59,7 +59,7 @@ def test_a_table_beside_a_npy(setsup: Callable[..., Any], folder: Path) -> None:
     ("words", "sentence"),
     [
         (("info", "images.npy"), "but no factors; pass a table with one row per image: --option"),
-        (("info", "turned.npy", "--option", "factors=labels.csv"), "open it with --option channels_first=true"),
+        (("info", "turned.npy", "--option", "factors=labels.csv"), "pass --option channels_first=true"),
         (("info", "faces.npz", "--option", "size=2,2"), "faces.npz has no option 'size'; its options: factors=PATH"),
         (("info", "faces.npz", "--root", "."), "faces.npz is a file of arrays, which has no root"),
         (("info", "labels.npz"), "labels.npz does not exist; expected a .npy or .npz file"),

@@ -235,7 +235,7 @@ def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) 
             "photos.csv has no option 'image'; its options: size=N,N|none",
         ),
         (["info", "photos.csv", "--option", "kind=film"], "--option kind must be one of benchmark, rendered, shards"),
-        (["info", "photos.csv", "--option", "kind=shards"], "photos.csv is a file; give the folder or the address"),
+        (["info", "photos.csv", "--option", "kind=shards"], "photos.csv is a file; pass the folder or the address"),
         (["prepare", "mnist", "--option", "a=1"], "`setsup prepare mnist` has no option 'a'; its options: none"),
     ],
 )

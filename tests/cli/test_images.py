@@ -67,10 +67,10 @@ def test_draws_are_repeated_by_their_file(setsup: Run, faces: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["faces", "--pattern", "{a/..."], "a { opens a field that is never closed"),
+        (["faces", "--pattern", "{a/..."], "a { has no matching closing brace"),
         (
             ["faces", "--pattern", "{a}/x"],
-            "none of the 12 images of faces matches the pattern '{a}/x'; the first is ann/",
+            "none of the 12 images of faces matches the pattern '{a}/x'; the first image is ann/",
         ),
         (
             ["photos.csv", "--pattern", "{a}"],

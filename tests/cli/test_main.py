@@ -131,7 +131,7 @@ def test_an_option_before_the_subcommand(setsup: Run) -> None:
             ["info", "--jsno"],
             "unknown option '--jsno'; did you mean '--json'? (`setsup info --help` lists the options)",
         ),
-        (["doctor", "-x"], "unknown option '-x'; known: --json, --quiet"),
+        (["doctor", "-x"], "unknown option '-x'; choose from --json, --quiet"),
         (["sample", "--size", "abc"], "--size must be an integer, not 'abc'"),
         (["sample", "--size=3.5"], "--size must be an integer, not '3.5'"),
         (["sample", "--size", "None"], "--size must be an integer, not 'None'"),

@@ -377,7 +377,7 @@ def test_another_rendering_is_not_mixed_in(setsup: Run, tmp_path: Path) -> None:
     assert setsup("render", "shapes3d", "--out", "out", *words).code == 0
     before = contents(tmp_path / "out")
     for others, said in (
-        (["--rows", 11, *words[2:]], "another number of rows (10 there, 11 here)"),
+        (["--rows", 11, *words[2:]], "a different number of rows (existing: 10, requested: 11)"),
         ([*words, "--seed", 1], "different rows (another seed or selection)"),
         ([*words[:2], "--size", 8, 9, *words[5:]], "a different image size"),
         (words[:-2], "started with the modalities image, not image, depth"),

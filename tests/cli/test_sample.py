@@ -231,7 +231,7 @@ def test_sizes_and_weights_are_those_of_the_library(setsup: Run) -> None:
         (["--size", "3,4,5"], "size has 3 items for --sets 2"),
         (["--random", "one"], "--random must be an integer, not 'one'"),
         (["--weights", "hue"], "unknown factor 'hue'"),
-        (["--weights", "orientation"], "weights must be finite, at least 0"),
+        (["--weights", "orientation"], "weights must be finite and non-negative"),
     ],
 )
 def test_wrong_sizes_and_weights(setsup: Run, words: list[str], sentence: str) -> None:
@@ -555,15 +555,18 @@ class TestTable:
         ),
         (["--positive", "shape == anchor.shape"], ["both --positive and --negative"]),
         (["--positive", "shape == anchor.shap", "--negative", "shape != 'cube'"], ["did you mean 'shape'?", "^^^"]),
-        (["--positive", "shape == anchor.shape", "--triplets", "shape"], ["expected either --triplets, or both"]),
+        (["--positive", "shape == anchor.shape", "--triplets", "shape"], ["pass either --triplets, or both"]),
         (
             [*("--positive", "scale == anchor.scale"), *("--negative", "scale != anchor.scale"), *("--small", "drop")],
-            ["--small applies to --triplets, not to --positive and --negative"],
+            ["--small applies only to --triplets"],
         ),
-        (["--triplets", "shape", "--small", "short"], ["--small must be error or drop", "because an orbit of one row"]),
+        (
+            ["--triplets", "shape", "--small", "short"],
+            ["--small must be 'error' or 'drop'", "because an orbit of one row"],
+        ),
         (
             ["--episode", "shape", "--small", "replace"],
-            ["--small must be error or drop", "because a class needs all rows"],
+            ["--small must be 'error' or 'drop'", "because a class needs all rows"],
         ),
         (["--negative", "shape == anchor.shape", "--size", "3"], ["--size", "cannot be combined with --negative"]),
         (["--orbit", "shape", "--members", "scale != anchor.scale"], ["--members requires --size to be at least 2"]),

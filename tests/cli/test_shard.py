@@ -328,7 +328,9 @@ def test_a_store(setsup: Run, digits: Path, folder: Path, bucket: Bucket, monkey
 
 def test_the_library_says_what_opens_shards(setsup: Run, folder: Path) -> None:
     for url in (str(folder), "s3://bucket/digits"):
-        with pytest.raises(DataError, match=r"is not the name of a benchmark; open paths .* with setsup\.open\('"):
+        with pytest.raises(
+            DataError, match=r"is a path or URL, not the name of a benchmark; open it with setsup\.open\('"
+        ):
             library.load(url)
 
 

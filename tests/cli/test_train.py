@@ -70,7 +70,7 @@ class TestListing:
         assert "--steps -n N Optimiser steps. [default: 2000]" in shown
         assert "--sampler.inactive [TEXT ...] Factors fixed in each set. [default: wall_hue]" in shown
         assert "--method.similarity l2sq|l2|l1|linf|cosine Similarity of embeddings. [default: l2sq]" in shown
-        halved = "--method.halve-every N|none The rate is halved every so many steps; constant by default."
+        halved = "--method.halve-every N|none Halve the learning rate every N steps; by default it is constant."
         assert f"{halved} [default: none]" in shown
         assert "10 seeds" in shown
         assert not re.search(r"--(name|shows|evaluations|shrunk)\b", shown)
@@ -373,7 +373,7 @@ def test_a_logger_that_is_not_installed_is_said_before_torch_is_imported(tmp_pat
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("orbit-joint --orbit nope", "unknown factor 'nope'; known: subject, light, age"),
+        ("orbit-joint --orbit nope", "unknown factor 'nope'; choose from subject, light, age"),
         ("orbit-joint --sampler.orbit subject --sampler.sets 2 --method.orbit ligth", "did you mean 'light'?"),
         ("dcodr --domain nope", "unknown factor 'nope'"),
         ("abc/fig3a --sampler.inactive nope", "unknown factor 'nope'"),
@@ -403,7 +403,7 @@ def test_names_of_factors_are_checked_before_torch_is_imported(photos: Path) -> 
         [sys.executable, "-c", script], cwd=photos.parent, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "setsup: unknown factor 'nope'; known: subject, light, age\n"
+    assert done.stderr == "setsup: unknown factor 'nope'; choose from subject, light, age\n"
 
 
 class TestMissingData:

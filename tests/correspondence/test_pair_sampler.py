@@ -72,7 +72,7 @@ def test_it_is_a_set_sampler_that_can_be_written_down() -> None:
 
 
 def test_what_no_pair_can_be_drawn_from_is_said() -> None:
-    with pytest.raises(SamplerError, match="the factors in which two views of views agree"):
+    with pytest.raises(SamplerError, match="scene= is required for views; pass the factors in which"):
         PixelPairSampler(Views([0, 0], ()))
     with pytest.raises(SamplerError, match="small"):
         PixelPairSampler(Views([0, 0]), on_small_group="short")

@@ -78,7 +78,7 @@ def test_rows_of_selections_are_renumbered_and_scenes_must_agree(folder: Path) -
     with pytest.raises(DataError, match=r"rows 0 and 2 of planes show different scenes"):
         photographs.pixel_pairs([0, 2])
     for rows in ([0], [0, 1, 1], []):
-        with pytest.raises(DataError, match=rf"^pixels can be paired between two rows of planes, not {len(rows)}"):
+        with pytest.raises(DataError, match=rf"^pixels can be paired only between two rows of planes, not {len(rows)}"):
             photographs.pixel_pairs(rows)
     with pytest.raises(DataError, match=r"^rows of Photographs.pixel_pairs must be a list of integers, not \[0.5, 1\]"):
         photographs.pixel_pairs([0.5, 1])
@@ -125,19 +125,19 @@ def broken(name: str, text: str | bytes | None):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (broken("H_1_2", "1 0 0\n0 1 0\n"), r"H_1_2 does not contain a homography, an invertible matrix"),
-        (broken("H_1_2", "1 0 0\n0 1\n0 0 1"), r"H_1_2 does not contain 3 × 3 numbers"),
-        (broken("H_1_2", "1 0 0\n0 one 0\n0 0 1"), r"H_1_2 does not contain 3 × 3 numbers: .*'one'"),
-        (broken("H_1_2", b"\xff\xfe\x00"), r"H_1_2 does not contain 3 × 3 numbers"),
-        (broken("H_1_2", "1 0 0\n0 1 0\n0 0 nan"), r"H_1_2 does not contain a homography"),
-        (broken("H_1_2", "1 0 0\n2 0 0\n0 0 1"), r"H_1_2 does not contain a homography, an invertible"),
-        (broken("2.ppm", None), r"lacks the image of view 2, 2\.png or the like, of which there is a homography"),
-        (broken("1.ppm", None), r"lacks the image of view 1"),
-        (broken("2.png", "x"), r"has 2 images of view 2"),
+        (broken("H_1_2", "1 0 0\n0 1 0\n"), r"H_1_2 must contain a homography, an invertible matrix"),
+        (broken("H_1_2", "1 0 0\n0 1\n0 0 1"), r"H_1_2 could not be parsed as 3 × 3 numbers"),
+        (broken("H_1_2", "1 0 0\n0 one 0\n0 0 1"), r"H_1_2 could not be parsed as 3 × 3 numbers: .*'one'"),
+        (broken("H_1_2", b"\xff\xfe\x00"), r"H_1_2 could not be parsed as 3 × 3 numbers"),
+        (broken("H_1_2", "1 0 0\n0 1 0\n0 0 nan"), r"H_1_2 must contain a homography"),
+        (broken("H_1_2", "1 0 0\n2 0 0\n0 0 1"), r"H_1_2 must contain a homography, an invertible"),
+        (broken("2.ppm", None), r"a homography of view 2, but no image of that view; add 2\.png"),
+        (broken("1.ppm", None), r"a homography of view 1, but no image of that view"),
+        (broken("2.png", "x"), r"a homography of view 2, but 2 images of that view"),
         (broken("2.ppm", "x"), r"2\.ppm"),
         (broken("H_1_2.txt", "1 0 0\n0 1 0\n0 0 1"), r"has two homographies of view 2, H_1_2 and H_1_2\.txt; keep one"),
         (broken("H_1_02", "1 0 0\n0 1 0\n0 0 1"), r"has two homographies of view 2, H_1_02 and H_1_2; keep one"),
-        (broken("3.JPG", "x"), r"lacks the homography H_1_3 of view 3, of which there is an image; .* remove 3\.JPG"),
+        (broken("3.JPG", "x"), r"contains 3\.JPG, but no homography H_1_3 of view 3; .* remove 3\.JPG"),
     ],
 )
 def test_what_is_damaged_is_named(change, words: str, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_what_is_damaged_is_named(change, words: str, tmp_path: Path) -> None:
 def test_a_folder_without_homographies_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         DataError,
-        match=r"has no pixel correspondences .* add homographies: with views 1\.png, .*3 × 3 numbers.*docs/corr",
+        match=r"has no pixel correspondences .* add homographies: for views 1\.png, .*3 × 3 numbers.*docs/corr",
     ):
         open_photographs(tmp_path)
     with pytest.raises(DataError, match="is not a folder"):

@@ -158,7 +158,7 @@ def test_turning_of_many_images() -> None:
     [([1, 2], np.eye(3)), ([[1, 2, 3]], np.eye(3)), ([[1, 2]], np.eye(2)), ([[1, 2]], np.ones((2, 3)))],
 )
 def test_points_and_matrices_of_other_axes_are_refused(points, matrices) -> None:
-    with pytest.raises(SetsupError, match=r"points must be \(\.\.\., n, 2\)"):
+    with pytest.raises(SetsupError, match=r"points must have shape \(\.\.\., n, 2\)"):
         planar.carried(points, matrices)
 
 
@@ -168,9 +168,9 @@ SQUARE = [[0, 0], [1, 0], [1, 1], [0, 1]]
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ([[0, 0], [1, 1], [2, 2], [0, 3]], "in line"),
-        ([[0, 0], [0, 0], [1, 1], [0, 1]], "in line"),
-        ([[0, 0], [1, 0], [math.nan, 1], [0, 1]], "in line"),
+        ([[0, 0], [1, 1], [2, 2], [0, 3]], "collinear"),
+        ([[0, 0], [0, 0], [1, 1], [0, 1]], "collinear"),
+        ([[0, 0], [1, 0], [math.nan, 1], [0, 1]], "collinear"),
         ([[0, 0], [1, 0], [1, 1]], "four"),
         ([[0, 0], [1, 0], [0, 1], [1, 1]], "folds over"),
         ([[0, 0], [1, 0], [0.2, 0.2], [0, 1]], "folds over"),

@@ -66,7 +66,7 @@ def test_what_is_wrong_is_said():
     for buffer, said in (
         (np.zeros((3, 4, 3, 1), np.uint8), r"must have the shape \(3, 4, 3\), not \(3, 4, 3, 1\)"),
         (np.zeros((3, 4, 4), np.uint8), r"must have the shape \(3, 4, 3\), not \(3, 4, 4\)"),
-        (np.zeros((3, 4, 3), np.int8), "is int8, which cannot represent all values of uint8"),
+        (np.zeros((3, 4, 3), np.int8), "must have a dtype that can represent all values of uint8, not int8"),
         (np.zeros((3, 4, 3)).tolist(), "must be a numpy array, not list"),
     ):
         with pytest.raises(DataError, match=rf"out\['image'\] {said}"):

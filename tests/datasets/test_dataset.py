@@ -168,7 +168,7 @@ def test_with_factors_composes_with_loaders_and_pickles(shapes):
 
 
 def test_with_factors_refuses_other_tables(shapes):
-    with pytest.raises(DataError, match="the table has 3 rows, but shapes has 6; pass a table of the same rows"):
+    with pytest.raises(DataError, match="the table has 3 rows, but shapes has 6; pass a table with the same rows"):
         shapes.with_factors(shapes.factors.where("shape == 'cube'"))
     with pytest.raises(DataError, match="must be a FactorTable, not"):
         shapes.with_factors({"a": [1]})

@@ -65,7 +65,7 @@ def test_names_are_manifests_and_entry_points(brought):
 
 
 def test_unknown_names_get_near_ones_and_the_command():
-    with pytest.raises(DataError, match=r"no dataset 'mnits'; did you mean 'mnist'.*`setsup datasets` lists them"):
+    with pytest.raises(DataError, match=r"unknown dataset 'mnits'; did you mean 'mnist'.*`setsup datasets` lists them"):
         load("mnits")
 
 
@@ -73,7 +73,9 @@ def test_paths_and_addresses_are_no_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("rooms").mkdir()
     for name in (str(tmp_path), "rooms", "./nothing", "s3://bucket/shapes", "absent/photos.csv"):
-        with pytest.raises(DataError, match=r"is not the name of a benchmark; open .* with setsup\.open\('") as caught:
+        with pytest.raises(
+            DataError, match=r"is a path or URL, not the name of a benchmark; open it with setsup\.open\('"
+        ) as caught:
             load(name)
         assert f"setsup.open({name!r})" in str(caught.value)
 
@@ -96,7 +98,7 @@ def test_entry_points(brought, tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("my-number", "neither a module with a function"),
+        ("my-number", "must be a function, or a module with a function"),
         ("my-wrong", "returned a str, not a setsup Dataset"),
         ("my-absent", "'my-absent' .* cannot be loaded"),
         ("my-broken", "'my-broken' .* cannot be loaded.*no_such_module_anywhere"),
@@ -115,7 +117,7 @@ def test_split_and_where_renumber(brought):
 
 
 def test_wrong_split_and_where(brought):
-    with pytest.raises(DataError, match="my-rooms has no split 'train'; known: a, b, c"):
+    with pytest.raises(DataError, match="my-rooms has no split 'train'; choose from a, b, c"):
         load("my-rooms", split="train")
     with pytest.raises(FactorError, match="room"):
         load("my-rooms", where="rom == 'attic'")
@@ -140,7 +142,7 @@ def test_a_missing_dependency_names_the_extra(monkeypatch):
             raise error
 
         monkeypatch.setattr(registry, "import_module", fail)
-        with pytest.raises(DataError, match=rf"mnist needs no_such_library.*{command}"):
+        with pytest.raises(DataError, match=rf"mnist requires no_such_library.*{command}"):
             load("mnist")
 
 

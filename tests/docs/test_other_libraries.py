@@ -193,3 +193,47 @@ def test_an_image_does_not_depend_on_the_number_of_sets(name: str, tmp_path: Pat
     both = transform({"image": of(image), "indices": np.zeros((2, 4)), "step": 5})["image"]
     one = transform({"image": of(image[:1]), "indices": np.zeros((1, 4)), "step": 5})["image"]
     np.testing.assert_array_equal(np.asarray(both[:1]), np.asarray(one))
+
+
+@pytest.mark.long("documented pages and examples")
+@pytest.mark.filterwarnings("ignore")  # those of other libraries, about others still
+def test_sentence_transformers_trains_on_batches_of_a_factory_and_resumes(tmp_path: Path) -> None:
+    library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    from sentence_transformers import losses, models
+    from sentence_transformers.models.tokenizer import WhitespaceTokenizer
+
+    labels, words = [number % 7 for number in range(61)], [f"w{number}" for number in range(20)]
+    texts = [f"w{number % 20} w{number * 3 % 20}" for number in range(61)]
+    data = datasets.Dataset.from_dict({"sentence": texts, "label": labels})
+    seen: list[list[int]] = []
+
+    class Loss(losses.BatchAllTripletLoss):
+        def forward(self, features: Any, of: Any) -> Any:
+            seen.append(of.tolist())
+            return super().forward(features, of)
+
+    def train(checkpoint: str | None = None) -> list[list[int]]:
+        seen.clear()
+        tokens = WhitespaceTokenizer(vocab=words, stop_words=[])
+        embedded = models.WordEmbeddings(tokens, np.ones((20, 8), np.float32), update_embeddings=True)
+        model = library.SentenceTransformer(modules=[embedded, models.Pooling(8)], device="cpu")
+        arguments = library.SentenceTransformerTrainingArguments(
+            str(tmp_path),
+            batch_sampler=setsup.batch_sampler.factory(classes=3, per_class=2),
+            per_device_train_batch_size=6,
+            num_train_epochs=2,
+            save_steps=4,
+            use_cpu=True,
+            report_to=[],
+            disable_tqdm=True,
+            seed=5,
+        )
+        trainer = library.SentenceTransformerTrainer(model, arguments, train_dataset=data, loss=Loss(model))
+        trainer.train(resume_from_checkpoint=checkpoint)
+        return list(seen)
+
+    batches = setsup.batch_sampler(labels, classes=3, per_class=2, seed=5)
+    wanted = [[labels[row] for row in rows] for _ in range(2) for rows in batches]
+    assert train() == wanted
+    assert train(str(tmp_path / "checkpoint-16")) == wanted[16:]

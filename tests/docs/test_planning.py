@@ -101,9 +101,9 @@ def said(pattern: str) -> list[float]:
 
 def test_sentences_about_requests_have_the_numbers_of_the_tables(script: dict[str, Any]) -> None:
     plan, small = script["PLAN"], script["Plan"](member=10_000)
-    size, group, reads = said(r"A set of NUMBER out of a group of NUMBER is NUMBER requests on average")
+    size, reads, group = said(r"A set of NUMBER rows takes NUMBER requests on average in a group of NUMBER, since")
     assert (size, reads) == (plan.size, round(script["requests"](plan, int(group))[0], 1))
-    (group,) = said(r"out of a group of NUMBER it is as good as scattered")
+    (group,) = said(r"in a group of NUMBER it is as good as scattered")
     assert script["requests"](plan, int(group))[0] == pytest.approx(plan.size, rel=0.02)
     shares = [one.stride / (script["GAP"] + one.member) for one in (plan, small)]
     assert said(r"here NUMBER, and NUMBER for images of 10 kB") == [round(share, 2) for share in shares]
@@ -117,13 +117,13 @@ def test_sentences_about_the_store_have_the_numbers_of_the_tables(script: dict[s
     ask = reads / script["seconds"](plan, reads, reads * plan.member)
     limit, threads, ranks, images = said(
         r"\| NUMBER requests/s \| one prefix of S3: more than NUMBER ranks with scattered sets and one thread each, or "
-        r"more than NUMBER that take NUMBER images a second"
+        r"more than NUMBER that read NUMBER images per second"
     )
     assert (limit, images) == (plan.limit, plan.images)
     assert threads * ask <= limit < (threads + 1) * ask
     assert ranks * images <= limit < (ranks + 1) * images
     drawn, wanted, size, total, each = said(
-        r"bound: NUMBER ranks × NUMBER images × NUMBER kB are NUMBER GB/s, NUMBER GB/s a"
+        r"bound: NUMBER ranks × NUMBER images × NUMBER kB are NUMBER GB/s, or NUMBER GB/s per machine"
     )
     assert (drawn, wanted, size) == (plan.ranks, plan.images, plan.member / 1000)
     assert total == round(drawn * wanted * size / 1e6)
@@ -133,12 +133,12 @@ def test_sentences_about_the_store_have_the_numbers_of_the_tables(script: dict[s
 def test_sentences_about_the_index_have_the_numbers_of_the_table(script: dict[str, Any]) -> None:
     plan = script["PLAN"]
     stored, mapped, _ = script["index_table"]()[-1][1:]
-    (whole,) = said(r"takes all of it, NUMBER GB once")
+    (whole,) = said(r"downloads all of it once, NUMBER GB")
     assert whole == round(float(stored) * plan.rows / 1e9)
-    (group,) = said(r"row groups alone \(NUMBER MB each")
+    (group,) = said(r"single row groups \(NUMBER MB each")
     assert group == pytest.approx(float(stored) * script["GROUP"] / 1e6, abs=0.1)
     (memory,) = said(r"once the NUMBER GB are in memory")
-    (row,) = said(r"NUMBER bytes a row of each machine's disk")
+    (row,) = said(r"NUMBER bytes per row on each machine's disk")
     assert memory == row == int(mapped) * plan.rows / 1e9
 
 
@@ -148,7 +148,7 @@ def test_sentences_about_writing_follow_from_one_another() -> None:
     ):
         million, hours = (float(one.replace(",", "")) for one in line)
         assert hours == pytest.approx(million * 1000 / 3600, rel=0.07), line
-    speed, hours = said(r"SHA-256, NUMBER GB/s a core here\): NUMBER core hours for 100 TB")
+    speed, hours = said(r"SHA-256, NUMBER GB/s per core here\): NUMBER core hours for 100 TB")
     assert hours == round(100_000 / speed / 3600)
-    one, many = said(r"100 TB at 1 GB/s a machine are NUMBER hours of one machine, NUMBER minutes of 128")
+    one, many = said(r"100 TB at 1 GB/s per machine take NUMBER hours on one machine, NUMBER minutes on 128")
     assert (one, many) == (round(100_000 / 3600), round(100_000 / 128 / 60))

@@ -41,7 +41,7 @@ def test_bad_arguments():
             group_accuracy(wrong, table, ["bird"])
     with pytest.raises(FactorError, match="bird"):
         group_accuracy([True, False], table, ["brid"])
-    with pytest.raises(DataError, match="2 counts"):
+    with pytest.raises(DataError, match="2 non-negative counts"):
         group_accuracy([True, False], table, ["bird"]).reweighted([0, 0])
     with pytest.raises(DataError, match="no row belongs to a group"):
         group_accuracy([True], FactorTable([Factor("a", Kind.NOMINAL, ("x",))], {"a": np.array([-1])}), ["a"])

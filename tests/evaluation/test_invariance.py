@@ -136,17 +136,17 @@ def test_classes_that_only_the_test_has_are_told_wrong(task):
 
 def test_refusals(task):
     points, factors, test, test_factors = task
-    with pytest.raises(DataError, match="factor 1 has 1 known class"):
+    with pytest.raises(DataError, match="factor 1 has only one known class"):
         deep_probes(points, factors * [1, 0, 1], test, test_factors)
     with pytest.raises(DataError, match="factor 0 is known in 19 rows"):
         deep_probes(points, np.where(np.arange(900)[:, None] < 19, factors, -1), test, test_factors)
-    with pytest.raises(DataError, match="factor 0 is unknown in all rows of the test"):
+    with pytest.raises(DataError, match="factor 0 is unknown in all test rows"):
         deep_probes(points, factors, test, np.full_like(test_factors, -1))
-    with pytest.raises(DataError, match="as many columns, not 3 and 2"):
+    with pytest.raises(DataError, match="the same number of columns, not 3 and 2"):
         deep_probes(points, factors, test, test_factors[:, :2])
-    with pytest.raises(DataError, match="the same length, not 8 and 7"):
+    with pytest.raises(DataError, match="the same number of dimensions, not 8 and 7"):
         deep_probes(points, factors, test[:, :7], test_factors)
-    with pytest.raises(DataError, match="row 0 is zero, so its cosine is undefined"):
+    with pytest.raises(DataError, match="row 0 of embeddings is zero, so its cosine is undefined"):
         deep_probes(points * 0, factors, test, test_factors)
     for wrong in ({"layers": 1}, {"batch": 1}, {"epochs": 0}, {"rate": 0.0}, {"patience": -1}, {"device": "abacus"}):
         with pytest.raises(SetsupError, match=next(iter(wrong))):

@@ -99,17 +99,17 @@ def test_regression_is_least_squares() -> None:
 
 
 def test_bad_input_is_refused_in_a_sentence() -> None:
-    with pytest.raises(DataError, match="at least two known classes among the labels of the fit, not 1"):
+    with pytest.raises(DataError, match="at least two known classes among the labels to fit, not 1"):
         linear_classifier(X, np.zeros(400, dtype=int), X, NOISY)
-    with pytest.raises(DataError, match="must have the same length, not 4 and 3"):
+    with pytest.raises(DataError, match="must have the same number of dimensions, not 4 and 3"):
         linear_classifier(X, NOISY, X[:, :3], NOISY)
-    with pytest.raises(DataError, match="the labels of the test are all unknown"):
+    with pytest.raises(DataError, match="all test labels are unknown"):
         linear_classifier(X, NOISY, X, np.full(400, -1))
     with pytest.raises(SetsupError, match=r"loss of linear_classifier must be one of .*, not 'hinge'"):
         linear_classifier(X, NOISY, X, NOISY, loss="hinge")
     with pytest.raises(SetsupError, match="c must be a finite number above 0, not 0"):
         linear_classifier(X, NOISY, X, NOISY, c=[1, 0])
-    with pytest.raises(DataError, match=r"copies of embeddings must be \(400, 4\)"):
+    with pytest.raises(DataError, match=r"copies of embeddings must have the shape of embeddings, \(400, 4\)"):
         linear_classifier(X, NOISY, X, NOISY, copies=[X[:5]])
-    with pytest.raises(DataError, match="R² requires two different known values"):
+    with pytest.raises(DataError, match="R² requires at least two different known test values"):
         linear_regression(X, NOISY, X, np.ones(400))

@@ -54,7 +54,7 @@ def test_what_has_no_map_is_refused(place) -> None:
         place(ROWS[:3])
     with pytest.raises(DataError, match=r"at least 4 rows and 2 dimensions, not \(75, 1\)"):
         place(ROWS[:, :1])
-    with pytest.raises(DataError, match="row 2 of 75 contains a value that is not finite"):
+    with pytest.raises(DataError, match="row 2 of 75 in embeddings contains a value that is not finite"):
         place(np.where(np.arange(75)[:, None] == 2, np.nan, ROWS))
     with pytest.raises(DataError, match="all 75 embeddings are equal"):
         place(np.full((75, 2), 0.3))

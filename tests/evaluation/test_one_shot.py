@@ -91,18 +91,24 @@ def test_images_of_labelled_orbits_are_no_queries() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"embeddings": [[0.0], [np.nan], [1.0], [2.0]]}, "row 1 of 4 contains a value that is not finite"),
-        ({"embeddings": [[0.0], [1.0], [1.0], [np.inf]]}, "row 3 of 4 contains a value that is not finite"),
+        (
+            {"embeddings": [[0.0], [np.nan], [1.0], [2.0]]},
+            "row 1 of 4 in embeddings contains a value that is not finite",
+        ),
+        (
+            {"embeddings": [[0.0], [1.0], [1.0], [np.inf]]},
+            "row 3 of 4 in embeddings contains a value that is not finite",
+        ),
         ({"labels": [0, -1, 1, 1]}, "labels of image 1 is unknown"),
         ({"orbits": [0, 1, 2, -1]}, "orbits of image 3 is unknown"),
         ({"orbits": [0, 1]}, "orbits must be an array"),
         ({"labelled": [[0, 1]]}, "re-split 0 has two labelled images of one class"),
-        ({"labelled": [[0, 4]]}, "labelled must be numbers of images"),
-        ({"labelled": [0, 2]}, r"labelled must be integers \(resplits, classes\)"),
+        ({"labelled": [[0, 4]]}, "labelled must contain numbers of images"),
+        ({"labelled": [0, 2]}, r"labelled must be an integer array of shape \(resplits, classes\)"),
         ({"orbits": [0, 0, 1, 1]}, "re-split 0 has no query"),
         ({"within": [[0, 1, 1, 1]]}, "a labelled image of re-split 0 is not part"),
         ({"metric": "euclid"}, "metric must be one of l2sq, cosine"),
-        ({"metric": "cosine"}, "row 0 is zero, so its cosine is undefined"),
+        ({"metric": "cosine"}, "row 0 of embeddings is zero, so its cosine is undefined"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(changed: dict[str, Any], words: str) -> None:

@@ -93,7 +93,7 @@ def test_invariant_and_constant_embeddings_are_exact() -> None:
 
 @pytest.mark.parametrize("codes", [[0, 0, 0, 0], [0, 1, 2, 3], [0, 0, -1, -1]])
 def test_distances_need_two_orbits_and_two_members(codes: list[int]) -> None:
-    with pytest.raises(DataError, match="require at least two orbits, one of them with two rows"):
+    with pytest.raises(DataError, match="require at least two orbits, one of which has two rows"):
         orbit_distances(np.eye(4), codes)
 
 
@@ -115,9 +115,9 @@ def test_of_equally_near_canonicals_one_is_taken_by_chance() -> None:
 
 
 def test_canonicals_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(DataError, match="must have embeddings of the same length, not 2 and 3"):
+    with pytest.raises(DataError, match="must have embeddings with the same number of dimensions, not 2 and 3"):
         canonical_retrieval(np.eye(2), np.eye(3), [0, 1])
-    with pytest.raises(DataError, match="row numbers of canonicals from 0 to 1, not from -1 to 0"):
+    with pytest.raises(DataError, match="row numbers of canonicals from 0 to 1, not numbers from -1 to 0"):
         canonical_retrieval(np.eye(2), np.eye(2), [0, -1])
 
 

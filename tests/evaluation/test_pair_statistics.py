@@ -80,7 +80,7 @@ def test_what_is_no_view_is_refused() -> None:
         view_information(one, other)
     with pytest.raises(DataError, match="the same number of images, not 19 and 20"):
         view_information(one[:19], other, batch=4)
-    with pytest.raises(DataError, match=r"second must be \(n, channels, height, width\) with at least 8 × 8"):
+    with pytest.raises(DataError, match=r"second must have shape \(n, channels, height, width\) with at least 8 × 8"):
         view_information(one, other[..., :7], batch=4)
     with pytest.raises(DataError, match="first contains numbers that are not finite"):
         view_information(np.where(one > 0.5, np.nan, one), other, batch=4)

@@ -43,7 +43,7 @@ def test_differences_without_variance() -> None:
         (
             [0.1, 0.2],
             {"a": [0.1, 0.2, 0.3]},
-            "a must have the re-splits of the reference, not 3 re-splits in place of 2",
+            "a must have as many re-splits as the reference, 2, not 3",
         ),
         ([0.1, 0.2], {"a": [0.1, np.nan]}, "a: the value of re-split 1 is not finite"),
     ],

@@ -88,9 +88,9 @@ def test_separation_is_the_area_of_scikit_learn() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(DataError, match=r"queries must be \(q, D\) and features \(h, w, D\)"):
+    with pytest.raises(DataError, match=r"queries must have shape \(q, D\) and features \(h, w, D\)"):
         nearest_pixels(np.zeros((3, 2)), np.zeros((4, 4, 3)))
-    with pytest.raises(DataError, match="of one view"):
+    with pytest.raises(DataError, match="instances and depth must have the same shape"):
         edge_pixels(np.zeros((3, 3), int), np.zeros((3, 4)))
     with pytest.raises(DataError, match="step"):
         mutual_pixels(np.zeros((4, 4, 2)), np.zeros((4, 4, 2)), step=0)
@@ -102,9 +102,9 @@ def test_features_that_are_not_finite_are_no_matches(where: str) -> None:
     given[where][1, 1] = np.nan
     with pytest.raises(DataError, match=f"{where} must contain only finite values"):
         nearest_pixels(**given)
-    with pytest.raises(DataError, match="one finite number for each"):
+    with pytest.raises(DataError, match="finite numbers, one for each"):
         separation([np.nan, 1.0, 2.0], [True, False, True])
-    with pytest.raises(DataError, match="one finite number for each"):
+    with pytest.raises(DataError, match="finite numbers, one for each"):
         separation([1.0, 2.0], [True, False, True])
 
 

@@ -158,7 +158,7 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         logistic_probe(X, np.arange(300) % 2, penalty=0)
     with pytest.raises(DataError, match="labels must be an array"):
         logistic_probe(X, np.arange(299) % 2)
-    with pytest.raises(DataError, match="values must be finite numbers"):
+    with pytest.raises(DataError, match="values must not be infinite"):
         ridge_probe(X, np.full(300, np.inf))
     with pytest.raises(DataError, match="held out in fold 0 are equal"):
         ridge_probe(X, np.zeros(300))

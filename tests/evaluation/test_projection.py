@@ -50,7 +50,7 @@ def test_points_of_a_plane_have_two_components() -> None:
 
 
 def test_bad_input_is_refused_in_a_sentence() -> None:
-    with pytest.raises(SetsupError, match=r"embeddings \(3, 5\) have 3 components, fewer than k=4"):
+    with pytest.raises(SetsupError, match=r"embeddings of shape \(3, 5\) have only 3 components, fewer than k=4"):
         principal_components(POINTS[:3], 4)
     with pytest.raises(DataError, match="all 4 embeddings are equal"):
         principal_components(np.full((4, 2), 0.1))

@@ -95,9 +95,9 @@ def test_a_shared_orbit_is_named() -> None:
         check_disjoint([[1, 2], [1, 3]], [[1, 3], [1, 4]], names=("a", "b"))
     with pytest.raises(DataError, match=r"orbit 2 is in both the first part and the second \(2 orbits are in both\)"):
         check_disjoint([1, 3, 2], [3, 2])
-    with pytest.raises(DataError, match="must be integers"):
+    with pytest.raises(DataError, match="must be an integer array"):
         check_disjoint([0.5], [1])
-    with pytest.raises(DataError, match="must have the same factors"):
+    with pytest.raises(DataError, match="must have the same number of factors"):
         check_disjoint([1], [[1, 2]])
 
 
@@ -109,32 +109,38 @@ LABELS, ORBITS = [0, 0, 1, 1], [0, 1, 2, 3]
     [
         (lambda: draw_labelled([0, 0, 1, -1], ORBITS, 1), "labels of image 3 is unknown"),
         (lambda: draw_labelled(LABELS, [0, 1, -1, 3], 1), "orbits of image 2 is unknown"),
-        (lambda: draw_labelled(np.array([0, 0, 1, np.nan]), ORBITS, 1), "labels must be integers"),
+        (lambda: draw_labelled(np.array([0, 0, 1, np.nan]), ORBITS, 1), "labels must contain integer codes"),
         (lambda: draw_labelled([0, 0, 0, 0], ORBITS, 1), "one-shot accuracy requires at least two classes, not 1"),
-        (lambda: draw_labelled(LABELS, [0, 1, 2, 2], 1), "class 1 has 1 orbit among its 2 images, but needs two"),
+        (lambda: draw_labelled(LABELS, [0, 1, 2, 2], 1), "class 1 has 1 orbit among its 2 images, but requires two"),
         (lambda: draw_labelled(LABELS, ORBITS, 0), "resplits must be an integer of at least 1"),
         (lambda: draw_labelled(LABELS, ORBITS, 1, candidates=[1, 1, 0, 0]), "class 1 has no candidate"),
-        (lambda: draw_labelled(LABELS, ORBITS, 1, candidates=[1, 1]), "candidates must be booleans"),
+        (lambda: draw_labelled(LABELS, ORBITS, 1, candidates=[1, 1]), "candidates must be a boolean array"),
         (
             lambda: draw_labelled(LABELS, ORBITS, 2, within=[[1] * 4, [1, 1, 0, 0]]),
             "class 1 has no image of re-split 1",
         ),
         (
             lambda: draw_parts([0, 0, 1, 1], [0, 1, 1, 1], 1),
-            "group 0 must have images of one class to be split by class, not of classes 0 and 1",
+            "group 0 must contain images of only one class to be split by class, not of classes 0 and 1",
         ),
-        (lambda: draw_parts([0, 1, 2, 2], LABELS, 1), "class 1 has 1 group"),
+        (lambda: draw_parts([0, 1, 2, 2], LABELS, 1), "class 1 has only one group"),
         (lambda: draw_parts(ORBITS, LABELS, 1, share=1), "share must be between 0 and 1"),
         (
             lambda: draw_resamples(LABELS, ORBITS, 1, most=2, test=1),
-            "class 0 has 1 images for the fit, fewer than 2; reduce",
+            "class 0 has only 1 of the 2 images required for the fit; reduce",
         ),
         (
             lambda: draw_resamples(LABELS, ORBITS, 1, most=1, test=2),
-            "class 0 has 1 images for the test, fewer than 2; reduce",
+            "class 0 has only 1 of the 2 images required for the test; reduce",
         ),
-        (lambda: draw_resamples(LABELS, [0, 1, 2, 2], 1, most=1, test=1), "class 1 has 1 orbit, but fit and test"),
-        (lambda: draw_resamples(LABELS, [0, 1, 1, 2], 1), "orbit 1 must have images of one class, not of 0 and 1"),
+        (
+            lambda: draw_resamples(LABELS, [0, 1, 2, 2], 1, most=1, test=1),
+            "class 1 has only one orbit, but training and test",
+        ),
+        (
+            lambda: draw_resamples(LABELS, [0, 1, 1, 2], 1),
+            "orbit 1 must contain images of only one class, not of classes 0 and 1",
+        ),
     ],
 )
 def test_what_cannot_be_split_is_refused_in_a_sentence(call: Any, words: str) -> None:

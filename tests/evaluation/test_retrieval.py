@@ -136,23 +136,23 @@ def test_queries_without_a_row_to_find_are_left_out() -> None:
 
 
 def test_bad_input_is_refused_in_a_sentence() -> None:
-    with pytest.raises(DataError, match="must have embeddings of the same length, not 2 and 3"):
+    with pytest.raises(DataError, match="must have embeddings with the same number of dimensions, not 2 and 3"):
         nearest(numbers(4, 2), numbers(4, 3))
-    with pytest.raises(DataError, match="gallery: row 1 is zero, so its cosine is undefined"):
+    with pytest.raises(DataError, match="row 1 of gallery is zero, so its cosine is undefined"):
         nearest([[1.0]], [[1.0], [0.0]], metric="cosine")
     with pytest.raises(SetsupError, match="metric must be one of l2sq, cosine, not 'cosin'"):
         nearest([[1.0]], [[1.0]], metric="cosin")
     with pytest.raises(SetsupError, match="k must be an integer of at least 1, not 0"):
         nearest([[1.0]], [[1.0]], 0)
-    with pytest.raises(DataError, match="own must be row numbers of the gallery from 0 to 0"):
+    with pytest.raises(DataError, match="own must contain row numbers of the gallery from 0 to 0"):
         nearest([[1.0]], [[1.0]], own=[1])
     with pytest.raises(DataError, match="keys must be an array"):
         nearest([[1.0]], [[1.0]], never=[([1], [1, 2])])
     with pytest.raises(SetsupError, match="columns must be numbers of factors"):
         shared_keys([[1, 2]], [[1, 2]], [2])
-    with pytest.raises(DataError, match="must be below its period 18"):
+    with pytest.raises(DataError, match="must be below the period 18"):
         matches([[18]], [[0]], [[0]], period={0: 18})
-    with pytest.raises(DataError, match="rows must be row numbers of the gallery"):
+    with pytest.raises(DataError, match="rows must contain row numbers of the gallery"):
         vote([[2]], [0, 1])
     with pytest.raises(DataError, match="none of the 1 queries"):
         accuracy([[0.0]], [[0.0]], [-1], [0])

@@ -64,9 +64,9 @@ def test_what_is_no_label_is_refused() -> None:
         confusion_matrix([0, 7], [0, 1], 3)
     with pytest.raises(DataError, match="predicted contain the class -1"):
         confusion_matrix([0, 2], [0, -1], 3)
-    with pytest.raises(DataError, match="integers of one shape"):
+    with pytest.raises(DataError, match="integer arrays of the same shape"):
         confusion_matrix([0, 2], [0], 3)
-    with pytest.raises(DataError, match="integers of one shape"):
+    with pytest.raises(DataError, match="integer arrays of the same shape"):
         confusion_matrix([0.0], [0.0], 3)
     with pytest.raises(SetsupError):
         confusion_matrix([0], [0], 0)

@@ -77,11 +77,11 @@ def test_more_networks_than_are_trained_at_a_time(monkeypatch: pytest.MonkeyPatc
 
 
 def test_bad_input_is_refused_in_a_sentence() -> None:
-    with pytest.raises(DataError, match="all layers must have the same rows, not 600, 599"):
+    with pytest.raises(DataError, match="all layers must have the same number of rows, not 600, 599"):
         network_probes([LAYERS[0], LAYERS[1][1:]], FACTORS)
-    with pytest.raises(DataError, match="factor 0 needs at least two known levels among 600 rows, not 1"):
+    with pytest.raises(DataError, match="factor 0 requires at least two known levels among 600 rows, not 1"):
         network_probes(LAYERS, np.zeros((600, 1), dtype=int))
-    with pytest.raises(SetsupError, match="at least one seed, all different"):
+    with pytest.raises(SetsupError, match="at least one seed, and all seeds must differ"):
         network_probes(LAYERS, FACTORS, seeds=(1, 1))
     with pytest.raises(SetsupError, match="factor 0 has too few rows, 0 to train on and 600 held out"):
         network_probes(LAYERS, FACTORS, held_out=1)

@@ -68,7 +68,7 @@ def test_rows_stand_one_table_after_another(columns):
         (Factor("shape", Kind.NOMINAL, ("cube",), unit="m"), "the unit '' in one table and 'm'"),
         (Factor("shape", Kind.NOMINAL, ("cube",), period=1.0), "the period 'None' .* '1.0'"),
         (Factor("shape", Kind.NOMINAL, ("cube",), role="key"), "the role"),
-        (Factor("shape", Kind.NOMINAL, (1, 2)), "strings, numbers and booleans cannot be mixed"),
+        (Factor("shape", Kind.NOMINAL, (1, 2)), "levels must be all strings, all numbers or all booleans"),
         (Factor("part", Kind.NOMINAL, ("x",)), "table 1 already has a factor 'part'"),
     ],
 )
@@ -84,7 +84,7 @@ def test_texts_in_an_order_must_be_in_the_same_everywhere():
         "high",
         "top",
     )
-    with pytest.raises(FactorError, match=r"'low' before 'high' in one table and after it|'high' before 'low'"):
+    with pytest.raises(FactorError, match=r"'low' before 'high' in one table, but after|'high' before 'low'"):
         concat([low, FactorTable([Factor("x", Kind.ORDINAL, ("high", "low"))])])
 
 
@@ -125,7 +125,7 @@ def test_a_grid_is_joined():
     ("other", "on", "sentence"),
     [
         ({"s": ["a", "a"], "x": [1, 2]}, "s", "2 rows with s = 'a'"),
-        ({"s": ["a", None], "x": [1, 2]}, "s", "row 1 of the joined table has no known 's'"),
+        ({"s": ["a", None], "x": [1, 2]}, "s", "row 1 of the table to join has no known value of 's'"),
         ({"s": [1, 2], "x": [1, 2]}, "s", "strings in one table and numbers"),
         ({"s": [0.5, 2], "x": [1, 2]}, "s", "is continuous"),
         ({"s": ["a", "b"], "y": [1, 2]}, "s", "both tables have 'y'"),
@@ -205,7 +205,7 @@ def test_numeric_levels_are_binned():
         (
             continuous([1], period=360.0),
             50,
-            "do not divide the period 360.0 .* into equal bins; choose for example 51.42",
+            "do not divide the period 360.0 .* evenly; choose a divisor of the period, such as 51.42",
         ),
         (continuous([1], period=360.0), 1000, "do not divide the period"),
         (continuous([1]), 0, "must be a finite number above 0, not 0"),
@@ -240,7 +240,7 @@ def test_truth_values_and_numbers_never_match():
     numbers = FactorTable([Factor("key", Kind.NOMINAL, (0, 1))]).with_factor(Factor("x", Kind.ORDINAL, (5,)), [0, 0])
     with pytest.raises(FactorError, match="has booleans in one table and numbers in the other"):
         truths.join(numbers, "key")
-    with pytest.raises(FactorError, match="strings, numbers and booleans cannot be mixed"):
+    with pytest.raises(FactorError, match="levels must be all strings, all numbers or all booleans"):
         concat([truths, numbers])
 
 

@@ -44,7 +44,7 @@ def test_unknown_rows_are_never_drawn():
     ("names", "width", "words"),
     [
         (("a", "a"), 0.2, "cannot be correlated with itself"),
-        (("a", "size"), 0.2, "no levels of its own"),
+        (("a", "size"), 0.2, "a discrete factor that is not nested"),
         (("a", "one"), 0.2, "has only one level"),
         (("a", "bb"), 0.2, "'bb'"),
         (("a", "b"), 0.0, "above 0"),

@@ -63,5 +63,5 @@ def test_a_missing_level_is_answered_with_near_ones():
 
 @pytest.mark.parametrize("data", [{}, {"name": "x"}, {"name": "x", "kind": "nominal", "colour": 1}, "x", None])
 def test_foreign_descriptions_are_refused(data):
-    with pytest.raises(FactorError, match="description of a factor may have"):
+    with pytest.raises(FactorError, match="description of a factor must have"):
         Factor.from_dict(data)

@@ -262,13 +262,13 @@ def test_continuous_factors_name_both_ways_out():
 @pytest.mark.parametrize("wrong", [-1, 3, 10**12])
 def test_a_group_out_of_range(wrong):
     found = FactorTable([factor("a", 3)]).group_by(["a"])
-    with pytest.raises(RowError, match=f"group {wrong} is out of range: there are 3 groups"):
+    with pytest.raises(RowError, match=f"group {wrong} is out of range: .* have 3 groups"):
         found.members(wrong)
 
 
 @pytest.mark.parametrize("wrong", [np.array([0, 1]), np.ones(2, dtype=bool), np.ones((3, 1), dtype=bool)])
 def test_a_mask_of_another_shape_or_type(wrong):
-    with pytest.raises(FactorError, match=r"where must be an expression or \(3,\) bool"):
+    with pytest.raises(FactorError, match=r"where must be an expression or a boolean array of shape \(3,\)"):
         group_by(FactorTable([factor("a", 3)]), ["a"], wrong)
 
 
@@ -430,7 +430,7 @@ def test_of_several_processes_one_builds(tmp_path, table):
 def test_a_column_without_a_value_is_named_as_such(tmp_path):
     (tmp_path / "own.csv").write_text("path,scanner,yaw\na.png,,1.5\nb.png,,\n")
     table = FactorTable.from_csv(tmp_path / "own.csv")
-    with pytest.raises(FactorError, match="'scanner' is unknown in every row, so it groups none"):
+    with pytest.raises(FactorError, match="'scanner' is unknown in every row, so it defines no groups"):
         table.group_by(["scanner"])
     with pytest.raises(FactorError, match="'yaw' is continuous"):
         table.group_by(["yaw"])

@@ -175,7 +175,7 @@ def test_rows_with_unknown_values_are_in_no_part():
     ("arguments", "sentence"),
     [
         ({"fractions": {}}, "positive numbers that sum to 1"),
-        ({"fractions": {"a": 0.5, "b": 0.4}}, "must sum to 1, not to 0.9"),
+        ({"fractions": {"a": 0.5, "b": 0.4}}, "must sum to 1, but those in .* sum to 0.9"),
         ({"fractions": {"a": 1.5, "b": -0.5}}, "positive numbers"),
         ({"fractions": {"a": 1.0, "b": 0.0}}, "positive numbers"),
         ({"fractions": {"a": float("nan"), "b": 0.5}}, "positive numbers"),
@@ -183,7 +183,7 @@ def test_rows_with_unknown_values_are_in_no_part():
         ({"fractions": {"a": 0.999, "b": 0.001}}, "no row falls into the part 'b' of 'split'"),
         ({"repeats": 0}, "repeats must be an integer from 1 to 10,000, not 0"),
         ({"repeats": 1.5}, "from 1 to 10,000, not 1.5"),
-        ({"fractions": [0.5, 0.5]}, "must map names of parts to their shares"),
+        ({"fractions": [0.5, 0.5]}, "must map the names of parts to their shares"),
         ({"name": "light"}, "already has a factor 'light'"),
         ({"rounding": "tabel"}, "rounding must be one of strata, table, not 'tabel'; did you mean 'table'"),
         ({"stratify": "lihgt"}, "unknown factor 'lihgt'; did you mean 'light'"),
@@ -224,5 +224,5 @@ def test_what_straddles_parts_is_named():
 def test_unknown_parts_straddle_nothing():
     factors = [Factor("subject", Kind.NOMINAL, ("a", "b")), Factor("split", Kind.NOMINAL, ("x", "y"), role="split")]
     check_disjoint(FactorTable(factors, {"subject": [0, 0, 1, -1, -1], "split": [0, -1, 1, 0, 1]}), "split", "subject")
-    with pytest.raises(FactorError, match=r"subject = a \(x, y\) are in several parts"):
+    with pytest.raises(FactorError, match=r"several parts contain subject = a \(x, y\)"):
         check_disjoint(FactorTable(factors, {"subject": [0, 0], "split": [0, 1]}), "split", "subject")

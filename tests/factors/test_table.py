@@ -100,7 +100,7 @@ def test_wrong_columns_are_refused(values, sentence):
 def test_factors_and_columns_must_fit():
     with pytest.raises(FactorError, match="must be unique"):
         FactorTable([HUE, HUE])
-    with pytest.raises(FactorError, match="same names"):
+    with pytest.raises(FactorError, match="must have the names of the factors"):
         FactorTable([HUE], {"hew": [0]})
     with pytest.raises(FactorError, match="same length"):
         FactorTable([HUE, SIZE], {"hue": [0], "size": [0, 1]})
@@ -113,7 +113,7 @@ def test_factors_and_columns_must_fit():
 def test_nesting_must_lead_somewhere():
     with pytest.raises(FactorError, match="unknown factor 'category'"):
         FactorTable([Factor("instance", Kind.NOMINAL, ("a",), within="category")])
-    with pytest.raises(FactorError, match="nested in itself"):
+    with pytest.raises(FactorError, match="is circular"):
         FactorTable([Factor("a", Kind.NOMINAL, ("x",), within="b"), Factor("b", Kind.NOMINAL, ("x",), within="a")])
 
 
@@ -139,7 +139,7 @@ def test_select_keeps_order_and_repeats():
 
 def test_a_mask_is_no_list_of_rows():
     table = FactorTable([HUE, SIZE])
-    with pytest.raises(RowError, match=r"integers, not bool; table\.rows"):
+    with pytest.raises(RowError, match=r"integers, not bool; .* pass table\.rows"):
         table.select(table.mask("size == 3"))
     with pytest.raises(RowError, match="integers, not float64"):
         table.select([1.5])
@@ -198,7 +198,7 @@ def test_tables_share_the_columns_that_nobody_writes_to():
 
 @pytest.mark.parametrize("wrong", [np.inf, -np.inf, 1e300, 3.5e38])
 def test_numbers_beyond_float32_are_refused_with_their_row(wrong):
-    with pytest.raises(FactorError, match=r"row 2 \(from 0\) of column 'angle' has .*finite numbers"):
+    with pytest.raises(FactorError, match=r"row 2 \(counting from 0\) of column 'angle' has .*finite numbers"):
         FactorTable([ANGLE], {"angle": np.array([0.0, np.nan, wrong])})
 
 
@@ -293,7 +293,7 @@ def test_memory_of_others_is_copied_though_numpy_may_not_write_to_it():
 @pytest.mark.parametrize(
     ("names", "sentence"),
     [
-        ({"hue": "size"}, "two factors have the name 'size'"),
+        ({"hue": "size"}, "two factors would have the name 'size'"),
         ({"hu": "x"}, "unknown factor 'hu'; did you mean 'hue'"),
         ({"hue": ""}, "must be a non-empty string"),
         ({"hue": None}, "must be a (non-empty )?string"),

@@ -49,7 +49,7 @@ def test_what_is_missing_is_said_with_the_command(tmp_path: Path) -> None:
         find_root("mnist", root, WANTED)
     assert str(caught.value) == (
         f"mnist: b not found; looked in {root}, {root / 'mnist'} (does not exist); "
-        f"run `setsup fetch mnist --root '{root}'`, or give the folder that contains the files (root=)"
+        f"run `setsup fetch mnist --root '{root}'`, or pass the folder that contains the files (root=)"
     )
 
 
@@ -100,7 +100,7 @@ def test_a_folder_that_may_not_be_entered(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_file_as_root(tmp_path: Path) -> None:
     (tmp_path / "all.zip").write_bytes(b"")
     with pytest.raises(
-        DataError, match=r"looked in .*all\.zip \(not a folder\), .*; run `setsup fetch mnist`, or give"
+        DataError, match=r"looked in .*all\.zip \(not a folder\), .*; run `setsup fetch mnist`, or pass"
     ):
         find_root("mnist", tmp_path / "all.zip", WANTED)
 

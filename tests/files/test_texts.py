@@ -39,7 +39,7 @@ def test_what_cannot_be_read_is_told(tmp_path):
     with pytest.raises(DataError, match=r"val\.txt does not exist; expected a list"):
         read_beside(file, 3, "a list")
     file.write_text("long")
-    with pytest.raises(DataError, match=r"val\.txt has 4 bytes, too many for a list; fetch it again"):
+    with pytest.raises(DataError, match=r"val\.txt has 4 bytes, more than the limit of 3 for a list; fetch it again"):
         read_beside(file, 3, "a list")
     with pytest.raises(DataError):
         content_of((open_members(tmp_path), 0), 3, "a list")

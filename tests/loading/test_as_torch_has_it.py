@@ -70,9 +70,11 @@ def test_arguments_of_torch_are_answered(photos, sets, name, value, said):
         lambda **given: setsup.DomainSampler(photos.factors, "subject", **given),
         lambda **given: set_batches(sets, **given),
     ):
-        with pytest.raises(UsageError, match=f"got an unexpected argument {name}=; .*{said}"):
+        with pytest.raises(UsageError, match=f"got an unexpected keyword argument '{name}'; .*{said}"):
             call(**{name: value})
-    with pytest.raises(UsageError, match=f"as_torch got an unexpected argument {name}=; give it to the DataLoader"):
+    with pytest.raises(
+        UsageError, match=f"as_torch got an unexpected keyword argument '{name}'; pass it to the DataLoader"
+    ):
         as_torch(photos, **{name: value})
 
 
@@ -84,14 +86,16 @@ def test_other_arguments_are_answered_with_those_that_there_are(photos, sets):
     for call, said in {
         lambda: setsup.loader(
             photos, sets, worker=1
-        ): r"Loader got an unexpected argument worker=; did you mean 'workers'\?",
+        ): r"Loader got an unexpected keyword argument 'worker'; did you mean 'workers'\?",
         lambda: setsup.loader(
             photos, sets, wrong=1
-        ): r"Loader got an unexpected argument wrong=; known: dataset, sampler, modalities, .*to$",
-        lambda: set_batches(sets, step=1): r"set_batches got an unexpected argument step=; did you mean 'steps'",
+        ): r"Loader got an unexpected keyword argument 'wrong'; choose from dataset, sampler, modalities, .*to$",
+        lambda: set_batches(
+            sets, step=1
+        ): r"set_batches got an unexpected keyword argument 'step'; did you mean 'steps'",
         lambda: setsup.SetSampler(
             photos.factors, inactiv=["subject"]
-        ): r"SetSampler got an unexpected argument inactiv=; did you mean 'inactive'",
+        ): r"SetSampler got an unexpected keyword argument 'inactiv'; did you mean 'inactive'",
     }.items():
         with pytest.raises(UsageError, match=f"^{said}"):
             call()

@@ -384,7 +384,7 @@ def test_workers_of_torch_may_share_the_draws_by_loaders_of_their_own(shapes, se
 def test_a_loader_that_came_to_several_workers_is_refused_however_they_started(context, shapes, sets) -> None:
     inner = Endless(setsup.loader(shapes, sets, workers=0))
     loader = torch.utils.data.DataLoader(inner, batch_size=None, num_workers=2, multiprocessing_context=context)
-    with pytest.raises(setsup.SetsupError, match="or make the loader in each worker, with its rank= and world="):
+    with pytest.raises(setsup.SetsupError, match="or create the loader in each worker, with its rank= and world="):
         first(loader, 1)
 
 

@@ -258,11 +258,13 @@ def test_they_are_left_out_later_too_and_nothing_is_drawn_again(tmp_path: Path, 
     assert len(render(RenderedDataset(Broken(), FactorTable(Broken.factors).select(LEFT), Crayon()), folder)) == len(
         LEFT
     )
-    with pytest.raises(DataError, match=r"another number of rows \(144 there, 96 here\)"):  # as many as were asked for
+    with pytest.raises(
+        DataError, match=r"a different number of rows \(existing: 144, requested: 96\)"
+    ):  # as many as were asked for
         render(broken(factors=FactorTable(Broken.factors).select(range(96))), folder, skip_broken=True)
-    with pytest.raises(DataError, match=r"started with other rows"):
+    with pytest.raises(DataError, match=r"started with different rows"):
         render(broken(factors=FactorTable(Broken.factors).select(range(ROWS)[::-1])), folder, skip_broken=True)
-    with pytest.raises(DataError, match=r"another number of rows \(118 there, 144 here\)"):
+    with pytest.raises(DataError, match=r"a different number of rows \(existing: 118, requested: 144\)"):
         broken(cache=folder).fetch([0])
     assert contents(folder) == before
 

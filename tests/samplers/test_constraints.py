@@ -473,7 +473,7 @@ def test_on_a_grid_of_more_rows_than_memory():
     assert (a[..., 0] != a[..., 2]).all()
     assert sampler.report().entries[0].log10_sets == pytest.approx(18 + math.log10(999e12 * 999e15))
     assert np.isnan(sampler.reach().chance([0, 10**17])).all()  # too many to look at each
-    with pytest.raises(SamplerError, match="index of a, b, c, d, e needs"):
+    with pytest.raises(SamplerError, match="index of a, b, c, d, e requires"):
         TripletSampler(
             grid,
             positive="a == anchor.a and b == anchor.b and c == anchor.c",
@@ -494,17 +494,17 @@ def test_samplers_are_made_again_from_plain_data():
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [
-        ({}, SamplerError, "triplets need an orbit or constraints"),
+        ({}, SamplerError, "triplets require an orbit or constraints"),
         ({"positive": POSITIVE}, SamplerError, "both positive= and negative="),
         ({"negative": POSITIVE}, SamplerError, "both positive= and negative="),
-        ({"orbit": "id", "positive": POSITIVE, "negative": NEGATIVE}, SamplerError, "expected either orbit=, or both"),
+        ({"orbit": "id", "positive": POSITIVE, "negative": NEGATIVE}, SamplerError, "pass either orbit=, or both"),
         (
             {"positive": POSITIVE, "negative": NEGATIVE, "on_small_group": "drop"},
             SamplerError,
-            "on_small_group applies to orbit",
+            "on_small_group applies only to orbit",
         ),
         ({"positive": POSITIVE, "negative": NEGATIVE, "weights": [1, 2]}, SamplerError, "weights must have shape"),
-        ({"positive": POSITIVE, "negative": NEGATIVE, "weights": [-1.0] * 8}, SamplerError, "at least 0"),
+        ({"positive": POSITIVE, "negative": NEGATIVE, "weights": [-1.0] * 8}, SamplerError, "non-negative"),
         (
             {"positive": POSITIVE, "negative": NEGATIVE, "weights": [1, 0, 1, 1, 1, 1, 1, 1]},
             SamplerError,

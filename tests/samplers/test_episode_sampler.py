@@ -303,7 +303,7 @@ def test_classes_nested_in_domains_and_domains_of_several_factors():
     assert (table.codes("kind", draw.indices) == draw.inactive["kind"][:, :1, None]).all()
     with pytest.raises(SamplerError, match="4 classes in a domain of kind"):
         EpisodeSampler(table, "item", 5, 1, 2, within="kind")
-    with pytest.raises(SamplerError, match=r"classes of kind, item fix kind, so two domains never share a class"):
+    with pytest.raises(SamplerError, match=r"classes of kind, item also fix kind, so two domains never share a class"):
         EpisodeSampler(table, "item", 3, 1, 2, across="kind")
     both = EpisodeSampler(table, "item", 3, 1, 2, across=["room", "light"])
     assert set(both[0].inactive) == {"kind", "item"}
@@ -341,22 +341,22 @@ def test_small_classes_are_named():
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [
-        ({"label": []}, SamplerError, "label must name at least one factor"),
+        ({"label": []}, SamplerError, "label must be a list of at least one factor"),
         ({"label": "lable"}, FactorError, "did you mean 'label'"),
-        ({"across": []}, SamplerError, "across must name at least one factor"),
+        ({"across": []}, SamplerError, "across must be a list of at least one factor"),
         ({"within": "domian"}, FactorError, "did you mean 'domain'"),
-        ({"across": "domain", "within": "domain"}, SamplerError, "across= and within= exclude each other"),
+        ({"across": "domain", "within": "domain"}, SamplerError, "across= and within= are mutually exclusive"),
         ({"across": "label"}, SamplerError, "two domains never share a class"),
         ({"within": "label"}, SamplerError, "ways=2 exceeds the 1 class in"),
         ({"ways": 4}, SamplerError, "ways=4 exceeds the 3 classes with enough rows"),
-        ({"ways": 4, "across": "domain"}, SamplerError, "3 classes that two of 2 domains of domain share"),
+        ({"ways": 4, "across": "domain"}, SamplerError, "two of the 2 domains of domain share at most 3 classes"),
         ({"ways": 4, "within": "domain"}, SamplerError, "3 classes in a domain of domain"),
         ({"ways": 0}, SamplerError, "ways must be an integer from 1"),
         ({"shots": 0}, SamplerError, "shots must be an integer from 1"),
         ({"queries": 1.5}, SamplerError, "queries must be an integer from 1"),
         ({"queries": 2**30, "ways": 2**20}, SamplerError, "reduce ways, shots or queries"),
-        ({"on_small_group": "short"}, SamplerError, "on_small_group must be error or drop"),
-        ({"on_small_group": 3}, SamplerError, "on_small_group must be error or drop"),
+        ({"on_small_group": "short"}, SamplerError, "on_small_group must be 'error' or 'drop'"),
+        ({"on_small_group": 3}, SamplerError, "on_small_group must be 'error' or 'drop'"),
         ({"where": "half > 1"}, SamplerError, "where= and weights= leave none of the"),
         ({"seed": -1}, SamplerError, "seed"),
     ],

@@ -213,16 +213,17 @@ def test_on_a_grid_and_on_columns_and_again_from_plain_data():
 def test_groups_with_too_few_groups_are_named():
     table = table_of([[5, 5, 5], [5, 0, 0], [5, 5, 0]])
     with pytest.raises(
-        SamplerError, match=r"1 of 6 groups of a, b are in outer groups .*first: a = a1, b = b0.*on_small_group='drop'"
+        SamplerError,
+        match=r"1 of 6 groups of a, b belong to outer groups .*first: a = a1, b = b0.*on_small_group='drop'",
     ):
         HierarchicalSampler(table, ["a", "b"], [2, 2], 5)
     assert set(HierarchicalSampler(table, ["a", "b"], [2, 2], 5, on_small_group="drop")[0].inactive["a"].tolist()) == {
         0,
         2,
     }
-    with pytest.raises(SamplerError, match="a step draws 3 groups of a, and only 2 are drawable with size=5"):
+    with pytest.raises(SamplerError, match="a step draws 3 groups of a, but only 2 can be drawn with size=5"):
         HierarchicalSampler(table, ["a", "b"], [3, 2], 5, on_small_group="drop")
-    with pytest.raises(SamplerError, match="a step draws 4 groups of b within one of a, and only 3 are drawable"):
+    with pytest.raises(SamplerError, match="a step draws 4 groups of b within one of a, but only 3 can be drawn"):
         HierarchicalSampler(table, ["a", "b"], [1, 4], 5, on_small_group="drop")
 
 
@@ -234,13 +235,13 @@ def test_groups_with_too_few_groups_are_named():
         ({"factors": ["a", "d"]}, FactorError, "'d'"),
         ({"factors": ["a", []]}, SamplerError, "at least one factor"),
         ({"factors": ["a", 3]}, SamplerError, "each of factors must be a list"),
-        ({"sets": 2}, SamplerError, "sets must list 2 integers"),
-        ({"sets": [2]}, SamplerError, "sets must list 2 integers"),
+        ({"sets": 2}, SamplerError, "sets must be a list of 2 integers"),
+        ({"sets": [2]}, SamplerError, "sets must be a list of 2 integers"),
         ({"sets": [2, 0]}, SamplerError, "each of sets must be an integer from 1"),
         ({"sets": [2**20, 2**20]}, SamplerError, "sets per step"),
         ({"size": 0}, SamplerError, "size must be an integer from 1"),
         ({"size": 7}, SamplerError, "fewer than the 7 rows"),
-        ({"on_small_group": "short"}, SamplerError, "on_small_group must be error or drop"),
+        ({"on_small_group": "short"}, SamplerError, "on_small_group must be 'error' or 'drop'"),
         ({"where": "half > 1"}, SamplerError, "where= and weights= leave none of the"),
         ({"seed": -1}, SamplerError, "seed"),
     ],

@@ -251,7 +251,7 @@ TOO_LARGE = {
 @pytest.mark.parametrize("make", TOO_LARGE.values(), ids=TOO_LARGE)
 def test_what_does_not_fit_into_memory_is_one_sentence(make):
     with pytest.raises(
-        SetsupError, match=r"bytes of memory, and [\d,]+ are available; reduce|must be fewer than"
+        SetsupError, match=r"bytes of memory, but only [\d,]+ are available; reduce|must be fewer than"
     ) as found:
         make(grid_of(SIZES["2**60"]))
     assert "nested" not in str(found.value)
@@ -267,15 +267,17 @@ def test_memory_that_runs_out_while_a_sampler_is_made_is_one_sentence(monkeypatc
     table = grid_of((4, 5, 6))
     monkeypatch.setattr("setsup.samplers.sequence_pairs.np.lexsort", gone)
     with pytest.raises(
-        SamplerError, match=r"memory ran out for SequencePairSampler on a table of 120 rows \(Unable to"
+        SamplerError, match=r"not enough memory for SequencePairSampler on a table of 120 rows \(Unable to"
     ):
         SequencePairSampler(table, "a", "b", 3)
     sets = SetSampler(table, ["a"], size=3)
     monkeypatch.setattr("setsup.samplers.sets.group_entry", gone)
-    with pytest.raises(SamplerError, match="memory ran out for SetSampler on a table of 120 rows"):
+    with pytest.raises(SamplerError, match="not enough memory for SetSampler on a table of 120 rows"):
         sets.report()
     monkeypatch.setattr("setsup.factors.where.np.broadcast_to", gone)
-    with pytest.raises(FactorError, match=r"memory ran out for the expression \(Unable to allocate 256. PiB"):
+    with pytest.raises(
+        FactorError, match=r"not enough memory to evaluate the expression \(Unable to allocate 256. PiB"
+    ):
         table.mask("a == 1")
 
 

@@ -204,14 +204,14 @@ def test_a_mixture_is_over_a_sampler():
 def test_a_pool_that_is_large_enough():
     table = both(pool=4)
     Mixture(base_of(table, size=4), "part == 'b'")
-    with pytest.raises(SamplerError, match=r"the pool .* has 4 rows, and a set takes 5"):
+    with pytest.raises(SamplerError, match=r"the pool .* has 4 rows, but a set requires 5"):
         Mixture(base_of(table, inactive=[["hue"], []], size=5, on_small_group="short"), "part == 'b'")
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"sets": [2]}, "set 2 is out of range: the base draws sets 0 to 1"),
+        ({"sets": [2]}, "set 2 is out of range: the base sampler draws sets 0 to 1"),
         ({"sets": [-1]}, "set -1 is out of range"),
         ({"sets": []}, "non-empty list of set numbers"),
         ({"sets": 1}, "list of set numbers"),

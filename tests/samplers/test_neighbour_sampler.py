@@ -233,9 +233,12 @@ def test_missing_refresh_is_an_error():
     assert len(sampler.block(100, 200).indices) == 100
     assert len(sampler.block(300, 400).indices) == 100
     for step, sentence in (
-        (99, "step 99 has no neighbour table: the first table starts at step 100; .*as the table of step 99"),
-        (200, "step 200 has no neighbour table: the table of step 100 .*every=100 .*as the table of step 200"),
-        (400, "step 400 has no neighbour table: the table of step 300 .*as the table of step 400"),
+        (99, "step 99 has no neighbour table: the first table starts at step 100; .*as the neighbour table of step 99"),
+        (
+            200,
+            "step 200 has no neighbour table: the table of step 100 .*every=100 .*as the neighbour table of step 200",
+        ),
+        (400, "step 400 has no neighbour table: the table of step 300 .*as the neighbour table of step 400"),
     ):
         with pytest.raises(SamplerError, match=sentence):
             sampler[step]
@@ -315,31 +318,39 @@ def test_files_are_known_by_path_and_digest(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [
-        ({"neighbours": np.zeros((59, 3), int)}, SamplerError, "has 59 rows, and the dataset has 60"),
+        ({"neighbours": np.zeros((59, 3), int)}, SamplerError, "has 59 rows, but the dataset has 60"),
         ({"neighbours": np.zeros((60, 3))}, SamplerError, "must be an integer array"),
         ({"neighbours": np.zeros((60, 0), int)}, SamplerError, "must be an integer array"),
-        ({"neighbours": np.full((60, 2), 7)}, SamplerError, "has row 7 twice among the neighbours of row 0"),
-        ({"neighbours": np.full((60, 2), 60)}, SamplerError, "has 60 for row 0, rank 1: expected row numbers below 60"),
-        ({"neighbours": np.full((60, 2), -2)}, SamplerError, "has -2 for row 0"),
+        ({"neighbours": np.full((60, 2), 7)}, SamplerError, "lists row 7 twice among the neighbours of row 0"),
+        (
+            {"neighbours": np.full((60, 2), 60)},
+            SamplerError,
+            "contains 60 for row 0, rank 1; expected row numbers below 60",
+        ),
+        ({"neighbours": np.full((60, 2), -2)}, SamplerError, "contains -2 for row 0"),
         ({"neighbours": np.full((60, 2), -1)}, SamplerError, "no row has a valid positive"),
         ({"neighbours": np.arange(60)[:, None]}, SamplerError, "no row has a valid positive"),
-        ({"neighbours": {}}, SamplerError, "must have at least one step"),
+        ({"neighbours": {}}, SamplerError, "must map at least one step"),
         ({"neighbours": {"one": [[0]] * 60}}, SamplerError, "integers from 0 .*'one'"),
         ({"neighbours": {-1: [[0]] * 60}}, SamplerError, "integers from 0 .*-1"),
         ({"neighbours": {0: {"path": "a.npy"}}}, SamplerError, "a path with its digest"),
         ({"neighbours": None}, SamplerError, "must be an integer array"),
         ({"positive": "idd == anchor.id"}, FactorError, "did you mean 'id'"),
-        ({"ranks": (0, 3)}, SamplerError, "the first of ranks must be an integer of at least 1"),
-        ({"ranks": (4, 3)}, SamplerError, "the last of ranks must be an integer of at least 4"),
+        ({"ranks": (0, 3)}, SamplerError, "the first rank must be an integer of at least 1"),
+        ({"ranks": (4, 3)}, SamplerError, "the last rank must be an integer of at least 4"),
         ({"ranks": (1, 13)}, SamplerError, "exceed the 12 neighbours in the table of step 0"),
         ({"ranks": 3}, SamplerError, "the first and the last rank"),
-        ({"ranks": {"negative": (1, 3)}}, SamplerError, "ranks by position must have the keys positive"),
-        ({"ranks": {}}, SamplerError, "ranks by position must have the keys positive"),
+        (
+            {"ranks": {"negative": (1, 3)}},
+            SamplerError,
+            r"ranks must be \(first, last\), or a mapping with the keys positive",
+        ),
+        ({"ranks": {}}, SamplerError, r"ranks must be \(first, last\), or a mapping with the keys positive"),
         ({"every": 0}, SamplerError, "every must be an integer of at least 1"),
         ({"sets": 0}, SamplerError, "sets must be an integer from 1"),
         ({"where": "half > 1"}, SamplerError, "no row has a valid positive .*60 left out by where"),
         ({"weights": [1.0] * 59}, SamplerError, r"weights must have shape \(60,\), one number per row"),
-        ({"weights": [-1.0] * 60}, SamplerError, "at least 0"),
+        ({"weights": [-1.0] * 60}, SamplerError, "non-negative"),
         ({"weights": [0.0] * 60}, SamplerError, "not all 0"),
         (
             {"weights": [1.0] + [0.0] * 59},

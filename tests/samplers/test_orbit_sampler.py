@@ -368,7 +368,7 @@ def test_no_canonical_rows_unless_asked():
     [
         ({"orbit": []}, SamplerError, "at least one factor"),
         ({"orbit": None}, SamplerError, "orbit must be a list of factor names"),
-        ({"canonical": {"yaw": "left"}}, SamplerError, "'yaw' is continuous.*not 'left'"),
+        ({"canonical": {"yaw": "left"}}, SamplerError, "continuous factor 'yaw' .*not 'left'"),
         ({"orbit": "fase"}, FactorError, "did you mean 'face'"),
         ({"orbit": "yaw"}, FactorError, "'yaw' is continuous"),
         ({"values": "diferent"}, SamplerError, "did you mean 'different'"),

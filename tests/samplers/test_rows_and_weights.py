@@ -313,7 +313,7 @@ def test_rows_of_a_weighted_pool_follow_successive_sampling():
     weights = np.array([9, 9, 9, 9, 1, 2, 3, 4.0])
     rows = Mixture(base, "part == 'b'", p=1.0, weights=weights).block(0, 6000).indices[:, 1] - 4
     assert fits(Counter(map(tuple, rows.tolist())), ordered_chances(weights[4:], 3))
-    with pytest.raises(SamplerError, match=r"the pool .* has 2 rows, and a set takes 3"):
+    with pytest.raises(SamplerError, match=r"the pool .* has 2 rows, but a set requires 3"):
         Mixture(base, "part == 'b'", p=1.0, weights=[0, 0, 0, 0, 1, 0, 0, 1])
 
 

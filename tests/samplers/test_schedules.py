@@ -112,7 +112,7 @@ def test_sets_of_every_size_follow_their_distribution(weights, on_small_group):
 
 def test_groups_have_rows_for_the_largest_size_at_every_step():
     table = table_of([0, 0, 1, 1, 1])
-    with pytest.raises(SamplerError, match="have fewer than the 3 rows that a draw takes"):
+    with pytest.raises(SamplerError, match="have fewer than the 3 rows that a draw requires"):
         SetSampler(table, ["a"], size={0: 2, 1000: 3})
     dropped = SetSampler(table, ["a"], size={0: 2, 1000: 3}, on_small_group="drop")
     assert (dropped.block(0, 50).inactive["a"] == 1).all()
@@ -291,9 +291,9 @@ def test_a_mixture_knows_the_rows_of_each_set():
         ),
         ({"size": {}}, "size given by step must have a value for step 0"),
         ({"size": {0: 5, "0": 6}}, "size given by step .* must not list a step twice"),
-        ({"size": {0: 5, -3: 6}}, "size by step must have integers from 0 to"),
-        ({"size": {0: 5, 2**63: 6}}, "size by step must have integers"),
-        ({"size": {0: 5, "x": 6}}, "size by step must have integers .* as keys, not 'x'"),
+        ({"size": {0: 5, -3: 6}}, "the steps of size must be integers from 0 to"),
+        ({"size": {0: 5, 2**63: 6}}, "the steps of size must be integers"),
+        ({"size": {0: 5, "x": 6}}, "the steps of size must be integers .*, not 'x'"),
         ({"size": {0: 5, 9: 0}}, "size from step 9 on must be an integer from 1 to"),
         ({"size": {0: 5, 9: [5]}}, "size from step 9 on must be an integer from 1 to"),
         ({"size": [5]}, "size has 1 items for sets=2; pass one per set, or one for all"),

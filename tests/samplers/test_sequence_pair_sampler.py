@@ -152,7 +152,7 @@ def test_times_of_a_grid_and_of_columns_and_again_from_plain_data():
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [
-        ({"sequence": []}, SamplerError, "sequence must name at least one factor"),
+        ({"sequence": []}, SamplerError, "sequence must be a list of at least one factor"),
         ({"sequence": "vidoe"}, FactorError, "did you mean 'video'"),
         ({"sequence": "seconds"}, FactorError, "continuous"),
         ({"time": "fram"}, FactorError, "did you mean 'frame'"),

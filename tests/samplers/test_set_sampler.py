@@ -380,14 +380,16 @@ def test_different_values_are_pairwise_different():
     check_sets(table, draw, [{"a", "b"}] * 6, 2)
     keys = draw.inactive["a"] * 3 + draw.inactive["b"]
     assert (np.sort(keys, axis=1) == np.arange(6)).all()
-    with pytest.raises(SamplerError, match="values='different' needs 7 drawable groups of a, b, and there are 6"):
+    with pytest.raises(
+        SamplerError, match="values='different' requires 7 drawable groups of a, b, but there are only 6"
+    ):
         SetSampler(table, ["a", "b"], size=2, sets=7, values="different")
 
 
 def test_different_counts_drawable_groups_only():
     table = columns_of(a=[0, 1, 1, 2, 2])
     SetSampler(table, ["a"], size=2, values="different", on_small_group="drop")
-    with pytest.raises(SamplerError, match="needs 3 drawable groups of a, and there are 2"):
+    with pytest.raises(SamplerError, match="requires 3 drawable groups of a, but there are only 2"):
         SetSampler(table, ["a"], size=2, sets=3, values="different", on_small_group="drop")
 
 
@@ -571,8 +573,8 @@ def test_unknown_values_are_in_no_group():
 # -- bad arguments -----------------------------------------------------------------------------------------------------
 
 WRONG = [
-    ({}, "sets need factors to fix \\(this table has a, b, c\\); pass inactive="),
-    ({"inactive": ["a"], "active": ["b"]}, "inactive= and active= exclude each other"),
+    ({}, "no factors to fix are specified \\(the table has a, b, c\\); pass inactive="),
+    ({"inactive": ["a"], "active": ["b"]}, "inactive= and active= are mutually exclusive"),
     ({"inactive": [["a"], ["b"]], "active": ["b"]}, "one list per set requires"),
     ({"inactive": [["a"], ["b"]], "num_fixed": 1}, "one list per set requires"),
     ({"inactive": [["a"], ["b"]], "unconstrained": 1}, "one list per set requires"),
@@ -606,7 +608,10 @@ WRONG = [
     ({"inactive": ["a"], "seed": 2**64}, "seed must be"),
     ({"inactive": ["a"], "stream": 1}, "stream must be a string"),
     ({"inactive": ["a"], "tolerance": {"b": 1.0}}, "'b' has levels, so sets fix it exactly; .*continuous"),
-    ({"inactive": ["a"], "where": "a == 0 and a == 1"}, "where= and weights= leave none of the 24 rows to groups of a"),
+    (
+        {"inactive": ["a"], "where": "a == 0 and a == 1"},
+        "where= and weights= leave none of the 24 rows for groups of a",
+    ),
 ]
 
 
@@ -634,7 +639,7 @@ def test_an_expression_that_is_wrong():
 def test_an_outer_factor_cannot_be_active_alone():
     table = FactorTable([factor("kind", 2), factor("thing", 3, "kind"), factor("part", 2, "thing"), factor("view", 9)])
     with pytest.raises(
-        SamplerError, match="'kind' cannot be active while 'thing' is fixed, because 'thing' is nested in it"
+        SamplerError, match="'kind' cannot be active while 'thing' is fixed, because 'thing' is nested in 'kind'"
     ):
         SetSampler(table, active=["kind"])
     with pytest.raises(SamplerError, match=r"'thing' cannot be active while 'part'.*add 'part' to active"):
@@ -646,7 +651,7 @@ def test_too_many_random_subsets():
     table = grid_of(*[1] * 6)
     SetSampler(table, list("abcdef"), size=1, num_fixed=3)
     wide = FactorTable([factor(f"f{i}", 1) for i in range(30)])
-    with pytest.raises(SamplerError, match="of 30 listed factors, has more than 4,096 choices of 15 factors"):
+    with pytest.raises(SamplerError, match="more than 4,096 choices of 15 of the 30 listed factors"):
         SetSampler(wide, list(wide.names), size=1, num_fixed=15)
 
 

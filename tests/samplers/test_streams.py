@@ -336,7 +336,7 @@ def test_a_shard_that_ends_beyond_the_draws_keeps_the_masks_before():
 
 
 def test_an_endless_shard_has_no_length():
-    with pytest.raises(EndlessError, match="this Shard has no end, so it has no length"):
+    with pytest.raises(EndlessError, match="a Shard is infinite and has no length"):
         len(SAMPLERS["mixture"]().shard(0, 2))
 
 
@@ -469,18 +469,18 @@ def test_plain_data_is_checked():
         ({"sampler": 3}, "unknown sampler 3"),
         ({"sampler": ["TripletSampler"]}, "unknown sampler"),
         ({"arguments": {**data["arguments"], "tripletts": 3}}, "invalid arguments of TripletSampler.*tripletts"),
-        ({"arguments": {"triplets": 3}}, "triplets need an orbit or constraints"),
+        ({"arguments": {"triplets": 3}}, "triplets require an orbit or constraints"),
         (
             {"sampler": "OrbitSampler", "arguments": {"sets": 3}},
             "invalid arguments of OrbitSampler: missing 1 argument.*orbit",
         ),
-        ({"arguments": 3}, "must have sampler, fingerprint and arguments"),
-        ({"arguments": None}, "must have sampler, fingerprint and arguments"),
+        ({"arguments": 3}, "must have the keys sampler, fingerprint and arguments"),
+        ({"arguments": None}, "must have the keys sampler, fingerprint and arguments"),
     ):
         with pytest.raises(SamplerError, match=sentence):
             from_dict({**data, **change}, COLUMNS)
     for lost in data:
-        with pytest.raises(SamplerError, match="must have sampler, fingerprint and arguments"):
+        with pytest.raises(SamplerError, match="must have the keys sampler, fingerprint and arguments"):
             from_dict({key: value for key, value in data.items() if key != lost}, COLUMNS)
     for nonsense in (None, 3, "sampler", []):
         with pytest.raises(SetsupError):

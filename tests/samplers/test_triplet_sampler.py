@@ -148,8 +148,8 @@ def test_on_a_grid_and_on_columns():
         ({"orbit": "fce"}, FactorError, "did you mean 'face'"),
         ({"triplets": 0}, SamplerError, "triplets must be an integer"),
         ({"triplets": 1.5}, SamplerError, "triplets must be an integer"),
-        ({"on_small_group": "short"}, SamplerError, "on_small_group must be error or drop"),
-        ({"on_small_group": "replace"}, SamplerError, "on_small_group must be error or drop"),
+        ({"on_small_group": "short"}, SamplerError, "on_small_group must be 'error' or 'drop'"),
+        ({"on_small_group": "replace"}, SamplerError, "on_small_group must be 'error' or 'drop'"),
         ({"choose": "row"}, SamplerError, "did you mean 'rows'"),
         ({"where": "face == 'f1'"}, SamplerError, "only one orbit"),
         ({"where": "face == 'f1' and half > 1"}, SamplerError, "where= and weights= leave none of the"),
@@ -164,7 +164,7 @@ def test_wrong_arguments(arguments, error, sentence):
 @pytest.mark.parametrize("on_small_group", [np.array([1, 2]), np.array(["error", "drop"]), [], None, 1])
 def test_what_is_no_policy_for_small_orbits_is_one_sentence(on_small_group):
     table = FactorTable.from_values({"id": np.arange(12) % 4})
-    with pytest.raises(SamplerError, match="on_small_group must be error or drop"):
+    with pytest.raises(SamplerError, match="on_small_group must be 'error' or 'drop'"):
         TripletSampler(table, "id", on_small_group=on_small_group)
-    with pytest.raises(SamplerError, match="on_small_group applies to orbit"):
+    with pytest.raises(SamplerError, match="on_small_group applies only to orbit"):
         TripletSampler(table, positive="id == anchor.id", negative="id != anchor.id", on_small_group=on_small_group)

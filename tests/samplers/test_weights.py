@@ -216,7 +216,7 @@ def test_even_weights_are_no_weights_in_law_and_where_applies():
         (3.0, "weights must have shape"),
         (np.array(["1", "2", "3", "4"]), "weights must be one number per row, not"),
         (np.array([1j, 1, 1, 1]), "weights must be one number per row, not"),
-        ([1, 2, 3, -1], "weights must be finite, at least 0"),
+        ([1, 2, 3, -1], "weights must be finite and non-negative"),
         ([1, 2, 3, np.inf], "weights must be finite"),
         ([1, 2, 3, -np.inf], "weights must be finite"),
         ([0, 0, 0, 0], "not all 0"),
@@ -224,7 +224,7 @@ def test_even_weights_are_no_weights_in_law_and_where_applies():
         (["x"] * 4, "weights has 4 items for sets=2; pass one per set, or one for all"),
         (object(), "weights, one number per row, must be an array"),
         ([1, [2], 3, 4], "weights, one number per row, must be an array"),
-        ("word", "names a factor of strings"),
+        ("word", "is a factor whose levels are strings"),
     ],
 )
 def test_wrong_weights_are_one_clear_sentence(weights, sentence):

@@ -333,7 +333,7 @@ def test_different_sets_differ_in_the_group():
     table = table_of([0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2])
     draw = SetSampler(table, ["a", "x"], size=2, values="different", tolerance={"x": 1.0}).block(0, 200)
     assert (draw.inactive["a"][:, 0] != draw.inactive["a"][:, 1]).all()
-    with pytest.raises(SamplerError, match="needs 2 drawable groups of x, and there are 1"):
+    with pytest.raises(SamplerError, match="requires 2 drawable groups of x, but there are only 1"):
         SetSampler(table, ["x"], size=2, values="different", tolerance={"x": 1.0})
 
 
@@ -396,7 +396,7 @@ def test_a_continuous_factor_without_a_tolerance():
 
 def test_a_tolerance_of_a_factor_that_no_set_fixes():
     for options in ({"inactive": ["a"]}, {"active": ["x"]}, {"inactive": [["a"], []]}):
-        with pytest.raises(SamplerError, match="tolerance names 'x', which no set fixes"):
+        with pytest.raises(SamplerError, match="tolerance contains 'x', which no set fixes"):
             SetSampler(table_of([0, 1], [0, 0]), size=1, tolerance={"x": 1.0}, **options)
 
 
@@ -415,7 +415,7 @@ def test_error_names_the_smallest_neighbourhoods():
 
 
 def test_nothing_is_known():
-    with pytest.raises(SamplerError, match="2 rows have an unknown value"):
+    with pytest.raises(SamplerError, match="2 rows have unknown values"):
         SetSampler(table_of([math.nan, math.nan]), ["x"], size=1, tolerance={"x": 1.0})
 
 

@@ -143,7 +143,7 @@ def test_canonical_rows_of_all_or_of_none():
     draw = Zip(orbits, OrbitSampler(GRID, ["b"], sets=1, size=2, canonical={"a": 1})).block(0, 9)
     assert (draw.canonical[:, :2] == draw.inactive["a"][:, :2] * 20).all()
     assert (GRID.codes("a", draw.canonical[:, 2]) == 1).all()
-    with pytest.raises(SamplerError, match="sampler 0 of the zip gives canonical rows, and sampler 1 does not"):
+    with pytest.raises(SamplerError, match="sampler 0 of the zip returns canonical rows, but sampler 1 does not"):
         Zip(orbits, SetSampler(GRID, ["b"], size=2))
 
 
@@ -232,7 +232,7 @@ def test_any_zip_has_the_sets_of_its_samplers_in_order(parts, step):
 
 
 def test_equal_samplers_without_streams_are_refused():
-    with pytest.raises(SamplerError, match=r"samplers 0 and 1 of the zip draw the same; .*stream= to Rows"):
+    with pytest.raises(SamplerError, match=r"samplers 0 and 1 of the zip draw the same rows; .*stream= to Rows"):
         Zip(Rows(GRID), Rows(GRID))
     draw = Zip(Rows(GRID), Rows(GRID, seed=1)).block(0, 20)
     assert not np.array_equal(draw.indices[:, 0], draw.indices[:, 1])
@@ -248,7 +248,7 @@ def test_another_table_is_refused():
 
 @pytest.mark.parametrize("wrong", [(), (GRID,), ([SetSampler(GRID, ["a"], size=4)],)])
 def test_a_zip_is_over_samplers(wrong):
-    with pytest.raises(SamplerError, match="Zip takes one or more samplers, not"):
+    with pytest.raises(SamplerError, match="Zip requires one or more samplers, not"):
         Zip(*wrong)
 
 
@@ -274,10 +274,10 @@ def test_samplers_stand_six_deep_in_each_other_at_most():
     for _ in range(5):
         found = Zip(found)
     assert from_dict(found.to_dict(), table)[3].indices.tolist() == found[3].indices.tolist()
-    with pytest.raises(SamplerError, match="nested more than 6 deep"):
+    with pytest.raises(SamplerError, match="nested more than 6 levels deep"):
         Zip(found)
     data = found.to_dict()
     for _ in range(2000):
         data = {**data, "sampler": "Zip", "arguments": {"samplers": [data]}}
-    with pytest.raises(SamplerError, match="nested more than 6 deep"):
+    with pytest.raises(SamplerError, match="nested more than 6 levels deep"):
         from_dict(data, table)

@@ -118,7 +118,7 @@ BAD = {
     "declares 2,000,000,000 rows of vertex": lambda b: b.replace(b"vertex 5", b"vertex 2000000000"),
     "contains further data after the rows": lambda b: b + b"1 2 3\n",
     "ends before the last": lambda b: b[:-30],
-    "other characters where numbers": lambda b: b + b"?",
+    "contains characters that cannot": lambda b: b + b"?",
     "is not a number": lambda b: b.replace(b"0.5 0.25", b"0.5e.2 1-2"),
     "x of vertex 4 that is not finite": lambda b: b.replace(b"0.5 0.25 -1.5", b"nan 0.25 -1.5"),
     "y of vertex 4 that is not finite": lambda b: b.replace(b"0.5 0.25 -1.5", b"0.5 inf -1.5"),

@@ -74,7 +74,7 @@ def test_unknown_names_are_refused_with_a_hint(offered):
     with pytest.raises(DataError, match="unknown renderer 'embre'; did you mean 'embree'"):
         renderer("embre")
     offered()
-    with pytest.raises(DataError, match="unknown renderer 'gl'; known: auto"):
+    with pytest.raises(DataError, match="unknown renderer 'gl'; choose from auto"):
         renderer("gl")
     with pytest.raises(DataError, match="none of the renderers works on this machine: none is installed"):
         renderer()

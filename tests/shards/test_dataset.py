@@ -188,7 +188,7 @@ def test_arrays_that_the_catalogue_does_not_tell_of(tmp_path: Path, array: np.nd
     dataset = open_shards(one_modality(tmp_path / "set", [npy(array)] * 2, "depth.npy"))
     with pytest.raises(
         DataError,
-        match=r"the 'depth' of row 1 \(key 000001\) in .*data-00000.tar is .*, but the catalogue says float32",
+        match=r"the 'depth' of row 1 \(key 000001\) in .*data-00000.tar is .*, but the catalogue specifies float32",
     ):
         dataset.fetch([1])
 
@@ -214,7 +214,7 @@ def test_a_sample_without_a_modality(tmp_path: Path) -> None:
     assert (dataset.fetch([4], ["image"])["image"] == images[[4]]).all()
     assert dataset.fetch([3, 5])["depth"].shape == (2, 6, 5)
     with pytest.raises(
-        DataError, match=r"row 4 \(key train/004\) in .*data-00001.tar has no 'depth': it has 'image'; fetch other"
+        DataError, match=r"row 4 \(key train/004\) in .*data-00001.tar has no 'depth', only 'image'; fetch other"
     ):
         dataset.fetch([[0], [4]])
 
@@ -430,12 +430,12 @@ def test_what_is_no_set_of_shards_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "deep" / "train").mkdir(parents=True)
     write_tar(tmp_path / "deep" / "train" / "0.tar", [("0.png", b"")])
     for name, words in {
-        "absent": "absent does not exist; give the folder",
+        "absent": "absent does not exist; pass the folder",
         "empty": r"empty has no shards\.json and no tars; .*`setsup shard`",
         "begun": "begun is not finished; run the same `setsup shard` command again to resume",
         "rendered": r"rendered was written by `setsup render`; open it with setsup\.open",
         "deep": r"deep has no shards\.json, so its tars are not indexed; .*`setsup index ",
-        "deep/train/0.tar": "0.tar is a file; give the folder",
+        "deep/train/0.tar": "0.tar is a file; pass the folder",
     }.items():
         with pytest.raises(DataError, match=words):
             open_shards(tmp_path / name)

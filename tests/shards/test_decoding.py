@@ -110,7 +110,7 @@ def test_pickles_are_not_opened() -> None:
 @pytest.mark.parametrize("size", [-1, 1])
 def test_numbers_that_do_not_fill_the_shape(size: int) -> None:
     content = npy(np.arange(6, dtype=np.int16).reshape(2, 3))
-    with pytest.raises(DataError, match=r"damaged: int16 \(2, 3\) requires 12 bytes, but it has 1[13]"):
+    with pytest.raises(DataError, match=r"damaged: int16 of shape \(2, 3\) requires 12 bytes, but the file has 1[13]"):
         read(content[:size] if size < 0 else content + bytes(size))
 
 

@@ -135,13 +135,13 @@ def test_what_cannot_be_stored_is_refused():
     with pytest.raises(DataError, match="unknown format 'pmg' of shards; did you mean 'png'"):
         stored("image", image, "pmg")
     for name in ("Depth", "a.b", "../up", "a/b", "", "é", "a b"):
-        with pytest.raises(DataError, match="to name files in a tar"):
+        with pytest.raises(DataError, match="because it names files in a tar"):
             stored(name, image, "png")
     with pytest.raises(DataError, match="must be numeric, not str128"):
         stored("words", Modality((), "<U4"), "png")
-    with pytest.raises(DataError, match=r"returned float64 \(6, 5, 3\), but its modality says uint8"):
+    with pytest.raises(DataError, match=r"returned float64 of shape \(6, 5, 3\), but its modality specifies uint8"):
         encoded(pictures(3).astype(float), stored("image", image, "png"))
-    with pytest.raises(DataError, match=r"returned uint8 \(6, 5, 4\)"):
+    with pytest.raises(DataError, match=r"returned uint8 of shape \(6, 5, 4\)"):
         encoded([*pictures(3), pictures(4)[0]], stored("image", image, "png"))
     wide = Modality((1, 20_000, 3), "uint8", color="srgb")
     with pytest.raises(DataError, match="cannot be stored as webp"):

@@ -209,8 +209,8 @@ def test_tars_of_several_folders_are_told_from_splits(tmp_path, caplog):
     found = index_shards(tmp_path)
     assert (len(found), found.factors.names) == (6, ("cls",))
     (said,) = [one.getMessage() for one in caplog.records if "folder" in one.getMessage()]
-    assert said.startswith("the tars of train, val are one set, in which no factor tells of which folder a row is")
-    assert said.endswith(f"index each by itself, as with `setsup index {tmp_path}/train`")
+    assert said.startswith("the tars of train, val are indexed as one set, without a factor for the folder of each row")
+    assert said.endswith(f"index each one separately, for example with `setsup index {tmp_path}/train`")
     assert len(index_shards(tmp_path / "train")) == len(index_shards(tmp_path / "val")) == 3
 
 

@@ -153,7 +153,7 @@ def test_a_missing_tar_and_what_is_none(reader: LocalReader, tmp_path: Path) -> 
     ):
         take(external, [(0, 0, 1)])
     for number in (1, 2):
-        with pytest.raises(DataError, match=rf"{number}\.tar is not a file; expected a shard"):
+        with pytest.raises(DataError, match=rf"{number}\.tar is not a file, but the catalogue lists a shard"):
             take(reader, [(number, 0, 1)])
 
 

@@ -95,7 +95,7 @@ def test_a_tar_that_does_not_belong_to_a_whole_index_is_named(folder, change):
         tar = folder / "mine.tar"
         shutil.copyfile(folder / "data-00001.tar", tar)
     before = contents(folder)
-    sentences = {"lost": "is missing: fetch it again, or run the same", "another": "which is not one of them"}
+    sentences = {"lost": "is missing: fetch it again, or run the same", "another": "and indexing them together"}
     what = sentences.get(change, "is not the tar that `setsup shard` wrote")
     with pytest.raises(DataError, match=f"{tar.name},? {what}"):
         index_shards(folder)
@@ -267,7 +267,7 @@ def test_any_flipped_bit_of_the_second_copy_is_noticed_or_harmless(whole, tmp_pa
 
 def test_a_folder_above_a_set_is_refused(folder):
     before = contents(folder)
-    with pytest.raises(DataError, match=f"has its own index; give `setsup index .*{folder.name}`"):
+    with pytest.raises(DataError, match=f"has its own index; run `setsup index .*{folder.name}`"):
         index_shards(folder.parent)
     assert contents(folder) == before
     assert not (folder.parent / "shards.json").exists()
@@ -276,6 +276,6 @@ def test_a_folder_above_a_set_is_refused(folder):
 def test_a_folder_above_two_sets_is_refused(folder, tmp_path):
     for name in "ab":
         shutil.copytree(folder, tmp_path / "sets" / name)
-    with pytest.raises(DataError, match=r"sets/a, a folder in .*sets, has its own index; give `setsup index .*sets/a`"):
+    with pytest.raises(DataError, match=r"sets/a, a folder in .*sets, has its own index; run `setsup index .*sets/a`"):
         index_shards(tmp_path / "sets")
     assert not (tmp_path / "sets" / "shards.json").exists()

@@ -140,7 +140,7 @@ def test_what_is_missing_too_long_or_cut_off_is_named(store, short_waits):
     for call, said in (
         (lambda: store.read("b.tar", 10), "b.tar does not exist"),
         (lambda: store.ranges([Range("b.tar", 0, 1)]), "b.tar does not exist"),
-        (lambda: store.read("a.tar", 99), "a.tar has .*more than"),
+        (lambda: store.read("a.tar", 99), "a.tar (is larger|has .*more) than"),
         (lambda: store.ranges([Range("a.tar", 90, 101)]), "a.tar .*ends before"),
         (lambda: store.ranges([Range("a.tar", 200, 210)]), "a.tar .*ends before"),
     ):

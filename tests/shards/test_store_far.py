@@ -151,7 +151,7 @@ def test_an_s3_server_that_cannot_be_reached_or_refuses_is_told(bucket, web, sho
     store = open_store("s3://bucket/set", {"endpoint_url": web.url, **quick})
     web.files["bucket/set/a"] = b"0123456789"
     web.failing = [403, 403]
-    with pytest.raises(DataError, match=r"a is refused by the store \(HTTP 403\).*AWS_PROFILE"):
+    with pytest.raises(DataError, match=r"a cannot be accessed: the store denied access \(HTTP 403\).*AWS_PROFILE"):
         store.ranges([Range("a", 2, 4)])
     web.failing = [-3, 500, -1]
     assert store.ranges([Range("a", 2, 9)]) == [b"2345678"]

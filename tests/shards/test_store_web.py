@@ -88,7 +88,7 @@ def test_a_server_that_sends_without_end_is_left(short_waits):
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         store = open_store(f"http://127.0.0.1:{server.server_address[1]}/set")
         with pytest.raises(
-            DataError, match=r"data\.tar cannot be read in parts: its server sent more bytes than requested"
+            DataError, match=r"data\.tar cannot be read in parts: its server returned more bytes than requested"
         ):
             store.ranges([Range("data.tar", 0, 10)])
         server.shutdown()
@@ -125,7 +125,9 @@ def test_what_does_not_pass_is_told_at_once(web, site, wrong):
     with pytest.raises(DataError, match=r"/set/data-00000\.tar ") as caught:
         site.ranges([Range("data-00000.tar", 5, 5000)])
     assert len(web.seen) == 1
-    expected = {401: "refused", 403: "refused", 404: "does not exist", 410: "does not exist"}.get(wrong, str(wrong))
+    expected = {401: "denied access", 403: "denied access", 404: "does not exist", 410: "does not exist"}.get(
+        wrong, str(wrong)
+    )
     assert expected in str(caught.value)
 
 
@@ -147,7 +149,7 @@ def test_a_server_that_stays_silent_is_given_up(web, site, short_waits, monkeypa
     monkeypatch.setattr(attempts, "SECONDS", 0.05)
     web.delay = 1.0
     began = time.monotonic()
-    with pytest.raises(DataError, match="does not respond in time"):
+    with pytest.raises(DataError, match="did not respond in time"):
         site.ranges([Range("data-00000.tar", 5, 10)])
     assert time.monotonic() - began < 30
 
@@ -271,7 +273,7 @@ def test_a_server_that_never_answers_is_said_to_and_given_up_after_two_attempts(
     monkeypatch.setattr(attempts, "SILENCE", 0.1)
     monkeypatch.setattr(attempts, "WAITS", (0.001, 0.002, 0.004))
     web.delay = 1.5
-    with pytest.raises(DataError, match="does not respond in time"):
+    with pytest.raises(DataError, match="did not respond in time"):
         site.read("data-00000.tar", 1 << 20)
     assert len(web.seen) == 2
     assert [one.message for one in caplog.records if one.levelname == "WARNING"] == [
@@ -284,6 +286,6 @@ def test_a_server_that_answered_before_is_waited_for_longer(web, site, monkeypat
     monkeypatch.setattr(attempts, "SECONDS", 0.1)
     monkeypatch.setattr(attempts, "WAITS", (0.001, 0.002, 0.004))
     web.delay = 0.6
-    with pytest.raises(DataError, match="does not respond in time"):
+    with pytest.raises(DataError, match="did not respond in time"):
         site.ranges([Range("data-00000.tar", 0, 10)])
     assert len(web.seen) == 5

@@ -96,7 +96,7 @@ def test_too_little_room_is_noticed_before(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=500))
     # 24 bytes of a pair, 120 of a depth, 2 of a weight; what the pictures take nobody knows
     with pytest.raises(
-        DataError, match=r"writing shards of varied requires 730 bytes in .*, but only 500 bytes are free"
+        DataError, match=r"writing shards of varied requires 730 bytes in .*, but only 500 bytes are available"
     ):
         write_shards(Varied(5), tmp_path / "set")
     assert list(tmp_path.iterdir()) == []

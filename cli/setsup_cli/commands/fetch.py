@@ -49,7 +49,7 @@ class Options(Common):
     ] = None
     check: Annotated[
         bool,
-        flag("Download nothing; report which files are right, missing or wrong, and whether the dataset opens."),
+        flag("Download nothing; report each file as right, missing or wrong, and whether the dataset opens."),
     ] = False
 
 
@@ -112,7 +112,7 @@ def _check(manifest: Manifest, options: Options) -> int:
         show_json({"files": files, "opens": why_not is None, "rows": rows, "why_not": why_not})
     else:
         if states:
-            heads = ["file", "is", "bytes", "where, or what is wrong"]
+            heads = ["file", "state", "bytes", "path, or problem"]
             show_table(heads, [_cells(state, why_not is None) for state in states], right=("bytes",))
         else:
             say(f"{manifest.name} has no files to fetch")

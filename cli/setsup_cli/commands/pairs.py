@@ -32,10 +32,10 @@ __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
 Example: `setsup pairs room`. A PixelPairSampler draws scenes equally often, with two different views of each. Pixels of
-the first view are traced to the scene and on to the second view; occluded pixels are plotted separately. `setsup render
-RECIPE --matches N` writes such pairs with the corresponding pixel of every pixel. `setsup pairs --run RUN IMAGE1
-IMAGE2` shows the matches that a trained network finds between two images; `setsup pairs --run --help` lists its
-options."""
+the first view are traced to the scene and from there to the second view; occluded pixels are plotted separately.
+`setsup render RECIPE --matches N` writes such pairs, and the corresponding pixel for every pixel. `setsup pairs --run
+RUN IMAGE1 IMAGE2` shows the matches that a trained network finds between two images; `setsup pairs --run --help` lists
+its options."""
 
 _WITHOUT_FILES = ("room", "shapes3d")
 """Recipes that need no file."""
@@ -48,7 +48,7 @@ class Options(RecipeOptions):
     """Options of the subcommand, without those of a recipe."""
 
     draws: Annotated[int, option("N", "Number of pairs of views.", alias="-n")] = 5
-    lines: Annotated[int, option("N", "Number of lines per pair.")] = 24
+    lines: Annotated[int, option("N", "Number of correspondence lines per pair.")] = 24
     out: Annotated[Path, option("FILE", "Output image.", alias="-o")] = Path("setsup-pairs.png")
     force: Force = False
 

@@ -16,7 +16,7 @@ __all__ = ["HELP", "Options", "run"]
 HELP = """\
 Converted and unpacked files are written to the folder of the published files, or to the cache if that folder is
 read-only; rendered previews are written to the cache. An interrupted run resumes. The paths of the prepared files are
-printed. A dataset that needs no preparation is left as it is."""
+printed. The command does nothing if the dataset needs no preparation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

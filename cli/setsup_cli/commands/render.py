@@ -58,7 +58,7 @@ class Options(RecipeOptions):
     ] = None
     matches: Annotated[
         int | None,
-        option("N", "Render N pairs of views instead of single views, with the corresponding pixel of every pixel."),
+        option("N", "Render N pairs of views instead of single views, and the corresponding pixel for every pixel."),
     ] = None
     skip_broken: Annotated[bool, flag("Leave out rows that cannot be rendered; FOLDER/failed.json lists them.")] = False
     processes: Annotated[int, option("N", "Number of worker processes.")] = 1

@@ -59,13 +59,13 @@ _RECORDED = ("benchmark", "table", "images", "arrays", "huggingface", "hub", "ma
 class OutputOptions(Common):
     """Options of what is drawn and written, whatever the sampler."""
 
-    steps: Annotated[int, option("N", "Number of steps, from step 0 on.", alias="-n")] = 1
+    steps: Annotated[int, option("N", "Number of steps, starting at step 0.", alias="-n")] = 1
     replay: Annotated[
         Path | None,
         option("DRAWS.JSONL", "Repeat the draws recorded in this file, and verify that they are identical."),
     ] = None
-    out: Annotated[Path, option("FOLDER", "Output folder of draws.jsonl, draws.npz and sheet.png.", alias="-o")] = Path(
-        "setsup-samples"
+    out: Annotated[Path, option("FOLDER", "Output folder for draws.jsonl, draws.npz and sheet.png.", alias="-o")] = (
+        Path("setsup-samples")
     )
     force: Force = False
     format: Annotated[Literal["png", "pdf", "svg"], option("png|pdf|svg", "Format of the sheet.")] = "png"

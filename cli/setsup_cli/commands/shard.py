@@ -50,7 +50,8 @@ class Options(Source):
         str | None,
         option(
             "EXPRESSION",
-            "Only rows that satisfy an expression, such as \"scale >= 1.0 and shape != 'cube'\", renumbered.",
+            "Write only rows that satisfy an expression, such as \"scale >= 1.0 and shape != 'cube'\"; they are "
+            "renumbered.",
         ),
     ] = None
     order: Annotated[
@@ -75,7 +76,7 @@ class Options(Source):
         option(
             "HEIGHT WIDTH",
             "Resize images, antialiased, to cover this size, and crop the centre.",
-            "as they are",
+            "original size",
         ),
     ] = None
     per_shard: Annotated[

@@ -87,7 +87,9 @@ class Options(Common):
         Literal["float32", "bf16", "fp16"],
         declared("float32|bf16|fp16", "Precision of convolutions and matrix products; weights are float32."),
     ] = "float32"
-    devices: Annotated[int, declared("N", "Number of GPUs, or of processes without a GPU; each has its own draws.")] = 1
+    devices: Annotated[
+        int, declared("N", "Number of GPUs, or of CPU processes if there is no GPU; each gets its own draws.")
+    ] = 1
     nodes: Annotated[int, declared("N", "Number of machines.")] = 1
     accelerator: Annotated[Literal["auto", "cpu", "gpu"], declared("auto|cpu|gpu", "Accelerator.")] = "auto"
     strategy: Annotated[
@@ -104,7 +106,7 @@ class Options(Common):
         tuple[Literal["tensorboard", "wandb", "mlflow"], ...] | None,
         declared(
             "tensorboard|wandb|mlflow ...",
-            "Also log metrics to these services; they are always written to the run's folder.",
+            "Also log metrics to these services. Metrics are always written to the run's folder.",
         ),
     ] = None
     profiler: Annotated[
@@ -158,7 +160,7 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
         file, config = read_file(given.config, named, given.smoke)
         namespace, preset = {"file": file, "usual_config": config, "named": named}, file.preset
         usual = _defaults(file, config)
-    seeds = f"\nThe paper's numbers are taken over {preset.seeds} seeds." if preset.seeds > 1 else ""
+    seeds = f"\nThe paper reports results over {preset.seeds} seeds." if preset.seeds > 1 else ""
     options = make_dataclass(
         "Options",
         [*usual, *short_options(preset), *setting_fields(preset, NO_SETTINGS, aliases=_ALIASES)],

@@ -37,7 +37,7 @@ class ByEncoder(EncoderOptions):
 
     factors: Annotated[
         tuple[str, ...] | None,
-        option("NAME ...", "Factors to measure.", "all that vary, with 5 rows per level or more"),
+        option("NAME ...", "Factors to measure.", "all varying factors with at least 5 rows per level"),
     ] = None
     only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run only these evaluations.")] = None
     out: Annotated[

@@ -45,7 +45,7 @@ _BEFORE = "before: "
 class Options(Common):
     """Options of the report."""
 
-    report: Annotated[Literal["invariance"], declared("invariance", "This report.")] = field(kw_only=False)
+    report: Annotated[Literal["invariance"], declared("invariance", "Name of the report.")] = field(kw_only=False)
     dataset: DatasetName = field(kw_only=False)
     runs: Annotated[tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`.")] = field(
         default=None, kw_only=False
@@ -62,7 +62,7 @@ class Options(Common):
         declared(
             "NAME ...",
             "Other factors to predict; elevation+azimuth predicts their combination.",
-            "all that vary, with 5 rows per level or more",
+            "all varying factors with at least 5 rows per level",
         ),
     ] = None
     rows: Annotated[int, declared("N", "Number of rows, drawn with the seed.", alias="-n")] = 10_000

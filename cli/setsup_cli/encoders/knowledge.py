@@ -59,7 +59,7 @@ _CHANCE = "chance"
 class Options(Common):
     """Options of the report."""
 
-    report: Annotated[Literal["factors"], declared("factors", "This report.")] = field(kw_only=False)
+    report: Annotated[Literal["factors"], declared("factors", "Name of the report.")] = field(kw_only=False)
     dataset: DatasetName = field(kw_only=False)
     runs: Annotated[tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`.")] = field(
         default=None, kw_only=False
@@ -70,7 +70,7 @@ class Options(Common):
     option: DatasetOptions = None
     factors: Annotated[
         tuple[str, ...] | None,
-        declared("NAME ...", "Factors to measure.", "all that vary, with 5 rows per level or more"),
+        declared("NAME ...", "Factors to measure.", "all varying factors with at least 5 rows per level"),
     ] = None
     rows: Annotated[int, declared("N", "Number of rows, drawn with the seed.", alias="-n")] = 5_000
     metric: Annotated[Literal["cosine", "l2sq"], declared("cosine|l2sq", "Distance of neighbours and retrieval.")] = (

@@ -49,7 +49,7 @@ _NUMBERS = ("mean", "5 %", "25 %", "50 %", "75 %", "95 %")
 class Options(Common):
     """Options of the report."""
 
-    report: Annotated[Literal["orbits"], declared("orbits", "This report.")] = field(kw_only=False)
+    report: Annotated[Literal["orbits"], declared("orbits", "Name of the report.")] = field(kw_only=False)
     dataset: DatasetName = field(kw_only=False)
     runs: Annotated[tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs of `setsup train`.")] = field(
         default=None, kw_only=False

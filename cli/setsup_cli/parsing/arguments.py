@@ -82,7 +82,7 @@ MaybeDataset = Annotated[
         completer=names_and_paths,
     ),
 ]
-Root = Annotated[Path | None, option("FOLDER", "Folder of the published files, or an archive of it.", group=SOURCE)]
+Root = Annotated[Path | None, option("FOLDER", "Folder or archive of the published files.", group=SOURCE)]
 Split = Annotated[
     str | None,
     option("NAME", "Split or subset listed by `setsup info`; its rows are numbered from 0.", group=SOURCE),

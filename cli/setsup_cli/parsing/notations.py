@@ -155,7 +155,7 @@ _FACTOR = Notation("FACTOR", str, factors=lambda name: [name])
 _FACTORS = Notation("FACTOR ...", Words, lambda words, option: list(words), factors=list)
 _EXPRESSION = Notation("EXPRESSION", str)
 _SCHEDULED = Notation(
-    "N", str, _scheduled, "0:4,100:8: 4, then 8 from step 100 on.",
+    "N", str, _scheduled, "0:4,100:8 means 4, then 8 from step 100.",
     "an integer, one for each set, such as 4,12, or one from each of some steps on, such as 0:4,100:8",
 )  # fmt: skip
 
@@ -174,25 +174,26 @@ NOTATIONS: Mapping[str, Notation] = {
     "Where | Sequence[Where | None]": _EXPRESSION,
     "Scheduled": _SCHEDULED,
     "Scheduled | Sequence[Scheduled]": _SCHEDULED._replace(
-        note=f"4,12: 4 for the first set and 12 for the second; {_SCHEDULED.note}"
+        note=f"4,12 means 4 for the first set and 12 for the second; {_SCHEDULED.note}"
     ),
     "Mapping[str, float]": Notation("FACTOR=NUMBER ...", Words, _by_name("number", float), factors=list),
     "int | Mapping[str, int]": Notation(
-        "FACTOR=N ...", Words, _by_name("integer", int, alone=str.isdecimal), "N alone is for all factors.",
+        "FACTOR=N ...", Words, _by_name("integer", int, alone=str.isdecimal), "N alone applies to all factors.",
         factors=lambda value: [] if isinstance(value, int) else list(value),
     ),
     "Sequence[str | Sequence[str]]": Notation(
         "FACTOR=N ...", Words, _by_name("integer", int),
-        "N values of each are drawn within each value of the one before.", factors=list,
+        "N values of each factor are drawn within each value of the previous one.", factors=list,
     ),
     "int | tuple[int, int] | Mapping[int, int | tuple[int, int] | None]": Notation(
-        "K", str, _factor_numbers, "A number, a range such as 1-3, or any; 0:1,100:1-3 gives 1 to 3 from step 100 on.",
+        "K", str, _factor_numbers,
+        "A number, a range such as 1-3, or any; 0:1,100:1-3 means 1, then 1 to 3 from step 100.",
         "a number of factors, such as 2, a range, such as 1-3, or any, or one from each of some steps on, such as "
         "0:1,100:1-3",
     ),
     "Neighbours": Notation(
         "FILE ...", Words, _tables, "FILE is a table of `setsup embed --neighbours`; 0:FILE 100:FILE uses one table "
-        "from step 0 and another from step 100 on.",
+        "from step 0 and another from step 100.",
     ),
     "Sequence[int] | Mapping[str, Sequence[int]]": Notation(
         "R-R", Words, _by_name("1-20", _range, alone=lambda word: "=" not in word),

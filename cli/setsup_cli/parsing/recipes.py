@@ -48,7 +48,7 @@ class RecipeOptions(Common):
     ] = None
     ranges: Annotated[
         tuple[str, ...] | None,
-        option("FACTOR=LOW:HIGH ...", "With --rows, draw these factors uniformly from ranges of numbers."),
+        option("FACTOR=LOW:HIGH ...", "With --rows, draw these factors uniformly from numeric ranges."),
     ] = None
     where: Annotated[
         str | None, option("EXPRESSION", "Render only rows that satisfy an expression, such as \"shape != 'cube'\".")
@@ -58,7 +58,7 @@ class RecipeOptions(Common):
         str, option("NAME", "Renderer: embree, gl, pyrender, or auto for the fastest on this machine.")
     ] = "auto"
     supersample: Annotated[
-        int, option("N", "Average colors over N x N samples per pixel; other modalities are sampled at its centre.")
+        int, option("N", "Average colors over N x N samples per pixel; other modalities are sampled at pixel centres.")
     ] = 1
 
 

@@ -84,10 +84,10 @@ FAMILIES: Mapping[str, Family] = {
         ["stream", "sets"],
     ),
     "time": Family(
-        "pairs of rows near in time", "sequence_pairs", "SequencePairSampler", ["sequence"], {"pairs": "sets"}
+        "pairs of rows close in time", "sequence_pairs", "SequencePairSampler", ["sequence"], {"pairs": "sets"}
     ),
     "neighbours": Family(
-        "rows that are near each other in an embedding", "neighbours", "NeighbourSampler", ["neighbours"],
+        "rows that are close to each other in an embedding", "neighbours", "NeighbourSampler", ["neighbours"],
         defaults={"ranks": "the whole table"},
     ),
     "mixtures": Family("your own sampler, such as a mixture, from a file", "", "", ["sampler"]),
@@ -95,7 +95,7 @@ FAMILIES: Mapping[str, Family] = {
 """The samplers of the command, by the words after --help that show their options."""
 
 _SHARED = {
-    "weights": "Numeric factor with the relative probability of each row.",
+    "weights": "Numeric factor that contains the relative probability of each row.",
     "where": "Draw only from rows that satisfy an expression, such as \"scale >= 1.0 and shape != 'cube'\".",
     "positive": 'Constraint that a positive satisfies, such as "id == anchor.id and camera != anchor.camera".',
     "negative": 'Constraint that a negative satisfies, such as "id != anchor.id".',

@@ -35,9 +35,9 @@ class DigitStyle:
     withheld : int
         The digit that was not trained on; all its images, of both parts of MNIST, are used.
     components : int
-        Of pixels: as many as the embedding has dimensions.
+        Number of principal components of pixels: as many as the embedding has dimensions.
     shown : int
-        Images of the withheld digit in the plot, at their principal components; measures use all of them.
+        Number of images of the withheld digit in the plot, at their principal components; measures use all images.
     every : int
         Stride over the test images: 1 uses all.
     sigma : float, optional
@@ -126,7 +126,7 @@ class LossOverDimensions:
     sizes : tuple of int
         Points per set.
     dimensions : tuple of int
-        Of the cube that they lie in.
+        Dimensions of the cube that contains the points.
     draws : int
         Maximum number of draws that are averaged.
     error : float

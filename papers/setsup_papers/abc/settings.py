@@ -23,16 +23,17 @@ class ABCObjective:
     similarity : {"l2sq", "l2", "l1", "linf", "cosine"}
         Similarity of embeddings.
     temperature : float
-        τ > 0, in the unit of the similarity.
+        τ, above 0, in the unit of the similarity.
     objective : {"correspondence", "double", "augmentation"}
-        Loss between single images of pairs of sets; between two augmented copies of each image; or the baseline with
-        copies and without a second set, where copy 1 is the query and copy 2 the candidates.
+        ``correspondence``: the loss between the images of two sets; ``double``: the same with two augmented copies of
+        each image; ``augmentation``: a baseline without a second set, with copy 1 as the query and copy 2 as the
+        candidates.
     neighbours : {"second", "first"}
-        With ``double``: the copy from which soft neighbours are computed.
+        With ``double``, the copy of which soft neighbours are averages.
     rate : float
         Learning rate of Adam.
     halve_every : int, optional
-        The rate is halved every so many steps; constant by default.
+        Halve the learning rate every N steps; by default it is constant.
 
     """
 
@@ -51,7 +52,7 @@ class ABCSettings(ABCObjective):
     Attributes
     ----------
     encoder : {"shapes3d", "mnist", "pose"}
-        See :mod:`setsup_papers.abc.networks`.
+        Encoder of the paper; see :mod:`setsup_papers.abc.networks`.
 
     """
 

@@ -51,13 +51,13 @@ class Actions:
     view : str
         View whose encoder is fine-tuned; it reads frames, (3, size, size).
     factor : str
-        The class.
+        Factor of the class.
     video : str
-        Factor that identifies the video.
+        Factor that identifies videos.
     layer : str
-        Stage whose output is classified.
+        Stage of the encoder whose output is classified.
     size : int
-        Side of the boxes in pixels: the size of the training crops.
+        Side of the crops, in pixels, as in training.
     dataset : str, optional
         One of the preset's ``datasets`` to fine-tune and test on; by default the training data.
     fit, split : str
@@ -65,13 +65,13 @@ class Actions:
     frozen : bool
         Whether the encoder is frozen.
     steps, batch : int
-        Steps of the fine-tuning, and frames per step.
+        Number of fine-tuning steps, and of frames per step.
     rate : float
         Learning rate of Adam, divided by 10 after 2/3 and 5/6 of the steps.
     frames : int
-        Frames per test clip.
+        Number of frames of each test clip.
     baselines : tuple of {"untrained"}
-        Also measure the initial weights, which amounts to training with labels only.
+        Also fine-tune from the initial weights, which is training with labels alone.
 
     """
 

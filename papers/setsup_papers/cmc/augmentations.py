@@ -38,19 +38,20 @@ class ViewCrops:
     Attributes
     ----------
     views : tuple of str
-        Names of views; ``image,depth`` are two.
+        Names of views, such as ``image,depth``.
     size : int, optional
-        Side of the crop, pixels, or of smaller images; by default images are not cropped.
+        Side of the crop, in pixels; smaller images are not enlarged. By default images are not cropped.
     crop : {"box", "resized", "center", "whole"}
-        A random box; a random part, resized; the box in the middle; or the whole image, resized.
+        ``box``: a random box; ``resized``: a random part, resized; ``center``: the box in the middle; ``whole``: the
+        whole image, resized.
     area : (float, float)
-        Shares of the image's area that a resized part has.
+        Minimum and maximum area of a resized part, as a share of the image.
     flip : bool
         Whether half of the images are flipped.
     space : str
         Color space, such as ``lab`` or ``ycbcr``.
     image : str
-        Modality that is converted to it.
+        Modality that is converted to this color space.
 
     """
 
@@ -238,9 +239,9 @@ class PatchViews:
     Attributes
     ----------
     size : int
-        Side of a patch, pixels.
+        Side of a patch, in pixels.
     offset : int
-        Pixels from the first patch to the second, to the right and down.
+        Distance from the first patch to the second, in pixels to the right and down.
     image : str
         Modality that is cut.
 
@@ -266,13 +267,13 @@ class Frames:
     Attributes
     ----------
     size : int, optional
-        Side of the crop of all three, pixels; by default frames are not cropped.
+        Side of the crop of all three views, in pixels; by default frames are not cropped.
     center : bool
-        Whether the crop is in the middle and nothing is flipped.
+        Whether to crop the centre, without flips.
     later : int
-        k, frames from the frame to the later one [our choice].
+        Number of frames from the frame to the later one, k [our choice].
     flow : int
-        Flow fields of a stack.
+        Number of flow fields in a stack.
 
     """
 

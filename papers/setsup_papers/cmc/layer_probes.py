@@ -50,45 +50,45 @@ class LayerProbes:
     Attributes
     ----------
     factor : str
-        The class.
+        Factor of the class.
     layers : tuple of str
         Stages of the encoders.
     pooled : tuple of int
-        Side of the pooled maps of each layer; 0, or no value, keeps the maps unpooled.
+        Side of the pooled maps of each layer; 0, or an empty list, for no pooling.
     hidden : tuple of int
         Units of the hidden layer of each classifier, with ReLU; 0 for a linear one. Several are trained together.
     views : tuple of str
-        All of the method by default.
+        Views to measure; by default all views of the method.
     fit : str, optional
-        Split of the training data's dataset to fit to; by default the training data. Images of unknown class are
-        excluded.
+        Split of the training data's dataset to fit to; by default the training data. Images of unknown class are left
+        out.
     fit_dataset : str, optional
         One of the preset's ``datasets`` to fit to, instead of the training data.
     split : str, optional
-        Split to test on, of the dataset that is fitted to.
+        Split to test on, of the dataset that the classifiers are fitted to.
     dataset : str, optional
-        One of the preset's ``datasets`` to test on, if it is another than that of the fit; `split` is then one of its.
+        One of the preset's ``datasets`` to test on, if it differs from the one that the classifiers are fitted to;
+        `split` is then a split of it.
     epochs : int
-        160 in the paper; 60 in the code.
+        Number of epochs; 160 in the paper, 60 in the code.
     decays : tuple of int
         Epochs after which the rate is multiplied by `decay`.
     decay : float
         Factor of each decay.
     batch : int
-        Images per step.
+        Number of images per step.
     rate : float
-        Learning rate; the paper has 30 for ResNets, 50 for those of double width.
+        Learning rate; in the paper 30 for ResNets and 50 for those of double width.
     momentum, weight_decay : float
-        Of SGD.
+        Momentum and weight decay of SGD.
     betas : (float, float), optional
-        Of Adam, which then takes the place of SGD, as for STL-10 in the paper; `momentum` is not used.
+        β₁ and β₂ of Adam, which then replaces SGD, as for STL-10 in the paper; `momentum` is not used.
     strided : (int, int), optional
-        Size and stride of patches of the images, which are encoded each by itself, such as (16, 8); a layer is then a
-        map of patches.
+        Size and stride of image patches that are encoded separately, such as (16, 8); a layer is then a map of patches.
     samples : int, optional
-        Images at most, of the fit and of the test each; all by default.
+        Maximum number of training images and of test images; all by default.
     baselines : tuple of {"untrained"}
-        Besides: the same with the initial weights of the encoders.
+        Also measure the encoders with their initial weights.
 
     """
 
@@ -163,7 +163,7 @@ class LayerProbes:
         """Rows whose class is known, at most so many."""
         if self.factor not in dataset.factors:
             raise SetsupError(
-                f"{dataset.name} has no factor {self.factor!r}; known: {', '.join(dataset.factors.names)}"
+                f"{dataset.name} has no factor {self.factor!r}; choose from {', '.join(dataset.factors.names)}"
             )
         codes = dataset.factors.codes(self.factor)
         rows = np.flatnonzero(codes >= 0)

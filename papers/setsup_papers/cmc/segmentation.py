@@ -58,30 +58,30 @@ class Segmentation:
     Attributes
     ----------
     views : tuple of str
-        Views to measure, each separately; all views of the method by default.
+        Views to measure, each separately; by default all views of the method.
     labels : str
-        Modality with the classes.
+        Modality that contains the classes.
     classes : int, optional
-        Number of classes, including the unlabelled one; by default the number of class names of the dataset.
+        Number of classes, including the unlabelled one; by default as many as the dataset names.
     dataset : str, optional
         One of the preset's ``datasets`` to test on.
     split : str, optional
-        Another split of the training data to test on, if no `dataset` is given.
+        Other split of the training data to test on, if no `dataset` is given.
     size : int
-        Side of the tiles in pixels: the size of the training crops.
+        Side of tiles, in pixels, as the crops in training.
     steps : int
         Training steps of the decoder; 200 epochs in the paper.
     baseline_steps : int
         Training steps of the baselines; 1,000 epochs in the paper.
     batch : int
-        Crops per step.
+        Number of crops per step.
     rate : float
         Learning rate [our choice].
     betas : (float, float)
         β₁ and β₂ of Adam [our choice].
     baselines : tuple of {"untrained", "supervised"}
-        Also measure: the frozen initial weights of the encoder; and encoder and decoder trained together, from the same
-        initial weights.
+        Also measure the frozen initial weights of the encoder (``untrained``), or encoder and decoder trained together
+        from the same initial weights (``supervised``).
 
     """
 

@@ -74,28 +74,28 @@ class CMCSettings(ViewSettings):
     Attributes
     ----------
     views : tuple of str
-        Modalities of batches, such as ``image,depth``.
+        Modalities of batches to compare, such as ``image,depth``.
     pairs : {"full", "core"}
-        All pairs of views, or the first view paired with each of the others.
+        Compare all pairs of views, or the first view with each of the others.
     objective : {"nce", "softmax", "in_batch", "patch"}
-        Noise-contrastive estimation or softmax over memory banks; softmax over the images of a batch; or softmax over
-        positions of an early layer, which also works with a single view.
+        ``nce`` and ``softmax``: noise-contrastive estimation or softmax over memory banks; ``in_batch``: softmax over
+        the images of a batch; ``patch``: softmax over positions of an early layer, also for a single view.
     encoder : str
         Encoder of every view: ``alexnet``, ``stl10``, ``resnet18``, ``resnet50``, ``resnet101``, ``nyu``, ``caffenet``
         or ``small``.
     width : float
-        Factor of the channels of the encoder; for ResNets, 0.5, 1 and 2 are v1, v2 and v3 of the code.
+        Factor of the number of channels; for ResNets, 0.5, 1 and 2 are the code's v1, v2 and v3.
     features : int
-        d, dimensions of features.
+        Dimensions of features, d.
     negatives : int
-        m, the number of negatives from memory banks, drawn with replacement: if there are fewer rows, some are
-        repeated. 4,096 in the paper, 16,384 by default in the code.
+        Number of negatives from memory banks, m, drawn with replacement, so that some repeat if there are fewer rows;
+        4,096 in the paper, 16,384 by default in the code.
     temperature : float
-        τ of all objectives but ``patch``.
+        Temperature τ; ``patch`` does not use it.
     momentum : float
-        Share of a row of a memory bank that an update keeps.
+        Weight of the old value when a row of a memory bank is updated.
     bank : {"float32", "float16"}
-        Dtype of the memory banks.
+        Data type of memory banks.
     normaliser : {"pair", "anchor"}
         Whether the constant Z of ``nce`` is estimated for each ordered pair of views, or for each view over its pairs
         [our choice].
@@ -106,7 +106,7 @@ class CMCSettings(ViewSettings):
     shared : tuple of str
         Views that share one encoder, such as two frames.
     apart : tuple of str
-        Factors: images that are equal in all of them, such as clips of one video, are not negatives of each other in
+        Images that are equal in all of these factors, such as clips of one video, are not negatives of each other in
         ``in_batch`` and ``patch``.
     norm : {"batch", "local"}
         Normalisation of ``caffenet`` [our choice].
@@ -209,14 +209,14 @@ class CrossViewPredictionSettings(ViewSettings):
     target : str
         View to predict.
     width : float
-        Factor of the channels of the encoder for NYU and of the decoder that mirrors it [our choice].
+        Factor of the channels of the encoder for NYU, and of the decoder that mirrors it [our choice].
     error : {"l1", "l2", "cross_entropy"}
-        Mean over pixels of the absolute or squared error of values; or of the cross-entropy of classes, of a target
-        that is an integer map of labels [our choice].
+        Loss, averaged over pixels: absolute or squared error of values, or cross-entropy for a target that is an
+        integer map of labels [our choice].
     classes : int
-        Number of classes; labels are numbered from 0.
+        Number of classes of labels, numbered from 0.
     unlabelled : int
-        Label of pixels that the cross-entropy ignores; negative labels are always ignored.
+        Label of pixels that the cross-entropy ignores; it always ignores negative labels.
 
     """
 

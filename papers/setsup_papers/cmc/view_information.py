@@ -30,11 +30,11 @@ class ViewsInformation:
     Attributes
     ----------
     views : (str, str), optional
-        Views to compare; by default the first two of the method.
+        Two views; by default the first two of the method.
     dataset : str, optional
-        One of the preset's ``datasets``; the training data by default.
+        One of the preset's ``datasets``; by default the training data.
     pairs : int
-        Pairs of views: 70 % for the training of the statistics network, 15 % to choose the step, 15 % for the test.
+        Number of pairs of views: 70 % to train the statistics network, 15 % to choose the step, 15 % for the test.
     steps, batch : int
         Training steps of the statistics network, and pairs per step [our choice].
     rate : float
@@ -42,7 +42,8 @@ class ViewsInformation:
     width : int
         Width of the statistics network [our choice].
     pair_seed : int
-        Seed of pairs and network; independent of the seed of the run, so that presets are compared on the same crops.
+        Random seed of pairs and network; it differs from the seed of the run, so that presets are compared on the same
+        crops.
 
     """
 

@@ -23,10 +23,10 @@ class Positives:
     Attributes
     ----------
     recipe : str
-        Which: ``dcodr``, one of four operations for each image; ``dcodr-blur``; ``dcodr-simsiam``, all of its
-        operations; or one alone, ``dcodr-a/`` with the name of a transform of appendix A, such as ``dcodr-a/crop``.
+        Recipe: ``dcodr``, one of four operations for each image; ``dcodr-blur``; ``dcodr-simsiam``, all of its
+        operations; or a single transform of appendix A, such as ``dcodr-a/crop``.
     size : int, optional
-        Side of images, pixels; None keeps that of the data.
+        Side of images, in pixels; None keeps that of the data.
 
     """
 
@@ -53,7 +53,7 @@ class Resized:
     Attributes
     ----------
     size : int, optional
-        Side of images, pixels; None keeps that of the data.
+        Side of images, in pixels; None keeps that of the data.
 
     """
 

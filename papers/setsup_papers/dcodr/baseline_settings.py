@@ -58,7 +58,7 @@ class LORDSettings(LORDStageSettings):
     Attributes
     ----------
     noise : float
-        Standard deviation of the noise of images' codes.
+        Standard deviation of the noise added to images' codes.
     penalty : float
         Weight of the squared length of images' codes.
     rate, latent_rate : float
@@ -97,9 +97,9 @@ class AmortisedLORDSettings(LORDStageSettings):
         File, or published name, of the weights of MoCo-v2 that both encoders of ``resnet50`` start from; by default
         they are random. [unclear]
     weights : (float, float)
-        Weights of the errors of images' codes, and of domains' codes.
+        Weights of the errors of images' codes and of domains' codes.
     rate : float
-        Learning rate of the first step.
+        Initial learning rate.
 
     """
 
@@ -135,18 +135,19 @@ class DRNETSettings(DomainSettings):
     Attributes
     ----------
     content, pose : int
-        Dimensions of the codes of what the images of a domain share, and of what they do not; 64 and 5, or 128 and 10,
-        in the code. [unclear]
+        Dimensions of the code of what a domain's images share, and of the code of the rest; 64 and 5, or 128 and 10, in
+        the published code. [unclear]
     channels : tuple of int
-        Channels of the encoders' convolutions, and, in reverse, of the decoder's.
+        Channels of the encoders' convolutions, and in reverse order of the decoder's.
     discriminator : int
         Width of the discriminator's layers.
     skips : bool
-        Whether the decoder also receives the maps of the content encoder. The code has both variants. [unclear]
+        Whether the decoder also gets the feature maps of the content encoder. The published code has both variants.
+        [unclear]
     similarity : float
         Weight of the similarity of contents.
     adversarial : float
-        Weight of the discriminator's confusion; 0.0001 in the code. [unclear]
+        Weight of the adversarial loss; 0.0001 in the published code. [unclear]
     rate : float
         Learning rate of Adam.
     betas : (float, float)
@@ -190,11 +191,11 @@ class MLVAESettings(DomainSettings):
     ----------
     networks : {"dense", "convolutional"}
         One hidden layer with tanh, as published for digits, or convolutions with stride 2, as others published for 64 ×
-        64 images. Which one the tables use is [unclear].
+        64 images. The paper does not say which one its tables use. [unclear]
     style, group : int
         Dimensions of the codes of images and of groups. [unclear]
     hidden : int
-        Width of the hidden layers; 500 of ``dense`` and 256 of ``convolutional`` in public code.
+        Width of the hidden layers; in public code 500 for ``dense`` and 256 for ``convolutional``.
     channels, kernels : tuple of int
         Channels and kernel sizes of the convolutions; kernels have 2 or 4 pixels.
     likelihood : {"gaussian", "bernoulli"}

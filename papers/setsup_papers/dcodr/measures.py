@@ -86,10 +86,10 @@ class InvarianceProbes(DeepProbeSettings):
     domain : tuple of str
         Factors whose combinations are the domains.
     attributes : tuple of str
-        Factors that the code should represent; ``"elevation+azimuth"`` is one attribute, the combinations of both.
+        Factors that the code should predict; ``"elevation+azimuth"`` is one attribute, the combinations of both.
     resplit : bool
-        Fit to 70 % of the test rows of each domain and test on 30 %, as DCoDR does where the training data contain no
-        domain of the test (CelebA).
+        Fit to 70 % of the test rows of each domain and test on the other 30 %, as DCoDR does if no test domain is in
+        the training data (CelebA).
 
     """
 
@@ -159,10 +159,10 @@ class LandmarkProbe(DeepProbeSettings):
     Attributes
     ----------
     landmarks : str
-        Modality (points, 2), pixels of the image; rows with an unknown number are excluded. Landmarks are rounded down
+        Modality of landmarks, (points, 2), in pixels; rows with unknown numbers are left out. Numbers are rounded down
         to whole pixels, as in the published code.
     identity : tuple of str
-        Factors whose combinations divide the rows.
+        Factors by whose combinations rows are split.
 
     """
 
@@ -217,15 +217,15 @@ class Retrieval:
     Attributes
     ----------
     attributes : tuple of str
-        As for :class:`InvarianceProbes`; an attribute of several factors is correct if all of them are.
+        As for :class:`InvarianceProbes`; an attribute of several factors is correct if each of them is.
     tolerances : tuple of (str, int)
         Number of levels by which a factor may differ; cyclic factors wrap around.
     dataset, split : str, optional
-        The test, as for :class:`InvarianceProbes`.
+        Test data, as for :class:`InvarianceProbes`.
     gallery : str, optional
         One of the preset's ``datasets`` to search instead of the training data.
     samples : int, optional
-        Maximum number of test images to use as queries; all test images are searched.
+        Maximum number of test images that are queries; all test images are searched.
     embedding : str, optional
         Name of the embedding, if the method has several.
 

@@ -36,11 +36,11 @@ class DomainBatches:
     size : int
         Images per domain.
     domains : {"independent", "balanced"}
-        Whether the domains of a step, and their images, are drawn independently of other steps, or in rounds in which
-        each domain, and each of its images, occurs equally often. The published code draws the domains independently,
-        and goes through each domain's images in passes.
+        Whether domains and their images are drawn independently in each step, or in rounds in which each domain and
+        each of its images is drawn equally often. The published code draws domains independently, and each domain's
+        images in passes.
     small : {"short", "drop", "replace", "error"}
-        What to do with domains of fewer than `size` images.
+        What to do with domains that have fewer than `size` images.
     where : str, optional
         Expression over the factors that drawn rows satisfy.
 
@@ -134,39 +134,39 @@ class DCoDRSettings(ReconstructionSettings):
     Attributes
     ----------
     encoder : {"resnet50", "small"}
-        The paper's encoder, or four convolutions with stride 2. MoCo's weights are an initial run: ``--initial-run
+        The paper's encoder, or four convolutions with stride 2. To start from MoCo's weights, pass ``--initial-run
         moco_v2_800ep_pretrain.pth.tar``, or the name ``resnet50-mocov2-800``.
     channels : tuple of int
         Channels of the small encoder's convolutions.
     dimensions : int
         Dimensions of the code.
     head : bool
-        Whether three linear layers follow. The paper uses them for SmallNORB and Shapes3D, the published code only for
-        SmallNORB and only with reconstruction.
+        Whether three linear layers follow: in the text for SmallNORB and Shapes3D, in the published code only for
+        SmallNORB with reconstruction.
     temperature : float
-        τ.
+        Temperature τ.
     negatives : {"domain", "batch"}
-        Whether negatives are the other images of the same domain, or all other images of the batch.
+        Whether negatives are the other images of the domain, or all other images of the batch.
     positives : bool
-        Whether augmented copies are positives; if false, the similarity to the positive is the constant 1.
+        Whether augmented copies are positives; if false, their similarity is the constant 1.
     short : {"all", "replace"}
-        Negatives for domains of different sizes: all available ones, or the same number for all, drawn as in the
+        Negatives of domains of different sizes: all images, or the same number for each domain, drawn as in the
         published code.
     decoupled : bool
-        Whether the denominator excludes the positive. The code includes it; equations 5 and 7 of the text have two
-        separate terms. [unclear]
+        Whether to leave the positive out of the denominator. The published code includes it; equations 5 and 7 of the
+        text have two separate terms. [unclear]
     reconstruction : float
-        Weight of the distance of reconstructions; 0 for DCoDR-norec, which has no generator.
+        Weight of the reconstruction loss; 0 for DCoDR-norec, which has no generator.
     rate : float
-        Learning rate of encoder and head. 1e-4 in the text; the published code uses other rates.
+        Learning rate of encoder and head; 1e-4 in the text, other values in the published code.
     generator_rate : float
         Learning rate of the generator.
     style_rate : float
         Learning rate of the domains' codes.
     decay : float
-        Factor of all rates, every `decay_every` steps; published only as code.
+        Factor of all rates, applied every `decay_every` steps; only in the published code.
     decay_every : int, optional
-        Steps between decays, in the code those of 30 epochs; constant rates by default.
+        Number of steps between decays; 30 epochs in the published code. By default rates are constant.
 
     """
 

@@ -20,9 +20,9 @@ class EpochTime:
     Attributes
     ----------
     steps : int
-        Of an epoch.
+        Number of steps of an epoch.
     epochs : int
-        Of the paper's training.
+        Number of epochs of the paper's training.
 
     """
 

@@ -52,7 +52,7 @@ class AutoencoderInvariance:
     Attributes
     ----------
     dataset : str, optional
-        One of the preset's ``datasets``; the training data by default.
+        One of the preset's ``datasets``; by default the training data.
     split : str, optional
         Split of the dataset.
     samples : int
@@ -60,7 +60,7 @@ class AutoencoderInvariance:
     transforms : tuple of str
         Transforms of appendix A; all by default.
     distance : {"vgg16", "pyramid"}, optional
-        Distance of images; by default the distance that the method was trained with.
+        Distance between images; by default the one that the method was trained with.
     vgg_weights : str
         File of VGG16 for ``vgg16``, as for :class:`~setsup_papers.dcodr.PerceptualDistance`.
 

@@ -28,38 +28,37 @@ class OneShot:
     Attributes
     ----------
     factor : str
-        The class.
+        Factor of the class.
     orbit : tuple of str
         Factors whose combinations are the orbits.
     original : str, optional
-        Expression over the factors that selects the labelled images of the variant ``original only``, such as ``member
-        == 0``; by default there is no such variant.
+        Expression that selects the images labelled in the variant ``original only``, such as ``member == 0``; without
+        it the variant is left out.
     group : tuple of str
-        Factors whose combinations a re-split divides into validation and test, such as the objects that several orbits
-        show; orbits by default.
+        Factors of the units that a re-split divides into validation and test, such as the objects that several orbits
+        show; by default orbits.
     splits : int
         Number of re-splits.
     validation : float
-        Share of the groups of each class that a re-split uses for validation; 0 uses all for the test.
+        Share of the groups of each class that a re-split uses for validation; with 0, all are tested.
     part : {"test", "validation"}
         Part of each re-split to measure.
     dataset : str, optional
-        One of the preset's ``datasets``; the training data by default.
+        One of the preset's ``datasets``; by default the training data.
     split : str, optional
         Split of the dataset.
     groups : int, optional
         Maximum number of groups of each class.
     members : int, optional
-        Maximum number of images of each orbit; the first ones are used.
+        Use only the first images of each orbit, at most this many.
     metric : {"l2sq", "cosine"}
         Euclidean distance of embeddings, or of embeddings scaled to length 1.
     baselines : tuple of {"pixels", "untrained"}
-        Also measure these on the same re-splits: the pixel values of the dataset, and the method with its initial
-        weights.
+        Also measure, on the same re-splits, unchanged pixel values, or the method with its initial weights.
     embedding : str, optional
         Name of the embedding, if the method has several.
     resplit_seed : int
-        Seed of re-splits and of the choice of groups.
+        Random seed of re-splits, and of the selected groups.
 
     """
 
@@ -156,19 +155,19 @@ class SampleComplexity:
     Attributes
     ----------
     factor : str
-        The class.
+        Factor of the class.
     orbit : tuple of str
         Factors whose combinations are the orbits.
     counts : tuple of int
-        Labelled images per class.
+        Numbers of labelled images per class.
     resamples : int
-        Number of resamples to average over; an interrupted evaluation resumes at the first missing one.
+        Number of resamples to average over; an interrupted evaluation resumes at the resample at which it stopped.
     test : int
-        Test images per class.
+        Number of test images per class.
     c : float
         Inverse strength of the penalty, scikit-learn's ``C``.
     dataset : str, optional
-        One of the preset's ``datasets``; the training data by default.
+        One of the preset's ``datasets``; by default the training data.
     split : str, optional
         Split of the dataset.
     groups : int, optional
@@ -176,7 +175,7 @@ class SampleComplexity:
     embedding : str, optional
         Name of the embedding, if the method has several.
     resplit_seed : int
-        Seed of resamples and of the choice of orbits.
+        Random seed of resamples, and of the selected orbits.
 
     """
 

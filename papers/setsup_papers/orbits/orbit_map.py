@@ -27,23 +27,23 @@ class OrbitMap:
     Attributes
     ----------
     factor : str
-        The class.
+        Factor of the class.
     orbit : tuple of str
         Factors whose combinations are the orbits.
     orbits : int
         Maximum number of orbits of each class.
     members : int, optional
-        Maximum number of images of each orbit; the first ones are used.
+        Use only the first images of each orbit, at most this many.
     dataset : str, optional
-        One of the preset's ``datasets``; the training data by default.
+        One of the preset's ``datasets``; by default the training data.
     split : str, optional
         Split of the dataset.
     baselines : tuple of {"pixels", "untrained"}
-        Also draw maps of these.
+        Also plot maps of unchanged pixels, or of the method with its initial weights.
     embedding : str, optional
         Name of the embedding, if the method has several.
     orbit_seed : int
-        Seed of the choice of orbits and of the map.
+        Random seed of the selected orbits, and of the map.
 
     """
 

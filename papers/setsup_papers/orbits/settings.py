@@ -41,11 +41,11 @@ class OrbitBatches:
         Canonical member of an orbit: ``first``, ``argmin:FACTOR``, or an expression over the factors, such as ``yaw ==
         0``.
     values : {"different", "independent"}
-        Whether the orbits of a step differ; ``independent`` with ``size`` 1 draws images, not orbits.
+        Whether the orbits of a step are different; ``independent`` with ``size`` 1 draws single images.
     small : {"short", "drop", "replace", "error"}
-        What to do with orbits of fewer members than `size`.
+        What to do with orbits that have fewer than `size` members.
     where : str, optional
-        Expression over the factors that drawn rows satisfy, canonical ones too.
+        Expression over the factors that selects the rows to draw from, canonical rows included.
 
     """
 
@@ -101,34 +101,35 @@ class OrbitJointSettings(ImageSettings):
     Attributes
     ----------
     objective : {"joint", "triplet", "rectification", "exemplar", "autoencoder"}
-        Loss to minimise: OJ, OT, OE, EX or AE.
+        Loss to minimize: the papers' OJ, OT, OE, EX or AE.
     orbit : tuple of str
-        Factors whose combinations are the orbits; the class for the supervised baseline.
+        Factors whose combinations are the orbits; for the supervised baseline, the class.
     channels : tuple of int
         Channels of the encoder's stages.
     dimensions : int
         Dimensions of the code.
     pools : tuple of int
-        Side of each stage's max-pool; the paper uses 2 and 4, and does not specify where. [unclear]
+        Side of each stage's max-pool; the paper uses 2 and 4 without saying where. [unclear]
     transformer : bool
-        Whether a spatial transformer comes before the encoder.
+        Whether a spatial transformer precedes the encoder.
     margin : float
-        α of triplets, in units of squared distances. [unclear]
+        Margin α of triplets, in units of squared distances. [unclear]
     normalise : bool
-        Whether triplets and embeddings use codes of length 1. [unclear]
+        Whether codes of triplets and embeddings are scaled to length 1. [unclear]
     negatives : {"hardest", "random"}
-        Choice among the semi-hard negatives. [unclear]
+        Which of the semi-hard negatives to use. [unclear]
     weights : (float, float)
-        Weights of the triplet term and of the rectification term.
+        Weights of the triplet loss and of the rectification loss.
     scale : {"recmean", "dims", "none"}
-        Divisors of these terms: 1 and the size of an image; the dimensions of the code and that size; none. [unclear]
+        Divisors of these losses: ``recmean``: 1 and the size of an image; ``dims``: the dimensions of the code and the
+        size of an image; ``none``: 1 and 1. [unclear]
     tied : bool
         Whether the decoder shares the encoder's weights.
     unpooling : {"fixed", "nearest", "switches"}
-        Where the decoder puts the values of a smaller map: in the upper left pixel, in all pixels, or at the positions
-        of the encoder's maxima. [unclear]
+        Position of a smaller map's values in the decoder: ``fixed``: upper left; ``nearest``: all pixels; ``switches``:
+        where the encoder's maxima were. [unclear]
     decoder_norm : bool
-        Whether the decoder has batch normalisation. [unclear]
+        Whether the decoder uses batch normalisation. [unclear]
     rate : float
         Learning rate of Adam. [unclear]
 

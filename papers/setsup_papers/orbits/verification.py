@@ -25,18 +25,18 @@ class Verification:
     Attributes
     ----------
     identity : str
-        The identity.
+        Factor of the identity.
     conditions : tuple of str
-        Images of the same identity that share one of these factors with a query are removed from its gallery; see
-        :func:`~setsup.evaluation.identity_retrieval`.
+        Factors such as the camera: images of the query's identity that share one of them with the query are removed
+        from its gallery; see :func:`~setsup.evaluation.identity_retrieval`.
     orbit : tuple of str
-        Factors whose combinations are the orbits, which the training data must not share.
+        Factors whose combinations are the orbits; test orbits must not be in the training data.
     dataset : str, optional
-        One of the preset's ``datasets``; the training data by default.
+        One of the preset's ``datasets``; by default the training data.
     split : str, optional
         Split of the dataset.
     identities : int, optional
-        Maximum number of identities; the first ones are used.
+        Use only the first identities, at most this many.
     metric : {"l2sq", "cosine"}
         Euclidean distance of embeddings, or of embeddings scaled to length 1.
     baselines : tuple of {"pixels", "untrained"}

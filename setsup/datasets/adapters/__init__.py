@@ -1,1 +1,1 @@
-"""What several adapters share: images of a release, boxes, clips, meshes, splits."""
+"""Shared code of several adapters: images of a release, boxes, clips, meshes, splits."""

@@ -38,8 +38,9 @@ def check_alike(name: str, folder: Path, alike: Sequence[str]) -> None:
         for file in other.files:
             if _is_published(folder, file, unpacked=not known):
                 raise DataError(
-                    f"{_path(folder, file)} is {file.path} of {other.title}, whose files have the same names as those "
-                    f"of {name}; open it as {other.name}, or pass the folder of {name} ({advice('root=', '--root')})"
+                    f"{_path(folder, file)} is the file {file.path} of {other.title}, not of {name} (their files have "
+                    f"the same names); open the folder as {other.name}, or pass the folder of {name} "
+                    f"({advice('root=', '--root')})"
                 )
     if known:
         return
@@ -47,14 +48,14 @@ def check_alike(name: str, folder: Path, alike: Sequence[str]) -> None:
     whose = _named(called, [load_manifest(own), *others])
     if whose is None:
         _log.warning(
-            "%s: neither the published digests nor the name of the folder identifies the files in %s: those of %s "
+            "%s: neither the published digests nor the folder's name identify the files in %s, because those of %s "
             "have the same names and sizes",
             *(name, folder, " and ".join(other.title for other in others)),
         )
     elif whose != own:
         raise DataError(
-            f"{folder} is named after {whose}, whose files have the same names as those of {name}, and no file in it "
-            f"could be identified as one of {name}; open it as {whose}, or pass the folder of {name} "
+            f"{folder} is named after {whose}, and none of its files could be identified as a file of {name} (their "
+            f"files have the same names); open the folder as {whose}, or pass the folder of {name} "
             f"({advice('root=', '--root')})"
         )
 

@@ -1,4 +1,4 @@
-"""Objects cut out of images by their boxes.
+"""Objects cropped from images by their boxes.
 
 Convention
 ----------
@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.floating[Any]]
 
 
 def clipped(boxes: npt.ArrayLike, sizes: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Boxes cut off where the image ends.
+    """Clip boxes to the image.
 
     `boxes` (..., 4) float, pixels; `sizes` (..., 2) float, pixels; returns (..., 4) float64.
     """
@@ -37,7 +37,7 @@ def clipped(boxes: npt.ArrayLike, sizes: npt.ArrayLike) -> npt.NDArray[np.float6
 
 
 def edges(boxes: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Outer sides of boxes.
+    """Return the outer sides of boxes.
 
     `boxes` (..., 4) float, pixels; returns (..., 4) float64, pixels from the upper left corner.
     """
@@ -49,7 +49,7 @@ def edges(boxes: npt.ArrayLike) -> npt.NDArray[np.float64]:
 def jittered(
     sides: npt.ArrayLike, rows: npt.NDArray[np.int64], margin: float, jitter: float, seed: int, stream: str
 ) -> npt.NDArray[np.float64]:
-    """Edges of boxes with a margin, each side then moved at random: a pure function of the row and the seed.
+    """Return the edges of boxes with a margin, each side shifted at random: a pure function of the row and the seed.
 
     `sides` (n, 4) float, pixels; `rows` (n,) int64; returns (n, 4) float64, pixels; sides may lie outside the image.
     """
@@ -65,9 +65,9 @@ def jittered(
 
 
 def crop(pixels: npt.NDArray[np.uint8], sides: npt.ArrayLike, size: tuple[int, int]) -> npt.NDArray[np.uint8]:
-    """Cut a box out of an image and bring it to a size; its proportions are not kept.
+    """Crop a box from an image and resize it, without preserving its aspect ratio.
 
-    Pillow's bilinear filter, widened where the image shrinks (antialiased). Sides beyond the image are clipped.
+    Uses Pillow's bilinear filter, antialiased when downsampling. Sides beyond the image are clipped.
 
     `pixels` (height, width, 3 or 4) uint8; `sides` (4,) float, pixels; `size` (height, width); returns uint8 of
     as many channels.

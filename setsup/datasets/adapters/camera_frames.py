@@ -113,8 +113,8 @@ class CameraFrames(ReleaseDataset):
             row, (height, width), (tall, wide) = flat[wrong[0]], own[wrong[0]], self._sizes[flat[wrong[0]]]
             raise DataError(
                 f"{self.name}: {self.paths([row])[0]} (row {row}) is {height} × {width} pixels (height × width), but "
-                f"its camera was calibrated for {tall} × {wide}: the image was cropped or stretched, so its "
-                "intrinsics are unknown; use the published images, or images resized by one ratio"
+                f"its camera was calibrated for {tall} × {wide}: the image was cropped or stretched, so its intrinsics "
+                "are unknown; use the published images, or resize them without changing the aspect ratio"
             )
         return fit_intrinsics(scaled, own, self._size).reshape(*rows.shape, 3, 3)
 
@@ -123,14 +123,14 @@ class CameraFrames(ReleaseDataset):
         lacks = rows[maps.places[rows] < 0]
         if len(lacks):
             raise DataError(
-                f"{self.name}: row {int(lacks[0])} ({self.paths([lacks[0]])[0]}) has no {name}; fetch other "
-                "modalities, or leave out the row"
+                f"{self.name}: row {int(lacks[0])} ({self.paths([lacks[0]])[0]}) has no {name}; select other rows or "
+                "modalities"
             )
         own = self._own_sizes(rows.reshape(-1))
         sizes = np.unique(own, axis=0) if self._size is None else np.array([self._size])
         if len(sizes) > 1:
             raise DataError(
-                f"{self.name}: images of several sizes cannot be fetched together, such as {sizes[0].tolist()} and "
+                f"{self.name}: images of different sizes cannot be stacked, such as {sizes[0].tolist()} and "
                 f"{sizes[1].tolist()} (height, width); open the dataset with size=(height, width)"
             )
         filled = np.empty((len(rows), *(sizes[0] if len(sizes) else (0, 0))), maps.dtype) if out is None else out

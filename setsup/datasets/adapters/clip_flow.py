@@ -49,7 +49,7 @@ _log = logging.getLogger("setsup")
 
 
 def tvl1_flow(frames: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """Flow from each frame to the next, by scikit-image's TV-L1 with its defaults, on grey frames in 0 … 1.
+    """Flow from each frame to the next, by scikit-image's TV-L1 with its defaults, on grayscale frames from 0 to 1.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class FlowFiles:
         except FileNotFoundError:
             return None
         except Exception as error:  # numpy lets several kinds through
-            _log.warning("%s is damaged; its flow is computed again: %s", path, error)
+            _log.warning("%s is damaged (%s); recomputing its optical flow", path, error)
             return None
         return fields if fields.dtype == np.int8 and fields.shape == shape else None
 
@@ -147,7 +147,7 @@ def compute_flow(dataset: Any, rows: Sequence[int] | None = None, *, processes: 
     `dataset` with a modality ``flow``; all `rows` by default; returns the number of rows.
     """
     if "flow" not in dataset.modalities:
-        raise DataError(f"{dataset.name} has no modality 'flow'; open it with flow=True")
+        raise DataError(f"{dataset.name} has no modality 'flow'; open the dataset with flow=True")
     wanted = list(range(len(dataset))) if rows is None else [int(row) for row in rows]
     units = [
         Unit(f"rows {part[0]} … {part[-1]}", (dataset, part), len(part))
@@ -163,9 +163,9 @@ def flow_preparer(open_clips: Callable[..., Any]) -> Callable[..., list[Path]]:
     def prepare(
         root: Path | str | None = None, *, flow: bool = False, processes: int = 1, **options: Any
     ) -> list[Path]:
-        """Compute the flow of all rows before it is asked for; an interrupted run resumes.
+        """Compute the flow of all rows in advance; an interrupted run resumes.
 
-        It takes .1 s for each field of 128 × 171 pixels on a core; without `flow` nothing is done. The other options
+        Each field of 128 × 171 pixels takes about 0.1 s on one core. Without `flow`, nothing is done. The other options
         are those of ``open``.
 
         `processes` int; returns list of Path, the folder with the files of flow.

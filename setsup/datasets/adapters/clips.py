@@ -55,7 +55,7 @@ class Windows:
     def __init__(self, frames: npt.ArrayLike, length: int, stride: int = 1, every: int | None = None) -> None:
         for name, number in (("length", length), ("stride", stride), ("every", 1 if every is None else every)):
             if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-                raise DataError(f"{name} must be a number of frames, 1 or more, not {number!r}")
+                raise DataError(f"{name} must be a number of frames of at least 1, not {number!r}")
         self._length, self._stride = int(length), int(stride)
         # frames at which a window may begin
         room = np.maximum(np.asarray(frames, np.int64) - (self._length - 1) * self._stride, 0)
@@ -77,9 +77,9 @@ class Clips(BaseDataset):
     frame) and ``time`` (s; the same by the video's rate), then splits. Modalities are ``image``, the first frame of the
     window, and ``video``, all its frames: uint8 sRGB (height, width, 3) and (length, height, width, 3). Each frame is
     decoded once, and decoding stops at the last requested frame. Rows are sorted by the files' names, and then by
-    ``frame``. With `flow` there is ``flow`` (length − 1, 2, height, width) float32 as well, the motion from
-    each frame to the next: TV-L1 of the frames as opened, clipped at ±20 pixels, which is scaled to ±1 [unclear]. It
-    takes .1 s per field of 128 × 171 pixels, and is kept next to the videos.
+    ``frame``. With `flow`, the additional modality ``flow``, (length − 1, 2, height, width) float32, is the motion from
+    each frame to the next: TV-L1 of the frames as opened, clipped to ±20 pixels and scaled to ±1 [unclear]. It takes
+    about 0.1 s per field of 128 × 171 pixels, and is saved next to the videos.
 
     Parameters
     ----------
@@ -103,8 +103,8 @@ class Clips(BaseDataset):
     Raises
     ------
     DataError
-        When PyAV is not installed, or scikit-image for `flow`, two videos have one name, no video is long enough or can
-        be decoded, or an argument is out of range.
+        When PyAV is not installed, or scikit-image for `flow`; when two videos have the same name, no video is long
+        enough or can be decoded, or an argument is out of range.
 
     Notes
     -----
@@ -136,7 +136,7 @@ class Clips(BaseDataset):
         if check_boolean(flow, "flow", DataError):
             require_modules("optical flow needs", "skimage")
             if length < 2:
-                raise DataError("optical flow needs at least two frames; pass length=2 or more")
+                raise DataError("optical flow requires at least two frames; pass length=2 or more")
         size = check_size(size)
         twice = sorted(each for each, times in Counter(names).items() if times > 1)
         if twice:
@@ -187,7 +187,7 @@ class Clips(BaseDataset):
     def flow_folder(self) -> Path:
         """Folder where flow is saved; DataError if the dataset has no flow."""
         if self._flow is None:
-            raise DataError(f"{self.name} has no modality 'flow'; open it with flow=True")
+            raise DataError(f"{self.name} has no modality 'flow'; open the dataset with flow=True")
         return self._flow.folder
 
     def _moved(self, files: FlowFiles, rows: Rows, size: tuple[int, int], out: Mapping[str, Array | None]) -> Array:
@@ -241,11 +241,13 @@ class Clips(BaseDataset):
         if len(short):
             first = self._members.label(int(self._places[short[0]]))
             problems.append(
-                f"{len(short):,} of {len(frames):,} videos, such as {first} of {frames[short[0]]} frames, are too "
-                f"short for {length} frames with a stride of {stride}"
+                f"{len(short):,} of {len(frames):,} videos are too short for {length} frames with a stride of "
+                f"{stride}, such as {first} with {frames[short[0]]} frames"
             )
         if problems and not len(self._windows.video):
-            raise DataError("; ".join(problems))
+            raise DataError(
+                f"{' and '.join(problems)}; fetch or unpack the release again, or choose a smaller length or stride"
+            )
         for each in problems:
             _log.warning("%s; they are left out", each)
 
@@ -267,8 +269,8 @@ class Clips(BaseDataset):
         sizes = sorted(set(zip(self._index.height[videos].tolist(), self._index.width[videos].tolist(), strict=True)))
         if len(sizes) > 1:
             raise several_sizes(
-                f"the videos of {self.name} have different sizes, such as {sizes[0][0]} × {sizes[0][1]} and "
-                f"{sizes[-1][0]} × {sizes[-1][1]} pixels (height × width)"
+                f"{self.name} contains videos of {sizes[0][0]} × {sizes[0][1]} and {sizes[-1][0]} × {sizes[-1][1]} "
+                "pixels (height × width)"
             )
         return sizes[0] if sizes else (1, 1)
 

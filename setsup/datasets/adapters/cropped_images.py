@@ -24,7 +24,7 @@ __all__ = ["BoxedDataset", "BoxedImages", "Crops"]
 
 @dataclass(frozen=True, slots=True)
 class Crops:
-    """How boxes are cut out: size of the images, and margin and jitter as fractions of a box."""
+    """Parameters of the crop: size of the images, and margin and jitter as fractions of a box."""
 
     size: tuple[int, int] = (128, 128)
     margin: float = 0.0
@@ -38,7 +38,7 @@ class Crops:
         if not 0 <= self.margin <= 10:
             raise DataError(f"margin must be a fraction of the box from 0 to 10, not {self.margin!r}")
         if not 0 <= self.jitter < 0.5:
-            raise DataError(f"jitter must be a fraction of the box from 0 to below 0.5, not {self.jitter!r}")
+            raise DataError(f"jitter must be a fraction of the box of at least 0 and below 0.5, not {self.jitter!r}")
 
 
 class BoxedImages:
@@ -63,7 +63,7 @@ class BoxedImages:
         self._jitter = (crops.margin, crops.jitter, crops.seed, stream)
 
     def crops(self, rows: Rows, out: Pixels) -> Pixels:
-        """Cut out and resize the boxes of (n,) rows, each once.
+        """Crop and resize the boxes of (n,) rows, each once.
 
         `out` (n, height, width, 3) uint8 sRGB.
         """
@@ -83,8 +83,8 @@ class BoxedImages:
 class BoxedDataset(ReleaseDataset):
     """Rows that are boxes in image files of a release.
 
-    The modalities are ``image``, (height, width, 3) uint8 sRGB, the box cropped and resized (proportions not kept,
-    bilinear, antialiased), and ``box``, (4,) float32, in pixels, as annotated.
+    The modalities are ``image``, (height, width, 3) uint8 sRGB, the box cropped and resized (bilinear, antialiased,
+    without preserving the aspect ratio), and ``box``, (4,) float32, in pixels, as annotated.
     """
 
     def __init__(self, name: str, factors: FactorTable, boxed: BoxedImages) -> None:
@@ -100,7 +100,7 @@ class BoxedDataset(ReleaseDataset):
 
     @of_row
     def photo(self, row: int) -> Pixels:
-        """Decode the whole image of a row, in which its box lies, as it is stored.
+        """Decode the whole image of a row, which contains its box, as stored.
 
         Returns (height, width, 3) uint8 sRGB.
         """
@@ -113,8 +113,7 @@ def _cut(pixels: Pixels, sides: npt.NDArray[np.float64], size: tuple[int, int], 
     left, top, right, bottom = sides.tolist()
     if not (left < min(right, width) and top < min(bottom, height) and right > 0 and bottom > 0):
         raise DataError(
-            f"{label} has {width} × {height} pixels, but its box {left:g}, {top:g}, {right:g}, {bottom:g} lies "
-            "outside the image; the image and the annotations do not belong together, or one is damaged: fetch both "
-            "again"
+            f"{label}: the box (left, top, right, bottom) = ({left:g}, {top:g}, {right:g}, {bottom:g}) lies outside "
+            f"the image of {width} × {height} pixels (width × height), so they do not belong together; fetch both again"
         )
     return crop(pixels, sides, size)

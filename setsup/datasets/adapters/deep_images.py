@@ -18,7 +18,7 @@ _LOOKED_AT = 8  # images that are decoded when a dataset is opened
 _DEEP = {"I;16": "uint16", "I;16B": "uint16", "I": "int32", "F": "float32"}
 _PNG = b"\x89PNG\r\n\x1a\n"
 _FORMATS = ("PNG", "TIFF")
-_FIX = "repair it, or leave it out"
+_FIX = "replace or remove it"
 
 
 class Measured:
@@ -57,7 +57,7 @@ def _measure(source: Source, label: str, dtype: str) -> Array:
             check_png(content)  # Pillow does not compare the checksums of pixels
         with Image.open(io.BytesIO(content), formats=_FORMATS) as image:
             if _DEEP.get(image.mode) != dtype:
-                raise DamagedFile(f"{label} has pixels of mode {image.mode}; expected {dtype}", _FIX)
+                raise DamagedFile(f"{label} has the Pillow mode {image.mode}; expected pixels of dtype {dtype}", _FIX)
             return np.asarray(image).astype(dtype)
     except DataError:
         raise
@@ -71,10 +71,14 @@ def stack(arrays: list[Array], modality: Modality, label: str) -> Array:
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         first, second = sorted(shapes)[:2]
-        raise DataError(f"{label} has rows of shape {first} and {second}; fetch rows of one shape at a time")
+        raise DataError(
+            f"{label}: arrays of the shapes {first} and {second} cannot be stacked; fetch rows of the same shape"
+        )
     if not arrays:
         return np.empty((0, *(length or 0 for length in modality.shape)), modality.dtype)
     fits = all(wanted in (None, had) for wanted, had in zip(modality.shape, arrays[0].shape, strict=True))
     if not fits:
-        raise DataError(f"{label} has rows of shape {arrays[0].shape}; expected {modality.shape}")
+        raise DataError(
+            f"{label} has arrays of shape {arrays[0].shape}; expected {modality.shape}, the shape of the modality"
+        )
     return np.stack(arrays)

@@ -96,8 +96,8 @@ def _refuse_nameless(table: Path, names: Sequence[str | None], codes: Array, fir
     if nameless:
         count = sum(int((np.minimum(codes, len(names)) == code).sum()) for code in nameless)
         raise DataError(
-            f"{table}: {count:,} of {len(codes):,} rows have no image, first row {firsts[nameless].min()} (counting "
-            "from 0, without the header); fill them in, or remove these rows"
+            f"{table}: {count:,} of {len(codes):,} rows have no image, such as row {firsts[nameless].min()} (counting "
+            "from 0, without the header); fill in the images, or remove these rows"
         )
 
 
@@ -207,7 +207,7 @@ def _check_places(members: MemberIndex, places: npt.NDArray[Any]) -> None:
     if places.size and not 0 <= places.min() <= places.max() < len(members):
         raise DataError(
             f"{members.source} has {len(members):,} files, but rows refer to positions {places.min():,} to "
-            f"{places.max():,}; get positions from members.places, and remove those that are -1"
+            f"{places.max():,}; get positions from members.places, and remove those equal to -1"
         )
 
 
@@ -246,8 +246,7 @@ def _check_files(table: Path, names: Sequence[str]) -> dict[str, str]:
     if unwritable := [name for name in missing if not _encodable(name, encoding)]:
         raise DataError(
             f"{table}: the locale's encoding of file names, {encoding}, cannot represent the names of "
-            f"{len(unwritable):,} image files, such as {unwritable[0]!r}; set a UTF-8 locale, as with "
-            "LC_ALL=C.UTF-8, or PYTHONUTF8=1"
+            f"{len(unwritable):,} image files, such as {unwritable[0]!r}; set LC_ALL=C.UTF-8 or PYTHONUTF8=1"
         )
     if missing:
         more = ", …" if len(missing) > _SHOWN else ""
@@ -255,8 +254,8 @@ def _check_files(table: Path, names: Sequence[str]) -> dict[str, str]:
         there = filter(None, (find_instead(folder, name) for name in missing[:_SHOWN]))
         fix = next(there, "add the files, or correct the table")  # what holds for one usually holds for all
         raise DataError(
-            f"{table}: {files} missing: {', '.join(short(shown(name)) for name in missing[:_SHOWN])}{more}; "
-            f"names are relative to {table.parent.absolute()}; {fix}"
+            f"{table}: {files} missing: {', '.join(short(shown(name)) for name in missing[:_SHOWN])}{more}; paths are "
+            f"relative to {table.parent.absolute()}; {fix}"
         )
     return turned
 
@@ -282,7 +281,7 @@ def _read_column(file: Any, column: str, limit: int) -> Any:
         for batch in file.iter_batches(_ROWS, columns=[column]):
             size += batch.nbytes
             if size > limit:
-                raise ValueError(f"the column takes more than {limit:,} bytes of memory")
+                raise ValueError(f"the column needs more memory than the limit of {limit:,} bytes")
             chunks.append(batch.column(0))
         return pa.chunked_array(chunks, file.schema_arrow.field(column).type)
 
@@ -308,7 +307,7 @@ def _read_packed(table: Path, column: str) -> tuple[Any, Any]:
         raise DataError(f"{table}: the column {column!r} could not be read as images: {error}") from error
     if absent.any():
         raise DataError(
-            f"{table}: {absent.sum():,} rows have no image, first row {int(np.argmax(absent))} (counting from 0); "
-            "fill them in, or remove these rows"
+            f"{table}: {absent.sum():,} rows have no image, such as row {int(np.argmax(absent))} (counting from 0); "
+            "fill in the images, or remove these rows"
         )
     return data, names

@@ -1,4 +1,4 @@
-"""Meshes through trimesh, which only this module imports; and points on them with their colors.
+"""Meshes with trimesh, which only this module imports; and points on them with their colors.
 
 Convention
 ----------

@@ -54,7 +54,7 @@ def warn_left_out(where: object, what: str, lost: Sequence[str], total: int) -> 
     if len(lost) == total:
         raise DamagedFile(
             f"{where} contains none of the {total:,} listed {what}, such as {lost[0]}",
-            "fetch or unpack the release again, or remove the lists of another release",
+            "fetch or unpack the release again, or remove lists that belong to another release",
         )
     if (counted := _counted.get()) is not None:
         counted.append(len(lost))

@@ -55,11 +55,11 @@ def find_instead(folder: str, name: str) -> str:
     Empty if there is none.
     """
     if "://" in name[:16]:
-        return f"{name} is a URL, which setsup does not download; download the images, and list their files"
+        return f"{name} is a URL, which setsup does not download; download the images, and list their paths"
     name = with_slashes(name)
     below, last = os.path.split(name)
     if similar := _other_spelling(os.path.join(folder, below), last):
-        return f"{os.path.join(below, similar)} exists instead of {name}; correct the table"
+        return f"{name} does not exist, but {os.path.join(below, similar)} does; correct the table"
     parts = [part for part in name.split("/") if part not in ("", ".", "..")] or [name]
     folders = ["", *(entry.name for entry in _entries(folder) if entry.is_dir() and not entry.name.startswith("."))]
     for cut in range(len(parts)):
@@ -67,7 +67,7 @@ def find_instead(folder: str, name: str) -> str:
         for inner in folders:
             path = os.path.join(inner, rest)
             if path != name and os.path.isfile(os.path.join(folder, path)):
-                return f"{path} exists instead of {name}; correct the table"
+                return f"{name} does not exist, but {path} does; correct the table"
     for entry in _entries(folder):
         if entry.name.lower().endswith(_ARCHIVES) and _has_file(entry.path, parts[-1]):
             return f"{entry.name} contains {parts[-1]}; unpack it"

@@ -95,10 +95,11 @@ class PreparedImages(BaseDataset):
             return partial(gather, prepared)
         container = self._same()
         outdated = self._prepared.outdated()
-        why = f"{outdated} was made from another version of it" if outdated else ""
+        why = f"{outdated} was created from another version of the file" if outdated else ""
         if container.packed:
             raise DataError(
-                f"{self.file} can only be read sequentially{f' ({why})' if why else ''}; run {self._command} once"
+                f"{self.file} can only be read sequentially{f' ({why})' if why else ''}; run {self._command} once to "
+                "convert it"
             )
         if not container.mapped:
             _log.warning(

@@ -52,7 +52,7 @@ def _subset(dataset: Dataset, name: str, expression: str) -> Dataset:
         # a manifest speaks of the whole release, and the user may have a part of it
         why = str(error).partition("\n")[0]
         raise DataError(
-            f"{dataset.name} cannot select the split {name!r} (where {expression}) from the files that are present: "
+            f"{dataset.name}: the split {name!r} (where {expression}) cannot be selected from the available files: "
             f"{why}"
         ) from error
 
@@ -61,7 +61,10 @@ def _part(dataset: Dataset, part: str) -> Dataset:
     levels = dataset.factors[_SPLIT].levels or ()
     rows = np.flatnonzero(dataset.factors.codes(_SPLIT) == levels.index(part))
     if not len(rows):
-        raise DataError(f"{dataset.name} has no rows of the split {part!r}: the files are only a part of the release")
+        raise DataError(
+            f"{dataset.name} has no rows in the split {part!r}, because the release is incomplete; fetch or unpack the "
+            "missing files"
+        )
     return dataset.select(rows)
 
 
@@ -72,7 +75,10 @@ def _split_parts(dataset: Dataset, split: ManifestSplit) -> Dataset:
     table, names = dataset.factors, _part_names(split)
     if split.factor is not None:
         if split.factor not in table:
-            raise DataError(f"{dataset.name} has no split {split.name!r}: the files that define its parts are missing")
+            raise DataError(
+                f"{dataset.name} has no split {split.name!r}, because the files that define its parts are missing; "
+                "fetch or unpack them"
+            )
         names = [str(level) for level in table[split.factor].levels or ()]
         codes = table.codes(split.factor)
         _check(dataset, table, split.factor, split)
@@ -81,7 +87,7 @@ def _split_parts(dataset: Dataset, split: ManifestSplit) -> Dataset:
             codes = _draw(table, split) if split.test is None else _draw_beside(table, split, split.test)
         except FactorError as error:
             raise DataError(
-                f"the split {split.name!r} of {dataset.name} cannot be drawn from the files that are present: {error}"
+                f"the split {split.name!r} of {dataset.name} cannot be created from the available files: {error}"
             ) from error
         _warn(dataset, codes, split)
     rows = np.flatnonzero((codes >= 0) & (codes < len(names)))
@@ -146,7 +152,7 @@ def _warn(dataset: Dataset, codes: npt.NDArray[Any], split: ManifestSplit) -> No
     pairs = np.unique(np.stack([group[known], codes[known]], axis=1), axis=0)
     counts = np.unique(pairs[:, 0], return_counts=True)[1]
     _log.warning(
-        "the split %r of %s leaks, as published: rows of the same %s are in several of its parts, for %s of %s",
+        "the published split %r of %s leaks: rows of the same %s are in several parts (%s of %s)",
         *(split.name, dataset.name, ", ".join(split.leaks), f"{(counts > 1).sum():,}", f"{len(counts):,}"),
     )
 
@@ -171,12 +177,10 @@ def _unknown(dataset: Dataset, name: str, known: Sequence[str]) -> DataError:
     names = list(dict.fromkeys(known))
     if name in names:
         there = ", ".join(map(str, dataset.factors[_SPLIT].levels or ())) if _SPLIT in dataset.factors else "none"
-        return DataError(
-            f"{dataset.name} has no split {name!r} with the options it was opened with; its splits: {there}"
-        )
+        return DataError(f"{dataset.name} has no split {name!r} with the given options; known: {there}")
     if not names:
         split = advice(f"split={name!r}", f"--split {name}")
         return DataError(f"{dataset.name} has no splits; leave out {split}")
     hint = did_you_mean(name, names)
-    listed = "" if hint.startswith("; known") else f" Its splits: {', '.join(names)}"
+    listed = "" if hint.startswith("; choose from") else f" Its splits: {', '.join(names)}"
     return DataError(f"{dataset.name} has no split {name!r}{hint}{listed}")

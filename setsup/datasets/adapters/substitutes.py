@@ -29,29 +29,31 @@ def settle_record(folder: Path, title: str, options: Mapping[str, Any]) -> None:
             earlier = json.loads(path.read_text(encoding="utf-8"))
             if earlier != record:
                 raise DataError(
-                    f"{path} states that the folder was made with {_differences(earlier, record)}; pass the same "
-                    f"options, or choose another folder ({advice('root=', '--root')})"
+                    f"{path}: the folder was created with {_differences(earlier, record)}; pass the same options, or "
+                    f"choose another folder ({advice('root=', '--root')})"
                 )
             return
         lock = f"{RECORD}.lock"
         others = sorted(each.name for each in folder.iterdir() if each.name != lock and not each.name.startswith("."))
     if others:
         raise DataError(
-            f"{folder} contains {others[0]} but no {RECORD}; choose a new folder for the substitute "
-            f"({advice('root=', '--root')})"
+            f"{folder} is not empty and is not a substitute dataset: it contains {others[0]}, but not {RECORD}; choose "
+            f"a new folder for the substitute ({advice('root=', '--root')})"
         )
     with written(path) as fresh:
         fresh.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 def _differences(earlier: Mapping[str, Any], record: Mapping[str, Any]) -> str:
-    """Differences of two records, such as ``"models 1, not 2; meshes none, not car.obj"``."""
+    """Differences of two records, such as ``"models=1 instead of 2, meshes=none instead of car.obj"``."""
     unlike = [name for name in {**earlier, **record} if earlier.get(name) != record.get(name)]
     words = []
     for name in unlike:
         there, asked = (_words(options.get(name)) for options in (earlier, record))
-        words.append(f"{name} {there}, not {asked}" if there != asked else f"{name} {there}, which has changed since")
-    return "; ".join(words)
+        words.append(
+            f"{name}={there} instead of {asked}" if there != asked else f"{name}={there}, which has changed since then"
+        )
+    return ", ".join(words)
 
 
 def _words(value: Any) -> str:

@@ -2,8 +2,8 @@
 
 Convention
 ----------
-Names are ``<chair>/renders/image_<number>_p<elevation>_t<azimuth>_r096.png``; the azimuth is written in whole degrees,
-those of multiples of 360°/31 rounded down. Rows are ordered by the bytes of the folder's name, elevation and azimuth.
+Names are ``<chair>/renders/image_<number>_p<elevation>_t<azimuth>_r096.png``; the azimuth is written in integer
+degrees, multiples of 360°/31 rounded down. Rows are ordered by the bytes of the folder's name, elevation and azimuth.
 """
 
 from pathlib import Path
@@ -31,8 +31,8 @@ def open(
     """Open 3D Chairs: ``rendered_chairs.tar``, unpacked or not.
 
     Factors: ``chair``, the name of its folder; ``elevation`` and ``azimuth`` of the camera. The table is a grid where
-    all chairs have all 62 views. Images are 600 × 600 pixels with a wide white margin: papers cut out the middle,
-    ``crop=(400, 400)``, and show it at ``size=(64, 64)``.
+    all chairs have all 62 views. Images are 600 × 600 pixels with a wide white margin: papers crop the centre with
+    ``crop=(400, 400)`` and resize it with ``size=(64, 64)``.
 
     `size` (height, width), optional; `crop` (height, width), optional.
 

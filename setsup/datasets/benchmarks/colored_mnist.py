@@ -1,8 +1,8 @@
 """Colored MNIST: digits whose color predicts their label better than their shape, except in the test environment.
 
-A label that depends on the digit is flipped for a quarter of the images, and the color follows the flipped label but
-for a share that depends on the environment. So shape predicts 75 % everywhere; color predicts more where one trains,
-and the opposite where one tests.
+A label that depends on the digit is flipped for a quarter of the images, and the color equals the flipped label except
+for a share that depends on the environment. So shape predicts 75 % everywhere; color predicts more in the training
+environments, and the opposite in the test environment.
 
 References
 ----------
@@ -49,14 +49,14 @@ _SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
 
 
 class ColoredMnist(BaseDataset):
-    """Digits with a label and a color, drawn once for every seed.
+    """Digits with a label and a color, sampled once per seed.
 
     Rows are those of ``mnist``. Factors: ``digit``; ``clean_label``, 1 for the digits 0 to 4 and 0 for the others;
     ``label``, the clean label, flipped with probability 0.25; ``color``, the label, flipped with the probability of the
-    environment; and ``environment``, named by that probability. The split ``split``. All flips are independent, and a
-    function of the seed and the row.
+    environment; and ``environment``, named by that probability; and ``split``. All flips are independent and depend on
+    the seed and the row only.
 
-    The only modality is ``image``. A color shows in which channel of the grey image is nothing, see :func:`zeroed`.
+    The only modality is ``image``. The color determines which channel of the image is zero; see :func:`zeroed`.
 
     ============  ====================================================  ================================================
     recipe        ``"irm"`` [1]_                                        ``"pixels"`` [2]_
@@ -70,9 +70,9 @@ class ColoredMnist(BaseDataset):
     color alone   predicts 85 % of ``train``, 10 % of ``test``          predicts 85 % of the three, 10 % of ``ood``
     ============  ====================================================  ================================================
 
-    The recipe ``"domainbed"`` [3]_ has all 70,000 rows, images of (28, 28, 2) uint8 as they are, and the environments
-    0.1, 0.2 and 0.9 in turn along a shuffled order. It has no factor ``split``: the named splits ``leave-out-0.1``,
-    ``leave-out-0.2`` and ``leave-out-0.9`` each test in one environment.
+    The recipe ``"domainbed"`` [3]_ has all 70,000 rows, images of (28, 28, 2) uint8 at their original size, and the
+    environments 0.1, 0.2 and 0.9 in turn along a shuffled order. It has no factor ``split``: the named splits
+    ``leave-out-0.1``, ``leave-out-0.2`` and ``leave-out-0.9`` each test in one environment.
 
     The published code of [2]_ draws labels and colors again whenever an image is read;
     :class:`setsup_papers.pixels.FreshColors` does so in batches.
@@ -80,24 +80,25 @@ class ColoredMnist(BaseDataset):
     Parameters
     ----------
     folder : Path or str
-        Folder that holds the four files of MNIST, as for :class:`setsup.datasets.benchmarks.mnist.Mnist`.
+        Folder of the four files of MNIST, as for :class:`setsup.datasets.benchmarks.mnist.Mnist`.
     recipe : str
         ``"irm"``, ``"pixels"`` or ``"domainbed"``.
     seed : int
         0 ≤ seed < 2⁶⁴.
     permutation : sequence of int, Path or str, optional
-        For ``"domainbed"`` the order of the rows, instead of one that the seed keys: 70,000 integers, or a ``.npy``.
+        Only for ``"domainbed"``: order of the rows, instead of one derived from the seed: 70,000 integers, or a
+        ``.npy`` file.
 
     Raises
     ------
     DataError
-        When a file is missing or damaged, or is not what its name says, there is no such recipe, or the permutation is
-        none.
+        When a file is missing, damaged or not the expected one, or the recipe or the permutation is invalid.
 
     Notes
     -----
     The published codes of [1]_ and [3]_ shuffle and flip without a seed, and that of [2]_ seeds the training part with
-    the number of the run and the validation part with 0, so that they overlap. Here one seed gives parts that do not.
+    the number of the run and the validation part with 0, so they overlap. Here one seed defines parts that do not
+    overlap.
 
     """
 
@@ -134,7 +135,7 @@ class ColoredMnist(BaseDataset):
 
 
 def zeroed(color: Any, channels: int) -> Any:
-    """Channel that holds nothing in an image of a color.
+    """Return the channel that is zero in an image of a color.
 
     Parameters
     ----------
@@ -173,7 +174,7 @@ def open(
     Raises
     ------
     DataError
-        When the files are missing (the message gives the command that fetches them) or are damaged, or there is no such
+        When the files are missing (the message shows the command that fetches them) or are damaged, or there is no such
         recipe.
 
     """

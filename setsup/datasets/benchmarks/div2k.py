@@ -1,7 +1,7 @@
-"""DIV2K: a thousand photographs 2,000 pixels wide, and what super-resolution challenges made of them.
+"""DIV2K: a thousand photographs 2,000 pixels wide, and their degraded versions from super-resolution challenges.
 
-The published zips open as they are, and so do the folders they hold. For pairs of patches as in figure 5 of
-"Contrastive Multiview Coding" (Tian, Krishnan, Isola, ECCV 2020), whose images must have one size in a batch::
+Both the published zips and the unpacked folders can be opened. For pairs of patches as in figure 5 of "Contrastive
+Multiview Coding" (Tian, Krishnan, Isola, ECCV 2020), whose images must have one size in a batch::
 
     photographs = setsup.load("div2k", root="DIV2K", crop=(640, 640), where="scale == 1")
     pairs = PatchPairs(size=64, offset=128)
@@ -62,13 +62,13 @@ class _File(NamedTuple):
 
 
 class Div2k(ImageFilesDataset):
-    """Photographs in high resolution, and smaller ones made of them.
+    """Photographs in high resolution, and their smaller versions.
 
-    Rows are images: those in high resolution by id, then the others by degradation, scale, id and variant, so that
-    numbers of the first do not depend on what else is there. Factors: ``scene`` (id of the photograph,
-    four digits), ``scale`` (1 for high resolution, else how many times smaller), ``degradation`` (none, bicubic,
-    unknown, mild, difficult, wild), ``variant`` (key; 1 to 4 of the wild images of a photograph, else unknown)
-    and ``split``. A set that holds ``scene`` has one photograph at several scales.
+    Rows are images: those in high resolution by id, then the others by degradation, scale, id and variant, so the
+    numbers of the first do not depend on which other images exist. Factors: ``scene`` (id of the photograph, four
+    digits), ``scale`` (1 for high resolution, else how many times smaller), ``degradation`` (none, bicubic, unknown,
+    mild, difficult, wild), ``variant`` (key; 1 to 4 of the wild images of a photograph, else unknown) and ``split``. A
+    set that fixes ``scene`` contains one photograph at several scales.
 
     The only modality is ``image``, (None, None, 3) uint8 sRGB: sizes differ, and only images of one size can be
     fetched together; `crop` or `size` makes all one size.

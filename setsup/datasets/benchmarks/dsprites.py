@@ -41,11 +41,11 @@ _LARGEST_RATIO = 1100  # of any filter that is read
 class Dsprites(PreparedImages):
     """Images of a shape: its color, kind, scale, orientation and position.
 
-    The published file holds every combination once, in C order, the place from top to bottom changing fastest, and its
+    The published file contains every combination once, in C order, the vertical position changing fastest, and its
     table is a grid; a file with other rows gets a table with columns. The only modality is ``image``, (64, 64, 1) uint8
-    grey: 255 is the shape, 0 the ground (the file has 1 and 0). Images come from the array that :func:`prepare` makes
-    if it exists and belongs to the file. Without it the ``.hdf5`` is read, which is slow and said once; the
-    ``.npz``, packed as it is published, cannot be read at random.
+    grey: 255 is the shape, 0 the background (1 and 0 in the file). Images are read from the array that :func:`prepare`
+    makes if it exists and belongs to the file. Without it the ``.hdf5`` is read, which is slow; a warning is logged
+    once; the published, compressed ``.npz`` does not support random access.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Dsprites(PreparedImages):
 
     Notes
     -----
-    Orientations 0 and 2π are the same image, and both are there; the square repeats every 90°, the ellipse every
+    Orientations 0 and 2π are both present and show the same image; the square repeats every 90°, the ellipse every
     180°. Levels are the published values, rounded to four decimals. The array ``metadata`` of the ``.npz`` is a pickle
     and is never read.
 
@@ -114,7 +114,7 @@ def open(root: Path | str | None = None) -> Dsprites:
     Raises
     ------
     DataError
-        When the file is missing (the message gives the command that fetches it), or does not have the published
+        When the file is missing (the message shows the command that fetches it), or does not have the published
         content.
 
     """
@@ -138,12 +138,12 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Returns
     -------
     list of Path
-        The array, a ``.npy`` file; nothing where the images lie in the file as they are, and none is made.
+        The array, a ``.npy`` file; an empty list if the images in the file are not compressed, so no array is needed.
 
     Raises
     ------
     DataError
-        As for :func:`open`, where a pixel is neither 0 nor 1, and when the disk is full or not writable.
+        As for :func:`open`, and when a pixel is neither 0 nor 1, or the disk is full or not writable.
 
     """
     return open(root).prepare()
@@ -178,7 +178,7 @@ def _h5_labels(path: Path) -> Iterator[tuple[int, Labels]]:
         images = h5_dataset(path, content, "imgs")
         link = content.get("latents", getlink=True)
         if not isinstance(link, h5py.HardLink) or not isinstance(content["latents"], h5py.Group):
-            raise DataError(f"{path} has no group 'latents'; it is not the published file")
+            raise DataError(f"{path} has no group 'latents'; fetch the published file")
         classes, values = (h5_dataset(path, content["latents"], name) for name in ("classes", "values"))
         _check_images(path, images)
         _check_labels(path, images, classes, values)
@@ -186,30 +186,37 @@ def _h5_labels(path: Path) -> Iterator[tuple[int, Labels]]:
             # unwritten images are black and cost nothing; unwritten labels would let a small file claim any length
             if stored.size * stored.dtype.itemsize > stored.id.get_storage_size() * _LARGEST_RATIO:
                 raise DataError(
-                    f"{path} declares {len(stored):,} labels, but contains only {stored.id.get_storage_size():,} "
-                    "bytes of them"
+                    f"{path}: 'latents' specifies {len(stored):,} labels, but contains only "
+                    f"{stored.id.get_storage_size():,} bytes of them; fetch it again"
                 )
         yield len(images), lambda start, stop: (classes[start:stop], values[start:stop])
 
 
 def _check_images(path: Path, images: Any) -> None:
     if len(images.shape or ()) != 3 or images.shape[1:] != (_SIDE, _SIDE) or images.dtype != np.uint8:
-        raise DataError(f"{path}: 'imgs' is {images.dtype} {images.shape}; expected uint8 (N, 64, 64)")
+        raise DataError(
+            f"{path}: 'imgs' has dtype {images.dtype} and shape {images.shape}; expected uint8 of shape (N, 64, 64); "
+            "fetch the published file"
+        )
 
 
 def _check_labels(path: Path, images: Any, classes: Any, values: Any) -> None:
     for what, labels, kinds, expected in (
         ("classes", classes, "iu", "integers"),
-        ("values", values, "f", "floating-point"),
+        ("values", values, "f", "floating-point numbers"),
     ):
         if len(labels.shape or ()) != 2 or labels.shape[1] != 6 or labels.dtype.kind not in kinds:
-            raise DataError(f"{path}: the {what} are {labels.dtype} {labels.shape}; expected {expected} (N, 6)")
+            raise DataError(
+                f"{path}: the {what} have dtype {labels.dtype} and shape {labels.shape}; expected {expected} of shape "
+                "(N, 6); fetch the published file"
+            )
         if len(labels) != len(images):
             raise DataError(
-                f"{path} has {len(images):,} images but {len(labels):,} {what}; expected the same number of both"
+                f"{path} has {len(images):,} images but {len(labels):,} {what}; expected the same number of both; "
+                "fetch the file again"
             )
     if not len(images):
-        raise DataError(f"{path} has no rows; it is not the published file")
+        raise DataError(f"{path} has no rows; fetch the published file")
 
 
 def _table(path: Path, rows: int, labels: Labels) -> FactorTable:
@@ -229,8 +236,8 @@ def _table(path: Path, rows: int, labels: Labels) -> FactorTable:
                 row = int(np.argmax(wrong))
                 raise DataError(
                     f"{path}: the {factor.name} of row {start + row} (column {column} of the labels) has the class "
-                    f"{codes[row]} and the value {values[row, column]:g}, which contradict each other; the file is "
-                    "not the published one, or is damaged"
+                    f"{codes[row]} and the value {values[row, column]:g}, which contradict each other; fetch the "
+                    "published file"
                 )
             columns[column, start:stop] = codes
     by_name = {factor.name: codes for factor, codes in zip(factors, columns, strict=True)}

@@ -1,8 +1,8 @@
-"""EMNIST: handwritten digits and letters of NIST's Special Database 19, in six parts with the form of MNIST.
+"""EMNIST: handwritten digits and letters of NIST's Special Database 19, in six parts in the format of MNIST.
 
 Convention
 ----------
-The published files hold each image column after column; here images stand upright. Labels of ``letters`` count from 1.
+The published files store images column by column; here images are upright. Labels of ``letters`` count from 1.
 """
 
 import string
@@ -34,9 +34,9 @@ def open(
 ) -> IdxImages:
     """Open one part of EMNIST.
 
-    `part`: ``byclass`` has 814,255 images of 62 characters, ``bymerge`` the same of 47 (small letters like the large
-    ones are one), ``balanced`` 131,600 of these, equally many of each; ``letters`` 145,600 of 26 letters, large and
-    small; ``digits`` 280,000 and ``mnist`` 70,000 digits.
+    `part`: ``byclass`` has 814,255 images of 62 characters, ``bymerge`` the same images of 47 characters (lower-case
+    letters that look like their capitals are merged), ``balanced`` 131,600 of these, equally many of each; ``letters``
+    145,600 of 26 letters in both cases; ``digits`` 280,000 and ``mnist`` 70,000 digits.
 
     References
     ----------

@@ -1,8 +1,8 @@
 """Even/Odd: Affine MNIST, where representations are learned on even digits and tested on odd ones.
 
 The experiment is that of A. Tacchetti, S. Voinea, G. Evangelopoulos, "Trading robust representations for sample
-complexity through self-supervised visual experience", NeurIPS 2018: what is learned of orbits should serve classes that
-were never seen.
+complexity through self-supervised visual experience", NeurIPS 2018: representations learned from orbits should transfer
+to unseen classes.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ class EvenOdd(AffineMnist):
     """Affine MNIST with the split ``embedding``, ``evaluation`` and ``rest``.
 
     Rows, images, parameters and the other factors are those of
-    :class:`setsup.datasets.benchmarks.affine_mnist.dataset.AffineMnist`.
-    ``embedding`` has the even digits among the first 50,000 of the published training set, ``evaluation`` the odd
-    digits of the published test set, five classes that embedding lacks; ``rest`` are all others.
+    :class:`setsup.datasets.benchmarks.affine_mnist.dataset.AffineMnist`. ``embedding`` has the even digits among the
+    first 50,000 of the published training set, ``evaluation`` the odd digits of the published test set, five classes
+    that are not in ``embedding``; ``rest`` has all other digits.
 
     Notes
     -----
-    The paper does not say from which published part the odd digits are; as in its other experiment on MNIST it is the
-    test set here.
+    The paper does not specify from which published part the odd digits are taken; here, as in its other experiment on
+    MNIST, it is the test set.
 
     """
 
@@ -55,15 +55,15 @@ def open(
     Parameters
     ----------
     root : Path, str or None
-        Folder with the files of MNIST, or with a folder ``even-odd`` or ``mnist`` that has them; None for the usual
-        places of either name.
+        Folder with the files of MNIST, or with a folder ``even-odd`` or ``mnist`` that has them; None for the default
+        folders of either name.
     copies, order, seed, translation
         As for :class:`setsup.datasets.benchmarks.affine_mnist.dataset.AffineMnist`.
 
     Raises
     ------
     DataError
-        When the files are missing (the message gives the command that fetches them), or are damaged.
+        When the files are missing (the message shows the command that fetches them), or are damaged.
 
     """
     return EvenOdd(release("even-odd", root), copies, order, seed, translation)

@@ -1,4 +1,4 @@
-"""Fashion-MNIST: 70,000 grey images of clothes of ten categories, in the files and with the sizes of MNIST."""
+"""Fashion-MNIST: 70,000 grayscale images of clothes in ten categories, with the file names and sizes of MNIST."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ _CATEGORIES = (
 
 
 def open(root: Path | str | None = None) -> IdxImages:
-    """Open Fashion-MNIST; its files have the names of MNIST's, so that each wants a folder of its own.
+    """Open Fashion-MNIST; its files have the names of MNIST's, so keep them in separate folders.
 
     References
     ----------

@@ -1,17 +1,17 @@
 r"""HMDB51: 6,766 videos of 51 human actions, from films and the web, read from the published folders, a zip or a tar.
 
-Videos lie as ``<action>/<video>.avi``, the lists of the three splits as
-``testTrainMulti_7030_splits/<action>_test_split1.txt`` and so on, next to them. The release is a rar of 51 rars, which
-have to be unpacked first::
+Videos are ``<action>/<video>.avi``, the lists of the three splits are
+``testTrainMulti_7030_splits/<action>_test_split1.txt`` and so on, next to them. The release is a RAR archive of 51 RAR
+archives, which must be unpacked first::
 
     actions = setsup.load("hmdb51", root="data", split="split1-train", size=(112, 112))
     frames = setsup.load("hmdb51", root="data", length=1, every=30, size=(112, 112))  # one frame per second
 
-A video's name says which source it was cut from and what can be seen in it [1]_:
+A video's name describes its source and content [1]_:
 ``<source>_<action>_<body>_<camera>_np<people>_<viewpoint>_<quality>_<number>``. Videos of one source look alike.
 
-For rows and their lengths, see :mod:`setsup.datasets.adapters.clips`. Videos have one height and many widths:
-several are fetched together where `size` is given.
+For rows and their lengths, see :mod:`setsup.datasets.adapters.clips`. Videos have the same height but different widths:
+pass `size` to fetch several together.
 
 References
 ----------
@@ -67,19 +67,20 @@ def open(
 
     Factors of a row are ``action`` (the folder), ``body`` (the part that is visible), ``camera`` (whether it moves),
     ``people``, ``viewpoint``, ``quality``, ``source``, the keys ``file``, ``frame`` and ``time``, and the splits
-    ``split1`` to ``split3``, each if its lists exist: 70 videos of each action train, 30 test, the others are in
-    no part. What a name does not tell is unknown.
+    ``split1`` to ``split3``, each if its lists exist: 70 videos of each action train, 30 test, and the others are in
+    neither part. Values that a name does not contain are unknown.
 
     Parameters
     ----------
     root : Path, str or None
         A folder, zip or tar with the folders of the actions; None for the default folders.
     length : int
-        Frames of a row.
+        Number of frames per row.
     stride : int
-        Frames of the video from one of them to the next.
+        Distance between successive frames of a row, in frames of the video.
     every : int or None
-        Frames of the video from the start of a row to that of the next. None for one row per video, from its middle.
+        Distance between the starts of successive rows, in frames of the video. None for one row per video, from its
+        middle.
     size : (height, width), optional
         Resize every frame, antialiased, until it just covers this size, and crop the centre.
     flow : bool
@@ -93,11 +94,11 @@ def open(
     Raises
     ------
     DataError
-        When the files are missing (the message tells how to get them), a list is damaged, PyAV is not installed, or an
+        When the files are missing (the message shows how to get them), a list is damaged, PyAV is not installed, or an
         argument is out of range.
 
     """
-    require_modules(f"{_NAME} needs", "av")
+    require_modules(f"{_NAME} requires", "av")
     folder = None if root is None else expanded(root)
     held = {rf"(?:[^/]+/)?[^/]+/[^/]+{_SEEN}\.avi": "<action>/<video>.avi"}
     members = find_members(_NAME, folder, held, _ARCHIVES)
@@ -157,7 +158,9 @@ def _splits(
             for line in lines:
                 video, _, part = line.rpartition(" ")
                 if part not in _ID or not video.strip().endswith(".avi"):
-                    raise DamagedFile(f"{label}: {line[:80]!r} is not the name of a video followed by 0, 1 or 2")
+                    raise DamagedFile(
+                        f"{label} contains the line {line[:80]!r}; expected the name of a video followed by 0, 1 or 2"
+                    )
                 listed[f"{action}/{video.strip().removesuffix('.avi')}"] = _ID[part]
         factors.append(split_factor(f"split{split}", keys, listed, where))
     return factors

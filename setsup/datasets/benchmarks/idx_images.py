@@ -1,4 +1,4 @@
-"""Grey images of 28 × 28 pixels with labels, in four idx files: MNIST, and what was published in its form."""
+"""Grayscale images of 28 × 28 pixels with labels, in four IDX files: MNIST, and datasets in its format."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,29 +25,30 @@ _SIDE = 28
 
 
 class IdxImages(BaseDataset):
-    """Images, the rows of the train files and after them those of the test files.
+    """Images: the rows of the train files, followed by those of the test files.
 
-    The factors are `label` and ``split``. The only modality is ``image``, (28, 28, 1) uint8 grey: 0 is the ground.
+    The factors are `label` and ``split``. The only modality is ``image``, (28, 28, 1) uint8 grayscale: 0 is the
+    background.
 
     Parameters
     ----------
     name : str
         Name of the dataset.
     folder : Path or str
-        Folder that holds the four files.
+        Folder of the four files.
     label : Factor
-        What the labels say; its levels are those of the labels, in order.
+        Factor of the labels, with one level per label, in order.
     prefixes : sequence of two str
-        What the names of the train and of the test files begin with.
+        Prefixes of the names of the train and test files.
     first : int
         The smallest label.
     transposed : bool
-        Whether the files hold each image column after column.
+        Whether the files store images column by column.
 
     Raises
     ------
     DataError
-        When a file is missing or damaged, or is not what its name says.
+        When a file is missing, damaged or not the expected one.
 
     """
 
@@ -92,7 +93,7 @@ class IdxImages(BaseDataset):
 
 
 def release(name: str, root: Path | str | None, prefixes: Sequence[str] = PREFIXES) -> Path:
-    """Find the folder of the four files, for what is published in them and for datasets that are made of it."""
+    """Find the folder of the four files, for the datasets that are published in them or derived from these."""
     from setsup.files import find_root
 
     wanted = [_names(prefix, what, axes) for what, axes in (("images", 3), ("labels", 1)) for prefix in prefixes]
@@ -110,12 +111,18 @@ def _names(prefix: str, what: str, axes: int) -> list[str]:
 def _open_file(folder: Path, names: list[str], shape: tuple[int, ...]) -> IdxFile:
     there = [folder / name for name in names if (folder / name).exists()]
     if not there:
-        raise DataError(f"{folder} contains neither {names[0]} nor {', '.join(names[1:])}")
+        raise DataError(
+            f"{names[0]} is missing from {folder} (other accepted names: {', '.join(names[1:])}); fetch it, or pass "
+            "the folder that contains it"
+        )
     # unpacked files first: they are mapped into memory, which costs nothing
     file = IdxFile(min(there, key=lambda path: path.suffix == ".gz"))
     if file.dtype != np.uint8 or len(file.shape) != 1 + len(shape) or file.shape[1:] != shape:
         expected = ", ".join(["N", *map(str, shape)])
-        raise DataError(f"{file.path} contains {file.dtype} of shape {file.shape}; expected uint8 ({expected})")
+        raise DataError(
+            f"{file.path} has dtype {file.dtype} and shape {file.shape}; expected uint8 of shape ({expected}); fetch "
+            "the published file"
+        )
     return file
 
 
@@ -126,6 +133,7 @@ def _codes(file: IdxFile, label: Factor, first: int) -> Array:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DataError(
-            f"{file.path}: the label of row {row} is {labels[row]}; expected a {label.name} from {first} to {last}"
+            f"{file.path}: the label of row {row} is {labels[row]}; expected a {label.name} from {first} to {last}; "
+            "fetch the published file"
         )
     return labels if not first else labels - np.uint8(first)

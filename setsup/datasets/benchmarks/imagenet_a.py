@@ -1,6 +1,6 @@
 """ImageNet-A: 7,500 photographs of 200 synsets of ImageNet that classifiers of their time got wrong; a test set.
 
-Names of the files hold blanks (``0.000116_digital clock _ digital clock_0.865662.jpg``). As a pool of backgrounds::
+File names contain spaces (``0.000116_digital clock _ digital clock_0.865662.jpg``). As a pool of backgrounds::
 
     pool = setsup.load("imagenet-a", root="imagenet-a.tar", size=(256, 256))
     behind = Background(pool.fetch(range(1000))["image"])
@@ -29,7 +29,7 @@ _LONGEST = 1 << 20
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> SynsetImages:
     """Open ImageNet-A.
 
-    Rows are ordered by synset and the bytes of the file's name. Names of the synsets are a factor where the release's
+    Rows are ordered by synset and the bytes of the file's name. Names of the synsets are a factor if the release's
     ``README.txt`` lists them.
 
     `size` (height, width), optional.

@@ -1,9 +1,9 @@
-"""KITTI Masks: sequences of masks of pedestrians, 64 × 64 pixels, with where their middle is and how large they are.
+"""KITTI Masks: sequences of 64 × 64 masks of pedestrians, with the centre and area of each.
 
 Convention
 ----------
 The file is a pickle of ``{"pedestrians": [(frames, 64, 64) bool, …], "pedestrians_latents": [(frames, 3) float32, …]}``
-as the published script writes it, and is read without unpickling. Latents are the centre of mass, from the top and from
+as the published script writes it; it is read without unpickling. Latents are the centre of mass, from the top and from
 the left, and the number of pixels.
 
 References
@@ -39,11 +39,11 @@ _LATENTS = {"y": "px", "x": "px", "area": "px²"}
 class KittiMasks(BaseDataset):
     """Masks of pedestrians in the order of the file: the frames of a sequence follow each other.
 
-    Factors: ``sequence``, ``frame`` (a key: the place in the sequence), and ``y``, ``x``, ``area``, continuous. A pair
-    of the paper is a frame and one that is at most five later:
-    ``SequencePairSampler(table, "sequence", "frame", window=5)``, whose offset is uniform over those that are present
-    (the published loader draws one of five and stops at the last frame). The only modality is ``image``, (64, 64, 1)
-    uint8 grey: 255 is the pedestrian. It is mapped out of the file.
+    Factors: ``sequence``, ``frame`` (a key: the position in the sequence), and ``y``, ``x``, ``area``, continuous. A
+    pair of the paper is a frame and one that is at most five later: ``SequencePairSampler(table, "sequence", "frame",
+    window=5)``, whose offset is uniform over those that are present (the published loader draws one of five and stops
+    at the last frame). The only modality is ``image``, (64, 64, 1) uint8 grayscale: 255 is the pedestrian. It is mapped
+    from the file.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def open(root: Path | str | None = None) -> KittiMasks:
     Raises
     ------
     DataError
-        When the file is missing (the message gives the command that fetches it), or does not have the published
+        When the file is missing (the message shows the command that fetches it), or does not have the published
         content.
 
     """
@@ -127,7 +127,7 @@ def _arrays(content: Any, path: Path) -> tuple[list[PickledArray], list[PickledA
     names = ("pedestrians", "pedestrians_latents")
     masks, latents = (content.get(name) if isinstance(content, dict) else None for name in names)
     if not (isinstance(masks, list) and isinstance(latents, list) and masks and latents):
-        raise DamagedFile(f"{path} has no lists {names[0]!r} and {names[1]!r}; it is not the published file")
+        raise DamagedFile(f"{path} lacks the lists {names[0]!r} and {names[1]!r}")
     if len(masks) != len(latents):
         raise DamagedFile(
             f"{path} has {len(masks):,} sequences of masks but {len(latents):,} of latents; expected the same number "
@@ -138,14 +138,19 @@ def _arrays(content: Any, path: Path) -> tuple[list[PickledArray], list[PickledA
         frames = pair[0].shape[0] if shapes[0] is not None and pair[0].shape else 0
         if shapes != [((frames, _SIDE, _SIDE), "b"), ((frames, len(_LATENTS)), "f")] or not frames:
             raise DamagedFile(
-                f"{path}: sequence {number} has {_told(pair[0])} and latents of {_told(pair[1])}; expected booleans "
-                f"(frames, {_SIDE}, {_SIDE}) and floats (frames, {len(_LATENTS)})"
+                f"{path}: sequence {number} has masks of {_told(pair[0])} and latents of {_told(pair[1])}; expected "
+                f"boolean masks of shape (frames, {_SIDE}, {_SIDE}) and floating-point latents of shape (frames, "
+                f"{len(_LATENTS)})"
             )
     return masks, latents
 
 
 def _told(value: Any) -> str:
-    return f"{value.dtype} {value.shape}" if isinstance(value, PickledArray) else f"a {type(value).__name__}"
+    return (
+        f"dtype {value.dtype} and shape {value.shape}"
+        if isinstance(value, PickledArray)
+        else f"type {type(value).__name__}"
+    )
 
 
 def _matrix(content: Any, array: PickledArray) -> Floats:

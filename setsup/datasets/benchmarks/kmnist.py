@@ -1,4 +1,4 @@
-"""Kuzushiji-MNIST: 70,000 handwritten characters of old Japanese books, in the files and with the sizes of MNIST."""
+"""Kuzushiji-MNIST: 70,000 handwritten characters of old Japanese books, with the file names and sizes of MNIST."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ _CHARACTERS = ("o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo")
 
 
 def open(root: Path | str | None = None) -> IdxImages:
-    """Open Kuzushiji-MNIST; its files have the names of MNIST's, so that each wants a folder of its own.
+    """Open Kuzushiji-MNIST; its files have the names of MNIST's, so keep them in separate folders.
 
     References
     ----------

@@ -9,10 +9,10 @@ __all__ = ["Mnist", "open"]
 
 
 class Mnist(IdxImages):
-    """Handwritten digits, the rows of the train files and after them those of the test files.
+    """Handwritten digits: the rows of the train files, followed by those of the test files.
 
     In the published files rows 0 to 59,999 are train and 60,000 to 69,999 test. The factors are ``digit`` and ``split``
-    (no factor of variation). The only modality is ``image``, (28, 28, 1) uint8 grey: 0 is paper, 255 ink.
+    (no factor of variation). The only modality is ``image``, (28, 28, 1) uint8 grey: 0 is background, 255 ink.
     """
 
     def __init__(self, folder: Path | str) -> None:

@@ -19,16 +19,16 @@ Permutation = Path | str | Sequence[int] | None
 
 
 def deal(rows: int, environments: int, key: int, permutation: Permutation) -> npt.NDArray[np.uint8]:
-    """Environment of each row: the row that the order has at place i is in environment i mod `environments`.
+    """Environment of each row: the row at position i of the order is in environment i mod `environments`.
 
-    The published code shuffles with ``torch.randperm`` and no seed; who has kept its permutation may give it.
+    The published code shuffles with ``torch.randperm`` without a seed; pass its permutation if you have saved it.
 
     Returns (rows,) uint8.
 
     Raises
     ------
     DataError
-        The permutation is none of the numbers 0 … rows − 1.
+        When the permutation is not one of the numbers 0 … rows − 1.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def _given(permutation: Path | str | Sequence[int], rows: int) -> npt.NDArray[np
         where, order = "permutation", check_array(permutation, "permutation", DataError)
     if order.dtype.kind not in "iu" or order.shape != (rows,) or not np.array_equal(np.sort(order), np.arange(rows)):
         raise DataError(
-            f"{where} contains {order.dtype} of shape {order.shape}; expected a permutation of the integers 0 to "
-            f"{rows - 1:,}, which orders the images of MNIST, training images first"
+            f"{where} has dtype {order.dtype} and shape {order.shape}; expected a permutation of the integers 0 to "
+            f"{rows - 1:,}, the indices of the MNIST images (training images first)"
         )
     return np.asarray(order, np.int64)

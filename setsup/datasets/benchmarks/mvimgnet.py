@@ -2,9 +2,9 @@
 
 Convention
 ----------
-``<category>/<sequence>/images/*.jpg`` are the frames of a sequence, and ``<category>/<sequence>/sparse/0`` is its model
-by COLMAP (:mod:`setsup.datasets.formats.geometry.colmap`), whose axes and scale are its own. Intrinsics are without the
-lens distortion, stored next to them.
+``<category>/<sequence>/images/*.jpg`` are the frames of a sequence, and ``<category>/<sequence>/sparse/0`` is its
+COLMAP model (:mod:`setsup.datasets.formats.geometry.colmap`), with its own axes and scale. Intrinsics exclude the lens
+distortion, which is stored next to them.
 """
 
 import logging
@@ -58,23 +58,23 @@ _log = logging.getLogger("setsup")
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> CameraFrames:
-    """Open MVImgNet: the folder with its zips, any of them, as they are or unpacked, or one zip.
+    """Open MVImgNet: the folder with any of its zips, packed or unpacked, or one zip.
 
-    Rows are the frames, in the order of the names of their files. Factors: ``category``, its name where
-    ``mvimgnet_category.txt`` lies next to the categories, else its number; ``sequence`` (within the category: one
-    object); the key ``frame``, its place among the sequence's images; and ``azimuth``, ``elevation`` and ``distance``
-    of the camera about the sequence's own axis (:mod:`setsup.datasets.adapters.camera_paths`).
+    Rows are the frames, sorted by file name. Factors: ``category``, its name if ``mvimgnet_category.txt`` is next to
+    the categories, else its number; ``sequence`` (within the category: one object); the key ``frame``, its position
+    among the images of the sequence; and ``azimuth``, ``elevation`` and ``distance`` of the camera about the sequence's
+    own axis (:mod:`setsup.datasets.adapters.camera_paths`).
 
     Modalities: ``image``; ``pose``, camera to world, NaN for frames that COLMAP did not place; ``intrinsics`` and
     ``distortion``, OpenCV's k1, k2, p1, p2.
 
-    `size` (height, width), optional: images are resized until they cover it and cut about their centre, and intrinsics
-    follow.
+    `size` (height, width), optional: images are resized to cover this size and cropped about their centre, and
+    intrinsics follow.
 
     Raises
     ------
     DataError
-        When the release is missing, or a model of COLMAP is damaged or has a camera of another kind.
+        When the release is missing, or a COLMAP model is damaged or has an unsupported camera.
 
     References
     ----------
@@ -213,7 +213,7 @@ def _names(release: MemberIndex) -> dict[int, str]:
     if lines and not text.endswith(("\n", "\r")):  # as that of the release does
         key, _, name = lines[-1]
         _log.warning(
-            "%s: the last line of %s, %r for category %s, has no line break, so the list may be truncated; fetch it "
+            "%s: the last line of %s (%r for category %s) has no line break, so the list may be truncated; fetch it "
             "again",
             *(release.source, _NAMES, name.strip(), key),
         )
@@ -226,6 +226,6 @@ def _warn_nameless(release: MemberIndex, names: Mapping[int, str], groups: Mappi
     lacking = sorted((text for text in numbers if int(text) not in names), key=int)
     if names and lacking:
         _log.warning(
-            "%s: %s lacks %s of the %s categories, such as %s; the level of each is its number",
+            "%s: %s lacks %s of the %s categories, such as %s; their levels are numbers",
             *(release.source, _NAMES, len(lacking), len(numbers), lacking[0]),
         )

@@ -1,4 +1,4 @@
-"""Rotated MNIST as DomainBed makes it: each digit is in one of six environments, in which all are turned by one angle.
+"""Rotated MNIST as in DomainBed: each digit is in one of six environments, each of which has one angle of rotation.
 
 References
 ----------
@@ -28,30 +28,30 @@ ANGLES = (0, 15, 30, 45, 60, 75)
 
 
 class RotatedMnist(BaseDataset):
-    """Digits, each turned by the angle of its environment.
+    """Digits, each rotated by the angle of its environment.
 
     Rows are those of ``mnist``: 60,000 of its training part, then 10,000 of its test part, which DomainBed joins.
-    Factors are ``digit`` and the ordinal ``angle``, by which the image is turned counterclockwise about its centre
-    (bilinear, 0 outside), as Pillow and, with it, torchvision do: of a shuffled order of all rows the environments get
-    one each in turn. The only modality is ``image``, (28, 28, 1) uint8 grey.
+    Factors are ``digit`` and the ordinal ``angle``, by which the image is rotated counterclockwise about its centre
+    (bilinear, 0 outside), as in Pillow and torchvision. All rows are shuffled and assigned to the environments in turn.
+    The only modality is ``image``, (28, 28, 1) uint8 grayscale.
 
     Parameters
     ----------
     folder : Path or str
-        Folder that holds the four files of MNIST, as for :class:`setsup.datasets.benchmarks.mnist.Mnist`.
+        Folder of the four files of MNIST, as for :class:`setsup.datasets.benchmarks.mnist.Mnist`.
     seed : int
         0 ≤ seed < 2⁶⁴.
     permutation : sequence of int, Path or str, optional
-        Order of the rows, instead of one that the seed keys: 70,000 integers, or a ``.npy`` of them.
+        Order of the rows, instead of one derived from the seed: 70,000 integers, or a ``.npy`` file of them.
 
     Raises
     ------
     DataError
-        When a file is missing or damaged, or is not what its name says, or the permutation is none.
+        When a file is missing, damaged or not the expected one, or the permutation is invalid.
 
     Notes
     -----
-    The published code shuffles without a seed, so that each of its runs has other environments. Until 2021 it
+    The published code shuffles without a seed, so each of its runs has different environments. Until 2021 it
     interpolated with Pillow's bicubic filter.
 
     """
@@ -92,8 +92,8 @@ def open(root: Path | str | None = None, *, seed: int = 0, permutation: Permutat
     Raises
     ------
     DataError
-        When the files are missing (the message gives the command that fetches them) or are damaged, or the permutation
-        is none.
+        When the files are missing (the message shows the command that fetches them) or damaged, or the permutation is
+        invalid.
 
     """
     return RotatedMnist(release("rotated-mnist", root), seed, permutation)

@@ -28,10 +28,11 @@ _LARGEST_RATIO = 1100  # of any filter that is read
 class Shapes3D(PreparedImages):
     """Images of an object in a room: floor, wall and object hue, scale, shape and orientation.
 
-    The published file holds every combination once, in C order, and its table is a grid; a file with other rows gets a
-    table with columns. The only modality is ``image``, (64, 64, 3) uint8 sRGB. Images come from the array that
+    The published file contains every combination once, in C order, and its table is a grid; a file with other rows gets
+    a table with columns. The only modality is ``image``, (64, 64, 3) uint8 sRGB. Images are read from the array that
     :func:`prepare` makes if it exists and belongs to the file, else from the file itself, which is slow for the
-    published layout and said once. A packed ``.npz`` cannot be read at random, and has to be prepared.
+    published layout; a warning is logged once. A compressed ``.npz`` does not support random access and must be
+    prepared.
     """
 
     name = "shapes3d"
@@ -67,8 +68,8 @@ def open(root: Path | str | None = None) -> Shapes3D:
 def prepare(root: Path | str | None = None) -> list[Path]:
     """Convert the images once into an array next to the file, which ``fetch`` then maps into memory.
 
-    Works block by block within 1 GB of memory; an interrupted run resumes. Where the folder is read-only the
-    array goes into the cache folder.
+    Works block by block within 1 GB of memory; an interrupted run resumes. If the folder is read-only, the array is
+    written to the cache folder.
     """
     return open(root).prepare()
 
@@ -78,23 +79,27 @@ def _check(path: Path, content: Any) -> tuple[Any, Any]:
     images, labels = (h5_dataset(path, content, name) for name in ("images", "labels"))
     with h5_errors(path):
         if len(images.shape or ()) != 4 or images.shape[1:] != _IMAGE or images.dtype != np.uint8:
-            raise DataError(f"{path}: 'images' is {images.dtype} {images.shape}; expected uint8 (N, 64, 64, 3)")
+            raise DataError(
+                f"{path}: 'images' has dtype {images.dtype} and shape {images.shape}; expected uint8 of shape (N, 64, "
+                "64, 3); fetch the published file"
+            )
         if len(labels.shape or ()) != 2 or labels.shape[1] != 6 or labels.dtype.kind != "f":
             raise DataError(
-                f"{path}: 'labels' is {labels.dtype} of shape {labels.shape}; expected a floating-point array of shape "
-                "(N, 6), as in the published file"
+                f"{path}: 'labels' has dtype {labels.dtype} and shape {labels.shape}; expected floating-point numbers "
+                "of shape (N, 6); fetch the published file"
             )
         if len(images) != len(labels):
             raise DataError(
-                f"{path} has {len(images):,} images but {len(labels):,} labels; expected the same number of both"
+                f"{path} has {len(images):,} images but {len(labels):,} labels; expected the same number of both; "
+                "fetch the file again"
             )
         if len(images) == 0:
-            raise DataError(f"{path} has no rows; it is not the published file")
+            raise DataError(f"{path} has no rows; fetch the published file")
         # unwritten images are black and cost nothing; unwritten labels would let a small file claim any length
         if labels.size * labels.dtype.itemsize > labels.id.get_storage_size() * _LARGEST_RATIO:
             raise DataError(
-                f"{path} declares {len(labels):,} labels, but contains only {labels.id.get_storage_size():,} bytes "
-                "of them"
+                f"{path}: 'labels' specifies {len(labels):,} rows, but contains only {labels.id.get_storage_size():,} "
+                "bytes of them; fetch it again"
             )
     return images, labels
 
@@ -104,8 +109,8 @@ def _npz_images(path: Path) -> NpzArray:
     images = NpzArray(path, "images", _FACTORS)
     if images.shape[1:] != _IMAGE or images.dtype != np.uint8:
         raise DataError(
-            f"{path}: 'images' is {images.dtype} of {len(images):,} rows {images.shape[1:]}; expected uint8 (64, 64, "
-            "3) after six axes of factors; it is not the npz of disentanglement_lib"
+            f"{path}: 'images' has dtype {images.dtype} and {len(images):,} rows of shape {images.shape[1:]}; expected "
+            "uint8 rows of shape (64, 64, 3) after six factor axes; use the npz file of disentanglement_lib"
         )
     return images
 
@@ -119,8 +124,9 @@ def _npz_table(path: Path) -> FactorTable:
     stored = NpzArray(path, "labels", _FACTORS)
     if stored.shape != (math.prod(axes), _FACTORS) or stored.dtype.kind != "f" or not len(stored):
         raise DataError(
-            f"{path}: 'labels' is {stored.dtype} of {len(stored):,} rows {stored.shape[1:]}; expected six "
-            f"floating-point numbers for each of {math.prod(axes):,} images; it is not the npz of disentanglement_lib"
+            f"{path}: 'labels' has dtype {stored.dtype} and {len(stored):,} rows of shape {stored.shape[1:]}; expected "
+            f"six floating-point numbers for each of {math.prod(axes):,} images; use the npz file of "
+            "disentanglement_lib"
         )
     labels = np.empty(stored.shape, stored.dtype)
     with stored.rows() as fill:
@@ -140,8 +146,7 @@ def _table(path: Path, labels: Any) -> FactorTable:
                 row = int(np.argmin(codes))
                 raise DataError(
                     f"{path}: the {factor.name} of row {start + row} (column {position} of 'labels') is "
-                    f"{block[row, position]:g}, which is not one of its levels; the file is not the published one, "
-                    "or is damaged"
+                    f"{block[row, position]:g}, which is not one of its levels; fetch the published file"
                 )
             columns[position, start : start + len(block)] = codes
     grid = FactorTable(factors)

@@ -1,7 +1,8 @@
 """shapes3d-procedural: the six Shapes3D factors, drawn on demand by a small ray caster.
 
-These are not the published images. Factors, levels and row order are those of the published set, so that draws carry
-over; the images are setsup's own, fitted to published frames but without the faint texture of their walls and floor.
+These are not the published images. Factors, levels and row order are those of the published set, so draws are the same
+for both; the images are rendered by setsup, fitted to published frames but without the faint texture of their walls and
+floor.
 """
 
 from pathlib import Path
@@ -19,12 +20,12 @@ __all__ = ["ProceduralShapes3D", "open"]
 
 
 class ProceduralShapes3D(BaseDataset):
-    """Images in the manner of Shapes3D: the grid of its six factors, 480,000 rows.
+    """Images in the style of Shapes3D: the grid of its six factors, 480,000 rows.
 
     Not the published data (that is ``shapes3d``) but a substitute with the same factors, levels and row numbers, which
     needs no download. The only modality is ``image``, (64, 64, 3) uint8 sRGB; its bytes depend on the row alone, on any
-    machine. Each of the 480 states of scale, shape and orientation is cast when a row first needs it and kept (41 MB
-    for all, not pickled; the process keeps 6 MB of empty rooms, too); hues are added afterwards.
+    machine. Each of the 480 combinations of scale, shape and orientation is rendered when it is first needed and then
+    cached (41 MB for all, not pickled; the process also caches 6 MB of empty rooms); hues are added afterwards.
     """
 
     name = "shapes3d-procedural"

@@ -1,12 +1,13 @@
-"""Spawrious: about 152,000 generated photographs of dogs of four breeds in six places, with six ways to mislead.
+"""Spawrious: about 152,000 generated photographs of dogs of four breeds in six places, in six challenges.
 
 Convention
 ----------
-The release has two copies, ``0`` and ``1``, that were generated alike, with 3,168 images of each breed in each place.
-Rows are ordered by copy, place, breed and the number in the file's name, ``<location>_<breed>_<number>.png``. The
-published code takes some first images of a folder in the order in which the system lists it; here the lowest numbers.
-A folder that lacks images would shift them from one environment to another, so that it is refused; so are folders
-next to them that Spawrious does not have, and names of files that are those of another folder.
+The release has two copies, ``0`` and ``1``, that were generated in the same way, with 3,168 images of each breed in
+each place. Rows are ordered by copy, place, breed and the number in the file's name,
+``<location>_<breed>_<number>.png``. The published code uses the first images of a folder in the order of the file
+system; here the images with the lowest numbers are used. A folder with missing images would shift images between
+environments, so it is refused, like folders that are not part of Spawrious and files that are named after another
+folder.
 
 References
 ----------
@@ -71,11 +72,11 @@ _CHALLENGES = {
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> ImageFilesDataset:
-    """Open Spawrious: the folder ``spawrious224``, or what of it one challenge needs.
+    """Open Spawrious: the folder ``spawrious224``, or the part of it that one challenge requires.
 
     Factors: ``breed`` and ``location``, whose 24 combinations are the groups; the key ``copy``; and for each of the six
-    challenges its parts: the two environments of training, ``train-1`` and ``train-2``, and ``test``. Images that a
-    challenge does not use are in none. Challenges of which a folder is missing have no factor.
+    challenges its parts: the two training environments, ``train-1`` and ``train-2``, and ``test``. Images that a
+    challenge does not use are in no part. Challenges with a missing folder have no factor.
 
     - One to one (``o2o``): in training each breed has its place, but for 3 % of the images in the first environment, of
       copy 0, and 13 % in the second, of copy 1, which show all breeds in one further place; in the test each breed is
@@ -88,8 +89,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     Raises
     ------
     DataError
-        There is no release, it has folders that are not Spawrious', or one of its folders lacks images or has others
-        next to them.
+        When the release is missing, contains folders that are not part of Spawrious, or has a folder with missing or
+        additional images.
 
     """
     size = check_size(size)
@@ -138,8 +139,8 @@ def _refuse_others(release: MemberIndex, groups: Mapping[str, Any]) -> None:
         if named in names - {f"{location}_{breed}"}
     ):
         raise DataError(
-            f"spawrious: {release.source} contains folders with the file names of other folders: {some(renamed)}; "
-            "the folders may have been renamed: unpack the release again, or open it as a folder of images"
+            f"spawrious: {release.source} contains folders whose files are named after other folders: {some(renamed)}; "
+            "they may have been renamed, so unpack the release again, or open it as a folder of images"
         )
 
 

@@ -1,8 +1,8 @@
-"""STL-10: 113,000 images of 96 × 96 pixels, of which 13,000 have labels, read from the published binary files.
+"""STL-10: 113,000 images of 96 × 96 pixels, 13,000 of them labelled, read from the published binary files.
 
 Convention
 ----------
-A file of images is raw uint8 without a header: for each image its red, green and blue channel, each column after
+A file of images is raw uint8 without a header: for each image the red, green and blue channels, each stored column by
 column. Labels are uint8, 1 to 10.
 """
 
@@ -43,7 +43,7 @@ _BYTES = 3 * _SIDE * _SIDE
 class Stl10(BaseDataset):
     """Images of ten categories, and ten times as many without labels.
 
-    Rows are the images of ``train_X.bin``, of ``test_X.bin`` and of ``unlabeled_X.bin``, in their order: in the
+    Rows are the images of ``train_X.bin``, of ``test_X.bin`` and of ``unlabeled_X.bin``, in this order: in the
     published files 0 to 4,999, 5,000 to 12,999 and 13,000 to 112,999. Factors are ``category`` (unknown in the last
     part), ``split``, and ``fold_0`` … ``fold_9``, whose one level, train, marks the 1,000 training images of each of
     the ten folds; these overlap. The only modality is ``image``, (96, 96, 3) uint8 sRGB, mapped from the files.
@@ -87,9 +87,9 @@ class Stl10(BaseDataset):
 def open(root: Path | str | None = None) -> Stl10:
     """Open STL-10.
 
-    `root`: folder with the unpacked files, or with a folder ``stl10_binary`` that has them; None for the usual
-    places. The unlabelled images, the folds and the names of the categories may be missing. :func:`prepare`
-    unpacks the archive as it was published.
+    `root`: folder with the unpacked files, or with a subfolder ``stl10_binary`` that contains them; None for the
+    default folders. The unlabelled images, the folds and the names of the categories may be missing. :func:`prepare`
+    unpacks the published archive.
     """
     return Stl10(_RELEASE.find(root))
 
@@ -97,7 +97,7 @@ def open(root: Path | str | None = None) -> Stl10:
 def prepare(root: Path | str | None = None) -> Path:
     """Unpack ``stl10_binary.tar.gz`` once, into a folder ``stl10_unpacked`` that :func:`open` finds.
 
-    The folder lies next to the archive or, where nothing can be written there, in the cache folder.
+    The folder is next to the archive or, if that location is read-only, in the cache folder.
     """
     return Stl10(_RELEASE.unpack(root)).folder
 

@@ -1,8 +1,8 @@
-"""TerraIncognita: photographs of animals by cameras that stand in four places, as DomainBed chose them.
+"""TerraIncognita: photographs of animals by camera traps in four locations, as selected by DomainBed.
 
-They are of Caltech Camera Traps, of which DomainBed takes four locations and ten categories. Its script copies the
-images into ``location_38/bobcat/…``; here the published files serve as they are, too. They need code, since their
-annotations are JSON.
+They come from Caltech Camera Traps, of which DomainBed uses four locations and ten categories. Its script copies the
+images into ``location_38/bobcat/…``; the published files can be opened too. They require code because their annotations
+are JSON files.
 """
 
 from collections.abc import Sequence
@@ -45,15 +45,15 @@ _FOLDER = "eccv_18_all_images_sm/"
 _PARTS = ("train", "cis_val", "cis_test", "trans_val", "trans_test")
 _ALL = ("caltech_images_20210113.json", "caltech_camera_traps.json")
 _MOST = 1 << 29
-_FIX = "take caltech_images_20210113.json or the folder eccv_18_annotation_files of the release"
+_FIX = "use caltech_images_20210113.json or the folder eccv_18_annotation_files of the release"
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> DescribedImages:
     """Open TerraIncognita, in the form of DomainBed's script, or as published.
 
     As published, ``eccv_18_all_images_sm`` is a folder of images, and ``caltech_images_20210113.json`` or the files of
-    ``eccv_18_annotation_files`` lie beside it; the key ``sequence`` then says which images were taken at one time. An
-    image with animals of two categories is a row of each.
+    ``eccv_18_annotation_files`` are next to it; the key ``sequence`` then groups images that were taken at the same
+    time. An image with animals of two categories is one row per category.
 
     `size` (height, width), optional.
 
@@ -88,17 +88,17 @@ def _published(release: MemberIndex) -> tuple[FactorTable, Places]:
                     rows.add((_LOCATIONS.index(str(image["location"])), category, str(image["id"])))
                     files[str(image["id"])] = str(image["file_name"]).rpartition("/")[2]
         except (KeyError, TypeError) as error:
-            raise DamagedFile(f"{label} lacks {error}, which annotations of camera traps have", _FIX) from None
+            raise DamagedFile(f"{label} lacks the key {error} of camera-trap annotations", _FIX) from None
     if not rows:
-        raise DamagedFile(f"{release.source} has no annotation of the locations {', '.join(_LOCATIONS)}", _FIX)
+        raise DamagedFile(f"{release.source} contains no annotations of the locations {', '.join(_LOCATIONS)}", _FIX)
     order = sorted(rows, key=lambda row: (row[0], row[1], files[row[2]].encode("utf-8", "surrogatepass")))
     places = release.places([_FOLDER + files[key] for _, _, key in order])
     lacking = np.flatnonzero(places < 0)
     if len(lacking):
         lost = files[order[int(lacking[0])][2]]
         raise DataError(
-            f"{release.source} lacks {len(lacking):,} of {len(order):,} images that its annotations name, "
-            f"such as {_FOLDER}{lost}; unpack eccv_18_all_images_sm.tar.gz whole"
+            f"{release.source}: {len(lacking):,} of {len(order):,} annotated images are missing, such as "
+            f"{_FOLDER}{lost}; unpack eccv_18_all_images_sm.tar.gz completely"
         )
     told = [images[key].get("seq_id") for _, _, key in order]
     sequences = [None if each is None else str(each) for each in told]
@@ -118,5 +118,7 @@ def _annotations(release: MemberIndex) -> Sequence[tuple[str, Any]]:
     places = [whole] if whole is not None else [find_beside(release, (), [name]) for name in names]
     found = [place for place in places if place is not None]
     if not found:
-        raise DataError(f"{release.source} has {_FOLDER} but no annotations beside it; {_FIX}, and put it there")
+        raise DataError(
+            f"{release.source} contains {_FOLDER}, but no annotations next to it; {_FIX}, and place it there"
+        )
     return [(label_of(place), read_json(content_of(place, _MOST, "annotations"), label_of(place))) for place in found]

@@ -1,8 +1,8 @@
 r"""UCF101: 13,320 videos of 101 human actions, read from the published folder, zip or tar.
 
-Videos lie as ``UCF-101/<Class>/v_<Class>_g<group>_c<clip>.avi``, or all in one folder; the lists of the three splits
-as ``ucfTrainTestlist/trainlist01.txt`` and so on, next to them or in the zip of their own. The videos of a group show
-one actor or place, so that no group is in two parts of a split::
+Videos are ``UCF-101/<Class>/v_<Class>_g<group>_c<clip>.avi``, or all in one folder; the lists of the three splits are
+``ucfTrainTestlist/trainlist01.txt`` and so on, next to them or in their own zip. The videos of a group show one actor
+or place, so no group is in two parts of a split::
 
     actions = setsup.load("ucf101", root="data", split="split1-train")  # 16 frames from the middle of each video
     frames = setsup.load("ucf101", root="data", length=1, every=25)  # one frame per second
@@ -58,16 +58,17 @@ def open(
     root : Path, str or None
         A folder, zip or tar with the videos; None for the default folders.
     length : int
-        Frames of a row.
+        Number of frames per row.
     stride : int
-        Frames of the video from one of them to the next.
+        Distance between successive frames of a row, in frames of the video.
     every : int or None
-        Frames of the video from the start of a row to that of the next. None for one row per video, from its middle.
+        Distance between the starts of successive rows, in frames of the video. None for one row per video, from its
+        middle.
     size : (height, width), optional
         Resize every frame, antialiased, until it just covers this size, and crop the centre; by default frames stay
         240 × 320.
     flow : bool
-        Whether there is ``flow`` as well, optical flow from each frame to the next; see
+        Whether to add ``flow``, the optical flow from each frame to the next; see
         :class:`~setsup.datasets.adapters.clips.Clips`.
 
     Returns
@@ -77,11 +78,11 @@ def open(
     Raises
     ------
     DataError
-        When the files are missing (the message tells how to get them), a list is damaged, PyAV is not installed, or an
+        When the files are missing (the message shows how to get them), a list is damaged, PyAV is not installed, or an
         argument is out of range.
 
     """
-    require_modules(f"{_NAME} needs", "av")
+    require_modules(f"{_NAME} requires", "av")
     folder = None if root is None else expanded(root)
     members = find_members(_NAME, folder, {rf"(?:UCF-?101/)?(?:[^/]+/)?{_VIDEO}\.avi": "v_*_g*_c*.avi"}, _ARCHIVES)
     places, fields = members.matching(rf"(?:.*/)?(?P<video>{_VIDEO})\.avi")
@@ -117,8 +118,8 @@ def _splits(members: MemberIndex, root: Path | None, names: list[str]) -> list[C
                 video = re.fullmatch(rf"(?:[^/]+/)?({_VIDEO})\.avi(?:\s+\d+)?", line)
                 if video is None:
                     raise DamagedFile(
-                        f"{label}: {line[:80]!r} (non-empty line {number}) is not the name of a video; expected a "
-                        "name such as ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi"
+                        f"{label}: non-empty line {number} is {line[:80]!r}; expected the name of a video such as "
+                        "ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi"
                     )
                 if listed.setdefault(video[1].casefold(), part) != part:
                     raise DamagedFile(f"{label}: {video[1]} is listed for both training and testing")

@@ -1,4 +1,4 @@
-"""Benchmarks that are images and what files say of them: opened by their manifest, without code of their own."""
+"""Benchmarks of images whose factors are in names and tables: opened by their manifest alone, without code."""
 
 from setsup.datasets.described.dataset import DescribedImages, open_described
 

@@ -1,4 +1,4 @@
-"""Columns of a release: out of its tables, joined by their keys; with their types, times, conditions and checks."""
+"""Columns of a release, from its tables joined by keys, with types, times, conditions and checks."""
 
 import math
 import re
@@ -24,8 +24,8 @@ __all__ = ["Columns", "add_times", "check_rows", "fill_template", "kept_rows", "
 _INTEGER = "^-?[0-9]{1,18}$"
 _NUMBER = r"^-?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,2})?$"
 _FORMS: dict[Type, tuple[str, Any, str]] = {
-    "integer": (_INTEGER, int, "an integer was expected"),
-    "number": (_NUMBER, float, "a number was expected"),
+    "integer": (_INTEGER, int, "expected an integer"),
+    "number": (_NUMBER, float, "expected a number"),
 }
 _LARGEST_32 = 3.4e38
 
@@ -128,7 +128,9 @@ def _places_by_key(sought: Any, text: Text, key: str, incomplete: bool = False) 
     rows = pc.index_in(sought, value_set=known)
     if rows.null_count and not incomplete:
         lost = sought[int(as_numpy(pc.indices_nonzero(pc.is_null(rows)))[0])].as_py()
-        raise DamagedFile(f"{text.label} has no entry for {key} {lost[:80]}, which another list of the release has")
+        raise DamagedFile(
+            f"{text.label} has no entry for {key} {lost[:80]}, which another list of the release contains"
+        )
     return rows
 
 
@@ -176,7 +178,7 @@ def add_times(columns: Columns, layout: Layout) -> Columns:
         times = [_read_time(text) for text in encoded.dictionary.to_pylist()]
         if None in times:
             row = int(np.argmax(as_numpy(pc.fill_null(encoded.indices, -1)) == times.index(None)))
-            raise columns.wrong(name, row, "it is no time such as 2015-08-01T08:54:30Z")
+            raise columns.wrong(name, row, "expected a time such as 2015-08-01T08:54:30Z")
         for part in parts:
             texts = pa.array([str(getattr(time, part)) for time in times], pa.large_string())
             values[part], labels[part] = texts.take(encoded.indices), labels[name]
@@ -204,6 +206,4 @@ def check_rows(columns: Columns, layout: Layout) -> None:
             key = next((table.key for table in layout.tables if table.key), None)
             which = f"row {row}" if key is None else f"{key} {columns.values[key][row].as_py()}"
             value = columns.values[names[0]][row].as_py() or ""
-            raise DamagedFile(
-                f"{columns.labels[names[0]]} has the {names[0]} {value[:80]} for {which}; {check} was expected"
-            )
+            raise DamagedFile(f"{columns.labels[names[0]]}: {names[0]} of {which} is {value[:80]}; expected {check}")

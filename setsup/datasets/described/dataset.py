@@ -36,12 +36,12 @@ _log = logging.getLogger("setsup")
 
 
 class DescribedImages(ImageFilesDataset):
-    """Images of a release and what its names or tables say of them; made by :func:`open_described`.
+    """Images of a release, with factors from their names or tables, as returned by :func:`open_described`.
 
     Attributes
     ----------
     manifest : Manifest
-        What describes them.
+        Description of the release.
 
     """
 
@@ -60,18 +60,18 @@ def open_described(
     Parameters
     ----------
     manifest : Manifest
-        With a ``layout``, as docs/datasets/described.md explains it.
+        Manifest with a ``layout``; see docs/datasets/described.md.
     root : Path, str or None
         As in :func:`setsup.files.find_members`.
     size : (height, width), optional
-        Resize every image, antialiased, until it just covers this size, and cut out the centre.
+        Resize every image, antialiased, until it just covers this size, and crop the centre.
     own : bool
-        Whether it is a user's own manifest, of which nothing is fetched and whose links stay inside the root.
+        Whether the manifest is a user's own: nothing is fetched, and links must stay inside the root.
 
     Raises
     ------
     DataError
-        The manifest is wrong, or the release is missing, damaged or another one.
+        When the manifest is invalid, or the release is missing, damaged or a different one.
 
     """
     size = check_size(size)

@@ -1,4 +1,4 @@
-"""Factors out of columns: codes, parts that match, rules, or the values themselves."""
+"""Factors from columns: codes, matching parts, rules, or the values themselves."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,13 +19,14 @@ __all__ = ["factor_table"]
 
 
 def factor_table(columns: Columns, layout: Layout) -> FactorTable:
-    """Make the table; factors of a table that is optional and not there are left out."""
+    """Make the table; factors of missing optional tables are left out."""
     known = list(columns.values)
     sources = [source for source in layout.sources if _is_there(source, columns, layout)]
     if not sources:
         optional = ", ".join(table.files[0] for table in layout.tables if table.optional)
         raise DataError(
-            f"there is no factor: the tables that all of them are read from are missing ({optional}); add one"
+            f"no factor can be read, because the tables of all factors are missing ({optional}); add at least one of "
+            "them"
         )
     names = {source.factor.name for source in sources}
     codes = []
@@ -93,7 +94,9 @@ def _matched(source: Source, columns: Columns, encoded: Encoded) -> list[Any]:
     wrong = np.flatnonzero(~np.asarray(pc.match_substring_regex(texts, source.match).fill_null(True)))
     if len(wrong):
         row = int(np.argmax(np.isin(places, wrong)))
-        raise columns.wrong(source.columns[0], row, f"it does not tell the {source.factor.name}")
+        raise columns.wrong(
+            source.columns[0], row, f"expected a match of {source.match!r}, which defines {source.factor.name}"
+        )
     parts: list[Any] = pc.replace_substring_regex(texts, rf"^[\s\S]*?(?:{source.match})[\s\S]*$", r"\1").to_pylist()
     return parts
 
@@ -105,7 +108,7 @@ def _coded(source: Source, columns: Columns, encoded: Encoded) -> tuple[Factor, 
     wrong = [at for at, value in enumerate(values) if not lacks(value) and str(value) not in meant]
     if wrong:
         row = int(np.argmax(np.isin(places, wrong)))
-        expected = f"one of {', '.join(meant)} was expected"
+        expected = f"expected one of {', '.join(meant)}"
         if source.match is None:
             raise columns.wrong(source.columns[0], row, expected)
         raise DamagedFile(

@@ -1,4 +1,4 @@
-"""Rows out of the names of images, whose groups are columns."""
+"""Rows from the names of images, whose groups are columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,17 +21,17 @@ __all__ = ["read_image_names"]
 def read_image_names(name: str, release: MemberIndex, layout: Layout) -> tuple[Places, Columns]:
     """Find the images by their names; the groups of the expression are columns.
 
-    Rows are in the order of the bytes of the names, and before that in the order that the layout gives.
+    Rows are sorted by the order of the layout, then by the bytes of the names.
 
     Raises
     ------
     DataError
-        There is none, or others beside them are of another dataset.
+        When no image is found, or other images belong to another dataset.
 
     """
     places, groups = release.matching(layout.images or "")
     if not len(places):
-        raise DamagedFile(f"{release.source} holds no image such as {layout.example or layout.images}")
+        raise DamagedFile(f"{release.source} contains no image such as {layout.example or layout.images}")
     columns = Columns(groups, dict.fromkeys(groups, str(release.source)), layout.types)
     if layout.others is not None:
         _refuse_others(name, release, layout, layout.others, places, columns)
@@ -65,9 +65,9 @@ def _refuse_others(
         known = layout.order.get(further) or columns.values[further].unique().to_pylist()
         same = f", with the same {' and '.join(shared)}" if shared else ""
         raise DataError(
-            f"{name}: {release.source} has images of a {further} that it does not have{same}: "
-            f"{some(sorted(foreign.unique().to_pylist()))}; it has {', '.join(known)}; name the folder of {name} "
-            f"({advice('root=', '--root')}), or take the others out of it"
+            f"{name}: {release.source} contains images of another {further}{same}: "
+            f"{some(sorted(foreign.unique().to_pylist()))}; expected {', '.join(known)}; pass the folder of {name} "
+            f"({advice('root=', '--root')}), or remove the other images"
         )
 
 
@@ -110,6 +110,6 @@ def _sorted(columns: Columns, name: str, order: Sequence[str] | None) -> Places:
     unknown = [at for at, value in enumerate(values) if value not in rank]
     if unknown:
         row = int(np.argmax(np.isin(places, unknown)))
-        raise columns.wrong(name, row, f"one of {', '.join(wanted)} was expected")
+        raise columns.wrong(name, row, f"expected one of {', '.join(wanted)}")
     ranks = np.array([rank[value] for value in values] or [0], np.int64)
     return np.argsort(ranks[places], kind="stable").astype(np.int64)

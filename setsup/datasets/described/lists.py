@@ -1,4 +1,4 @@
-"""Lists of images, such as those of a published split: which list has the image of a row is a column."""
+"""Lists of images, such as those of a published split: a column contains the list of each row's image."""
 
 import logging
 import re
@@ -33,14 +33,14 @@ _log = logging.getLogger("setsup")
 def add_lists(
     name: str, columns: Columns, release: MemberIndex, places: Places, layout: Layout, among: Iterable[str], own: bool
 ) -> Columns:
-    """Add some of the columns that lists make; one is left out where none of its lists is there.
+    """Add some of the columns defined by lists; a column is left out if none of its lists exists.
 
-    `places` are those of the rows' images. Lists of a benchmark may lie beside its release, too.
+    `places` are those of the rows' images. Lists of a benchmark may also be next to its release.
 
     Raises
     ------
     DataError
-        A list is damaged, or two of them have the same image.
+        When a list is damaged, or two lists contain the same image.
 
     """
     import pyarrow as pa
@@ -58,8 +58,8 @@ def add_lists(
             filled = fill_template(template, columns).dictionary_encode()
             if (number := len(filled.dictionary)) > _MOST_FILES:
                 raise DataError(
-                    f"{name}: {template} of layout.lists stands for {number:,} files; at most {_MOST_FILES:,} are "
-                    "looked for; take a group of images with fewer values"
+                    f"{name}: {template} in layout.lists expands to {number:,} files, more than the limit of "
+                    f"{_MOST_FILES:,}; use a group of images with fewer values"
                 )
             for number, file in enumerate(filled.dictionary.to_pylist()):
                 if (source := _find(release, file, own)) is None:
@@ -70,7 +70,7 @@ def add_lists(
                 content = text_of(content_of(source, _MOST, "a list of images"), names[-1])
                 rows = rows[_listed(content, paths_of(rows))]
                 if ((codes[rows] >= 0) & (codes[rows] != code)).any():
-                    raise DamagedFile(f"{names[-1]} has an image that is in the list of another part, too")
+                    raise DamagedFile(f"{names[-1]} contains an image that is also in the list of another part")
                 codes[rows] = code
         if not names:
             continue
@@ -80,9 +80,7 @@ def add_lists(
         if len(lost) and len(texts) > 1:  # of one list alone, others are what it does not have
             first = _end(paths_of(lost[:1])[0].as_py())
             counts = (f"{len(lost):,}", f"{np.count_nonzero(covered):,}")
-            _log.info(
-                "%s: its lists lack %s of %s images, such as %s; these are in no %s", name, *counts, first, column
-            )
+            _log.info("%s: the lists lack %s of %s images, such as %s; these have no %s", name, *counts, first, column)
     return replace(columns, values=values, labels=labels)
 
 

@@ -1,4 +1,4 @@
-"""What a manifest says of its images: ``layout``, and where each factor is read from; checked before a file is read.
+"""The part of a manifest that describes images: ``layout`` and the sources of factors, checked before any file is read.
 
 A manifest may be anybody's. Regular expressions are RE2's, which take time in proportion to the text and refuse counts
 beyond a thousand; names of files stay below the root; conditions are the expressions of ``where``.
@@ -124,13 +124,13 @@ class Layout:
 
 
 def read_layout(manifest: Manifest) -> Layout:
-    """Check what a manifest says of its images.
+    """Check the layout of a manifest.
 
     Raises
     ------
     DataError
-        A key is unknown, missing or of the wrong kind, or names what there is not; the message names the file, the line
-        and the key.
+        When a key is unknown, missing, of the wrong kind, or refers to something that does not exist; the message
+        contains the file, the line and the key.
 
     """
     file = manifest.file or manifest.name
@@ -172,53 +172,60 @@ def read_layout(manifest: Manifest) -> Layout:
 def _columns_of(fields: Fields, images: str | None, tables: tuple[Table, ...]) -> list[str]:
     """Names of the columns that there are, each once but for those by which tables are joined."""
     if images is None and not tables:
-        raise fields.wrong("", "given images, tables or both", None)
+        raise fields.problem("", "requires images, tables or both; add one of them")
     if tables and tables[0].optional:
-        raise fields.wrong("tables[0].optional", "left out of the first table, which the rows are of", True)
+        raise fields.problem(
+            "tables[0].optional", "must not be set, because the first table defines the rows; remove it"
+        )
     if len(tables) > _MOST_TABLES:
-        raise fields.wrong("tables", f"at most {_MOST_TABLES} tables", len(tables))
+        raise fields.wrong("tables", f"a list of at most {_MOST_TABLES} tables", len(tables))
     if not tables:
         return named_groups(images)
     names = dict.fromkeys(tables[0].names)
     for number, table in enumerate(tables):
         if len(set(table.names)) < len(table.names):
-            raise fields.wrong(f"tables[{number}].columns", "columns and groups with names that differ", table.names)
+            raise fields.wrong(f"tables[{number}].columns", "columns and groups with distinct names", table.names)
         if number and table.key is None and set(table.names) != set(tables[0].names):
-            expected = f"those of the first table ({', '.join(tables[0].names)}), or a key"
+            expected = f"the columns of the first table ({', '.join(tables[0].names)}) unless key is given"
             raise fields.wrong(f"tables[{number}].columns", expected, table.names)
         if number and table.key is not None:
             if table.key not in names:
-                raise fields.wrong(f"tables[{number}].key", "a column of the tables above, too", table.key)
+                raise fields.wrong(f"tables[{number}].key", "also a column of a table above", table.key)
             if twice := (set(table.names) & set(names)) - {table.key}:
-                raise fields.wrong(f"tables[{number}].columns", "without those of the tables above", min(twice))
+                raise fields.problem(
+                    f"tables[{number}].columns", f"repeats {min(twice)!r}, a column of a table above; rename it"
+                )
             names |= dict.fromkeys(table.names)
     return list(names)
 
 
 def _check_whole(fields: Fields, layout: Layout) -> None:
     """Refuse keys that need others, and conditions that cannot be looked up."""
-    if bool(layout.tables) != bool(layout.paths):
-        raise fields.wrong("path", "given where there are tables, and only there", list(layout.paths) or None)
+    if layout.tables and not layout.paths:
+        raise fields.problem("path", "is missing; add the paths of the images in the tables")
+    if layout.paths and not layout.tables:
+        raise fields.problem("path", "requires tables; add tables, or remove path")
     for key in ("others", "spellings", "order", "lists") if layout.tables else ():
-        if value := getattr(layout, key):
-            raise fields.wrong(key, "left out where there are tables, whose lines are the rows", value)
+        if getattr(layout, key):
+            raise fields.problem(key, "cannot be combined with tables; remove one of them")
     further, groups = named_groups(layout.others), named_groups(layout.images)
     if layout.others is not None and not (further and set(further) <= set(groups)):
-        raise fields.wrong("others", f"an expression with named groups of images ({', '.join(groups)})", layout.others)
+        expected = f"a regular expression with only named groups of images ({', '.join(groups)})"
+        raise fields.wrong("others", expected, layout.others)
     known = {source.factor.name for source in layout.sources}
     if not known:
-        raise fields.wrong("", "beside a list of factors", None)
+        raise fields.problem("", "requires a list of factors; add factors")
     for number, source in enumerate(layout.sources):
         factor = source.factor
         if any(factor.name == above.factor.name for above in layout.sources[:number]):
-            raise _factor_error(fields, number, "name", "another name than those of the factors above", factor.name)
+            raise _factor_error(fields, number, "name", "a name that no factor above has", factor.name)
         if factor.within is not None and factor.within not in known:
             hint = did_you_mean(factor.within, known)
-            raise _factor_error(fields, number, "within", "another factor", factor.within, hint)
+            raise _factor_error(fields, number, "within", "the name of another factor", factor.within, hint)
         numeric = len(source.columns) == 1 and source.columns[0] in layout.types
         if factor.kind == "continuous" and (source.rules or source.codes or not numeric):
             key = "name" if source.columns == (factor.name,) else "from"
-            raise _factor_error(fields, number, key, "a column that types makes a number", ", ".join(source.columns))
+            raise _factor_error(fields, number, key, "a single column listed in types", ", ".join(source.columns))
     conditions: list[tuple[str, str, int | None]] = [
         (f"checks[{number}]", check, None) for number, check in enumerate(layout.checks)
     ]
@@ -237,7 +244,7 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
             names = tuple(name for name in names if key[:6] != "checks" or name not in layout.lists)
             check_conditions([condition], {name: layout.types.get(name) for name in names})
         except FactorError as error:
-            expected = f"a condition on columns ({' '.join(str(error).split())})"
+            expected = f"a valid condition on columns ({' '.join(str(error).split())})"
             if at is None:
                 raise fields.wrong(key, expected, condition) from None
             raise _factor_error(fields, at, key, expected, condition) from None
@@ -267,11 +274,11 @@ def _table(fields: Fields) -> Table:
     )
     fields.done()
     if table.counted and table.comma:
-        raise fields.wrong("counted", "left out of a table between commas", True)
+        raise fields.problem("counted", "is only allowed in a table separated by spaces; remove it")
     if table.key is not None and table.key not in table.names:
         raise fields.wrong("key", f"one of the columns ({', '.join(table.names)})", table.key)
     if table.incomplete and table.key is None:
-        raise fields.wrong("incomplete", "left out of a table without a key", True)
+        raise fields.problem("incomplete", "requires key; add key, or remove incomplete")
     return table
 
 
@@ -285,11 +292,11 @@ def _source(fields: Fields, factor: ManifestFactor, columns: list[str]) -> Sourc
         rules=fields.get("rules", rules_reader(levels)) or (),
     )
     if source.rules and (source.match or source.codes):
-        raise fields.wrong("rules", "alone, without match and codes", list(source.rules))
+        raise fields.problem("rules", "cannot be combined with match or codes; remove one of them")
     if len(source.columns) > 1 and (source.rules or source.match or source.codes):
-        raise fields.wrong("from", "one column where there are rules, match or codes", list(source.columns))
+        raise fields.wrong("from", "a single column if rules, match or codes is given", list(source.columns))
     if not source.rules and source.columns == (factor.name,) and factor.name not in columns:
-        expected = "one of the columns, where from names none"
+        expected = "the name of a column if from is omitted"
         raise fields.wrong("name", expected, factor.name, did_you_mean(factor.name, columns))
     return source
 

@@ -35,17 +35,17 @@ class Text:
         return len(next(iter(self.columns.values())))
 
     def spot(self, row: int) -> str:
-        """Where a row is, for messages."""
+        """Position of a row, for messages."""
         return f"row {row}" if self.lines is None else f"line {self.lines[row]}"
 
 
 def read_text(release: MemberIndex, table: Table) -> Text | None:
-    """Read a table of the release; None where it is optional and not there.
+    """Read a table of the release; None if it is optional and missing.
 
     Raises
     ------
     DataError
-        It is not there, or not as its manifest says.
+        When the table is missing, or differs from its manifest.
 
     """
     name = next((name for name in table.files if name in release), None)
@@ -134,11 +134,11 @@ def _check_heads(heads: list[str], rows: int, label: str, table: Table) -> None:
     if table.counted:
         if not words or len(words[0]) != 1 or not header:
             line = f" and the line {' '.join(names)}" if table.header else ""
-            raise DamagedFile(f"{label} does not begin with a number{line}")
+            raise DamagedFile(f"{label} must begin with the number of rows{line}")
         if words[0] != [str(rows)]:
-            raise DamagedFile(f"{label} has {rows:,} images, and says that it has {words[0][0][:40]}")
+            raise DamagedFile(f"{label} specifies {words[0][0][:40]} rows in line 1, but has {rows:,}")
     elif not header:
-        raise DamagedFile(f"{label} begins with {' '.join(heads)[:60]!r}; {' '.join(names)} was expected")
+        raise DamagedFile(f"{label} begins with {' '.join(heads)[:60]!r}; expected {' '.join(names)}")
 
 
 def _check_forms(text: Text, table: Table) -> None:
@@ -156,12 +156,12 @@ def _check_forms(text: Text, table: Table) -> None:
             line = " ".join(str(text.columns[column][row].as_py()) for column in table.columns)
             raise _wrong_line(text.label, table, int(text.lines[row]), line)
         value = text.columns[name][row].as_py()
-        raise DamagedFile(f"{text.label}: {name} of row {row} is {value!r:.40}; {form} was expected")
+        raise DamagedFile(f"{text.label}: {name} of row {row} is {value!r:.40}; expected a match of {form}")
 
 
 def _wrong_line(label: str, table: Table, number: int, line: str) -> DamagedFile:
     meant = table.line or f"the columns {', '.join(table.columns)}"
-    return DamagedFile(f"{label}: line {number} is not {meant}: {line[:60]!r}")
+    return DamagedFile(f"{label}: line {number} is {line[:60]!r}; expected {meant}")
 
 
 def _groups(column: Any, form: str | None) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def _row_numbers(rows: int) -> Any:
 
 
 def refuse_second(text: Text, key: str, among: Any = None) -> None:
-    """Refuse a table in which two rows have one key; with `among`, one of these keys."""
+    """Refuse a table in which two rows have the same key or, with `among`, the same of these keys."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -204,4 +204,4 @@ def refuse_second(text: Text, key: str, among: Any = None) -> None:
     if len(rows):
         row = int(rows[0])
         value = text.columns[key][row].as_py()
-        raise DamagedFile(f"{text.label}: {text.spot(row)} is the second of {key} {value[:80]}")
+        raise DamagedFile(f"{text.label}: {text.spot(row)} repeats the {key} {value[:80]}")

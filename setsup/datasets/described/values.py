@@ -51,7 +51,7 @@ def named_groups(pattern: str | None) -> list[str]:
         return []
     names = [group.name for group in pc.extract_regex(text, f"^(?:{pattern})$").type]
     if len(set(names)) < len(names):
-        raise ValueError("two groups have one name")
+        raise ValueError("two groups have the same name")
     return names
 
 
@@ -63,7 +63,7 @@ def read_expression(value: Any) -> str:
         named_groups(value)
     except ValueError as error:  # ArrowInvalid is one
         why = str(error).removeprefix("Invalid regular expression: ")
-        raise ValueError(f"a regular expression of RE2 ({why})") from None
+        raise ValueError(f"a valid RE2 regular expression ({why})") from None
     return value
 
 
@@ -79,7 +79,7 @@ def read_part(value: Any) -> str:
         for whole in (value, f"(?:{value})"):
             pc.replace_substring_regex(text, whole, r"\1")
     except ValueError as error:
-        raise ValueError(f"a regular expression of RE2 with a group in parentheses ({error})") from None
+        raise ValueError(f"a valid RE2 regular expression with a group in parentheses ({error})") from None
     return value
 
 
@@ -89,7 +89,7 @@ def list_reader(read: Callable[[Any], str]) -> Callable[[Any], tuple[str, ...]]:
     def listed(value: Any) -> tuple[str, ...]:
         values = value if isinstance(value, list) else [value]
         if not values:
-            raise ValueError("a text or a list of them")
+            raise ValueError("a string or a non-empty list of strings")
         return tuple(read(each) for each in values)
 
     return listed
@@ -117,14 +117,16 @@ def read_forms(value: Any) -> dict[str, str | None]:
     if isinstance(value, list):
         value = dict.fromkeys(value) if all(isinstance(name, str) for name in value) else None
     if not isinstance(value, dict) or not value or not all(isinstance(name, str) and name for name in value):
-        raise ValueError("a list of columns, or their names with regular expressions that their values match")
+        raise ValueError(
+            "a non-empty list of column names, or a mapping of column names to regular expressions or null"
+        )
     return {name: None if form is None else read_expression(form) for name, form in value.items()}
 
 
 def read_constants(value: Any) -> dict[str, str]:
     """Names of columns, with the text that all rows have."""
     if not isinstance(value, dict) or not all(isinstance(each, str) for pair in value.items() for each in pair):
-        raise ValueError("names of columns with the text that all rows have")
+        raise ValueError("a mapping of column names to strings")
     return value
 
 
@@ -133,7 +135,7 @@ def column_reader(columns: list[str]) -> Callable[[Any], str]:
 
     def read(value: Any) -> str:
         if value not in columns:
-            raise ValueError("one of the columns", did_you_mean(value, columns))
+            raise ValueError("the name of a column", did_you_mean(value, columns))
         return str(value)
 
     return read
@@ -145,7 +147,7 @@ def order_reader(groups: Iterable[str]) -> Callable[[Any], dict[str, tuple[str, 
 
     def read(value: Any) -> dict[str, tuple[str, ...] | None]:
         if not isinstance(value, dict) or not value or not set(value) <= set(known):
-            raise ValueError(f"named groups of images ({', '.join(known)}), each with its values in order, or null")
+            raise ValueError(f"a mapping of named groups of images ({', '.join(known)}) to lists of values or null")
         return {name: None if values is None else validators.words(values) for name, values in value.items()}
 
     return read
@@ -157,7 +159,10 @@ def spellings_reader(groups: Iterable[str]) -> Callable[[Any], dict[str, dict[st
 
     def read(value: Any) -> dict[str, dict[str, str]]:
         if not _are_named(value) or not set(value) <= set(known) or not all(map(_are_named, value.values())):
-            raise ValueError(f"named groups of images ({', '.join(known)}), each with strings and their expressions")
+            raise ValueError(
+                f"a mapping of named groups of images ({', '.join(known)}) to mappings of strings to regular "
+                "expressions"
+            )
         return {group: {text: read_expression(form) for text, form in forms.items()} for group, forms in value.items()}
 
     return read
@@ -169,7 +174,9 @@ def lists_reader(groups: list[str]) -> Callable[[Any], dict[str, dict[str, tuple
 
     def read(value: Any) -> dict[str, dict[str, tuple[str, ...]]]:
         if not _are_named(value) or set(value) & set(groups) or not all(map(_are_named, value.values())):
-            raise ValueError("columns that are not groups of images, each with strings and the files that list images")
+            raise ValueError(
+                "a mapping of new column names, not groups of images, to mappings of strings to list files"
+            )
         return {column: {text: files(names) for text, names in lists.items()} for column, lists in value.items()}
 
     return read
@@ -185,7 +192,7 @@ def types_reader(columns: list[str]) -> Callable[[Any], dict[str, Type]]:
 
     def read(value: Any) -> dict[str, Type]:
         if not isinstance(value, dict) or any(each not in ("integer", "number") for each in value.values()):
-            raise ValueError("columns, each with integer or number")
+            raise ValueError("a mapping of column names to integer or number")
         if unknown := [name for name in value if name not in columns]:
             raise ValueError("columns", did_you_mean(unknown[0], columns))
         return value
@@ -198,15 +205,15 @@ def times_reader(columns: list[str]) -> Callable[[Any], dict[str, tuple[str, ...
 
     def read(value: Any) -> dict[str, tuple[str, ...]]:
         if not isinstance(value, dict):
-            raise ValueError(f"columns, each with some of {', '.join(_TIME_PARTS)}")
+            raise ValueError(f"a mapping of column names to some of {', '.join(_TIME_PARTS)}")
         if unknown := [name for name in value if name not in columns]:
             raise ValueError("columns", did_you_mean(unknown[0], columns))
         times = {name: validators.words(parts) for name, parts in value.items()}
         named = [part for parts in times.values() for part in parts]
         if wrong := [part for part in named if part not in _TIME_PARTS]:
-            raise ValueError("columns with parts of times", did_you_mean(wrong[0], _TIME_PARTS))
+            raise ValueError("a mapping of column names to parts of a time", did_you_mean(wrong[0], _TIME_PARTS))
         if len(set(named)) < len(named) or set(named) & set(columns):
-            raise ValueError("parts of times, each once and with other names than the columns")
+            raise ValueError("a mapping of column names to distinct parts of a time that are not names of columns")
         return times
 
     return read
@@ -225,17 +232,17 @@ def codes_reader(levels: tuple[Level, ...] | None) -> Callable[[Any], dict[str, 
 
     def read(value: Any) -> dict[str, Level | None]:
         if levels is None:
-            raise ValueError("left out where levels is no list")
+            raise ValueError("omitted unless levels is a list")
         if isinstance(value, list):
             named = value and all(isinstance(each, str | int) for each in value)
             value = dict(zip(value, value, strict=True)) if named else None
         if not isinstance(value, dict) or not all(
             isinstance(key, str | int) and not isinstance(key, bool) for key in value
         ):
-            raise ValueError("texts, in quotes where they are no words, each with a level")
+            raise ValueError("a mapping of strings, quoted where necessary, to levels or null")
         for level in value.values():
             if level is not None and not _is_level(level, levels):
-                raise ValueError("levels of the factor", did_you_mean(level, levels))
+                raise ValueError("a mapping to levels of the factor", did_you_mean(level, levels))
         return {str(key): level for key, level in value.items()}
 
     return read
@@ -246,13 +253,13 @@ def rules_reader(levels: tuple[Level, ...] | None) -> Callable[[Any], tuple[tupl
 
     def read(value: Any) -> tuple[tuple[str, Level], ...]:
         if levels is None:
-            raise ValueError("left out where levels is no list")
+            raise ValueError("omitted unless levels is a list")
         if not isinstance(value, list) or not all(isinstance(rule, list) and len(rule) == 2 for rule in value):
             raise ValueError("a list of [condition, level]")
         for _, level in value:
             if not _is_level(level, levels):
                 raise ValueError(
-                    "a list of [condition, level] in which each level is a level of the factor",
+                    "a list of [condition, level] pairs with levels of the factor",
                     did_you_mean(level, levels),
                 )
         return tuple((read_condition(condition), level) for condition, level in value)

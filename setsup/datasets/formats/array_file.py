@@ -121,14 +121,14 @@ class ArrayFile:
             with read_errors(self.path):
                 yield
         except MemoryError as error:
-            raise DataError(f"{self.path} needs {self._bytes:,} bytes of memory, more than are available") from error
+            raise DataError(f"{self.path} requires {self._bytes:,} bytes of memory, more than is available") from error
 
     def _check_size(self) -> None:
         size, expected = self.path.stat().st_size, self._offset + self._bytes
         if not self.packed and size != expected:
             raise self._wrong_size(f"the file has {size:,} bytes")
         if self.packed and expected > size * _MOST_RATIO:
-            raise self._wrong_size(f"a gzip file of {size:,} bytes cannot contain that many")
+            raise self._wrong_size(f"a gzip file of {size:,} bytes cannot contain that much data")
         if self.packed and self._stated_size() != expected % 2**32:
             # right where the file is several gzip streams in a row; all else ends here, before memory is taken
             self._count()
@@ -145,14 +145,14 @@ class ArrayFile:
             while block := file.read(_BLOCK):
                 count += len(block)
                 if count > self._offset + self._bytes:
-                    raise self._wrong_size("its content is longer")
+                    raise self._wrong_size("the file contains more")
             if count < self._offset + self._bytes:
-                raise self._wrong_size(f"its content ends after {count:,}")
+                raise self._wrong_size(f"the file ends after {count:,} bytes")
 
     def _wrong_size(self, what: str) -> DataError:
         return DamagedFile(
-            f"{self.path}: its header gives the shape {self.shape} of {self.dtype}, {self._offset + self._bytes:,} "
-            f"bytes in total, but {what}"
+            f"{self.path}: the header specifies the shape {self.shape} and dtype {self.dtype} "
+            f"({self._offset + self._bytes:,} bytes in total), but {what}"
         )
 
     def _mapped(self) -> Array:
@@ -176,10 +176,10 @@ class ArrayFile:
         while filled < len(view):
             count = cast(Any, file).readinto(view[filled : filled + _BLOCK])
             if not count:
-                raise self._wrong_size(f"its content ends after {position + filled:,}")
+                raise self._wrong_size(f"the file ends after {position + filled:,} bytes")
             filled += count
 
     def _end(self, file: BinaryIO) -> None:
         # one byte beyond the end is asked for, never more; it also makes gzip compare its checksum
         if file.read(1):
-            raise self._wrong_size("its content is longer")
+            raise self._wrong_size("the file contains more")

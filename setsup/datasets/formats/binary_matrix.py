@@ -2,8 +2,8 @@
 
 Convention
 ----------
-An int32 for the dtype, an int32 for the number of axes, an int32 per length (at least three, for any number of axes),
-then the elements in C order.
+An int32 for the dtype, an int32 for the number of axes, an int32 per length (at least three, whatever the number of
+axes), then the elements in C order.
 """
 
 import struct
@@ -41,7 +41,7 @@ class BinaryMatrix(ArrayFile):
 def _head(file: BinaryIO, path: Path) -> Head:
     start = file.read(8)
     if len(start) < 8:
-        raise DamagedFile(f"{path} is truncated: it ends after {len(start)} bytes, inside its header")
+        raise DamagedFile(f"{path} is truncated: it ends after {len(start)} bytes, inside the header")
     magic, axes = struct.unpack("<2i", start)
     if magic == _PACKED:
         raise DamagedFile(f"{path} is a packed binary matrix, which setsup cannot read")
@@ -53,12 +53,12 @@ def _head(file: BinaryIO, path: Path) -> Head:
             "0x1e3d4c56, little-endian"
         )
     if not 1 <= axes <= _MOST_AXES:
-        raise DamagedFile(f"{path}: its header gives {axes} axes; expected 1 to {_MOST_AXES}")
+        raise DamagedFile(f"{path}: the number of axes in the header is {axes}; expected 1 to {_MOST_AXES}")
     count = max(_LEAST_LENGTHS, axes)
     lengths = file.read(4 * count)
     if len(lengths) < 4 * count:
-        raise DamagedFile(f"{path} is truncated: it ends inside its header, which declares {axes} axes")
+        raise DamagedFile(f"{path} is truncated: it ends inside the header, before the lengths of all axes ({axes})")
     shape = struct.unpack(f"<{count}i", lengths)[:axes]
     if min(shape) < 1:
-        raise DamagedFile(f"{path}: its header gives the shape {shape}, which has no elements")
+        raise DamagedFile(f"{path}: the header specifies the shape {shape}, which has no elements")
     return np.dtype(_DTYPES[magic]), shape, 8 + 4 * count

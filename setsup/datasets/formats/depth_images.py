@@ -88,4 +88,7 @@ def _check_size(actual: tuple[int, int], size: tuple[int, int], content: bytes, 
             _FIX,
         )
     if actual[0] * actual[1] * bits > 8 * _MOST_TIMES * len(content):
-        raise DamagedFile(f"{label}: {actual[0]} × {actual[1]} pixels do not fit in its {len(content):,} bytes", _FIX)
+        raise DamagedFile(
+            f"{label}: its {len(content):,} bytes cannot contain {actual[0]} × {actual[1]} pixels (height × width)",
+            _FIX,
+        )

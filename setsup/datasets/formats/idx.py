@@ -38,7 +38,7 @@ class IdxFile(ArrayFile):
 def _check_name(path: Path) -> None:
     """Refuse a file whose name and content disagree about gzip."""
     if path.exists() and not path.is_file():
-        raise DataError(f"{path} is not a file; expected an idx file")
+        raise DataError(f"{path} is not a file; expected an IDX file")
     with read_errors(path), path.open("rb") as raw:
         start = raw.read(4)
     named = path.suffix == ".gz"
@@ -55,16 +55,18 @@ def _check_name(path: Path) -> None:
 def _head(file: BinaryIO, path: Path) -> Head:
     start = file.read(4)
     if len(start) < 4:
-        raise DamagedFile(f"{path} is truncated: it ends after {len(start)} bytes, inside the idx header")
+        raise DamagedFile(f"{path} is truncated: it ends after {len(start)} bytes, inside the IDX header")
     if start[:2] != b"\0\0" or start[2] not in _DTYPES or not 1 <= start[3] <= _MOST_AXES:
         raise DamagedFile(
-            f"{path} is not an idx file: it begins with {start!r}; expected two zero bytes, a dtype "
-            f"({', '.join(f'{code:#04x}' for code in _DTYPES)}) and 1 to {_MOST_AXES} axes"
+            f"{path} is not an IDX file: it begins with {start!r}; expected two zero bytes, a dtype code "
+            f"({', '.join(f'{code:#04x}' for code in _DTYPES)}) and the number of axes from 1 to {_MOST_AXES}"
         )
     lengths = file.read(4 * start[3])
     if len(lengths) < 4 * start[3]:
-        raise DamagedFile(f"{path} is truncated: it ends inside the idx header of {start[3]} axes")
+        raise DamagedFile(
+            f"{path} is truncated: it ends inside the IDX header, before the lengths of all axes ({start[3]})"
+        )
     shape = struct.unpack(f">{start[3]}I", lengths)
     if 0 in shape:
-        raise DataError(f"{path} is empty: its header gives the shape {shape}")
+        raise DataError(f"{path} contains no data: the header specifies the shape {shape}; fetch the published file")
     return np.dtype(_DTYPES[start[2]]), shape, 4 + 4 * len(shape)

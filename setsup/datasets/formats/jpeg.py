@@ -1,4 +1,4 @@
-"""JPEG: what a file's markers say of its image, and the image by libjpeg-turbo, which notices damage."""
+"""JPEG: the markers of a file, and its image decoded by libjpeg-turbo, which detects damage."""
 
 import re
 from collections.abc import Callable
@@ -22,10 +22,10 @@ _PIXELS_A_BYTE = 512  # a block of 64 pixels takes at least one bit
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What the markers say: pixels, channels, whether a note (Exif, XMP) may say which side is up.
+    """Content of the markers: pixels, channels, and whether Exif or XMP data may contain an orientation.
 
-    ``plain`` is False for what libjpeg-turbo's short way to grey or color does not know: CMYK, more than 8 bits,
-    lossless and arithmetic coding, rare sampling of the colors, several images in one file.
+    ``plain`` is False for images that libjpeg-turbo's direct decoding to grayscale or color does not support: CMYK,
+    more than 8 bits, lossless and arithmetic coding, rare sampling of the colors, several images in one file.
     """
 
     height: int
@@ -36,7 +36,7 @@ class Frame:
 
 
 def jpeg_frame(content: bytes) -> Frame | None:
-    """Read the markers up to the frame; None where they do not follow each other as they should.
+    """Read the markers up to the frame; None if their sequence is invalid.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def jpeg_pixels(
     out: npt.NDArray[np.uint8] | None = None,
     stray: Callable[[str], object] | None = None,
 ) -> npt.NDArray[np.uint8]:
-    """Decode a plain image, as it lies in the file.
+    """Decode a plain image, as stored in the file.
 
     `out` (height, width, channels) uint8 in C order, optional; returns (height, width, 1 or 3) uint8.
     """
@@ -76,7 +76,7 @@ def jpeg_pixels(
 
     height, width, channels = frame.height, frame.width, frame.channels
     if height * width > len(content) * _PIXELS_A_BYTE:
-        raise ValueError(f"{width} × {height} pixels do not fit in its {len(content):,} bytes")
+        raise ValueError(f"its {len(content):,} bytes cannot contain {width} × {height} pixels (width × height)")
     color = "GRAY" if channels == 1 else "RGB"
     try:
         pixels: npt.NDArray[np.uint8] = decode_jpeg(content, color, buffer=out)
@@ -87,12 +87,12 @@ def jpeg_pixels(
             raise ValueError(f"its compressed data is truncated or corrupt: {error}") from error
         pixels = decode_jpeg(content, color, buffer=out, strict=False)
     if pixels.shape != (height, width, channels):
-        raise ValueError(f"it decodes to the shape {pixels.shape}, not {(height, width, channels)}")
+        raise ValueError(f"it decodes to the shape {pixels.shape}; expected {(height, width, channels)}")
     return pixels if out is None else out
 
 
 def turned(pixels: npt.NDArray[np.uint8], orientation: int) -> npt.NDArray[np.uint8]:
-    """Turn an image as its Exif orientation, 1 to 8, asks for; a view where possible."""
+    """Apply an Exif orientation, 1 to 8, to an image; returns a view where possible."""
     if orientation >= 5:
         pixels = pixels.swapaxes(0, 1)
     mirrored: Any = {

@@ -1,8 +1,8 @@
-"""Headers of ``.npy`` files, read without numpy's own reader, which evaluates them and may unpickle what follows.
+"""Headers of ``.npy`` files, read without numpy's own reader, which evaluates them and may unpickle the content.
 
-A ``.npy`` is a magic number, the version, the length of a header, the header (a Python literal that tells the type,
-the order and the shape) and the elements. Only numbers, dates and strings are read: an array of Python objects is a
-pickle, which can run any program.
+A ``.npy`` is a magic number, the version, the length of a header, the header (a Python literal with the dtype, the
+order and the shape) and the elements. Only numbers, dates and strings are read: an array of Python objects is a pickle,
+which can run any program.
 """
 
 import re
@@ -42,13 +42,13 @@ _OBJECT = re.compile(r"[<>|=]?O[0-9]{0,2}")
 def npy_head(begin: bytes, label: str, kinds: str = NUMBERS) -> Head:
     """Type, shape, and bytes before the first element, from the beginning of a file.
 
-    `kinds` names the kinds of types that are taken, ``"O"`` for the header of an array of objects.
+    `kinds` are the accepted kinds of dtypes, ``"O"`` for the header of an array of objects.
     """
     wide = 2 if begin[6:7] == b"\x01" else 4
     length = int.from_bytes(begin[8 : 8 + wide], "little")
     text = begin[8 + wide : 8 + wide + length]
     if not begin.startswith(_MAGIC) or begin[6:7] not in (b"\x01", b"\x02", b"\x03"):
-        raise DamagedFile(f"{label} is not a numpy array (it begins with {begin[:6]!r})")
+        raise DamagedFile(f"{label} is not a .npy file: it begins with {begin[:6]!r}")
     match = _HEAD.fullmatch(text)
     if len(text) != length or match is None:
         raise DamagedFile(f"{label} has a damaged header")
@@ -57,7 +57,7 @@ def npy_head(begin: bytes, label: str, kinds: str = NUMBERS) -> Head:
         raise DamagedFile(f"{label} has a damaged header")
     shape = tuple(int(word.rstrip(b"L")) for word in words)
     if match["order"] == b"True" and len(shape) > 1:
-        raise DataError(f"{label} is in Fortran order; save numpy.ascontiguousarray(array) instead")
+        raise DataError(f"{label} contains an array in Fortran order; save numpy.ascontiguousarray(array) instead")
     return _dtype(match["descr"], label, kinds), shape, 8 + wide + length
 
 
@@ -67,7 +67,7 @@ def read_npy_head(file: BinaryIO, path: Path) -> Head:
 
 
 def read_npy(path: Path) -> Array:
-    """Map a whole ``.npy`` of numbers, dates or strings; a DataError where the file is damaged, or something else."""
+    """Map a whole ``.npy`` of numbers, dates or strings; DataError if the file is damaged or of another type."""
     return ArrayFile(path, read_npy_head).array()
 
 

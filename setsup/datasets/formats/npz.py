@@ -30,15 +30,15 @@ _BLOCK = 96 << 20  # bytes of a block of a conversion, of which two are held
 class NpzArray:
     """One array of an ``.npz``, whose header has been checked.
 
-    The first `axes` are taken as one; `kinds` are the kinds of types that are taken, numbers unless it says otherwise.
-    Where it names ``"O"``, type and shape of an array of objects can be looked at; its elements are never read.
+    The first `axes` are merged into one; `kinds` are the accepted kinds of dtypes, by default numbers. With ``"O"``,
+    the dtype and shape of an array of objects can be read, but never its elements.
 
     Attributes
     ----------
     path : Path
         The ``.npz``.
     shape : tuple of int
-        Shape of the array, from its header, the first `axes` as one.
+        Shape of the array from its header, with the first `axes` merged.
     dtype : numpy.dtype
         Type of its elements, in the byte order of the file.
     packed : bool
@@ -56,7 +56,7 @@ class NpzArray:
         there = index.names.to_pylist()
         if f"{name}.npy" not in there:
             arrays = ", ".join(shown(each.removesuffix(".npy")) for each in there[:_SHOWN]) or "nothing"
-            raise DataError(f"{path} has no array {name!r} (it has {arrays}); it is not the published file")
+            raise DataError(f"{path} has no array {name!r} (available: {arrays}); fetch the published file")
         self._row = index.row(there.index(f"{name}.npy"))
         self._file = (path.absolute(), index.about.size, index.about.mtime_ns)
         self._label = f"{path}: {name}.npy"
@@ -65,8 +65,8 @@ class NpzArray:
         expected = self._offset + math.prod(self.shape) * self.dtype.itemsize
         if expected != self._row.size and self.dtype.kind != "O":
             raise DamagedFile(
-                f"{self._label} gives the shape {self.shape} of {self.dtype}, {expected:,} bytes in total, but has "
-                f"{self._row.size:,}"
+                f"{self._label}: the header specifies the shape {self.shape} and dtype {self.dtype} ({expected:,} "
+                f"bytes in total), but the array has {self._row.size:,} bytes"
             )
         self.shape = (math.prod(self.shape[:axes]), *self.shape[axes:])
         self.block_rows = max(1, _BLOCK // max(1, math.prod(self.shape[1:]) * self.dtype.itemsize))
@@ -100,7 +100,7 @@ class NpzArray:
             )
         start = self._archive().start(self._row, self._said)
         if start + self._row.size > self._file[1]:
-            raise DamagedFile(f"{self._label} is damaged: the archive ends inside it")
+            raise DamagedFile(f"{self._label} is truncated: the archive ends inside it")
         if not math.prod(self.shape):
             return np.empty(self.shape, self.dtype)
         return np.asarray(np.memmap(self.path, self.dtype, "r", start + self._offset, self.shape))
@@ -155,7 +155,7 @@ def npz_names(path: Path) -> list[str]:
 def _load(path: Path) -> Index:
     index = load_index(path)
     if index.about.kind != "zip":
-        raise DamagedFile(f"{path} is a {index.about.kind}, but an npz is a zip")
+        raise DamagedFile(f"{path} is a {index.about.kind}; expected a zip archive")
     return index
 
 

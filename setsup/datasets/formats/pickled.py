@@ -169,7 +169,7 @@ class _Machine:
         elif name == "numpy dtype" and type(arguments) is tuple and arguments and type(arguments[0]) is str:
             self._push(_Type(arguments[0]))
         else:
-            raise _Refused(f"would call {name!r}")
+            raise _Refused(f"contains a call of {name!r}")
 
     def _build(self) -> None:
         [state], made = self._popped(1), self._stack[-1]

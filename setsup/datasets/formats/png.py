@@ -56,7 +56,9 @@ def png_pixels(content: bytes, head: PngHead) -> npt.NDArray[np.uint8]:
     from kornia_rs.io import decode_image_png_u8
 
     if head.height * (1 + head.width * head.channels) > len(content) * _MOST_TIMES:
-        raise ValueError(f"{head.width} × {head.height} pixels do not fit in its {len(content):,} bytes")
+        raise ValueError(
+            f"its {len(content):,} bytes cannot contain {head.width} × {head.height} pixels (width × height)"
+        )
     try:
         pixels: npt.NDArray[np.uint8] = decode_image_png_u8(content, (head.height, head.width), _MODES[head.channels])
     except Exception as error:

@@ -29,7 +29,7 @@ _NONE: Mapping[int, tuple[int, ...]] = MappingProxyType({})
 def read_fields(
     content: bytes | memoryview, at: int, end: int, refuse: Refuse, known: Mapping[int, tuple[int, ...]] = _NONE
 ) -> Iterator[tuple[int, int, int]]:
-    """Number and place of the value of each field; those of known numbers have a wire type that they may have."""
+    """Return the number and position of the value of each field; known fields are checked to have a valid wire type."""
     while at < end:
         begin = at
         tag, at = read_varint(content, at, end, refuse)
@@ -42,19 +42,19 @@ def read_fields(
         elif wire in _FIXED:
             stop = at + _FIXED[wire]
         else:
-            raise refuse(begin, f"a field has the wire type {wire}")
+            raise refuse(begin, f"a field has the unsupported wire type {wire}")
         if not 0 < number < 1 << 29:
-            raise refuse(begin, f"a field has the number {number}")
+            raise refuse(begin, f"a field has the invalid number {number}")
         if stop > end:
-            raise refuse(begin, f"a field declares {stop - at:,} bytes, but only {end - at:,} follow")
+            raise refuse(begin, f"a field specifies {stop - at:,} bytes, but only {end - at:,} follow")
         if number in known and wire not in known[number]:
-            raise refuse(begin, f"field {number} has the wire type {wire}")
+            raise refuse(begin, f"field {number} has the unexpected wire type {wire}")
         yield number, at, stop
         at = stop
 
 
 def read_varint(content: bytes | memoryview, at: int, end: int, refuse: Refuse) -> tuple[int, int]:
-    """Value of a number of variable length, and the place after it."""
+    """Return the value of a varint, and the position after it."""
     if at < end and content[at] < 128:
         return content[at], at + 1
     value = 0
@@ -64,7 +64,7 @@ def read_varint(content: bytes | memoryview, at: int, end: int, refuse: Refuse) 
             if value >> 64:
                 break
             return value, index + 1
-    raise refuse(at, "a varint has no end, or more than 64 bits")
+    raise refuse(at, "a varint is incomplete, or has more than 64 bits")
 
 
 def read_floats(content: bytes | memoryview, spans: list[tuple[int, int]]) -> npt.NDArray[np.float32]:

@@ -1,7 +1,7 @@
 """Small untrusted XML files: the elements directly below the root, without entities and deep nesting.
 
-No element tree is built. A DOCTYPE is refused outright, and entities, which can make a small file unfold into gigabytes
-or name other files, cannot be declared without one.
+No element tree is built. A DOCTYPE is refused, so entities, which can expand a small file to gigabytes or refer to
+other files, cannot be declared.
 """
 
 import numpy as np
@@ -28,10 +28,12 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
         nonlocal depth
         depth += 1
         if depth > _DEEPEST:
-            raise DamagedFile(f"{label}: line {parser.CurrentLineNumber} is nested more than {_DEEPEST} levels deep")
+            raise DamagedFile(
+                f"{label}: line {parser.CurrentLineNumber} is nested deeper than the limit of {_DEEPEST} levels"
+            )
         if depth == 2 and name == tag:
             if len(children) == _MOST_ELEMENTS:
-                raise DamagedFile(f"{label} has more than {_MOST_ELEMENTS:,} elements {tag!r}")
+                raise DamagedFile(f"{label} has more <{tag}> elements than the limit of {_MOST_ELEMENTS:,}")
             children.append((parser.CurrentLineNumber, attributes))
 
     def end(_: str) -> None:
@@ -40,7 +42,8 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
 
     def refuse(*_: object) -> None:
         raise DamagedFile(
-            f"{label} contains a DOCTYPE, which could declare entities", "remove it, or fetch the file again"
+            f"{label} contains a DOCTYPE, which setsup does not accept because it can define entities",
+            "remove it, or fetch the file again",
         )
 
     parser.StartElementHandler, parser.EndElementHandler = begin, end
@@ -63,4 +66,4 @@ def _refuse_swarms(content: bytes, label: str) -> None:
     tags = np.flatnonzero(letters == ord("<"))
     counts = np.diff(np.searchsorted(marks, tags), append=len(marks), prepend=0)
     if counts.max() > _MOST_ATTRIBUTES:
-        raise DamagedFile(f"{label} has an element with more than {_MOST_ATTRIBUTES:,} attributes")
+        raise DamagedFile(f"{label} has an element with more attributes than the limit of {_MOST_ATTRIBUTES:,}")

@@ -50,8 +50,8 @@ def without_outputs(members: MemberIndex, places: Places, hint: str = "") -> Pla
         return places
     names, label = name_some([shown(members.names[member].as_py()) for member in ours]), shown(str(members.source))
     if len(ours) == len(places):
-        raise DataError(f"{label} contains no images except those that setsup wrote: {names}{hint}")
-    _log.info("%s: files that setsup wrote are left out: %s", label, names)
+        raise DataError(f"{label} contains only images written by setsup: {names}{hint}")
+    _log.info("%s: skipping files written by setsup: %s", label, names)
     return np.setdiff1d(places, ours, assume_unique=True)
 
 

@@ -26,7 +26,7 @@ def read_factors(factors: Any, rows: int, what: str, kinds: Kinds = None) -> Fac
     """
     table = _table(factors, kinds)
     if len(table) != rows:
-        raise DataError(f"{what} has {rows:,} rows, but its factors have {len(table):,}; pass one value per row")
+        raise DataError(f"{what} has {rows:,} rows, but the factors have {len(table):,} values; pass one value per row")
     return table
 
 
@@ -37,7 +37,7 @@ def _table(factors: Any, kinds: Kinds) -> FactorTable:
         return factors
     if isinstance(factors, Mapping):
         if not factors:
-            raise FactorError("factors is empty; pass at least one name with its values")
+            raise FactorError("factors must contain at least one name with its values")
         return FactorTable.from_values({name: plain_column(values) for name, values in factors.items()}, kinds=kinds)
     if isinstance(factors, str | Path):
         path = expanded(factors)

@@ -87,7 +87,7 @@ def from_pandas(
             f"the frame has no column {image!r}{did_you_mean(image, columns)}; name the column of images with image="
         )
     if len(columns) == 1:
-        raise DataError(f"the frame contains only the image column {image!r}; add one column per factor")
+        raise DataError(f"the frame has no columns besides the image column {image!r}; add one column per factor")
     if not len(frame):
         raise DataError("the frame has no rows; expected one row per image")
     index = columns.index(image)
@@ -135,14 +135,14 @@ def _refuse_empty(values: Sequence[Any], image: str) -> None:
     empty = [row for row, value in enumerate(values) if value is None or value is ... or _is_missing(value)]
     if empty:
         raise DataError(
-            f"{len(empty):,} of {len(values):,} rows of the frame have no value in {image!r}, first row {empty[0]} "
+            f"{len(empty):,} of {len(values):,} rows of the frame have no value in {image!r}, such as row {empty[0]} "
             "(counting from 0); remove them with frame.dropna"
         )
     kinds = sorted({type(value).__name__ for value in values})
     encoded = {isinstance(value, bytes) for value in values}
     paths = {isinstance(value, str | Path) for value in values}
     if len(encoded) > 1 or len(paths) > 1:
-        raise DataError(f"the column {image!r} mixes {' and '.join(kinds)}; convert them to one type")
+        raise DataError(f"the column {image!r} mixes {' and '.join(kinds)}; convert all values to the same type")
 
 
 def _is_missing(value: Any) -> bool:

@@ -135,7 +135,9 @@ def open_images(
         matching, columns = read_fields(parsed, names, str(path))
         places = places[matching]
     if tables:
-        _log.warning("%s: factors are read off paths, not out of %s; %s", path, name_some(tables), _other_way(tables))
+        _log.warning(
+            "%s: factors are parsed from paths, not read from %s; %s", path, name_some(tables), _other_way(tables)
+        )
     table = FactorTable.from_arrow(pa.table(columns), kinds=kinds)
     return ImageTable(_name(path), table, MemberImages(members, places), size)
 
@@ -160,8 +162,8 @@ def _name(path: Path) -> str:
 def _other_way(tables: list[str]) -> str:
     """Describe how to read a table; a table in an archive cannot be opened by itself."""
     if not os.path.exists(tables[0]):
-        return "unpack the archive and open the table: it opens the images that it lists, with its columns as factors"
-    return f"setsup.open({tables[0]!r}) opens the images that a table lists, with its columns as factors"
+        return "unpack the archive and open the table to use its columns as factors"
+    return f"setsup.open({tables[0]!r}) opens the images listed in a table, with its columns as factors"
 
 
 def _hint(tables: list[str]) -> str:
@@ -182,12 +184,12 @@ def _report_left_out(members: MemberIndex, path: Path, num_images: int, tables: 
             _log.warning("%s: %s; left out", label, missing)
         if hidden:
             _log.info(
-                "%s: %s hidden images are left out, in files or folders that begin with a dot", label, f"{hidden:,}"
+                "%s: skipping %s hidden images, whose file or folder name begins with a dot", label, f"{hidden:,}"
             )
         return
-    among = f"none of its {len(members):,} files ends in {', '.join(image_endings())}"
+    among = f"none of its {len(members):,} files ends with {', '.join(image_endings())}"
     if hidden:
-        among = f"every image ({hidden:,}) is hidden: the name of its file or folder begins with a dot"
+        among = f"all images ({hidden:,}) are hidden, because their file or folder names begin with a dot"
     raise DataError(f"{label} contains no images: {missing or among}{_hint(tables)}")
 
 
@@ -195,8 +197,8 @@ def _one_folder(path: Path, example: str, tables: list[str]) -> DataError:
     suggested = suggest_pattern(example.rpartition("/")[2])
     folder = "" if "/" not in example else ".../"
     return DataError(
-        f"all images of {shown(str(path))} are in one folder, so the folder is not a factor; pass a pattern of their "
-        f"names, such as {folder + suggested!r} ({advice('pattern=', '--pattern')}), sort them into folders, list them "
-        "in a CSV file with a column of paths and a column for every factor, or, for pairs of pixels, add "
+        f"all images of {shown(str(path))} are in one folder, so no factor can be derived from folders; pass a pattern "
+        f"for the file names, such as {folder + suggested!r} ({advice('pattern=', '--pattern')}), sort the images into "
+        "folders, list them in a CSV file with a column of paths and one column per factor, or, for pixel pairs, add "
         f"homographies (docs/correspondences.md){_hint(tables)}"
     )

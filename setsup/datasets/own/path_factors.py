@@ -68,7 +68,7 @@ def read_fields(pattern: PathPattern, names: Any, source: str) -> tuple[Places, 
     if not len(places):
         example = names[0].as_py()
         raise DataError(
-            f"none of the {len(names):,} images of {source} matches the pattern {pattern.text!r}; the first is "
+            f"none of the {len(names):,} images of {source} matches the pattern {pattern.text!r}; the first image is "
             f"{shown(example)}, which matches {suggest_pattern(example)!r}"
         )
     others = names.filter(matches.is_null())
@@ -111,8 +111,8 @@ def _warn_if_unsure(pattern: PathPattern, names: Any, groups: dict[str, Any], so
         return
     first = int(np.argmax(differs))
     _log.warning(
-        "%s: the pattern %r is ambiguous in %s of %s paths; %s is read as %s, with each field as short as possible "
-        "from the left; if this is wrong, write more of the names in the pattern",
+        "%s: the pattern %r is ambiguous in %s of %s paths; %s is read as %s, with each field as short as possible, "
+        "from left to right; if this is wrong, include more literal text in the pattern",
         *(source, pattern.text, f"{int(differs.sum()):,}", f"{len(names):,}"),
         *(shown(names[first].as_py()), _values(groups, first)),
     )
@@ -147,6 +147,6 @@ def _too_large(name: str, kind: str, group: Any, names: Any, large: Any, encoded
     value = group[row].as_py()
     value = short(value, 40)
     return DataError(
-        f"{shown(names[row].as_py())} has {name} = {value}, which does not fit into {what}; read it as text with "
+        f"{shown(names[row].as_py())} has {name} = {value}, which does not fit in {what}; read it as text with "
         f"{{{name}}}"
     )

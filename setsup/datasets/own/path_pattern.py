@@ -71,9 +71,11 @@ class PathPattern:
     def of(cls, text: str) -> "PathPattern":
         """Parse a pattern; DataError if it is invalid."""
         if not isinstance(text, str) or not text.strip():
-            raise DataError(f"a pattern is a path with fields, such as '{{class}}/...', not {abbreviate(text)}")
+            raise DataError(f"a pattern must be a path with fields, such as '{{class}}/...', not {abbreviate(text)}")
         if len(text) > _LONGEST:
-            raise DataError(f"a pattern has at most {_LONGEST:,} characters, but {abbreviate(text)} has {len(text):,}")
+            raise DataError(
+                f"a pattern must have at most {_LONGEST:,} characters, but {abbreviate(text)} has {len(text):,}"
+            )
         *folders, name = text.removeprefix("./").split("/")
         _check_segments(text, [*folders, name])
         name, ending = _split_ending(name)
@@ -82,7 +84,7 @@ class PathPattern:
         last = None if name in _REST else _parse(text, name, types)
         if not types:
             raise DataError(
-                f"the pattern {text!r} has no named field, so it defines no factor; name one: '{{class}}/...'"
+                f"the pattern {text!r} has no named field, so it defines no factor; add one, as in '{{class}}/...'"
             )
         expression, longest = (_join(inner, last, ending, longest) for longest in (False, True))
         unsure = last is not None and (inner.count(None) > 1 or any(map(_is_unsure, [*inner, last])))
@@ -173,7 +175,7 @@ def _parse(text: str, segment: str, types: dict[str, str]) -> list[_Token]:
     tokens: list[_Token] = []
     for match in _TOKEN.finditer(segment):
         if match["brace"] is not None:
-            which = "opens a field that is never closed" if match[0] == "{" else "closes no field"
+            which = "has no matching closing brace" if match[0] == "{" else "has no matching opening brace"
             raise DataError(f"the pattern {text!r}: a {match[0]} {which}; write {match[0] * 2} for a literal brace")
         if match["braces"] or match["text"]:
             tokens.append(_Token(None, match["text"] or match[0][0]))
@@ -182,8 +184,8 @@ def _parse(text: str, segment: str, types: dict[str, str]) -> list[_Token]:
         before = tokens[-1] if tokens else _Token(None, "")
         if before.kind is not None and (before.kind in _NUMBERS) == (token.kind in _NUMBERS):
             raise DataError(
-                f"the pattern {text!r}: it is ambiguous where {before.text} ends and {token.text} begins; write the "
-                "text between them, or leave one out"
+                f"the pattern {text!r} is ambiguous, because no text separates {before.text} from {token.text}; insert "
+                "the text between them, or remove one of them"
             )
         tokens.append(token)
     return tokens

@@ -40,8 +40,8 @@ class ImageTable(BaseDataset):
     def __init__(self, name: str, factors: FactorTable, images: Images, size: tuple[int, int] | None) -> None:
         if not len(factors) == len(images) > 0:
             raise DataError(
-                f"{name} has {len(factors):,} rows of factors and {len(images):,} images; expected one row per "
-                "image, and at least one"
+                f"{name} has {len(factors):,} rows of factors and {len(images):,} images; expected at least one image, "
+                "and one row per image"
             )
         self.name = name
         self.factors = factors
@@ -51,7 +51,7 @@ class ImageTable(BaseDataset):
         first, label = images.take(np.zeros(1, np.int64))[0]
         if (deep := deep_dtype(first, label)) is not None:
             if size is not None:
-                raise DataError(f"{label} has {deep} pixels, which setsup does not resize; leave out size=")
+                raise DataError(f"{label} has {deep} pixels, which setsup cannot resize; leave out size=")
             self._deep = Measured(images, deep, name)
             self.modalities = {"image": self._deep.modality}
             return
@@ -139,7 +139,7 @@ def open(root: Path | None) -> ImageTable:
     """Open the table at a path with default options, for ``setsup.load("table", root=…)``."""
     if root is None:
         raise DataError(
-            'a table has no default path: pass its path, as in `--table photos.csv` or load("table", root="photos.csv")'
+            'a table has no default path; pass its path, as in `--table photos.csv` or load("table", root="photos.csv")'
         )
     return open_table(root)
 
@@ -199,7 +199,7 @@ def _image_column(path: Path, image: str | None, columns: Sequence[str], packed:
     if len(packed) == 1:
         return packed[0]
     raise DataError(
-        f"{path} has no column named {', '.join(_COLUMNS[:5])} or similar; its columns are {listed(columns)}; name "
+        f"{path} has no column named {', '.join(_COLUMNS[:5])} or similar; its columns are {listed(columns)}; specify "
         f"the column of images ({advice('image=', '--image')})"
     )
 
@@ -218,5 +218,5 @@ def _texts(table: FactorTable, column: str) -> tuple[list[str | None], Array]:
 
 def _without(path: Path, table: FactorTable, column: str) -> FactorTable:
     if len(table.names) == 1:
-        raise DataError(f"{path} contains only the image column {column!r}; add one column per factor")
+        raise DataError(f"{path} has no columns besides the image column {column!r}; add one column per factor")
     return table.without([column])

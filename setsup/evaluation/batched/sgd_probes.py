@@ -112,10 +112,12 @@ def network_probes(
     widths = tuple(check_integer(width, "each hidden width", SetsupError, 1) for width in hidden)
     check_device(device)
     if not len(embeddings) or not len(seeds) or len(set(seeds)) < len(seeds):
-        raise SetsupError("probes require at least one layer, and at least one seed, all different")
+        raise SetsupError("probes require at least one layer and at least one seed, and all seeds must differ")
     layers = [check_embeddings(layer, f"embeddings of layer {at}") for at, layer in enumerate(embeddings)]
     if len({len(layer) for layer in layers}) > 1:
-        raise DataError(f"all layers must have the same rows, not {', '.join(str(len(layer)) for layer in layers)}")
+        raise DataError(
+            f"all layers must have the same number of rows, not {', '.join(str(len(layer)) for layer in layers)}"
+        )
     codes = check_factors(factors, len(layers[0]))
     probes = _probes(len(layers), codes, seeds, share)
     training: dict[str, Any] = {"steps": steps, "batch": batch, "rate": rate}

@@ -112,7 +112,9 @@ def _table(levels: Codes) -> FactorTable:
         counts = np.bincount(dense)
         if counts.min() < 2:
             level = int(levels[known, column][np.argmax(dense == counts.argmin())])
-            raise DataError(f"level {level} of factor {column} has one row, but variance needs two; leave out that row")
+            raise DataError(
+                f"level {level} of factor {column} has only one row, but its variance requires two; leave out that row"
+            )
         codes = np.full(len(levels), -1, dtype=np.int64)
         codes[known] = dense
         factors.append(Factor(str(column), Kind.NOMINAL, tuple(range(len(counts)))))

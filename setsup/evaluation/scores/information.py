@@ -45,7 +45,10 @@ def mutual_information(binned: npt.ArrayLike, factors: npt.ArrayLike) -> Reals:
     """
     bins = np.asarray(binned)
     if bins.ndim != 2 or 0 in bins.shape or bins.dtype.kind not in "iu" or bins.min() < 0:
-        raise DataError(f"bins must be integers (n, d), 0 or more, not {bins.dtype} {bins.shape}; see discretise")
+        raise DataError(
+            f"bins must be a non-negative integer array of shape (n, d), not {bins.dtype} of shape {bins.shape}; "
+            "compute it with discretise"
+        )
     levels = check_factors(factors, len(bins))
     information = np.empty((bins.shape[1], levels.shape[1]))
     for column in range(levels.shape[1]):

@@ -54,19 +54,19 @@ class FactorKnowledge:
     Attributes
     ----------
     factors : tuple of str
-        By default all that :func:`suitable_factors` finds.
+        Factors to measure; by default all that :func:`suitable_factors` returns.
     samples : int
         Number of rows to embed.
     queries : int
-        Rows, the first ones of the sample, among which average precision is measured: all are ranked for each.
+        Number of rows, from the start of the sample, among which average precision is measured: each ranks all others.
     neighbours : int
-        That vote, or are averaged.
+        Number of neighbours that vote, or are averaged.
     metric : {"cosine", "l2sq"}
-        Distance of neighbours and rankings.
+        Distance between embeddings, for neighbours and rankings.
     estimator : {"linear", "probe", "mine"}
         Estimator of information.
     steps : int, optional
-        Of the training of the estimators ``probe`` and ``mine``; their default if None.
+        Training steps of the estimators ``probe`` and ``mine``; by default their own number.
     embedding : str, optional
         Name of the embedding, if the method has several.
 

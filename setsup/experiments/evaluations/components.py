@@ -30,14 +30,14 @@ class Components:
     Attributes
     ----------
     factors : tuple of str
-        Factors that color the panels of an image.
+        Factors by which the panels of a plot are colored.
     samples : int
         Number of rows to embed.
     shown : int
-        Number of points in an image.
+        Number of points in a plot.
     maps : tuple of {"pca", "tsne", "umap"}
-        Images: the two first components, or where :func:`~setsup.evaluation.maps.tsne_map` and
-        :func:`~setsup.evaluation.maps.umap_map` put the points.
+        Plots to make: of the first two components, or of the maps by :func:`~setsup.evaluation.maps.tsne_map` and
+        :func:`~setsup.evaluation.maps.umap_map`.
     embedding : str, optional
         Name of the embedding, if the method has several.
 

@@ -40,14 +40,14 @@ class FactorInformation:
         choice, underestimates for factors of many levels, while ``probe`` is evaluated on held-out rows and treats
         levels as classes. A continuous factor requires one of the other two.
     steps : int, optional
-        Training steps of the estimator; None selects the estimator's default, also for `batch` and `rate`.
-        ``neighbours`` trains nothing, so the four settings must be None.
+        Training steps of the estimator. By default, `steps`, `batch` and `rate` are the estimator's own. ``neighbours``
+        is not trained and uses none of these, nor `last`.
     batch : int, optional
-        Rows per step.
+        Number of rows per training step.
     rate : float, optional
         Learning rate.
     last : int, optional
-        Steps at the end over which ``mine`` averages its estimate; the last 1,000 by default.
+        Number of final steps over which ``mine`` averages its estimate; 1,000 by default.
     sigma : float, optional
         Scale of the noise, in units of the embeddings; by default that of :func:`noise_of`.
     embedding : str, optional
@@ -106,18 +106,18 @@ class NoiseSweep:
     Attributes
     ----------
     factors : tuple of str
-        Factors, each with a curve.
+        Factors, each with its own curve.
     samples : int
         Number of rows to embed.
     scales : int
-        Scales of noise, evenly spaced in their logarithm.
+        Number of noise scales, logarithmically spaced.
     low, high : float
-        Smallest and largest scale, as multiples of σ.
+        Smallest and largest scale of noise, in units of σ.
     estimator : {"probe", "mine", "neighbours"}
-        As for :class:`FactorInformation`. Each scale is a part of the evaluation, which resumes there if it is
-        interrupted. On a GPU, ``mine`` trains some scales at a time as one batched network, and these are a part.
+        As for :class:`FactorInformation`. An interrupted evaluation resumes at the scale at which it stopped. On a GPU,
+        ``mine`` trains several scales together as one batched network.
     steps : int, optional
-        Steps of each training; by default the estimator's own number; ``neighbours`` trains nothing.
+        Training steps of the estimator; by default its own number. ``neighbours`` is not trained.
     sigma : float, optional
         σ, in units of the embeddings; by default that of :func:`noise_of`.
     embedding : str, optional
@@ -169,7 +169,7 @@ class Accuracy:
     Attributes
     ----------
     factors : tuple of str
-        Factors, each with a classifier.
+        Factors, each with its own classifier.
     samples : int
         Number of rows to embed.
     steps : int

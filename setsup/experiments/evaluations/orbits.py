@@ -77,7 +77,7 @@ class OrbitStructure:
     orbit : tuple of str
         Factors whose combinations are the orbits.
     canonical : str, optional
-        Canonical member, in the form of :class:`setsup.OrbitSampler`. By default only distances are measured.
+        Canonical member, as for :class:`setsup.OrbitSampler`. Without it, only distances are measured.
     count : int
         Number of orbits, drawn with the seed of the run.
     members : int

@@ -36,28 +36,27 @@ class Probes:
     Attributes
     ----------
     factors : tuple of str
-        Factors to predict. Factors with levels are predicted by :func:`~setsup.evaluation.linear_classifier`, with a
-        tenth of the rows held out; continuous ones by :func:`~setsup.evaluation.ridge_probe`, with a fifth of them held
-        out, each in turn.
+        Factors to predict: those with levels by :func:`~setsup.evaluation.linear_classifier`, with a tenth of the rows
+        held out; continuous ones by :func:`~setsup.evaluation.ridge_probe`, with 5-fold cross-validation.
     samples : int
-        Number of rows to embed, also of the other split.
+        Number of rows to embed, of the training data and of the test split each.
     split : str, optional
-        Test on rows of this split, and fit to all rows of the training data.
+        Split to test on; the probe is then fitted to all sampled rows of the training data.
     classifiers : tuple of {"logistic", "svm"}
-        Logistic regression; support vector machine with the squared hinge loss, one class against the rest.
+        Classifiers: logistic regression, or a one-vs-rest support vector machine with the squared hinge loss.
     c : tuple of float
         Candidates for the inverse strength of the penalty, scikit-learn's ``C``; one is chosen for each factor on a
-        tenth of the rows used for fitting. If empty, the defaults of :func:`~setsup.evaluation.linear_classifier`.
+        tenth of the training rows. By default those of :func:`~setsup.evaluation.linear_classifier`.
     knn : tuple of int
-        Numbers of voting neighbours, among the rows used for fitting, without augmentation; each number yields an
-        accuracy.
+        Numbers of nearest neighbours that vote, among the training rows without augmentation; one accuracy is measured
+        for each.
     metric : {"l2sq", "cosine"}
-        Distance of neighbours.
+        Distance between embeddings.
     augment : str or Augmentation, optional
-        Also fit linear models to augmented copies of the rows: the name of a recipe, or settings of a transform. For
-        pairs, the augmented image is used; for several copies, the first.
+        Also fit linear models to augmented copies of the rows: the name of a recipe, or settings of a transform. If the
+        transform returns pairs, the augmented image is used; if it returns several copies, the first.
     copies : int
-        Augmented copies of each row.
+        Number of augmented copies of each row.
     embedding : str, optional
         Name of the embedding, if the method has several.
 

@@ -32,11 +32,11 @@ class Disentanglement:
     samples : int
         Number of rows to embed.
     components : int, optional
-        Number of principal components to score instead of the axes.
+        Score this many principal components instead of the axes of the embedding.
     dci_learner : {"boosting", "additive"}
-        Learner of DCI; published values use ``boosting``, which takes minutes for many dimensions and levels.
+        Learner of DCI. Published values use ``boosting``, which takes minutes for many dimensions and levels.
     sap_learner : {"svm", "thresholds"}
-        Learner of SAP; published values use ``svm``.
+        Learner of SAP. Published values use ``svm``.
     embedding : str, optional
         Name of the embedding, if the method has several.
 
@@ -115,7 +115,7 @@ class Retrieval:
     samples : int
         Number of rows to embed.
     k : int
-        Number of neighbours of a query; precision is the share of them with the value of the query.
+        Number of neighbours of a query; precision is the share of them that have its value.
     metric : {"l2sq", "cosine"}
         See :func:`~setsup.evaluation.nearest`.
     embedding : str, optional

@@ -33,11 +33,11 @@ class Adam:
     rate : float
         Learning rate, 0 or more; a schedule scales it.
     betas : (float, float)
-        Decay per step of the averages of the gradient and of its square.
+        Decay rates of the running averages of the gradient and of its square.
     eps : float
-        Added to the denominator.
+        Term added to the denominator for numerical stability.
     weight_decay : float
-        Added to the gradient, times the weights.
+        Coefficient of the weight decay (L2 penalty).
 
     Raises
     ------
@@ -84,7 +84,7 @@ class AdamW(Adam):
     Attributes
     ----------
     weight_decay : float
-        Share of the weights subtracted per step, times the learning rate.
+        Coefficient of the decoupled weight decay, which is multiplied by the learning rate.
 
     """
 
@@ -108,11 +108,11 @@ class SGD:
     rate : float
         Learning rate, 0 or more; a schedule scales it.
     momentum : float
-        Decay per step of the sum of gradients, from 0 to below 1.
+        Momentum, at least 0 and below 1.
     nesterov : bool
-        Nesterov's momentum.
+        Whether to use Nesterov momentum.
     weight_decay : float
-        Added to the gradient, times the weights.
+        Coefficient of the weight decay (L2 penalty).
 
     Raises
     ------

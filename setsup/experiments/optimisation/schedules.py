@@ -52,11 +52,11 @@ class StepDecay:
     Attributes
     ----------
     factor : float
-        Above 0.
+        Factor of each decay; above 0.
     every : int, optional
-        Steps between decays, as of :class:`torch.optim.lr_scheduler.StepLR`.
+        Number of steps between decays, as in :class:`torch.optim.lr_scheduler.StepLR`.
     at : tuple of int
-        Steps of the decays, as of :class:`torch.optim.lr_scheduler.MultiStepLR`; instead of `every`.
+        Steps at which the rate decays, as in :class:`torch.optim.lr_scheduler.MultiStepLR`; instead of `every`.
 
     Raises
     ------

@@ -65,13 +65,13 @@ def open_table(path: Path) -> FactorColumns:
         factors = _factors(about)
         columns = None if about["grid"] else {factor.name: _view(batch, factor, mapped) for factor in factors}
         if columns is None and batch.num_columns:
-            raise ValueError("it has columns, but says that it is a grid")
+            raise ValueError("it contains columns, but is declared as a grid")
         table = FactorColumns(factors, columns)
         if len(table) != about["rows"]:
-            raise ValueError(f"it has {len(table):,} rows, but says {about['rows']!r}")
+            raise ValueError(f"it has {len(table):,} rows, but declares {about['rows']!r}")
         fingerprint = about["fingerprint"]
         if not isinstance(fingerprint, str) or len(bytes.fromhex(fingerprint)) != 16:
-            raise ValueError(f"its fingerprint is {fingerprint!r}")
+            raise ValueError(f"its fingerprint is invalid: {fingerprint!r}")
     # the digest of what was written: computing it again would read the whole file
     table.__dict__["fingerprint"] = fingerprint
     table.__dict__["path"] = path.absolute()
@@ -112,7 +112,7 @@ def from_arrow(
     import pyarrow as pa
 
     if not isinstance(table, pa.Table | pa.RecordBatch):
-        raise FactorError(f"from_arrow expects a pyarrow.Table, not {type(table).__name__}")
+        raise FactorError(f"from_arrow expects a pyarrow.Table or RecordBatch, not {type(table).__name__}")
     names, known = describe_schema(table.schema, factors, {} if kinds is None else kinds)
     say_left_out("the Arrow table", {field.name: field.type for field in table.schema if field.name not in names})
     whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
@@ -127,7 +127,7 @@ def describe_schema(
         if name in schema.names[:index]:
             raise FactorError(f"two columns have the name {name!r}; rename one")
     names = [field.name for field in schema if is_usable(field.type)]
-    given = {factor.name for factor in check_factors(factors)} | check_mapping(kinds, "kinds", FactorError).keys()
+    declared = {factor.name for factor in check_factors(factors)} | check_mapping(kinds, "kinds", FactorError).keys()
     try:
         about = json.loads((schema.metadata or {}).get(_KEY, b'{"format": 1, "factors": []}'))
         stored = _factors(about)
@@ -135,7 +135,7 @@ def describe_schema(
         raise FactorError(
             f"the metadata {_KEY.decode()!r} of the Arrow table does not describe factors: {error}"
         ) from None
-    return names, [*factors, *(factor for factor in stored if factor.name in names and factor.name not in given)]
+    return names, [*factors, *(factor for factor in stored if factor.name in names and factor.name not in declared)]
 
 
 def say_left_out(source: object, columns: Mapping[str, object]) -> None:
@@ -156,7 +156,7 @@ def _explain_damage(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise DataError(f"there is no file {path}; write one with table.save(path)") from None
+        raise DataError(f"{path} does not exist; write a table with table.save(path)") from None
     except (
         SetsupError,
         pa.ArrowException,
@@ -182,7 +182,7 @@ def _batch(mapped: MappedFile) -> tuple[Any, dict[str, Any]]:
     if not isinstance(about, dict) or about["format"] != _FORMAT or not isinstance(about["rows"], int):
         raise ValueError(f"its format is not {_FORMAT}")
     if reader.num_record_batches != 1:
-        raise ValueError(f"it has {reader.num_record_batches} record batches, not one")
+        raise ValueError(f"it contains {reader.num_record_batches} record batches, not one")
     batch = reader.get_batch(0)
     batch.validate(full=True)
     return batch, about

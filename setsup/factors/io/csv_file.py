@@ -58,7 +58,7 @@ class CsvFile:
             with text.open() as file:
                 below = next(islice(file, lines, None), b"").decode("utf-8", "replace").strip()
         if header is None:
-            raise DataError(f"{path} is empty; a CSV file starts with a header line of column names")
+            raise DataError(f"{path} is empty; start the file with a header line of column names")
         header = [name.strip() for name in header]
         _check_header(path, header, delimiter, below)
         return cls(text, delimiter, header, lines)
@@ -103,13 +103,13 @@ class CsvFile:
             "\n" in str(value) for value in last.slice(last.num_rows - 1).to_pylist()[0].values()
         ):
             raise DataError(
-                f"{self.path}: a quote is not closed, so its text runs to the end of the file, row {rows - 1} (from "
-                "0); close the quote"
+                f"{self.path}: a quoted field is not closed, so it extends to the end of the file, row {rows - 1} "
+                "(counting from 0); add the closing quote"
             )
 
 
 def _without_rows(path: Path) -> DataError:
-    return DataError(f"{path} has a header, but no rows")
+    return DataError(f"{path} contains a header, but no rows; add rows")
 
 
 def _check_header(path: Path, header: list[str], delimiter: str, below: str) -> None:
@@ -126,7 +126,7 @@ def _check_header(path: Path, header: list[str], delimiter: str, below: str) -> 
         if name in header[:index]:
             raise DataError(f"{path}: two columns have the name {name!r}; rename one")
         if not name and (index or len(header) == 1):
-            raise DataError(f"{path}: column {index} (from 0) has no name in the header; give it one")
+            raise DataError(f"{path}: column {index} (counting from 0) has no name in the header; add a name")
 
 
 @contextmanager
@@ -146,11 +146,13 @@ def _explain_errors(path: Path) -> Iterator[None]:
 def _parse_error(path: Path, message: str) -> DataError:
     if ragged := _RAGGED.search(message):
         line, expected, came = ragged.groups()
-        return DataError(f"{path}, line {line}: {came} fields, but the header names {expected}; correct that line")
+        return DataError(
+            f"{path}, line {line} must have {expected} fields, as the header does, not {came}; correct that line"
+        )
     if "UTF8" in message:
         return not_utf8(path)
     if "Could not skip" in message:
         return _without_rows(path)
     if "straddling" in message:
-        return DataError(f"{path}: a line is longer than {BLOCK >> 20} MB; perhaps a quote is not closed")
-    return DataError(f"{path} is not a readable CSV file: {' '.join(message.split())[:200]}")
+        return DataError(f"{path} contains a line longer than {BLOCK >> 20} MB; check whether a quote is not closed")
+    return DataError(f"{path} could not be parsed as CSV: {' '.join(message.split())[:200]}")

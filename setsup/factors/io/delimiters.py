@@ -40,8 +40,8 @@ def find_delimiter(text: TextFile) -> tuple[str, int]:
     if len(even) > 1:
         names = " or ".join(DELIMITERS[mark] for mark in even)
         raise DataError(
-            f"{text.path} could be separated by {names}: its first lines divide evenly by each; put quotes around the "
-            "names in its header that contain one of them"
+            f"the delimiter of {text.path} is ambiguous: its first lines divide evenly at "
+            f"{names}; put quotes around the column names that contain one of them"
         )
     # where none divides the lines evenly, reading names the first line that is uneven
     return (even or sorted(divided, key=lambda mark: -len(divided[mark][0])))[0], 0

@@ -36,12 +36,12 @@ COMMA = re.compile(r"-?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 class ColumnEncoder:
     """Codes of the values of a column, block after block.
 
-    `sort` is that of the levels; ``written``: strings may be numbers; ``given``: the factor was not made of the values.
+    `sort` is that of the levels; ``written``: strings may be numbers; ``declared``: the factor is not inferred.
     """
 
-    def __init__(self, factor: Factor, sort: str, written: bool, commas: Commas, given: bool) -> None:
+    def __init__(self, factor: Factor, sort: str, written: bool, commas: Commas, declared: bool) -> None:
         self.factor = factor
-        self._written, self._commas, self._given = written, commas, given
+        self._written, self._commas, self._declared = written, commas, declared
         self._read = level_reader(sort, written, commas)
         self._code_by_level: dict[Any, int] = {level: code for code, level in enumerate(factor.levels or ())}
         if sort == "number" and not written:  # a level 0.1 that came as float32 is another number
@@ -79,16 +79,17 @@ class ColumnEncoder:
 
     def _refuse(self, value: Any, row: int) -> NoReturn:
         """Refuse a value that is no level."""
-        if not self._given:
+        if not self._declared:
             row += self._rows
             raise FactorError(
-                f"column {self.factor.name!r} changed while it was being read: row {row} now has {abbreviate(value)}"
+                f"column {self.factor.name!r} changed while it was being read: row {row} now contains "
+                f"{abbreviate(value)}"
             )
         raise self._wrong(value, row, f"a level{did_you_mean(value, self.factor.levels or ())}")
 
     def _wrong(self, value: Any, row: int, expected: str) -> FactorError:
         """Make the error for a value in a row of the block."""
-        where = f"row {row + self._rows} (from 0) of column {self.factor.name!r}"
+        where = f"row {row + self._rows} (counting from 0) of column {self.factor.name!r}"
         return FactorError(f"{where} has {abbreviate(value)}, which is not {expected}")
 
     def _numbers(self, array: Any) -> Array:

@@ -29,7 +29,7 @@ class Field:
     def __init__(self, name: str, factor: Factor | None, kind: Kind | None, written: bool, commas: Commas) -> None:
         self.name = name
         self.role = ROLE_OF.get(name, "variation")
-        self.given = factor is not None
+        self.declared = factor is not None
         self._kind = kind
         self._written = written
         # whoever asks for names has them as they are written
@@ -88,7 +88,7 @@ class Field:
 
     def incomplete(self) -> bool:
         """Whether values seen as numbers are strings, which needs another first pass; prepares for it."""
-        if self.given:
+        if self.declared:
             return False
         sort = self._sort()  # first, so that the first column that mixes sorts is named, whatever the blocks
         if self._distinct is not None or sort != "string" or self._kind is Kind.CONTINUOUS:
@@ -123,30 +123,40 @@ class Field:
             if sort is not Sort.BLANK and (family not in firsts or row < firsts[family][0]):
                 firsts[family] = (row, value)
         kinds = advice(f"kinds={{{self.name!r}: 'nominal'}}", f"--kinds {self.name}=nominal")
-        refuse_mixture(self.name, firsts, f"correct them, leave unknown values empty, or read strings with {kinds}")
+        refuse_mixture(
+            self.name,
+            firsts,
+            f"correct the values, leave unknown ones empty, or read the column as strings with {kinds}",
+        )
 
     def encoder(self) -> ColumnEncoder:
         """Encoder of the given factor, or of the one that the values make: its levels are those that were seen."""
         if self._factor is not None:
             sort = "number" if self._factor.levels is None else level_sort(self._factor.levels[0])
-            return ColumnEncoder(self._factor, sort, self._written, self._commas, given=True)
+            return ColumnEncoder(self._factor, sort, self._written, self._commas, declared=True)
         sort = self._sort()
         if self._comma is not None and sort in ("number", "integer"):
             self._check_commas(self._comma)
         kinds = {"string": Kind.NOMINAL, "boolean": Kind.NOMINAL, "integer": Kind.ORDINAL}
         kind = self._kind or kinds.get(sort, Kind.CONTINUOUS)
         factor = self._continuous(sort) if kind is Kind.CONTINUOUS else self._discrete(kind, sort)
-        return ColumnEncoder(factor, sort, self._written, self._commas, given=False)
+        return ColumnEncoder(factor, sort, self._written, self._commas, declared=False)
 
     def _continuous(self, sort: str) -> Factor:
         if sort in ("string", "boolean"):
             row, value = next(self._seen[sort] for sort in _FAMILY if sort in self._seen)
-            raise FactorError(f"column {self.name!r} cannot be continuous: row {row} (from 0) has {abbreviate(value)}")
+            raise FactorError(
+                f"column {self.name!r} cannot be continuous: row {row} (counting from 0) has {abbreviate(value)}; "
+                "choose another kind, or leave unknown values empty"
+            )
         return Factor(self.name, Kind.CONTINUOUS, role=self.role)
 
     def _discrete(self, kind: Kind, sort: str) -> Factor:
         if sort == "nothing":
-            raise FactorError(f"column {self.name!r} has no known value, so it has no levels to be {kind}")
+            raise FactorError(
+                f"column {self.name!r} cannot be {kind}, because it has no known value and therefore no levels; fill "
+                "in values, or leave out the column"
+            )
         read, seen = level_reader(sort, self._written, self._commas), self._distinct or set()
         levels = seen if read is unchanged else {read(value) for value in seen} - {None}
         known: Any = (False, True) if sort == "boolean" else tuple(sorted(levels))
@@ -154,10 +164,11 @@ class Field:
         if sort == "string" and kind is not Kind.NOMINAL and len(known) > 1:
             self._warn(factor)
         if sort == "string" and self._written and self._kind is None and all(map(COMMA.fullmatch, known)):
+            nominal = advice(f"kinds={{{self.name!r}: 'nominal'}}", f"--kinds {self.name}=nominal")
             _log.warning(
-                "the values of column %r, such as %r, are read as strings; write decimal points where they are "
-                "numbers, or say that they are names with kinds={%r: 'nominal'} (--kinds)",
-                *(self.name, known[0], self.name),
+                "the values of column %r, such as %r, are read as strings; if they are numbers, write them with "
+                "decimal points, or if they are names, pass %s",
+                *(self.name, known[0], nominal),
             )
         return factor
 
@@ -167,24 +178,28 @@ class Field:
         if self._point is not None:
             raise FactorError(
                 f"column {self.name!r} mixes decimal points and commas: row {self._point[0]} has "
-                f"{abbreviate(self._point[1])}, row {row} has {abbreviate(value)} (rows count from 0); write "
-                "all numbers in one way"
+                f"{abbreviate(self._point[1])}, row {row} has {abbreviate(value)} (rows are counted from 0); write all "
+                "numbers in the same notation"
             )
         if self._commas == "unsure" and self._thousands:
             raise FactorError(
-                f"row {row} (from 0) of column {self.name!r} has {abbreviate(value)}, whose comma may be decimal or "
-                "separate thousands; write the numbers without commas, or read strings with "
+                f"row {row} (counting from 0) of column {self.name!r} has {abbreviate(value)}, in which the comma "
+                "may be a decimal comma or a thousands separator; write the numbers without commas, or read the "
+                "column as strings with "
                 + advice(f"kinds={{{self.name!r}: 'nominal'}}", f"--kinds {self.name}=nominal")
             )
-        _log.info("the commas in the numbers of column %r are decimal: %r", self.name, value)
+        _log.info("commas in the numbers of column %r are read as decimal commas: %r", self.name, value)
 
     def _warn(self, factor: Factor) -> None:
         """Warn that strings are in alphabetical order, which is rarely the intended one."""
         shown = ",".join(map(str, (factor.levels or ())[:6])) + (",…" if len(factor) > 6 else "")
+        ordered = f"{factor.kind}:low,mid,high"
+        option = advice(
+            f"kinds={{{self.name!r}: {ordered!r}}}, or a Factor with its levels", f"--kinds {self.name}={ordered}"
+        )
         _log.warning(
-            "the strings of column %r are %s in alphabetical order, %s; give their own order, "
-            "as in kinds={%r: '%s:low,mid,high'} (--kinds), or a Factor with its levels",
-            *(self.name, factor.kind, shown, self.name, factor.kind),
+            "the strings of column %r are %s in alphabetical order, %s; pass their own order, as in %s",
+            *(self.name, factor.kind, shown, option),
         )
 
 
@@ -193,5 +208,6 @@ def refuse_mixture(name: str, firsts: dict[str, tuple[int, Any]], fix: str) -> N
     by_row = sorted((row, value, family) for family, (row, value) in firsts.items())
     rows = ", ".join(f"row {row} has {abbreviate(value)}" for row, value, _ in by_row)
     raise FactorError(
-        f"column {name!r} mixes {' and '.join(family for _, _, family in by_row)}: {rows} (rows count from 0); {fix}"
+        f"column {name!r} mixes {' and '.join(family for _, _, family in by_row)}: {rows} (rows are counted from 0); "
+        f"{fix}"
     )

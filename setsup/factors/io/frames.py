@@ -90,7 +90,7 @@ def from_parquet(
                 left -= _long_texts(block)
                 if left < 0:
                     raise FactorError(
-                        "long texts repeat so often that they do not fit into memory; leave their column out"
+                        "the long strings of a column repeat too often to fit into memory; leave out that column"
                     )
                 yield from _as_texts(block)
 
@@ -103,7 +103,7 @@ def from_parquet(
             if columns is not None:
                 for name in columns:
                     if name not in schema.names:
-                        raise FactorError(f"there is no column {name!r}{did_you_mean(name, schema.names)}")
+                        raise FactorError(f"unknown column {name!r}{did_you_mean(name, schema.names)}")
                 schema = pa.schema([schema.field(name) for name in columns], schema.metadata)
             names, known = describe_schema(schema, factors, {} if kinds is None else kinds)
             texts = [name for name in names if pa.types.is_string(schema.field(name).type)]
@@ -208,7 +208,7 @@ def _name_file(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise DataError(f"there is no file {path}") from None
+        raise DataError(f"{path} does not exist; check the path") from None
     except FactorError as error:
         raise DataError(f"{path}: {error}") from None
     except (pa.ArrowException, OSError) as error:
@@ -262,7 +262,7 @@ def _convert(
 
                 table = convert(counted, store)
             if (path.stat().st_size, path.stat().st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-                raise DataError(f"{path} changed while it was being converted; try again once it is complete")
+                raise DataError(f"{path} changed while it was being converted; try again when the file is complete")
             save_table(table, target)
 
     return build_once(target, _find_converted, build)

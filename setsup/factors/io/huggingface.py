@@ -60,7 +60,7 @@ def from_huggingface(
         raise FactorError(f"from_huggingface expects a datasets.Dataset, not {type(dataset).__name__}; {fix}")
     columns = {name: leaf for name, leaf in leaves(dataset.features).items() if is_factor(name, leaf[1])}
     kinds = {} if kinds is None else check_mapping(kinds, "kinds", FactorError)
-    given = {factor.name for factor in check_factors(factors)} | kinds.keys()
+    declared = {factor.name for factor in check_factors(factors)} | kinds.keys()
     labels = {
         name: {"kind": Kind.NOMINAL, "levels": feature.names}
         for name, (_, feature) in columns.items()
@@ -69,7 +69,7 @@ def from_huggingface(
     known = {
         name: {**labels.get(name, {}), **(read_note(name, feature) or {})}
         for name, (_, feature) in columns.items()
-        if name not in given
+        if name not in declared
     }
     described = {name: _describe(name, about, columns) for name, about in known.items() if about}
     whole = [factor for factor in described.values() if isinstance(factor, Factor)]
@@ -203,7 +203,7 @@ def read_note(name: str, feature: Any) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         about = None
     if not isinstance(about, dict):
-        raise FactorError(f"the id of the feature {name!r} is not a note of setsup: {text[:80]!r}")
+        raise FactorError(f"the id of the feature {name!r} was not written by setsup: {text[:80]!r}")
     return about
 
 
@@ -239,7 +239,7 @@ def _describe(name: str, about: Mapping[str, Any], names: Mapping[str, Any]) -> 
     try:
         return Factor.from_dict(about)
     except (FactorError, TypeError) as error:
-        raise FactorError(f"the note of the feature {name!r} does not describe a factor: {error}") from None
+        raise FactorError(f"the id of the feature {name!r} does not describe a factor: {error}") from None
 
 
 def _implied(factor: Factor, table: FactorColumns) -> bool:
@@ -261,5 +261,7 @@ def _decode_labels(column: Any, feature: Any) -> Any:
     codes = pc.if_else(pc.less(column, 0), pa.scalar(None, column.type), column)
     largest = pc.max(codes).as_py()
     if largest is not None and largest >= len(names):
-        raise FactorError(f"class label {largest} has no name: its feature has {len(names)} names; correct the column")
+        raise FactorError(
+            f"class label {largest} has no name, because its feature has only {len(names)} names; correct the column"
+        )
     return pa.DictionaryArray.from_arrays(codes, pa.array(list(names), pa.string()))

@@ -75,7 +75,7 @@ def from_blocks(
 
     fields = _fields(names, factors, {} if kinds is None else kinds, written, commas)
     try:
-        _see(blocks, [field for field in fields if not field.given])
+        _see(blocks, [field for field in fields if not field.declared])
         _see(blocks, [field for field in fields if field.incomplete()])
         encoders = [field.encoder() for field in fields]
         columns = _encode(blocks, encoders, store or _in_memory)
@@ -87,23 +87,25 @@ def from_blocks(
 def _fields(
     names: Sequence[str], factors: Sequence[Factor], kinds: Mapping[str, Kind | str], written: bool, commas: Commas
 ) -> list[Field]:
-    given = {factor.name: factor for factor in check_factors(factors)}
+    declared = {factor.name: factor for factor in check_factors(factors)}
     kinds = dict(check_mapping(kinds, "kinds", FactorError))
     for name, kind in list(kinds.items()):
-        if isinstance(kind, str) and ":" in kind and name not in given and name in names:
-            given[name] = _ordered(name, kind)
+        if isinstance(kind, str) and ":" in kind and name not in declared and name in names:
+            declared[name] = _ordered(name, kind)
             del kinds[name]
-    for name in [*given, *kinds]:
+    for name in [*declared, *kinds]:
         if name not in names:
-            raise FactorError(f"there is no column {name!r} for the factor of that name{did_you_mean(name, names)}")
+            raise FactorError(f"factor {name!r} has no column of the same name{did_you_mean(name, names)}")
     if not names:
         raise FactorError(
             "none of the columns can be a factor; expected columns of strings, booleans, numbers or dates"
         )
-    twice = given.keys() & kinds.keys()
+    twice = declared.keys() & kinds.keys()
     if twice:
-        raise FactorError(f"{sorted(twice)} already have a factor with a kind; leave them out of kinds=")
-    return [Field(name, given.get(name), _kind(name, kinds), written, commas) for name in names]
+        raise FactorError(
+            f"the kinds of {sorted(twice)} are already specified by factors; leave these columns out of kinds="
+        )
+    return [Field(name, declared.get(name), _kind(name, kinds), written, commas) for name in names]
 
 
 def _ordered(name: str, kind: str) -> Factor:
@@ -168,7 +170,8 @@ def arrow_array(name: str, column: Any, first: int = 0) -> Any:
         array = pa.array(column, from_pandas=True)
     except OverflowError:
         raise FactorError(
-            f"column {name!r} cannot be read as a factor: it has an integer beyond 64 bits; make its values strings"
+            f"column {name!r} cannot be read as a factor: it contains an integer that does not fit into 64 bits; "
+            "convert its values to strings"
         ) from None
     except (pa.ArrowException, TypeError, ValueError) as error:
         _refuse(name, column, error, first)

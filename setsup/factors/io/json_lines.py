@@ -85,9 +85,7 @@ def _objects(text: TextFile) -> Iterator[dict[str, Any]]:
         while line := file.readline(LINE + 1):
             number += 1
             if len(line) > LINE:
-                raise DataError(
-                    f"{path}, line {number}: the line is longer than {LINE >> 20} MB; write one object per line"
-                )
+                raise DataError(f"{path}, line {number} is longer than {LINE >> 20} MB; write one object per line")
             line = line.removeprefix(_BOM).strip() if number == 1 else line.strip()
             if not line:
                 continue
@@ -97,12 +95,12 @@ def _objects(text: TextFile) -> Iterator[dict[str, Any]]:
                 raise
             except (ValueError, RecursionError) as error:
                 raise DataError(
-                    f"{path}, line {number}: the line is not one whole JSON object ({str(error)[:80]}); write one "
+                    f"{path}, line {number} could not be parsed as a JSON object ({str(error)[:80]}); write one "
                     "object per line"
                 ) from None
             if type(value) is not dict:
                 hint = ", as pandas does with orient='records', lines=True" if type(value) is list else ""
                 raise DataError(
-                    f"{path}, line {number}: {abbreviate(value)} is not a JSON object; write one per line{hint}"
+                    f"{path}, line {number}: {abbreviate(value)} is not a JSON object; write one object per line{hint}"
                 )
             yield value

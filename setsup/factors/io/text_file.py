@@ -34,13 +34,13 @@ _GZIP = b"\x1f\x8b"
 _MOST, _FREE = 200, 64 << 20  # a table is rarely packed to less than a hundredth; small ones may be
 
 _OTHERS = {
-    b"PK\x03\x04": "is a spreadsheet or a zip, not text; save it as CSV, or unpack it",
-    b"\xd0\xcf\x11\xe0": "is a spreadsheet of Excel, not text; save it as CSV",
+    b"PK\x03\x04": "is a spreadsheet or a zip archive, not text; save it as CSV, or unpack it",
+    b"\xd0\xcf\x11\xe0": "is an Excel spreadsheet, not text; save it as CSV",
     b"PAR1": "is a Parquet file; name it .parquet",
     b"ARROW1": "is an Arrow file; open it with FactorTable.open",
-    b"BZh": "is compressed by bzip2; decompress it, or use gzip",
-    b"\xfd7zXZ": "is compressed by xz; decompress it, or use gzip",
-    b"\x28\xb5\x2f\xfd": "is compressed by zstd; decompress it, or use gzip",
+    b"BZh": "is compressed with bzip2; decompress it, or use gzip",
+    b"\xfd7zXZ": "is compressed with xz; decompress it, or use gzip",
+    b"\x28\xb5\x2f\xfd": "is compressed with zstd; decompress it, or use gzip",
 }
 """First bytes of files that are often taken for text."""
 
@@ -102,14 +102,14 @@ class TextFile:
                     if (nul := block.find(b"\0")) >= 0:
                         line = lines + block[:nul].count(b"\n") + 1
                         raise DataError(
-                            f"{path}, line {line}: a NUL byte shows that the file is damaged or not UTF-8 text; save "
+                            f"{path}, line {line} contains a NUL byte, so the file is damaged or not UTF-8 text; save "
                             "it again as UTF-8"
                         )
                     size += len(block)
                     if size > most:
                         raise DataError(
-                            f"{path} expands to more than {_MOST} times its size, which is unlikely for a table; if it "
-                            "is one, decompress it first"
+                            f"{path} decompresses to more than {_MOST} times its size, which is unlikely for a table; "
+                            "if this is expected, decompress the file first"
                         )
                     quotes += block.count(b'"')
                     lines += block.count(b"\n")
@@ -162,11 +162,11 @@ def explain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise DataError(f"there is no file {path}") from None
+        raise DataError(f"{path} does not exist; check the path") from None
     except IsADirectoryError:
-        raise DataError(f"{path} is a folder, not a table") from None
+        raise DataError(f"{path} is a folder, not a table; pass the path of a file") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path} is a damaged gzip file, or cut off: {error}; copy or compress it again") from None
+        raise DataError(f"{path} is a damaged or truncated gzip file: {error}; copy or compress it again") from None
     except OSError as error:
         raise DamagedFile.unreadable(path, error) from error
     except UnicodeDecodeError as error:
@@ -176,7 +176,7 @@ def explain_errors(path: Path) -> Iterator[None]:
 def not_utf8(path: Path, encoding: str = "utf-8") -> DataError:
     """Error that names the line of the first byte that is not UTF-8."""
     if encoding.startswith("utf-16"):
-        return DataError(f"{path} is UTF-16 and damaged, or cut off; save the file as UTF-8")
+        return DataError(f"{path} is a damaged or truncated UTF-16 file; save the file as UTF-8")
     with _open(path) as file:
         for line, text in enumerate(file, 1):
             try:
@@ -184,6 +184,7 @@ def not_utf8(path: Path, encoding: str = "utf-8") -> DataError:
             except UnicodeDecodeError as error:
                 wrong = text[error.start : error.start + 1]
                 return DataError(
-                    f"{path}, line {line}: the byte {wrong!r} is not UTF-8; save the file as UTF-8 (CSV UTF-8 in Excel)"
+                    f"{path}, line {line}: the byte {wrong!r} is not valid UTF-8; save the file as UTF-8 (CSV UTF-8 "
+                    "in Excel)"
                 )
-    return DataError(f"{path} is not UTF-8; save it as UTF-8")
+    return DataError(f"{path} is not valid UTF-8; save it as UTF-8")

@@ -91,7 +91,7 @@ class Archive(ABC):
         except OSError as error:
             raise DamagedFile.unreadable(label(), error) from error
         if len(content) != row.stored:
-            raise damaged(label, "the archive ends within it")
+            raise damaged(label, "the archive ends within its content")
         if row.method != STORED:
             content = _inflated(content, row.size, label)
         if self.has_checksums and not self.verified[place]:
@@ -114,7 +114,7 @@ class Archive(ABC):
         except OSError as error:
             raise DamagedFile.unreadable(label(), error) from error
         if len(content) != wanted:
-            raise damaged(label, "the archive ends within it")
+            raise damaged(label, "the archive ends within its content")
         return content
 
     def pieces(self, row: Row, label: Label) -> Iterator[bytes]:
@@ -155,7 +155,9 @@ class Archive(ABC):
         if self._listing is not None:
             with suppress(OSError):
                 self._listing.unlink(missing_ok=True)
-        return DataError(f"{label()} is not where it was listed: the archive has changed; open it again")
+        return DataError(
+            f"{label()} is not at the position where it was listed, because the archive has changed; open it again"
+        )
 
     @abstractmethod
     def header(self, row: Row) -> tuple[int, int]:
@@ -169,9 +171,9 @@ class Archive(ABC):
 def _need_plain(row: Row, label: Label) -> None:
     if row.method in (STORED, DEFLATED):
         return
-    fix = "unpack the archive and give its folder"
+    fix = "unpack the archive and pass its folder"
     if row.method == ENCRYPTED:
-        raise DataError(f"{label()} needs a password; {fix}")
+        raise DataError(f"{label()} requires a password; {fix}")
     if row.method == SPARSE:
         raise DataError(f"{label()} is stored as a sparse file, which cannot be read in place; {fix}")
     raise DataError(

@@ -43,14 +43,14 @@ def archive_kind(source: Path) -> str:
         how = f" (tar -xf {shlex.quote(source.name)})" if tar else ""
         raise DataError(
             f"{source} is compressed with {packed} as a whole, so its files cannot be read one by one; unpack it{how} "
-            "and give the folder"
+            "and pass the folder"
         )
     foreign = next((name for mark, name in _FOREIGN.items() if head.startswith(mark)), None)
     if foreign is not None:
-        raise DataError(f"{source} is a {foreign} archive, which is not supported; unpack it and give the folder")
+        raise DataError(f"{source} is a {foreign} archive, which is not supported; unpack it and pass the folder")
     raise DataError(
-        f"{source} is not a folder, zip or tar: it begins with {head[:8]!r} and has {size:,} bytes; fetch it again, or "
-        "give the folder that contains the files"
+        f"{source} is not a folder, zip or tar: it begins with {head[:8]!r} and has {size:,} bytes; fetch it again, "
+        "or pass the folder that contains the files"
     )
 
 

@@ -207,7 +207,7 @@ def _listed(source: Path, about: About) -> tuple[Any, Any]:
         except OSError as error:
             raise unreadable(source, error) from error
         if About.of(source, about.nested, about.hidden) != about:
-            raise DataError(f"{source} was changed while it was listed; try again when it is complete")
+            raise DataError(f"{source} was changed while it was being listed; try again when it is complete")
     folders = _batch(listing.folders, [listing.times, *[np.zeros(len(listing.times), np.int64)] * 4])
     if not listing.whole:
         folders = None

@@ -24,7 +24,7 @@ def open_file(source: Path | bytes, problem: str = "") -> Iterator[tuple[int, in
     try:
         about = os.fstat(file)
         if not stat.S_ISREG(about.st_mode):
-            neither = f"{source!s} is neither a folder nor a file; give the folder or the archive of the dataset"
+            neither = f"{source!s} is neither a folder nor a file; pass the folder or the archive of the dataset"
             raise DataError(problem or neither)
         if about.st_size <= LARGEST_POINTER and is_pointer(os.pread(file, LARGEST_POINTER, 0)):
             raise pointer_error(Path(os.fsdecode(source)))
@@ -73,7 +73,7 @@ def too_long(label: str, size: int, limit: int) -> DataError:
 def unreadable(source: Path, error: OSError) -> DataError:
     """Make the error for a file that the system refuses to read."""
     if isinstance(error, FileNotFoundError):
-        told = f"{shown(str(source))} does not exist; give the folder or the archive of the dataset"
+        told = f"{shown(str(source))} does not exist; pass the folder or the archive of the dataset"
         return DataError(told, file=source)
     return DamagedFile.unreadable(shown(str(source)), error)
 
@@ -81,7 +81,7 @@ def unreadable(source: Path, error: OSError) -> DataError:
 @contextmanager
 def _opened(path: bytes, label: str) -> Iterator[tuple[int, int]]:
     try:
-        with open_file(path, f"{label} is not a file any more") as opened:
+        with open_file(path, f"{label} is no longer a file") as opened:
             yield opened
     except OSError as error:
         raise unreadable(Path(os.fsdecode(path)), error) from error

@@ -92,9 +92,9 @@ def warn_of_others(
         ]
         if more:
             _log.warning(
-                "%s: %s contains %s of its files that are not in %s, such as %s; they are left out; unpack them into "
-                "that folder, or give another one (%s)",
-                *(name, path, f"{len(more):,}", release.source, more[0], advice("root=", "--root")),
+                "%s: %s contains files of the dataset that are not in %s (%s, such as %s); they are left out; unpack "
+                "them into that folder, or pass another folder (%s)",
+                *(name, path, release.source, f"{len(more):,}", more[0], advice("root=", "--root")),
             )
 
 

@@ -115,7 +115,7 @@ def _look_inside(root: Path | str | None, nested: bool) -> Callable[[Path], Memb
         target = os.path.realpath(path)
         if top is not None and target != top and not target.startswith(top.rstrip(os.sep) + os.sep):
             raise DataError(
-                f"{path} links to a path outside {root}; give the folder or archive that it links to "
+                f"{path} links to a path outside {root}; pass the folder or archive that it links to "
                 f"({advice('root=', '--root')})"
             )
         return open_members(path, nested=nested, inside=True)
@@ -189,13 +189,15 @@ def _not_found(
     if os.path.isfile(paths[0]):
         lacks = f"contains {words}, but not in one folder" if apart else f"does not contain {words}"
         return DataError(
-            f"{name}: {paths[0]} {lacks}; give another archive, or the folder that contains the files "
+            f"{name}: {paths[0]} {lacks}; pass another archive, or the folder that contains the files "
             f"({advice('root=', '--root')}){'' if own else f', or run `setsup fetch {name}`'}"
         )
     packed = [each for path in paths for each in _files(path) if each.lower().endswith(_PACKED)]
     more = [f"; {note}" for note in notes]
     if empty:
-        more.insert(0, f"; {some(empty)} there {'does' if len(empty) == 1 else 'do'} not contain any of its files")
+        more.insert(
+            0, f"; {some(empty)} there {'does' if len(empty) == 1 else 'do'} not contain any files of the dataset"
+        )
     fetched = "" if own else f"run `setsup fetch {name}{root_option(root)}`, or "
     packed.sort(key=lambda each: name not in each.lower())
     if packed:
@@ -203,7 +205,7 @@ def _not_found(
     return DataError(
         f"{name}: {words} not found{' in one folder' if apart else ''}; looked in "
         f"{', '.join(map(place_seen, paths))}{''.join(more)}; {fetched}"
-        f"give the folder that contains the files ({advice('root=', '--root')})"
+        f"pass the folder that contains the files ({advice('root=', '--root')})"
     )
 
 

@@ -96,7 +96,7 @@ def parse_extra(kind: int, content: bytes) -> dict[bytes, bytes]:
         record = content[at + len(digits) + 1 : at + length]
         key, equals, value = record.partition(b"=")
         if not equals or not value.endswith(b"\n") or at + length > len(content):
-            raise BadHeader("invalid extended record")
+            raise BadHeader("invalid record of an extended header")
         if key in (b"path", b"size") or key.startswith(b"GNU.sparse."):
             told[key] = value[:-1]
         at += length

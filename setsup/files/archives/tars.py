@@ -247,14 +247,14 @@ def _uncommon(
 ) -> tuple[int, int]:
     """Take in a header that is not simply a file's; where its content begins and what that takes."""
     if len(block) < BLOCK:
-        raise BadHeader("the archive ends there, without the zeros that end a tar")
+        raise BadHeader("the archive ends without the blocks of zeros that end a tar")
     kind, stored = block[156], number(block[124:136])
     if kind in ABOUT_NEXT:
         if stored > _MOST_EXTRA:
-            raise BadHeader(f"name or records of {stored:,} bytes")
+            raise BadHeader(f"a name or extended header of {stored:,} bytes exceeds the limit of {_MOST_EXTRA:,}")
         content = read(start, stored)
         if len(content) < stored:
-            raise BadHeader("the archive ends within a name or records")
+            raise BadHeader("the archive ends within a name or extended header")
         (shared if kind == ord("g") else own).update(parse_extra(kind, content))
         return start, stored
     told = {**shared, **own}

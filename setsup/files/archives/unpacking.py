@@ -65,7 +65,7 @@ def unpack(archive: Path | str, folder: Path | str, limit: int | None = None) ->
     index = None if archive.is_dir() else load_index(archive)
     opened = None if index is None else index.archive(archive)
     if index is None or opened is None:
-        raise DataError(f"{archive} is a folder; give the archive to unpack")
+        raise DataError(f"{archive} is a folder; pass the archive to unpack")
     total = int(index.sizes.sum())
     if limit is not None and total > limit:
         raise _too_much(archive, limit)

@@ -71,7 +71,9 @@ def list_zip(file: int, size: int, source: Path) -> Listing:
     with progress(count, f"listing {source.name}", "files") as advance:
         begins = _places(directory, source)
         if len(begins) & _FULL_SHORT != count & _FULL_SHORT:
-            raise _damaged(source, f"its directory has {len(begins):,} entries, not {count:,} as its end record says")
+            raise _damaged(
+                source, f"its central directory has {len(begins):,} entries, but its end record declares {count:,}"
+            )
         entries = np.frombuffer(b"".join([directory[begin : begin + 46] for begin in begins]), _ENTRY)
         ends = np.array(begins, np.int64) + 46 + entries["name"]
         names = [directory[begin + 46 : end] for begin, end in zip(begins, ends.tolist(), strict=True)]
@@ -141,16 +143,18 @@ def _directory(file: int, size: int, source: Path) -> tuple[bytes, int, int, int
     if wide is not None:
         end, disk, first, count, length, offset = wide
     elif _FULL in (length, offset):
-        raise _damaged(source, "the end record of its directory is missing")
+        raise _damaged(source, "the end record of its central directory is missing")
     if disk or first:
         raise DataError(f"{source} is the last part of a split zip; join the parts first (zip -s 0 … --out …)")
     start = end - length
     shift = start - offset
     if start < 0 or shift < 0:
-        raise _damaged(source, f"its directory of {length:,} bytes is not where its end record says")
+        raise _damaged(
+            source, f"its central directory of {length:,} bytes is not at the offset that its end record declares"
+        )
     directory = os.pread(file, length, start)
     if len(directory) != length:
-        raise _damaged(source, f"its directory of {length:,} bytes cannot be read")
+        raise _damaged(source, f"its central directory of {length:,} bytes cannot be read")
     return directory, start, shift, count
 
 
@@ -181,7 +185,7 @@ def _places(directory: bytes, source: Path) -> list[int]:
         name, extra, comment = _LENGTHS.unpack_from(directory, begin + 28)
         begin += 46 + name + extra + comment
     if begin != len(directory):
-        raise _damaged(source, f"entry {len(begins):,} of its directory is truncated or invalid")
+        raise _damaged(source, f"entry {len(begins):,} of its central directory is truncated or invalid")
     return begins
 
 
@@ -193,7 +197,7 @@ def _wide(entries: Any, directory: bytes, ends: Integers, source: Path) -> tuple
         extra = _extra(directory[ends[row] : ends[row] + int(entries["extra"][row])], 0x0001)
         columns = [column for column in (sizes, stored, offsets) if column[row] == _FULL]
         if extra is None or len(extra) < 8 * len(columns):
-            raise _damaged(source, f"entry {row:,} of its directory does not state its size")
+            raise _damaged(source, f"entry {row:,} of its central directory does not contain the size of the file")
         for column, value in zip(columns, struct.unpack_from(f"<{len(columns)}Q", extra), strict=True):
             column[row] = min(value, np.iinfo(np.int64).max // 4)
     if ((entries["disk"] != 0) & (entries["disk"] != _FULL_SHORT)).any():

@@ -24,7 +24,7 @@ def list_copies(folder: Path | str) -> list[Path]:
     """List the files of a folder, four levels deep, by name."""
     top = expanded(folder)
     if not top.is_dir():
-        raise DataError(f"{folder} is not a folder; give the folder that contains copies of the files")
+        raise DataError(f"{folder} is not a folder; pass the folder that contains copies of the files")
     files = []
     for path, inner, names in os.walk(top):
         if len(Path(path).relative_to(top).parts) >= _DEEPEST:

@@ -210,7 +210,7 @@ def _fetch_file(manifest: Manifest, file: ManifestFile, folder: Path, again: str
         download(file, target)
     except DataError as error:
         known = manifest.addresses
-        told = f". Its addresses, as known on {known.checked}: {known.known}" if known else ""
+        told = f" (its addresses, as known on {known.checked}: {known.known})" if known else ""
         raise DataError(
-            f"{manifest.name}: {error}. Resume with {again}, or put {file.path} into {folder} yourself{told}"
+            f"{manifest.name}: {error}{told}; resume with {again}, or put {file.path} into {folder} yourself"
         ) from error

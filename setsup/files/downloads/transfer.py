@@ -116,7 +116,7 @@ def _answer(session: "requests.Session", url: str, part: Path) -> Iterator[tuple
             _check_range(response, part, source, start)
         elif response.status_code == 416:
             drop_part(part)
-            raise MirrorError("now has a smaller file than was received before", again=True)
+            raise MirrorError("now returns a smaller file than was received before", again=True)
         elif response.status_code == 200:
             start = 0
         else:

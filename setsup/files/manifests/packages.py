@@ -49,7 +49,7 @@ def manifest_folder() -> Path:
     for folder in (package / "manifests", package.parent / "manifests"):
         if folder.is_dir():
             return folder
-    raise DataError(f"{package / 'manifests'} is missing: the installation of setsup is incomplete; install it again")
+    raise DataError(f"{package / 'manifests'} is missing: the installation of setsup is incomplete; reinstall it")
 
 
 def manifest_names() -> list[str]:

@@ -83,54 +83,58 @@ def read_manifest(file: Path | str, own: bool = False) -> Manifest:
     )
     fields.done()
     if manifest.adapter and manifest.layout is not None:
-        raise fields.wrong("adapter", "left out if layout is given", manifest.adapter)
+        raise fields.problem("adapter", "cannot be combined with layout; remove one of them")
     if manifest.layout is None and any(manifest.columns):
-        raise fields.wrong("factors", f"without {', '.join(_COLUMN)} unless layout is given", [*manifest.columns])
+        raise fields.problem(
+            "factors", f"must not have {', '.join(_COLUMN)} without layout; remove them, or add layout"
+        )
     if own:
         _refuse_code(fields, manifest)
     if manifest.shares == manifest.name:
         raise fields.wrong("shares", "the name of another dataset", manifest.shares)
     _check_counts(fields, manifest)
     if unknown := {name for each in manifest.listed for name in each.lists} - {part.path for part in manifest.files}:
-        raise fields.wrong("listed.lists", "paths of files of this manifest", min(unknown))
+        raise fields.wrong("listed.lists", "paths of the files in this manifest", min(unknown))
     if manifest.name != file.stem and not own:
-        raise fields.wrong("name", f"{file.stem!r}, as the name of the file", manifest.name)
+        raise fields.wrong("name", f"{file.stem!r}, the name of the file without its extension", manifest.name)
     sizes = [part.size for part in manifest.files]
     if manifest.size is not None and None not in sizes and manifest.size != sum(size or 0 for size in sizes):
-        raise fields.wrong("bytes", f"{sum(size or 0 for size in sizes)}, the sum over the files", manifest.size)
+        raise fields.wrong("bytes", f"{sum(size or 0 for size in sizes)}, the total of the files", manifest.size)
     return manifest
 
 
 def _refuse_code(fields: Fields, manifest: Manifest) -> None:
     """Refuse a user's own manifest that asks for more than its layout."""
     if manifest.layout is None:
-        raise fields.wrong("layout", "given in a manifest of your own, with its images and tables", None)
+        raise fields.problem("layout", "is missing; add it to describe the images and tables of your dataset")
     for key in _CODE:
         if getattr(manifest, key):
-            raise fields.wrong(key, "left out in a manifest of your own", getattr(manifest, key))
+            raise fields.problem(key, "is not allowed in a manifest of your own; remove it")
 
 
 def _check_counts(fields: Fields, manifest: Manifest) -> None:
     """Refuse numbers of samples that contradict each other."""
     if manifest.samples_vary and manifest.samples is not None:
-        raise fields.wrong("samples_vary", "left out if samples is a number", manifest.samples_vary)
+        raise fields.problem("samples_vary", "cannot be combined with samples; remove one of them")
     if manifest.editions and manifest.samples is None:
-        raise fields.wrong("editions", "left out unless samples is a number", manifest.editions)
+        raise fields.problem("editions", "requires samples; add samples, or remove editions")
     if (partial := manifest.partial) is None:
         return
     factors = {factor.name: factor.levels for factor in manifest.factors}
     for name in partial.by:
         if name not in factors:
-            raise fields.wrong("partial.by", f"factors of this manifest ({', '.join(factors)})", name)
+            raise fields.wrong("partial.by", f"names of factors in this manifest ({', '.join(factors)})", name)
     if not isinstance(partial.samples, tuple):
         return
     levels = factors[partial.by[0]]
     for level, _ in partial.samples:
         if isinstance(levels, tuple) and level not in levels:
-            raise fields.wrong("partial.samples", f"numbers of samples by levels of {partial.by[0]}", level)
+            raise fields.wrong(
+                "partial.samples", f"a mapping of levels of {partial.by[0]} to numbers of samples", level
+            )
     total = sum(counts[0] for _, counts in partial.samples)
     if len(partial.by) == 1 and manifest.samples not in (None, total):
-        raise fields.wrong("samples", f"{total}, the sum over the parts", manifest.samples)
+        raise fields.wrong("samples", f"{total}, the total of the parts", manifest.samples)
 
 
 def _partial(fields: Fields) -> ManifestPartial:
@@ -195,11 +199,11 @@ def _split(name: str, fields: Fields) -> ManifestSplit:
         test=fields.get("test", validators.text),
     )
     if split.factor and (split.where or split.parts or split.test):
-        raise fields.wrong("", "either factor, or one or more of where, parts and test", "both")
+        raise fields.problem("", "has factor with where, parts or test; remove one of them")
     if split.test and "test" in dict(split.parts):
-        raise fields.wrong("parts", "without a part named test if test is given", "test")
+        raise fields.problem("parts", "must not contain a part named test if test is given; rename the part")
     if (split.stratify or split.seed or split.leaks or split.rounding != "strata") and not split.parts:
-        raise fields.wrong("parts", "given if stratify, seed, rounding or leaks is given", None)
+        raise fields.problem("parts", "is missing, but stratify, seed, rounding and leaks require it; add it")
     fields.done()
     return split
 
@@ -235,7 +239,7 @@ def _file(fields: Fields) -> ManifestFile:
     )
     fields.done()
     if file.on_request and not (file.optional and file.urls):
-        raise fields.wrong("on_request", "left out for a file that is required or has no address", True)
+        raise fields.problem("on_request", "requires an optional file with urls; remove it, or add optional and urls")
     return file
 
 
@@ -247,5 +251,5 @@ def _listed(fields: Fields) -> ManifestListed:
     )
     fields.done()
     if any("{}" not in text for text in (listed.path, *listed.urls)) or not listed.urls or not listed.lists:
-        raise fields.wrong("", "a path, addresses and lists, with {} for each line of the lists", listed.path)
+        raise fields.problem("", "requires path, urls and lists, with {} for each line of the lists in path and urls")
     return listed

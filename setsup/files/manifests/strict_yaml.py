@@ -90,6 +90,10 @@ class Fields:
         # reprlib, since YAML aliases can make a small file a huge value
         return DataError(f"{self._file}{self._line(key)}: {place} must be {expected}, not {reprlib.repr(value)}{hint}")
 
+    def problem(self, key: str, what: str) -> DataError:
+        """Make the error for a key that other keys exclude or require; `what` follows its name."""
+        return DataError(f"{self._file}{self._line(key)}: {self._place(key) or 'the file'} {what}")
+
     def _line(self, key: str) -> str:
         """The line of a key, or of what it lacks in; nothing where that is not known."""
         with suppress(Exception):  # the file may be gone, or what is read no file
@@ -127,7 +131,7 @@ def read_yaml(file: Path, what: str = "manifest") -> Fields:
     with read_errors(file), file.open("rb") as stream:
         data = stream.read(_LARGEST + 1)
     if len(data) > _LARGEST:
-        raise DataError(f"{file} has more than {_LARGEST:,} bytes, too many for a {what}")
+        raise DataError(f"{file} has more bytes than the limit of {_LARGEST:,} for a {what}")
     try:
         text = data.decode("utf-8")
         _refuse_depth(text, file, what)
@@ -182,13 +186,13 @@ def _refuse_depth(text: str, file: Path, what: str) -> None:
     for event in yaml.parse(text, _base()):
         aliases += isinstance(event, yaml.AliasEvent)
         if aliases > _MOST_ALIASES:  # lists of lists by name make a small file a huge one
-            raise DataError(f"{file} has more than {_MOST_ALIASES} YAML aliases, too many for a {what}")
+            raise DataError(f"{file} has more YAML aliases than the limit of {_MOST_ALIASES} for a {what}")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > _DEEPEST:
-            raise DataError(f"{file} is nested deeper than {_DEEPEST} levels, too deep for a {what}")
+            raise DataError(f"{file} is nested deeper than the limit of {_DEEPEST} levels for a {what}")
 
 
 def _loader() -> Any:
@@ -201,7 +205,7 @@ def _loader() -> Any:
     def unique(loader: Any, node: yaml.MappingNode) -> dict[Any, Any]:
         mapping = dict(loader.construct_pairs(node, deep=True))
         if len(mapping) != len(node.value):
-            raise yaml.constructor.ConstructorError(None, None, "a key is given twice", node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, "duplicate key", node.start_mark)
         return mapping
 
     Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, unique)

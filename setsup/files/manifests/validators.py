@@ -33,7 +33,7 @@ __all__ = [
 def text(value: Any) -> str:
     """A string that is not blank."""
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("a string")
+        raise ValueError("a non-empty string")
     return value.strip()
 
 
@@ -66,7 +66,7 @@ def texts(value: Any) -> dict[str, str]:
 def whole(value: Any) -> int:
     """An integer of at least 0."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
-        raise ValueError("an integer, 0 or more")
+        raise ValueError("an integer of at least 0")
     return value
 
 
@@ -96,24 +96,24 @@ def one_of(names: tuple[str, ...]) -> Callable[[Any], str]:
 def digest(length: int) -> Callable[[Any], str]:
     """Hexadecimal digits of a given number."""
     # upper case is refused too, so that digests compare as texts
-    return matching(f"[0-9a-f]{{{length}}}", f"{length} hexadecimal digits in quotes")
+    return matching(f"[0-9a-f]{{{length}}}", f"{length} lower-case hexadecimal digits in quotes")
 
 
 def address(value: Any) -> str:
     """An address of the web."""
-    return matching(r"https?://[^\s/]+(/\S*)?", "an address that begins with https:// or http://")(value)
+    return matching(r"https?://[^\s/]+(/\S*)?", "a URL that begins with https:// or http://")(value)
 
 
 def day(value: Any) -> str:
     """A date."""
     if type(value) is not date:
-        raise ValueError("a date, as in 2026-11-23")
+        raise ValueError("a date such as 2026-11-23")
     return value.isoformat()
 
 
 def relative(value: Any) -> str:
     """A path that stays inside the folder it is relative to."""
-    expected = "a path inside the folder of the dataset, with / and without .."
+    expected = "a path inside the dataset folder, with / as separator and without .."
     if not isinstance(value, str) or not value or not value.isprintable() or re.search(r'[\\:*?"<>|]', value):
         raise ValueError(expected)
     path = PurePosixPath(value)
@@ -136,10 +136,10 @@ def levels(value: Any) -> tuple[str | int | float, ...] | int:
 def rows(value: Any) -> tuple[int, int]:
     """First row, and the row after the last."""
     if not isinstance(value, list) or len(value) != 2:
-        raise ValueError("[first row, row after the last]")
+        raise ValueError("a list [first row, row after the last]")
     start, stop = whole(value[0]), whole(value[1])
     if start > stop:
-        raise ValueError("[first row, row after the last]")
+        raise ValueError("a list [first row, row after the last]")
     return start, stop
 
 
@@ -150,7 +150,7 @@ def words(value: Any) -> tuple[str, ...]:
 
 def shares(value: Any) -> tuple[tuple[str, float], ...]:
     """Names of parts and the share of each."""
-    expected = "two or more parts with their shares, numbers above 0 whose sum is at most 1"
+    expected = "a mapping of two or more parts to shares above 0 whose sum is at most 1"
     if not isinstance(value, dict) or len(value) < 2:
         raise ValueError(expected)
     try:
@@ -171,7 +171,7 @@ def yes(value: Any) -> bool:
 
 def counts_of_parts(value: Any) -> int | tuple[tuple[str | int | float, tuple[int, ...]], ...]:
     """Number of samples of every part, or a number or numbers for each level."""
-    expected = "a number of samples, or a mapping of levels to a number of samples or a list of them"
+    expected = "a number of samples, or a mapping of levels to numbers of samples or lists of them"
     if not isinstance(value, dict):
         return _whole(value, expected)
     if not value or not all(isinstance(level, str | int | float) for level in value):
@@ -182,7 +182,7 @@ def counts_of_parts(value: Any) -> int | tuple[tuple[str | int | float, tuple[in
 
 def counts_by_option(value: Any) -> tuple[tuple[str, tuple[tuple[str | int | float, int], ...]], ...]:
     """Numbers of samples for values of options."""
-    expected = "a mapping of options to mappings of values to numbers of samples, which may be empty ({})"
+    expected = "a mapping of options to mappings (possibly empty, {}) of values to numbers of samples"
     if not isinstance(value, dict) or not all(isinstance(each, dict) for each in value.values()):
         raise ValueError(expected)
     if not all(isinstance(name, str) for name in value):

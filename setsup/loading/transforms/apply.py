@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from setsup.arrays import Rows
+from setsup.checks.values import show_value
 from setsup.errors import SetsupError
 from setsup.loading.transforms.by_image import Kernel, blocks, by_array, interleaved, put, run, spread, to_levels
 from setsup.loading.transforms.choices import Move, Paint, Steps
@@ -124,7 +125,9 @@ def _some(images: Tensor, steps: Steps, source: Rows, rows: Rows, fill: float, e
 
 def _other_channels(before: int, after: int) -> SetsupError:
     made = f"{before} and {after}"
-    return SetsupError(f"an operation changes the channels of only some images ({made}); apply it to all")
+    return SetsupError(
+        f"an operation changes the channels of only some images ({made}); apply the operation to all images"
+    )
 
 
 def mapped(values: Tensor, move: Move, kind: str, copies: int, fill: float) -> Tensor:
@@ -141,10 +144,14 @@ def mapped(values: Tensor, move: Move, kind: str, copies: int, fill: float) -> T
 def _called(operation: Any, images: Tensor, slots: Slots) -> Tensor:
     result = operation(images, slots)
     if not isinstance(result, Tensor) or result.dtype != torch.float32 or result.ndim != 4:
-        raise SetsupError(f"{operation!r} must return float32 images (n, channels, height, width)")
+        raise SetsupError(
+            f"{operation!r} must return a float32 tensor of shape (n, channels, height, width), not "
+            f"{show_value(result)}"
+        )
     if (result.shape[0], *result.shape[2:]) != (images.shape[0], *images.shape[2:]):
         raise SetsupError(
             f"{operation!r} changed the shape {tuple(images.shape)} to {tuple(result.shape)}, but an operation must "
-            "keep the number and size of images; write an operation that changes sizes as geometric, with a homography"
+            "keep the number and size of images; implement operations that change sizes as geometric ones, with a "
+            "homography"
         )
     return result

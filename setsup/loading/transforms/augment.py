@@ -112,7 +112,7 @@ class Augment:
         if self.geometry not in _GEOMETRY:
             raise SetsupError(f"geometry must be one of {', '.join(_GEOMETRY)}, not {self.geometry!r}")
         if self.into is not None and (not isinstance(self.into, str) or not self.into):
-            raise SetsupError(f"into must be a prefix for the names of results, or None, not {self.into!r}")
+            raise SetsupError(f"into must be a non-empty prefix for the names of results, or None, not {self.into!r}")
         stream_key(self.seed, self.stream)  # checks the two
 
     def __call__(self, batch: Batch) -> Batch:
@@ -229,7 +229,10 @@ class Compose:
         if transforms is None or any(
             isinstance(transform, type) or not callable(transform) for transform in transforms
         ):
-            raise SetsupError(f"Compose requires a list of callables of a batch, not {self.transforms!r}")
+            raise SetsupError(
+                "Compose requires a list of transforms, callables that take and return a batch, not "
+                f"{self.transforms!r}"
+            )
         object.__setattr__(self, "transforms", transforms)
         keys = [
             (transform.seed, transform.stream)
@@ -239,8 +242,8 @@ class Compose:
         for key in keys:
             if keys.count(key) > 1:
                 raise SetsupError(
-                    f"two of the transforms draw the same random numbers (seed {key[0]}, stream {key[1]!r}); give one "
-                    "of them another stream=, or combine the operations that share them in one Augment"
+                    f"two of the transforms draw the same random numbers (seed {key[0]}, stream {key[1]!r}); pass "
+                    "another stream= to one of them, or combine their operations in one Augment to share the numbers"
                 )
 
     def __call__(self, batch: Batch) -> Batch:
@@ -270,10 +273,10 @@ def _check_fill(fill: Any, modalities: Mapping[str, str]) -> None:
     for name, value in fill.items() if isinstance(fill, Mapping) else [(None, fill)]:
         if name is not None and name not in modalities:
             raise SetsupError(
-                f"fill names {name!r}, which is not one of the modalities{did_you_mean(name, modalities)}"
+                f"fill contains {name!r}, which is not one of the modalities{did_you_mean(name, modalities)}"
             )
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-            raise SetsupError(f"fill must be a number, or numbers by modality, not {value!r}")
+            raise SetsupError(f"fill must be a number, or a mapping of modalities to numbers, not {value!r}")
         if (name is None or modalities[name] in _IMAGES) and not 0 <= value <= 1:
             raise SetsupError(f"fill of images must be a number from 0 to 1, not {value!r}")
 
@@ -286,14 +289,15 @@ def _lead(batch: Batch, modalities: Mapping[str, str]) -> tuple[int, ...]:
     leads = {name: tuple(batch[name].shape[: axes or max(possible[name])]) for name in possible}
     if not common or len(set(leads.values())) > 1:
         raise DataError(
-            f"modalities of one Augment must have the same (sets, size), or sets without positions, not {leads}"
+            f"modalities of one Augment must all have the same leading axes, (sets, size) or (sets,), not {leads}"
         )
     lead = next(iter(leads.values()))
     for name, matrices in batch.get("homographies", {}).items():
         if name in modalities and tuple(matrices.shape[:-2]) != lead:
             raise DataError(
-                f"{name!r} was copied and moved as {tuple(matrices.shape[:-2])}, but has {lead} images here; put the "
-                f"operations after copies= into the same Augment, or select the same copy of homographies[{name!r}]"
+                f"{name!r} was copied and transformed with leading axes {tuple(matrices.shape[:-2])}, but now has "
+                f"{lead}; put the operations after copies= into the same Augment, or select the same copy of "
+                f"homographies[{name!r}]"
             )
     return lead
 
@@ -302,15 +306,16 @@ def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
     """A modality of a batch, if its dtype is one of its kind, and it can hold what it is filled with."""
     values: Tensor = batch[name]
     if kind in _IMAGES and values.dtype not in (torch.uint8, torch.float32):
-        raise DataError(f"{name!r} must be uint8 or float32 as {kind}, not {values.dtype}")
+        raise DataError(f"{name!r} of kind {kind} must be uint8 or float32, not {values.dtype}")
     if kind in _IMAGES and values.shape[-3] > 4 >= values.shape[-1]:
         raise DataError(
-            f"{name!r} must have its channels first, not {tuple(values.shape)}; move them with movedim(-1, -3)"
+            f"{name!r} must have the channels before the height and width, not shape {tuple(values.shape)}; move them "
+            "with movedim(-1, -3)"
         )
     if kind in ("depth", "normal", "flow") and not values.dtype.is_floating_point:
         raise DataError(
-            f"{name!r} must be floating point as {kind}, not {values.dtype}; for values that must not be interpolated "
-            "use label"
+            f"{name!r} of kind {kind} must be floating point, not {values.dtype}; for values that must not be "
+            "interpolated, use the kind label"
         )
     if kind == "label" and not values.dtype.is_floating_point and values.dtype != torch.bool:
         limits = torch.iinfo(values.dtype)
@@ -325,7 +330,9 @@ def _check_range(name: str, images: Tensor) -> None:
         return
     low, high = (float(end) for end in images[(0,) * (images.ndim - 3)].aminmax())
     if low < -0.01 or high > 1.01:
-        raise DataError(f"{name!r} must be uint8, or float32 in 0 … 1, not float32 from {low:g} to {high:g}; scale it")
+        raise DataError(
+            f"{name!r} must be uint8, or float32 in 0 … 1, not float32 from {low:g} to {high:g}; scale the values"
+        )
 
 
 def _size(values: Mapping[str, Tensor], modalities: Mapping[str, str], lead: int) -> Size:
@@ -336,7 +343,7 @@ def _size(values: Mapping[str, Tensor], modalities: Mapping[str, str], lead: int
             after = values[name].shape[lead:] if kind in ("label", "depth", "normal") else values[name].shape[-2:]
             sizes[name] = (int(after[0]), int(after[1]))
     if not sizes:
-        raise DataError("points alone do not determine the size of images; name a modality with pixels, too")
+        raise DataError("points alone do not determine the size of images; add a modality with pixels")
     if len(set(sizes.values())) > 1:
         raise DataError(f"modalities of one Augment must have the same (height, width), not {sizes}")
     return next(iter(sizes.values()))
@@ -352,8 +359,8 @@ def _codes(batch: Batch, names: Iterable[str], axes: tuple[int, ...]) -> dict[st
         codes = torch.as_tensor(factors[name]).cpu().numpy()
         if codes.shape != axes[:-1]:
             raise DataError(
-                f"codes of {name!r} have positions, {codes.shape}, but the images do not, {axes[:-1]}; apply ForLevels "
-                "to images with positions"
+                f"codes of {name!r} have shape {codes.shape}, one per position, but the images have no positions, "
+                f"only {axes[:-1]}; apply ForLevels to images with positions"
             )
         codes_by_name[name] = np.broadcast_to(codes[..., None], axes).reshape(-1)
     return codes_by_name

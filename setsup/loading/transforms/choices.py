@@ -108,7 +108,10 @@ class ForLevels:
         levels = (self.levels,) if isinstance(self.levels, int | np.integer) else self.levels
         whole = isinstance(levels, tuple | list) and all(isinstance(code, int | np.integer) for code in levels)
         if not isinstance(self.factor, str) or not whole or not levels:
-            raise SetsupError(f"ForLevels requires the name of a factor and codes of its levels, not {self.levels!r}")
+            raise SetsupError(
+                f"ForLevels requires the name of a factor and codes of its levels, not {self.factor!r} and "
+                f"{self.levels!r}"
+            )
         object.__setattr__(self, "levels", tuple(int(code) for code in levels))
 
 

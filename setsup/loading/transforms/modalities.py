@@ -41,7 +41,7 @@ def get_tensor(batch: Batch, name: str) -> torch.Tensor:
         raise SetsupError(f"modality {name!r} not found in the batch{did_you_mean(name, batch)}")
     values = batch[name]
     if not isinstance(values, torch.Tensor):
-        raise DataError(f"{name!r} must be a tensor, not {type(values).__name__}; make batches with to='torch'")
+        raise DataError(f"{name!r} must be a tensor, not {type(values).__name__}; load batches with to='torch'")
     return values
 
 
@@ -70,10 +70,10 @@ def possible_leads(batch: Batch, name: str, kind: str) -> set[int]:
     if kind == "flow":
         leads = {lead for lead in leads if _flows(values.shape[lead:])}
     if not leads or values.shape[-1] != _LAST.get(kind, values.shape[-1]):
-        frames = "; use clip for frames, and put the operations after copies= into the same Augment"
+        frames = "; use the kind clip for frames, and put the operations after copies= into the same Augment"
         more = frames if kind == "color" and values.ndim == 6 else ""
         raise DataError(
-            f"{name!r} must have shape {axes} as {kind}, or the same without size, not {tuple(values.shape)}{more}"
+            f"{name!r} of kind {kind} must have shape {axes}, or the same without size, not {tuple(values.shape)}{more}"
         )
     return leads
 
@@ -102,7 +102,7 @@ def keyed_slots(batch: Batch, seed: int, stream: str, lead: Sequence[int], copie
     step = batch.get("step")
     if not is_integer(step):
         raise SetsupError(
-            f"batch['step'] must be the number of the draw, an integer, not {step!r}; make batches with setsup.loader"
+            f"batch['step'] must be the number of the draw, an integer, not {step!r}; load batches with setsup.loader"
         )
     sets, *size = lead[:2]
     slots = np.arange(size[0], dtype=np.uint64) if size else _NO_SLOT

@@ -79,8 +79,8 @@ def in_color_space(images: torch.Tensor, space: str, *, normalize: bool = False)
     target = color_space(space)
     if images.ndim < 3 or images.shape[-3] != 3:
         raise DataError(
-            f"a color space requires RGB images (…, 3, height, width), not {tuple(images.shape)}; put images with "
-            "alpha on a background first"
+            f"a color space requires RGB images (…, 3, height, width), not {tuple(images.shape)}; composite images "
+            "with an alpha channel over a background first"
         )
     if images.dtype != torch.uint8 and not images.is_floating_point():
         raise DataError(f"images must be uint8, or floating point in 0 … 1, not {images.dtype}")

@@ -14,7 +14,7 @@ def add_views(batch: Batch, names: Sequence[str], views: Sequence[torch.Tensor],
     """The batch with views under their names, their first axis folded out to sets, slots and perhaps copies."""
     for name in names:
         if name in batch:
-            raise SetsupError(f"the batch already has {name!r}; give the result of the view another name")
+            raise SetsupError(f"the batch already contains {name!r}; choose another name for the result of the view")
     return {**batch, **{name: view.reshape(*lead, *view.shape[1:]) for name, view in zip(names, views, strict=True)}}
 
 

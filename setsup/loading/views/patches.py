@@ -190,15 +190,16 @@ def get_planes(
     if values.ndim - after not in (1, 2, 3) or (kind == "normal" and values.shape[-1] != 3):
         axes = KINDS[kind][1].split(" or ")[0]
         raise DataError(
-            f"{name!r} must have shape {axes} as {kind}, with copies after size or without size, not "
+            f"{name!r} of kind {kind} must have shape {axes}, with copies after size or without size, not "
             f"{tuple(values.shape)}"
         )
     lead = tuple(values.shape[:-after])
     axes_of_sets = 2 if has_slots(batch, name, kind, values) else 1
     if after == 2 and len(lead) > axes_of_sets and not _copied(batch, name, lead, values):
         raise DataError(
-            f"{name!r}, {tuple(values.shape)}, has one axis more than images of {kind}, but the batch has no such "
-            "copies; cut each of its k planes (…, height, width) separately, under its own name"
+            f"{name!r} has shape {tuple(values.shape)}, one axis more than images of kind {kind}, but the batch "
+            "contains no copies of that number; cut each of the k planes (…, height, width) separately, under its own "
+            "name"
         )
     flat = values.flatten(0, len(lead) - 1)
     if kind == "color":

@@ -196,8 +196,8 @@ class SpatialDescriptors:
         matrices = _matrices(batch, self.dataset, "instances", rows)
         if "image" in batch and not np.array_equal(_matrices(batch, self.dataset, "image", rows), matrices):
             raise SetsupError(
-                "'image' and 'instances' were moved differently; name both in modalities= of one Augment, as color and "
-                "label"
+                "'image' and 'instances' were transformed differently; list both in modalities= of one Augment, as "
+                "color and label"
             )
         size = (int(instances.shape[-2]), int(instances.shape[-1]))
         per_pair = []
@@ -253,7 +253,10 @@ def _windows(slots: Slots, views: Size, size: Size, independent: bool) -> Rows:
     """Corners (left, top) of a window in each view, (pairs, 2, 2)."""
     room = (views[1] - size[1], views[0] - size[0])
     if min(room) < 0:
-        raise SetsupError(f"a window of {size[0]} × {size[1]} pixels is larger than the views, {views[0]} × {views[1]}")
+        raise SetsupError(
+            f"a window of {size[0]} × {size[1]} pixels is larger than the views, {views[0]} × {views[1]}; pass a "
+            "smaller size"
+        )
     corners = [slots.below(room[number % 2] + 1, number) for number in range(4 if independent else 2)]
     return np.stack(corners if independent else corners * 2, axis=-1).reshape(-1, 2, 2)
 

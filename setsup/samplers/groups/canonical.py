@@ -7,7 +7,7 @@ import numpy as np
 
 from setsup.arrays import Bools, Reals, Rows
 from setsup.checks import check_number
-from setsup.errors import SamplerError, abbreviate
+from setsup.errors import SamplerError, abbreviate, spell_name
 from setsup.factors.factor import Level
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
@@ -36,8 +36,8 @@ def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[
         rows = np.flatnonzero((of_rows >= 0) & table.mask(canonical))
     else:
         raise SamplerError(
-            "canonical must be 'first', 'argmin:FACTOR', {FACTOR: level} or an expression such as \"FACTOR == 0\", not "
-            f"{abbreviate(canonical)}"
+            f"{spell_name('canonical')} must be 'first', 'argmin:FACTOR', {{FACTOR: level}} or an expression such as "
+            f'"FACTOR == 0", not {abbreviate(canonical)}'
         )
     canonical_of_groups = np.full(len(groups), -1, dtype=np.int64)
     with_canonical, first = np.unique(of_rows[rows], return_index=True)
@@ -48,7 +48,7 @@ def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[
 def _equals(table: FactorTable, name: str, level: Level) -> Bools:
     factor = table[name]
     if factor.continuous:
-        number = check_number(level, f"factor {name!r} is continuous: its canonical value", SamplerError)
+        number = check_number(level, f"the canonical value of the continuous factor {name!r}", SamplerError)
         with np.errstate(over="ignore"):
             return np.asarray(table.column(name) == np.float32(number))
     return np.asarray(table.column(name) == factor.code(level))

@@ -65,9 +65,9 @@ class FixedFactors:
         if isinstance(inactive, Sequence) and inactive and not any(isinstance(names, str) for names in inactive):
             if active is not None or num_fixed is not None or free or values != "independent":
                 raise SamplerError(
-                    f"one list per set requires {spell(values='independent')} and excludes {spell_keyword('active')}, "
-                    f"{spell_keyword('num_fixed')} and {spell_keyword('unconstrained')}; leave them out, or pass one "
-                    "list for all sets"
+                    f"{spell_keyword('inactive')} with one list per set requires {spell(values='independent')} and "
+                    f"cannot be combined with {spell_keyword('active')}, {spell_keyword('num_fixed')} or "
+                    f"{spell_keyword('unconstrained')}; leave those out, or pass one list for all sets"
                 )
             if len(inactive) != sets:
                 raise SamplerError(
@@ -104,5 +104,8 @@ def _subsets(fixed: tuple[str, ...], size: Any) -> list[tuple[str, ...]]:
     what = f"{spell_name('num_fixed')}, of {len(fixed)} listed factors,"
     size = check_integer(size, what, SamplerError, 0, len(fixed))
     if math.comb(len(fixed), size) > _SUBSETS:
-        raise SamplerError(f"{what} has more than {_SUBSETS:,} choices of {size} factors; list fewer factors")
+        raise SamplerError(
+            f"{spell_name('num_fixed')} allows more than {_SUBSETS:,} choices of {size} of the {len(fixed)} listed "
+            "factors; list fewer factors"
+        )
     return list(itertools.combinations(fixed, size))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from setsup.arrays import Array, Bools, Reals, Rows
-from setsup.errors import SamplerError, advice
+from setsup.errors import SamplerError, advice, spell_name
 from setsup.factors.constraint import Constraint
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
@@ -53,7 +53,9 @@ class GroupSampler:
                 f"a set can fix only one continuous factor within a tolerance, not {' and '.join(near)}; {how}"
             )
         if near and weights is not None:
-            raise SamplerError(f"weights and the tolerance of {near[0]!r} cannot be combined; bin {near[0]!r} instead")
+            raise SamplerError(
+                f"{spell_name('weights')} and the tolerance of {near[0]!r} cannot be combined; bin {near[0]!r} instead"
+            )
         rows, unknown = _keep_known(table, near, rows)
         self.groups = group_by(table, [name for name in names if name not in near], rows)
         self.need, self.on_small_group, self.shared = need, on_small_group, shared

@@ -218,7 +218,7 @@ def check_refusal(on_small_group: str, why: str = "") -> None:
     if not isinstance(on_small_group, str) or on_small_group not in REFUSALS:
         reason = f", because {why}" if why else ""
         name = spell_name("on_small_group")
-        raise SamplerError(f"{name} must be error or drop, not {abbreviate(on_small_group)}{reason}")
+        raise SamplerError(f"{name} must be 'error' or 'drop', not {abbreviate(on_small_group)}{reason}")
 
 
 def drawable_groups(
@@ -239,11 +239,11 @@ def drawable_groups(
         filters = advice("where= and weights=", "--where and --weights")
         if groups.excluded and not groups.unknown:
             raise SamplerError(
-                f"{filters} leave none of the {groups.excluded:,} rows to groups of {names}; draw from more rows"
+                f"{filters} leave none of the {groups.excluded:,} rows for groups of {names}; draw from more rows"
             )
         raise SamplerError(
-            f"there are no groups of {names}: {groups.unknown:,} rows have an unknown value there, and {filters} leave "
-            f"out {groups.excluded:,}; draw from more rows"
+            f"no groups of {names} found: {groups.unknown:,} rows have unknown values, and {filters} exclude "
+            f"{groups.excluded:,}; draw from more rows"
         )
     check_memory(9 * len(groups), f"a sampler of {len(groups):,} groups of {names}", "the factors", SamplerError)
     few = sizes < need
@@ -259,14 +259,14 @@ def drawable_groups(
         elif "short" not in policies:
             fix = f"pass {spell(on_small_group='drop')} to leave them out"
             if few.all():
-                fix = "name fewer factors" if fewer else "name another factor"
+                fix = "choose fewer factors" if fewer else "choose another factor"
         elif few.all():
             fix = f"lower {spell_name('size')}{fewer}, or pass {short} or {again}"
         else:
             drop = spell(on_small_group="drop")
             fix = f"lower {spell_name('size')}, or pass {drop} to leave them out, {short} or {again}"
         raise SamplerError(
-            f"{int(few.sum()):,} of {len(groups):,} groups of {names} have fewer than the {need} rows{nearby} "
-            f"that a draw takes (smallest: {examples}); {fix}"
+            f"{int(few.sum()):,} of {len(groups):,} groups of {names} have fewer than the {need} rows{nearby} that a "
+            f"draw requires (smallest: {examples}); {fix}"
         )
     return np.flatnonzero(~few)

@@ -30,8 +30,8 @@ class Part:
         self._different = sampler.chooser.different() if values == "different" else None
         if values == "different" and len(set_numbers) > len(sampler.drawable):
             raise SamplerError(
-                f"{spell(values='different')} needs {len(set_numbers)} drawable groups of {sampler.describe()}, and "
-                f"there are {len(sampler.drawable)}; pass at most {spell(sets=len(sampler.drawable))}, or "
+                f"{spell(values='different')} requires {len(set_numbers)} drawable groups of {sampler.describe()}, "
+                f"but there are only {len(sampler.drawable)}; pass at most {spell(sets=len(sampler.drawable))}, or "
                 f"{spell(values='independent')}"
             )
         words = sampler.chooser.words if values == "different" else 1

@@ -44,8 +44,8 @@ class OrbitTriplets:
         groups = self._orbits.groups
         if len(groups) < 2:
             raise SamplerError(
-                f"there is only one orbit of {self._orbits.describe()}, so no row can be a negative; name other "
-                f"factors in {spell_name('orbit')}, or draw from more rows"
+                f"there is only one orbit of {self._orbits.describe()}, so no row can be a negative; choose other "
+                f"factors for {spell_name('orbit')}, or draw from more rows"
             )
         self._ends = np.cumsum(groups.sizes)
         self.shared = groups.names

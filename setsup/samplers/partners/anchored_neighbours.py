@@ -54,7 +54,7 @@ class AnchoredNeighbours:
         if not feasible.any():
             raise SamplerError(
                 f"no row has a valid {' and '.join(partners)} in the neighbour table of step {step}: "
-                f"{anchors_lost(*self.lost(partners))}; make a table with more neighbours, or widen "
+                f"{anchors_lost(*self.lost(partners))}; compute a table with more neighbours, or widen "
                 f"{spell_name('ranks')}"
             )
         ends = None
@@ -67,7 +67,7 @@ class AnchoredNeighbours:
         if (last or first) > neighbours.shape[1]:
             raise SamplerError(
                 f"ranks {first} to {last} of the {role} exceed the {neighbours.shape[1]} neighbours in the table of "
-                f"step {step}; lower {spell_name('ranks')}, or make a table with more neighbours"
+                f"step {step}; lower {spell_name('ranks')}, or compute a table with more neighbours"
             )
         ranked = neighbours[:, first - 1 : last]
         return Nearest(self.table, self.constraints[role], ranked, self.rows, self.weights)

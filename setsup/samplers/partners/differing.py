@@ -136,7 +136,7 @@ class DifferingPairs:
         """Rows that are never drawn, and how k changes with the step."""
         lost = {
             "with an unknown value": self._groups.unknown,
-            "left out by where= and weights=": self._groups.excluded,
+            f"left out by {advice('where= and weights=', '--where and --weights')}": self._groups.excluded,
             "without a partner": self.partners.lonely,
         }
         return [f"rows never drawn: {list_counts(lost)}", *self.subsets.by_step()]
@@ -147,7 +147,7 @@ def _find_compared(table: FactorTable, option_names: Sequence[str]) -> list[str]
     names = list(dict.fromkeys([*inactive_factors(table, None, [], {}), *option_names]))
     if not names:
         how = advice("bin continuous ones, as in table.binned(…)", "declare others, as in --kinds yaw=ordinal")
-        raise SamplerError(f"the table has no factors with levels; {how}")
+        raise SamplerError(f"the table has no discrete factors to compare; {how}")
     return names
 
 
@@ -158,7 +158,7 @@ def _find_differing(option: str, indices: Sequence[int], cells: Cells) -> list[i
     differing = [index for index in cells.varying if index not in indices]
     if not differing:
         raise SamplerError(
-            f"{spell_name('share')} names all factors that vary, so none can differ; leave out at least one"
+            f"{spell_name('share')} contains all factors that vary, so none can differ; leave out at least one"
         )
     return differing
 
@@ -179,14 +179,17 @@ def _read_radii(table: FactorTable, compared: Sequence[str], radius: Any) -> dic
         radius = dict.fromkeys(ordered, radius)
     if not isinstance(radius, Mapping) or not radius:
         raise SamplerError(
-            "radius must be a number of steps, or a mapping of ordinal or cyclic factors to numbers of steps, such as "
-            f"{{'scale': 2}}, not {abbreviate(radius)}; choose from {', '.join(ordered)}"
+            f"{spell_name('radius')} must be a number of steps, or a mapping of ordinal or cyclic factors to numbers "
+            f"of steps, such as {{'scale': 2}}, not {abbreviate(radius)}; choose from {', '.join(ordered)}"
         )
     radii = {}
     for name, steps in radius.items():
         factor = table[name]
         if factor.name not in ordered:
             nested = f"nested in {factor.within}" if factor.within else factor.kind
-            raise SamplerError(f"radius requires ordinal or cyclic factors, and {name!r} is {nested}; leave it out")
+            raise SamplerError(
+                f"{spell_name('radius')} requires ordinal or cyclic factors, but {name!r} is {nested}; leave out "
+                f"{name!r}"
+            )
         radii[factor.name] = check_integer(steps, f"the radius of {name!r}", SamplerError, 1)
     return radii

@@ -8,7 +8,7 @@ import numpy as np
 
 from setsup.arrays import Array, Bools, Rows
 from setsup.checks import check_memory
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, spell_name
 from setsup.factors.counting import number_cells
 from setsup.samplers.partners.cells import Cells
 from setsup.samplers.partners.windows import Windows
@@ -50,7 +50,8 @@ class Groupings:
         if len(self._near) and not whole:
             names = ", ".join(cells.axes[index].name for index in self._near)
             raise SamplerError(
-                f"radius of {names} requires fewer than 2**62 combinations of levels; compare fewer factors"
+                f"{spell_name('radius')} of {names} requires fewer than 2**62 combinations of levels; compare fewer "
+                "factors"
             )
         self.sorted = np.empty(lists * count, dtype=np.int64)
         self.number = np.empty((lists, count), dtype=np.int32 if lists * count < 2**31 else np.int64)

@@ -66,8 +66,9 @@ class IndexPartners:
         if len(moves) * len(equal) > _TERMS:
             names = ", ".join(axis.name for index, axis in enumerate(axes) if mask >> index & 1)
             raise SamplerError(
-                f"counting partners that differ in {names} within the radius takes {len(moves) * len(equal):,} groups, "
-                f"more than {_TERMS:,}; lower {spell_name('radius')}, or name fewer factors in it"
+                f"counting partners that differ in {names} within the radius requires {len(moves) * len(equal):,} "
+                f"groups, more than the limit of {_TERMS:,}; lower {spell_name('radius')}, or limit it to fewer "
+                "factors"
             )
         steps = np.array(moves, dtype=np.int64).reshape(len(moves), len(self._near))
         return np.tile(lists, len(moves)), np.tile(signs, len(moves)), np.repeat(steps, len(equal), axis=0)
@@ -241,14 +242,14 @@ def _free_sets(masks: Sequence[int], radius_mask: int, must_differ: bool) -> lis
         most = inner.bit_count()
         if must_differ and 1 << most > _GROUPINGS:
             raise SamplerError(
-                f"finding pairs that differ in {most} factors takes {1 << most:,} lists of factors, more than "
-                f"{_GROUPINGS:,}; lower {spell_name('k')}, name fewer factors in {spell_name('among')}, or pass "
-                f"{spell(must_differ=False)}"
+                f"finding pairs that differ in {most} factors requires {1 << most:,} combinations of factors, more "
+                f"than the limit of {_GROUPINGS:,}; lower {spell_name('k')}, list fewer factors in "
+                f"{spell_name('among')}, or pass {spell(must_differ=False)}"
             )
         free |= {mask, *(_submasks(inner) if must_differ else [inner])}
         if len(free) > _GROUPINGS:
             raise SamplerError(
-                f"finding pairs takes more than {_GROUPINGS:,} lists of factors; lower {spell_name('k')}, or name "
-                f"fewer factors in {spell_name('among')}"
+                f"finding pairs requires more than the limit of {_GROUPINGS:,} combinations of factors; lower "
+                f"{spell_name('k')}, or list fewer factors in {spell_name('among')}"
             )
     return sorted(free)

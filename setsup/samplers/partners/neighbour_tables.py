@@ -10,7 +10,7 @@ import numpy as np
 
 from setsup.arrays import Array
 from setsup.checks import check_array, check_path
-from setsup.errors import SamplerError, abbreviate, advice
+from setsup.errors import SamplerError, abbreviate, advice, spell_name
 from setsup.files.disk import read_errors
 from setsup.samplers.steps import LAST
 
@@ -46,7 +46,10 @@ def read_tables(neighbours: Any, count: int) -> dict[int, NeighbourTable]:
         neighbours = {0: neighbours}
     tables = {_step(key): value for key, value in neighbours.items()}
     if not tables or len(tables) < len(neighbours):
-        raise SamplerError("neighbours by step must have at least one step, and one table for each")
+        raise SamplerError(
+            f"{spell_name('neighbours')} must map at least one step to a table, and each step only once, not "
+            f"{abbreviate(list(neighbours))}"
+        )
     return {step: _read(tables[step], f"the neighbour table of step {step}", count) for step in sorted(tables)}
 
 
@@ -54,7 +57,9 @@ def _step(key: Any) -> int:
     if isinstance(key, str) and key.isascii() and key.isdigit():  # as JSON has it
         key = int(key)
     if isinstance(key, bool) or not isinstance(key, int | np.integer) or not 0 <= key < LAST:
-        raise SamplerError(f"the steps of neighbours must be integers from 0 to 2**63 - 1, not {abbreviate(key)}")
+        raise SamplerError(
+            f"the steps of {spell_name('neighbours')} must be integers from 0 to 2**63 - 1, not {abbreviate(key)}"
+        )
     return int(key)
 
 
@@ -73,8 +78,8 @@ def _read(source: Any, what: str, count: int) -> NeighbourTable:
     digest = _digest(rows, f"{what}, {path},", count)
     if expected is not None and digest != expected:
         raise SamplerError(
-            f"{what} has changed: {path} had the digest {expected} and now has {digest}, which would change the draws; "
-            "restore the old file, or pass the new one for the step from which it holds"
+            f"{what} has changed: {path} had the digest {expected} and now has {digest}, which would change the "
+            "draws; restore the old file, or pass the new one for a later step"
         )
     return NeighbourTable(rows, digest, {"path": str(path), "digest": digest})
 
@@ -87,7 +92,7 @@ def _load(path: Path) -> Array:
             raise
         except Exception as error:  # numpy raises many kinds
             how = advice(
-                "save the first array of setsup.evaluation.nearest with numpy.save",
+                "save the first array that setsup.evaluation.nearest returns with numpy.save",
                 "`setsup embed --neighbours` writes one",
             )
             raise SamplerError(f"{path} is not an .npy file of integers; {how}") from error
@@ -100,13 +105,15 @@ def _digest(rows: Array, what: str, count: int) -> str:
         whole = getattr(rows, "ndim", 0) == 2 and rows.dtype.kind in "iu" and rows.shape[1] > 0
         if whole:
             raise SamplerError(
-                f"{what} has {rows.shape[0]:,} rows, and the dataset has {count:,}; make a table with a line for each "
-                f"row of the dataset, also for rows that {advice('where=', '--where')} leaves out"
+                f"{what} has {rows.shape[0]:,} rows, but the dataset has {count:,}; compute a table with one line for "
+                f"each row of the dataset, including rows that {advice('where=', '--where')} excludes"
             )
         kind = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else type(rows).__name__
         raise SamplerError(
             f"{what} must be an integer array of shape ({count}, k) with the rows nearest to each row, not {kind}; "
-            + advice("setsup.evaluation.nearest makes one of embeddings", "`setsup embed --neighbours` writes one")
+            + advice(
+                "compute one from embeddings with setsup.evaluation.nearest", "`setsup embed --neighbours` writes one"
+            )
         )
     digest = hashlib.blake2b(repr(rows.shape).encode(), digest_size=16)
     step = max(1, _BLOCK // rows.shape[1])
@@ -115,15 +122,15 @@ def _digest(rows: Array, what: str, count: int) -> str:
         if block.max() >= count or block.min() < -1:
             row, rank = np.argwhere((block >= count) | (block < -1))[0]
             raise SamplerError(
-                f"{what} has {block[row, rank]} for row {start + row}, rank {rank + 1}: expected row numbers below "
-                f"{count}, or -1 where there are fewer neighbours"
+                f"{what} contains {block[row, rank]} for row {start + row}, rank {rank + 1}; expected row numbers "
+                f"below {count}, or -1 for missing neighbours"
             )
         ordered = np.sort(block, axis=1)
         if (twice := (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
             row, rank = np.argwhere(twice)[0]
             raise SamplerError(
-                f"{what} has row {ordered[row, rank]} twice among the neighbours of row {start + row}: expected "
-                "each neighbour once, and -1 where there are fewer"
+                f"{what} lists row {ordered[row, rank]} twice among the neighbours of row {start + row}; expected "
+                "each neighbour once, and -1 for missing neighbours"
             )
         digest.update(np.ascontiguousarray(block, dtype="<i8").tobytes())
     return digest.hexdigest()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from setsup.arrays import Bools, Reals, Rows, Steps, Words
-from setsup.errors import SamplerError, advice
+from setsup.errors import SamplerError, advice, spell_name
 from setsup.factors.factor import Kind
 from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
@@ -30,14 +30,15 @@ class RankedPairs:
         for name in names:
             if table[name].kind is not Kind.ORDINAL:
                 raise SamplerError(
-                    f"rank requires ordinal factors, and {name!r} is {table[name].kind}; name an ordinal factor"
+                    f"{spell_name('rank')} requires ordinal factors, but {name!r} is {table[name].kind}; choose an "
+                    "ordinal factor"
                 )
         self._table, self._names = table, list(names)
         self._groups = groups = group_by(table, names, mask)
         if not groups.rows:
             raise SamplerError(
                 f"no row has a known level of {', '.join(names)}: "
-                f"{advice('where= and weights=', '--where and --weights')} leave out {groups.excluded:,} rows; draw "
+                f"{advice('where= and weights=', '--where and --weights')} exclude {groups.excluded:,} rows; draw "
                 "from more rows"
             )
         self._known = None if groups.rows == len(table) else np.flatnonzero(groups.of_rows() >= 0)
@@ -95,7 +96,10 @@ class RankedPairs:
     def notes(self) -> list[str]:
         """Rows that are never drawn, and how often two rows have the same level."""
         groups = self._groups
-        lost = {"with an unknown value": groups.unknown, "left out by where= and weights=": groups.excluded}
+        lost = {
+            "with an unknown value": groups.unknown,
+            f"left out by {advice('where= and weights=', '--where and --weights')}": groups.excluded,
+        }
         return [f"rows never drawn: {list_counts(lost)}", *map(self._ties, self._names)]
 
     def _ties(self, name: str) -> str:

@@ -41,9 +41,8 @@ class Subsets:
         count = sum(math.comb(len(among), size) for size in asked)
         if count > _SUBSETS:
             raise SamplerError(
-                f"choosing {span(asked[0], asked[-1])} of {len(among)} factors gives {count:,} subsets, more than "
-                f"{_SUBSETS:,}; "
-                f"lower {spell_name('k')}, or name fewer factors in {spell_name('among')}"
+                f"choosing {span(asked[0], asked[-1])} of {len(among)} factors gives {count:,} subsets, more than the "
+                f"limit of {_SUBSETS:,}; lower {spell_name('k')}, or list fewer factors in {spell_name('among')}"
             )
         chosen = [subset for size in asked for subset in itertools.combinations(among, size)]
         self.chosen = np.zeros((len(chosen), len(names)), dtype=bool)
@@ -66,7 +65,8 @@ class Subsets:
             index = int(np.argmin(self._many))
             raise SamplerError(
                 f"{spell_name('k')} is {span(*self.sizes.values[index])} from step {self.sizes.starts[index]:,} on, "
-                f"and no two rows differ in as many factors; choose from {', '.join(map(str, feasible_sizes.tolist()))}"
+                "but no two rows differ in that many factors; choose from "
+                f"{', '.join(map(str, feasible_sizes.tolist()))}"
             )
 
     def draw(self, steps: Steps, bits: Words) -> Rows:
@@ -110,7 +110,7 @@ def _check_k(k: Any, among: int, most: int, what: str) -> tuple[int, int]:
         k = (k, k)
     if not isinstance(k, Sequence) or len(k) != 2 or not all(is_integer(number) for number in k):
         raise SamplerError(
-            f"{what} must be a number of factors, or the least and the most, such as (1, 3), not {abbreviate(k)}"
+            f"{what} must be a number of factors, or a minimum and a maximum, such as (1, 3), not {abbreviate(k)}"
         )
     low, high = int(k[0]), int(k[1])
     if low > high:

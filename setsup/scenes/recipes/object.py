@@ -64,13 +64,13 @@ class ObjectView:
     Parameters
     ----------
     models : mapping of str to Model
-        Meshes by name; the names are the levels of the factor ``model``. Files are loaded by
-        :func:`setsup.scenes.load_mesh` when they are first drawn. A function, such as
-        ``partial(load_mesh, path, top=folder)``, gives a :class:`~setsup.scenes.Mesh`, or a scene or mesh of trimesh;
-        it is called again from time to time, and must be picklable if the recipe is to be. Where it has an attribute
-        ``key``, that text stands for what it gives.
+        Meshes by name. The names are the levels of the factor ``model``. Files are loaded by
+        :func:`setsup.scenes.load_mesh` when they are first drawn. A function, such as ``partial(load_mesh, path,
+        top=folder)``, gives a :class:`~setsup.scenes.Mesh`, or a scene or mesh of trimesh; it is called again from time
+        to time, and must be picklable if the recipe is to be. Where it has an attribute ``key``, that text stands for
+        what it gives.
     azimuths, elevations : tuple of float, degrees
-        Levels of the grid.
+        Levels of the grid, in degrees.
     size : (height, width)
         Image size, in pixels.
     distance : float

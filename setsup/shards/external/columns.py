@@ -112,7 +112,7 @@ class _Reader:
         import pyarrow as pa
 
         if name in self.scan.classes:
-            self.scan.left_out[f".{extension}"] = f"another member gives {name!r}"
+            self.scan.left_out[f".{extension}"] = f"another member already provides {name!r}"
             return
         longest = max((len(content), -row) for row, content in enumerate(contents) if content is not None)
         if longest[0] > _LONGEST:

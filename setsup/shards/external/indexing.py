@@ -247,8 +247,9 @@ def _mixed_folders(base: str, tars: Sequence[str], known: Sequence[str]) -> Iter
     if len(folders) > 1 and factors.SHARD not in known:
         first = join_address(base, folders[0]) if folders[0] else base
         yield (
-            f"the tars of {listed(folder or '.' for folder in folders)} are one set, in which no factor tells of which "
-            f"folder a row is; where these are splits, index each by itself, as with `setsup index {first}`"
+            f"the tars of {listed(folder or '.' for folder in folders)} are indexed as one set, without a factor for "
+            "the folder of each row; if the folders are splits, index each one separately, for example with `setsup "
+            f"index {first}`"
         )
 
 
@@ -268,8 +269,9 @@ def _written(about: Store, parts: Callable[[], Iterator[Any]], made: Callable[..
             if len(content) > LARGEST:
                 most = max(catalogue.factors, key=len)
                 raise DataError(
-                    f"the levels of the factors take {readable_size(len(content))} in {CATALOGUE}, more than is "
-                    f"supported; index a copy of the tars without {most.name!r}, which has {len(most):,}"
+                    f"the levels of the factors take {readable_size(len(content))} in {CATALOGUE}, more than the "
+                    f"limit of {readable_size(LARGEST)}; index a copy of the tars without the factor {most.name!r}, "
+                    f"which has {len(most):,} levels"
                 )
             about.put(INDEX, fresh)
         about.put_bytes(CATALOGUE, content)

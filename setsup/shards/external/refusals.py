@@ -57,7 +57,7 @@ def need_no_inner_set(store: Store, tars: list[str]) -> None:
     for inner in sorted(folders - {"."}):
         if store.size(posixpath.join(inner, CATALOGUE)) is not None:
             folder = join_address(store.url, inner)
-            raise DataError(f"{folder}, a folder in {store.url}, has its own index; give `setsup index {folder}`")
+            raise DataError(f"{folder}, a folder in {store.url}, has its own index; run `setsup index {folder}`")
 
 
 def has_better_index(about: Store, older: Catalogue) -> bool:
@@ -70,9 +70,9 @@ def need_whole(about: Store, older: Catalogue, tars: Sequence[str]) -> None:
     others = sorted(set(tars) - {shard.name for shard in older.shards})
     if others:
         raise DataError(
-            f"{about.url} contains shards written by `setsup shard`, and {others[0]}, which is not one of them; the "
-            "checksums and source rows in their index would be lost: move this tar to another folder, or choose "
-            f"another place for the index with {advice('out=', '--out')}"
+            f"{about.url} contains shards written by `setsup shard` and another tar, {others[0]}, and indexing them "
+            f"together would lose the checksums and source rows of the shards; move {others[0]} to another folder, or "
+            f"choose another place for the index with {advice('out=', '--out')}"
         )
     with progress(sum(shard.size for shard in older.shards), f"checking {older.name}", "B") as advance:
         for shard in older.shards:

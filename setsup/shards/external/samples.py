@@ -135,8 +135,8 @@ def _refuse_scattered(listing: Listing, rows: Integers, sample: Integers, source
         later, first = int(again[0]) + 1, int(np.argmax(sample == sample[again[0] + 1]))
         raise DataError(
             f"{source}: {_name(listing, rows[later])} has the same key as {_name(listing, rows[first])}, but other "
-            "samples are between them; the members of a sample must be adjacent: pack the tar again in the order of "
-            "the names (tar --sort=name)"
+            "samples are between them; pack the tar again in the order of the names (tar --sort=name), so that the "
+            "members of a sample are adjacent"
         )
 
 

@@ -45,16 +45,16 @@ def tar_names(store: Store, wanted: tuple[str, ...] | None) -> tuple[list[str], 
         )
     if not tars:
         web = (
-            "; web servers do not list files, so name them, as in data-{000000..000099}.tar"
+            "; web servers do not list files, so list them, as in data-{000000..000099}.tar"
             if store.url.startswith("http")
             else ""
         )
-        raise DataError(f"no tars found in {store.url}; give the folder or address that contains them{web}")
+        raise DataError(f"no tars found in {store.url}; pass the folder or address that contains them{web}")
     for name in tars:
         try:
             relative(name)
         except ValueError as error:
-            raise DataError(f"{store.url}: invalid name {name!r} of a tar; rename it: expected {error}") from None
+            raise DataError(f"{store.url}: invalid name {name!r} of a tar: expected {error}; rename it") from None
     return tars, packed
 
 
@@ -65,9 +65,7 @@ def _expanded(pattern: str, address: str) -> tuple[str, ...]:
         raise DataError(f"{address}: braces must contain a range of numbers, as in data-{{000000..000099}}.tar")
     counts = [int(last) - int(first) + 1 for first, last in bounds]
     if min(counts) < 1 or math.prod(counts) > _MOST:
-        raise DataError(
-            f"{address} must expand to 1 to {_MOST:,} tars to be indexed together, not {max(0, math.prod(counts)):,}"
-        )
+        raise DataError(f"{address} must expand to between 1 and {_MOST:,} tars, not {max(0, math.prod(counts)):,}")
     names = []
     for numbers in product(*(range(int(first), int(last) + 1) for first, last in bounds)):
         text = plain[0]

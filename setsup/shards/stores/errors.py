@@ -51,7 +51,7 @@ _UNKNOWN_USER = (
     "SSOTokenLoadError",
     "UnauthorizedSSOTokenError",
 )
-_NO_ANSWER = "cannot be accessed: the store does not respond in time; check the network, or try again later"
+_NO_ANSWER = "cannot be accessed: the store did not respond in time; check the network, or try again later"
 _SECRETS = re.compile(r"(://)[^\s/@'\"]*@|\?[^\s'\"]*=[^\s'\"]*")  # a user's name and password, a signed query
 _CREDENTIALS = {
     "s3": "set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (FSSPEC_S3_ANON=true for a public bucket)",
@@ -115,11 +115,13 @@ def classify(error: Exception, scheme: str) -> Failure:
     forbidden = "PermissionError" in names or str(error).startswith("Forbidden: ")  # the latter is gcsfs's
     if status in (401, 403, 407) or forbidden:
         code = f" (HTTP {status})" if status else ""
-        return Failure(f"is refused by the store{code}: {_first(error)}; {remedy}, and check their permissions")
+        return Failure(
+            f"cannot be accessed: the store denied access{code}: {_first(error)}; {remedy}, and check their permissions"
+        )
     if status == 412 or "FileExistsError" in names:
         return Failure("already exists", exists=True)
     if "NoSuchBucket" in _code(error) or "bucket does not exist" in str(error):
-        return Failure("does not exist: the bucket does not exist; check the address")
+        return Failure("does not exist, because the bucket does not exist; check the address")
     if status in (404, 410) or "FileNotFoundError" in names:
         return Failure("does not exist; check the address, or write it again", missing=True)
     if status in _PASSING:

@@ -42,8 +42,8 @@ class LocalStore:
             content = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
         if len(content) > limit:
             raise DataError(
-                f"{path} has more than {readable_size(limit)}, the maximum for such a file: it is another file, or "
-                "damaged"
+                f"{path} is larger than {readable_size(limit)}, the maximum for such a file, so it is another file or "
+                "is damaged; fetch or write it again"
             )
         return content
 
@@ -152,7 +152,7 @@ def below(name: str, url: str) -> str:
         return relative(name)
     except ValueError:
         raise DataError(
-            f"invalid name {name!r} of a file in {url}: expected a path inside it, with / and without .."
+            f"invalid name {name!r} of a file in {url}: expected a relative path, with / and without .."
         ) from None
 
 

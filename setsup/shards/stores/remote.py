@@ -75,7 +75,7 @@ class RemoteStore:
         if self._scheme in (*S3, *WEB, "gs", "gcs") and re.search(r"(^|:)[^:/]+://(/|$)", self.url):
             what = "server" if self._scheme in WEB else "bucket"
             raise DataError(
-                f"{self.url} does not name a {what}; expected an address such as {self._scheme}://{what}/folder"
+                f"{self.url} contains no {what}; expected an address such as {self._scheme}://{what}/folder"
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -91,8 +91,8 @@ class RemoteStore:
         size = self._need_size(name)
         if size > limit:
             raise DataError(
-                f"{self._at(name)} has {readable_size(size)}, more than {readable_size(limit)}, the maximum for such a "
-                "file: it is another file, or damaged"
+                f"{self._at(name)} has {readable_size(size)}, more than {readable_size(limit)}, the maximum for such "
+                "a file, so it is another file or is damaged; write it again"
             )
         return self.ranges([Range(name, 0, size)])[0]
 
@@ -210,7 +210,10 @@ class RemoteStore:
         if len(content) < expected:
             raise ShortRead
         if len(content) > expected:
-            raise NoRanges(f"{self._at(part.name)} cannot be read in parts: the store sends more bytes than requested")
+            raise NoRanges(
+                f"{self._at(part.name)} cannot be read in parts: the store returned more bytes than requested; copy "
+                "the files to a local folder and open that folder"
+            )
         return content
 
     # -- names ---------------------------------------------------------------------------------------------------------

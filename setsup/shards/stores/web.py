@@ -32,7 +32,9 @@ async def web_range(system: Any, url: str, wanted: Range, label: str) -> bytes:
                 r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", response.headers.get("Content-Range", "")
             )
             if match is None or int(match[1]) != start or int(match[2]) >= stop:
-                raise NoRanges(f"{label} cannot be read in parts: its server sent other bytes than requested; {_COPY}")
+                raise NoRanges(
+                    f"{label} cannot be read in parts: its server returned other bytes than requested; {_COPY}"
+                )
             if match[3] != "*":
                 _need_size(label, int(match[3]), wanted)
         elif response.status == 200:
@@ -53,7 +55,9 @@ async def web_range(system: Any, url: str, wanted: Range, label: str) -> bytes:
             pieces.append(piece)
             left -= len(piece)
             if left < 0:  # and who knows how many more will come
-                raise NoRanges(f"{label} cannot be read in parts: its server sent more bytes than requested; {_COPY}")
+                raise NoRanges(
+                    f"{label} cannot be read in parts: its server returned more bytes than requested; {_COPY}"
+                )
     if left:
         raise ShortRead
     return b"".join(pieces)
@@ -73,7 +77,7 @@ async def web_size(system: Any, url: str, label: str) -> int | None:
         response.raise_for_status()
         if response.status == 200 and response.content_length is not None:
             return int(response.content_length)
-    raise DataError(f"{label} cannot be read: its server does not state its size; {_COPY}")
+    raise DataError(f"{label} cannot be read: its server does not return its size; {_COPY}")
 
 
 async def web_links(system: Any, url: str, label: str) -> list[str]:

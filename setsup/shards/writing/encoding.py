@@ -43,8 +43,9 @@ def stored(name: str, modality: Modality, format: str) -> Member:
         raise DataError(f"unknown format {format!r} of shards{did_you_mean(format, FORMATS)}")
     if not (name.isascii() and name.replace("_", "a").isalnum() and name == name.lower()):
         raise DataError(
-            f"the name of the modality {name!r} must be lower-case letters, digits and underscores to name files in a "
-            f"tar; rename it, or leave it out with {advice('modalities=', '--modalities')}"
+            f"the name of the modality {name!r} must consist of lower-case letters, digits and underscores, because "
+            "it names files in a tar; rename the modality, or leave it out with "
+            f"{advice('modalities=', '--modalities')}"
         )
     if modality.dtype not in _NUMBERS:
         raise DataError(f"the modality {name!r} must be numeric, not {modality.dtype}; leave it out")
@@ -67,7 +68,8 @@ def encoded(arrays: Array | Sequence[Array], member: Member) -> list[bytes]:
         as_said = given == dtype and len(shape) == len(wanted)
         if not as_said or any(size not in (None, here) for size, here in zip(wanted, shape, strict=True)):
             raise DataError(
-                f"the dataset returned {given} {shape}, but its modality says {dtype} {wanted}; correct the dataset"
+                f"the dataset returned {given} of shape {shape}, but its modality specifies {dtype} of shape "
+                f"{wanted}; correct the dataset"
             )
     if member.format == "npy":
         little = dtype.newbyteorder("<")

@@ -26,10 +26,13 @@ _LOOKED_AT, _LOOKED_AT_RAGGED = 3, 16
 def stored_members(dataset: Dataset, modalities: Iterable[str] | None, format: str) -> dict[str, Member]:
     """How the modalities of a dataset are stored, with images in a format."""
     if not len(dataset):
-        raise DataError(f"{dataset.name} has no rows to write")
+        raise DataError(f"{dataset.name} has no rows to write; select at least one row")
     names = check_modalities(dataset, modalities)
     if not names:
-        raise DataError(f"name at least one modality to write: {', '.join(dataset.modalities) or 'it has none'}")
+        choices = (
+            f"; choose from {', '.join(dataset.modalities)}" if dataset.modalities else f": {dataset.name} has none"
+        )
+        raise DataError(f"no modality to write is selected{choices}")
     members = {name: stored(name, dataset.modalities[name], format) for name in names}
     if has_views(dataset):
         members[CAMERA] = VIEW
@@ -44,10 +47,13 @@ def _check_factors(dataset: Dataset, names: Iterable[str]) -> None:
     try:
         part(dataset.factors.select(none), [], 0, {name: Spans(none, none, none) for name in names}, none)  # type: ignore[arg-type]
     except UnicodeEncodeError as error:
-        raise FactorError(f"{error.object!r}, of a factor of {dataset.name}, is not valid text; rename it") from None
+        raise FactorError(
+            f"{error.object!r}, of a factor of {dataset.name}, is not valid Unicode text; rename it"
+        ) from None
     except (ValueError, OverflowError) as error:
         raise FactorError(
-            f"the levels of a factor of {dataset.name} cannot be stored in one column ({error}); give them as strings"
+            f"the levels of a factor of {dataset.name} cannot be stored in one column ({error}); convert the levels "
+            "to strings"
         ) from None
 
 
@@ -57,7 +63,9 @@ def check_catalogue(dataset: Dataset, plan: ShardPlan) -> None:
         text = make_catalogue(dataset, plan, {}, (), Shard(INDEX, 0, 0, "0" * 64)).to_json().encode()
     except UnicodeEncodeError as error:
         wrong = error.object[error.start : error.end]
-        raise DataError(f"{wrong!r}, in the name {dataset.name!r} or in a unit, is not valid text; rename it") from None
+        raise DataError(
+            f"{wrong!r}, in the name {dataset.name!r} or in a unit, is not valid Unicode text; rename it"
+        ) from None
     parse_catalogue(text, f"the catalogue of {dataset.name!r}")
 
 

@@ -72,7 +72,8 @@ def order_rows(table: FactorTable, order: str, seed: int = 0) -> Order:
     names = [name.strip() for name in listed.split(",")] if listed else []
     if kind != "by" or not names:
         raise DataError(
-            f"{advice('order', '--order')} must be 'keep', 'shuffle', or 'by:' and names of factors, not {order!r}"
+            f"{advice('order', '--order')} must be 'keep', 'shuffle', or 'by:' followed by names of factors, not "
+            f"{order!r}"
         )
     chosen: dict[str, None] = {}
     for name in names:

@@ -243,7 +243,7 @@ class _Work:
             return True
         raise DataError(
             f"{store.url} was started with {plan.against(content, f'{store.url}/{PLAN}') or 'another plan'}; use the "
-            "same settings, choose another place, or remove its content"
+            "same settings, choose another place, or remove its contents"
         )
 
     def _begin(self) -> list[Piece]:

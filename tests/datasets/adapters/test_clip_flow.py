@@ -144,10 +144,10 @@ def test_flow_in_a_folder_that_cannot_be_written_is_kept_in_the_cache(
 
 
 def test_what_has_no_flow_is_refused(release: Path) -> None:
-    with pytest.raises(DataError, match="optical flow needs at least two frames"):
+    with pytest.raises(DataError, match="optical flow requires at least two frames"):
         ucf101.open(release, length=1, flow=True)
     plain = setsup.load("ucf101", release, length=3)
-    with pytest.raises(DataError, match="open it with flow=True"):
+    with pytest.raises(DataError, match="open the dataset with flow=True"):
         compute_flow(plain)
     with pytest.raises(DataError, match="frames must be"):
         tvl1_flow(np.zeros((2, 8, 8), np.uint8))

@@ -132,7 +132,7 @@ def test_rows_of_the_test_may_be_named_and_the_others_are_dealt(faces):
     assert counts.tolist() == [[6, 3, 0]] * 8 + [[0, 0, 12]] * 2
     assert rows(open_split(faces, "most-test", DECLARED)).tolist() == np.flatnonzero(SUBJECTS >= 8).tolist()
     with pytest.raises(
-        DataError, match="'none' of rows cannot be drawn from the files that are present: no row satisfies subject > 20"
+        DataError, match="'none' of rows cannot be created from the available files: no row satisfies subject > 20"
     ):
         open_split(faces, "none", DECLARED)
 
@@ -144,7 +144,7 @@ def test_no_group_may_be_in_the_test_and_in_another_part():
         ManifestSplit("torn", test="subject == 3", disjoint=("setting",)),
     ]
     assert len(open_split(Rows(table), "fine", declared)) == 12
-    with pytest.raises(DataError, match=r"'torn' of rows cannot be drawn from the files that are present: .*setting"):
+    with pytest.raises(DataError, match=r"'torn' of rows cannot be created from the available files: .*setting"):
         open_split(Rows(table), "torn", declared)
 
 
@@ -152,10 +152,10 @@ def test_a_split_that_leaks_is_told(faces, caplog):
     for name in ("leaky", "leaky-test"):
         caplog.clear()
         found = open_split(faces, name, DECLARED)
-        assert "'leaky' of rows leaks, as published: rows of the same subject" in caplog.text
+        assert "'leaky' of rows leaks: rows of the same subject" in caplog.text
         if name == "leaky":
             both = (found.factors.joint_counts(["subject", "split"]) > 0).all(axis=1).sum()
-            assert f"for {both} of 10" in caplog.text
+            assert f"({both} of 10)" in caplog.text
     caplog.clear()
     open_split(faces, "whole", DECLARED)
     assert not caplog.records

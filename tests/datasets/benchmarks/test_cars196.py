@@ -252,12 +252,12 @@ def _with(mine, **changed):
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"box": [9, 2, 3, 40]}, "a positive width and height"),
-        ({"box": [0, 2, 3, 40]}, "starts at pixel 1 or later"),
+        ({"box": [9, 2, 3, 40]}, "right of at least left"),
+        ({"box": [0, 2, 3, 40]}, "left and top of at least 1"),
         ({"class": 103}, "expected 1 to 102"),
         ({"class": 0}, "expected 1 to 102"),
-        ({"file": "../../etc/x"}, "not the expected name of a file"),
-        ({"file": "a/b/..jpg"}, "not the expected name of a file"),
+        ({"file": "../../etc/x"}, "expected a file name that matches"),
+        ({"file": "a/b/..jpg"}, "expected a file name that matches"),
     ],
 )
 def test_what_cannot_be(mine, changed, why):
@@ -270,7 +270,7 @@ def test_what_cannot_be(mine, changed, why):
 def test_a_box_outside_of_its_picture(mine):
     _with(mine, box=[5000, 2, 5100, 40])
     found = cars196.open(mine)
-    with pytest.raises(DataError, match=r"00001\.jpg \(row 0\) has 300 × 150 pixels, but its box .* outside"):
+    with pytest.raises(DataError, match=r"00001\.jpg \(row 0\): the box .* lies outside the image of 300 × 150 pixels"):
         found.fetch(0)
 
 
@@ -280,7 +280,7 @@ def test_files_that_are_missing_or_others(mine, tmp_path):
         cars196.open(mine)
     _with(mine)
     (mine / "devkit" / "cars_meta.mat").unlink()
-    with pytest.raises(DataError, match=r"no cars_meta\.mat next to"):
+    with pytest.raises(DataError, match=r"cars_meta\.mat is missing next to"):
         cars196.open(mine)
     with pytest.raises(DataError, match="setsup fetch cars196"):
         cars196.open(tmp_path / "nothing")

@@ -99,7 +99,7 @@ def test_only_what_is_asked_for_is_read(tmp_path, release, truth):
         (tmp_path / f"{stem}.mat").write_bytes(content({"im": car(number)["im"]}))
     dataset = cars3d.open(tmp_path)
     assert np.array_equal(dataset.fetch([9], ["image"])["image"], truth[0][[9]])
-    with pytest.raises(DataError, match=r"car_002_mesh\.mat has no variable mask \(it has im\)"):
+    with pytest.raises(DataError, match=r"car_002_mesh\.mat has no variable mask \(available: im\)"):
         dataset.fetch([1], ["object_mask"])
 
 
@@ -142,7 +142,7 @@ def test_prepared_arrays_belong_to_the_files(tmp_path, release, truth, caplog):
     (tmp_path / "list.txt").write_text("\n".join(turned))
     with caplog.at_level(logging.WARNING, "setsup"):
         assert np.array_equal(cars3d.open(tmp_path).fetch([0])["image"], truth[0][[COUNT - 1]])
-    assert "was made from other files" in caplog.text
+    assert "was created from other files" in caplog.text
     caplog.clear()
     (tmp_path / f"{STEMS[1]}.mat").write_bytes(content({"im": 255 - car(1)["im"], "mask": car(1)["mask"]}))
     cars3d.prepare(tmp_path)
@@ -184,7 +184,7 @@ def test_the_published_archive_is_looked_through_once(tmp_path, release, monkeyp
     pack(release, tmp_path / "nips2015-analogy-data.tar.gz")
     dataset = cars3d.open(tmp_path)
     assert dataset.objects == STEMS
-    with pytest.raises(DataError, match=r"setsup prepare cars3d --root .*` once, or unpack it"):
+    with pytest.raises(DataError, match=r"setsup prepare cars3d --root .*` once to convert it, or unpack it"):
         dataset.fetch([0])
     monkeypatch.setattr("setsup.datasets.benchmarks.cars3d.files.stream_tar", None)
     assert cars3d.open(tmp_path).objects == STEMS
@@ -258,16 +258,16 @@ def test_lists_that_are_wrong(tmp_path, release, listed, sentence):
 WRONG = {
     "axes": (
         lambda one: {"im": one["im"].transpose(0, 1, 2, 4, 3)},
-        r"'im' is uint8 \(128, 128, 3, 4, 24\); expected uint8 \(",
+        r"'im' has dtype uint8 and shape \(128, 128, 3, 4, 24\); expected uint8 of shape \(",
     ),
-    "fewer": (lambda one: {"im": one["im"][..., :3]}, r"'im' is uint8 \(128, 128, 3, 24, 3\)"),
-    "wide": (lambda one: {"im": one["im"].astype(np.uint16)}, "'im' is uint16"),
-    "text": (lambda _: {"im": "a text"}, "'im' is <U6"),
-    "struct": (lambda one: {"im": {"pixels": one["im"]}}, "'im' is"),
+    "fewer": (lambda one: {"im": one["im"][..., :3]}, r"'im' has dtype uint8 and shape \(128, 128, 3, 24, 3\)"),
+    "wide": (lambda one: {"im": one["im"].astype(np.uint16)}, "'im' has dtype uint16"),
+    "text": (lambda _: {"im": "a text"}, "'im' has dtype <U6"),
+    "struct": (lambda one: {"im": {"pixels": one["im"]}}, "'im' has dtype"),
     "cut": (lambda one: content(one)[:-3000], "is truncated or damaged"),
     "other version": (lambda _: b"MATLAB 7.3 MAT-file".ljust(600), r"is a MAT v7\.3 file \(HDF5\)"),
     "empty": (lambda _: b"", "is not a MAT v5 file"),
-    "long": (lambda _: bytes(40 << 20), "expected at most 33,554,432"),
+    "long": (lambda _: bytes(40 << 20), "more than the limit of 33,554,432"),
 }
 
 

@@ -443,9 +443,9 @@ GOOD = "".join(f"{number:06}.jpg {number}\n" for number in range(1, 6))
     [
         (
             GOOD.replace("000003.jpg 3\n", ""),
-            r"has 4 lines for the 5 images of .*, but no entry for 000003\.jpg \(row 2\)",
+            r"has 4 entries for the 5 images of .*, but none for 000003\.jpg \(row 2\)",
         ),
-        (GOOD.replace("000003", "000004"), r"line 4 is a second entry for 000004\.jpg"),
+        (GOOD.replace("000003", "000004"), r"line 4 repeats the entry for 000004\.jpg"),
         (GOOD.replace("000003.jpg 3", "000003.jpg"), r"line 3 is '000003\.jpg'; expected"),
         (GOOD.replace("000003.jpg 3", "000003.jpg 3 4"), "line 3 is"),
         (GOOD.replace("000003.jpg 3", "000003.jpg three"), "line 3 is"),
@@ -472,7 +472,7 @@ def test_lines_in_another_order(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda text: text.replace("69\n", "70\n", 1), "declares 70 lines in line 1, but has 69"),
+        (lambda text: text.replace("69\n", "70\n", 1), "line 1 specifies 70 lines, but the file has 69"),
         (lambda text: text.replace("69\n", "many\n", 1), "line 1 is 'many'"),
         (lambda text: text.replace(" Young", "", 1), "line 2 has 39 columns; expected 40"),
         (lambda text: text.replace("Smiling", "Laughing", 1), "column 32 is named 'Laughing'; expected 'Smiling'"),
@@ -510,8 +510,8 @@ def test_a_csv_that_is_wrong(tmp_path, text, words):
     [
         (["0"] * 135, "line 2 is"),
         (["0"] * 135 + ["x"], "line 2 is"),
-        (["nan"] * 68 + ["1"] * 68, "row 0 are partly unknown"),
-        (["1"] * 135 + ["1e99"], "row 0 are partly unknown"),
+        (["nan"] * 68 + ["1"] * 68, "row 0 has coordinates for only some of its landmarks"),
+        (["1"] * 135 + ["1e99"], "row 0 has coordinates for only some of its landmarks"),
     ],
 )
 def test_68_landmarks_that_are_wrong(tmp_path, numbers, words):

@@ -109,15 +109,15 @@ def test_damaged_scenes(tmp_path):
     healthy = clevr.scene("train", 0)
     odd = [{**healthy["objects"][0], "color": "grey"}]
     for said, words in (
-        ([], "no list 'scenes'"),
-        ({"scenes": []}, "no list 'scenes'"),
+        ([], "lacks the list 'scenes'"),
+        ({"scenes": []}, "lacks the list 'scenes'"),
         (
             {"scenes": [{**healthy, "objects": odd}]},
-            "scene 0 differs from the published format: .*has the color 'grey'",
+            "scene 0 does not match the published format: .*has the color 'grey'",
         ),
         ({"scenes": [{**healthy, "objects": [{**healthy["objects"][0], "rotation": 10**400}]}]}, "of 401 digits"),
         ({"scenes": [{**healthy, "directions": {"right": [10**400, 0, 0], "front": [0] * 3}}]}, "of 401 digits"),
-        ({"scenes": [healthy, {}]}, "scene 1 differs from the published format: 'objects' is missing"),
+        ({"scenes": [healthy, {}]}, "scene 1 does not match the published format: 'objects' is missing"),
         ({"scenes": [{**healthy, "directions": {"right": [1, 0, 0]}}]}, "'front' is missing"),
         ({"scenes": [healthy, healthy]}, "two scenes for the image CLEVR_train_000000"),
     ):

@@ -90,7 +90,7 @@ def test_one_size(release, frames):
     for row, (_, said) in enumerate(SAID):
         if said["viewpoint"] is not None:
             assert found_at_marks(whole["image"][row], whole["pose"][row], whole["intrinsics"][row])
-    with pytest.raises(DataError, match=r"several sizes cannot be fetched together.*open the dataset with size"):
+    with pytest.raises(DataError, match=r"different sizes cannot be stacked.*open the dataset with size"):
         frames.fetch([0, 6], ["mask"])
 
 

@@ -123,7 +123,7 @@ def test_splits_open_by_name(folder):
     parts = ("train", "validation", "test", "ood")
     sizes = [len(setsup.load("colored-mnist", folder, split=part, recipe="pixels")) for part in parts]
     assert sizes == [320, 40, 40, 200]
-    with pytest.raises(DataError, match="no split 'ood' with the options it was opened with; its splits: train, test"):
+    with pytest.raises(DataError, match="no split 'ood' with the given options; known: train, test"):
         setsup.load("colored-mnist", folder, split="ood")
     assert len(setsup.load("colored-mnist", folder, where="environment == 0.9 and color == label")) < 15
 

@@ -154,7 +154,7 @@ def test_damaged_labels_are_counted(mine, release):
         (mine / "data" / "label" / row["path"].replace(".jpg", ".txt")).write_text("4\n1\n1 2 three 4\n")
     with pytest.raises(DataError, match="7 of 48 labels cannot be parsed") as found:
         compcars.open(mine)
-    assert str(found.value).count("is not a label") == 3
+    assert str(found.value).count("could not be parsed as a label") == 3
     assert "and 4 more" in str(found.value)
 
 
@@ -206,7 +206,7 @@ def test_labels(content, found):
     "content", [b"", b"1", b"1\n", b"1 1\n1\n1 2 3 4", b"x\n1\n1 2 3 4", b"1\n1\n1 2 3", b"\xff\n1"]
 )
 def test_what_is_no_label(content):
-    with pytest.raises(DataError, match=r"a\.txt is not a label; expected a viewpoint"):
+    with pytest.raises(DataError, match=r"a\.txt could not be parsed as a label; expected the viewpoint"):
         parse_label(content, "a.txt")
 
 
@@ -282,7 +282,7 @@ def test_files_that_are_missing(tmp_path):
         (
             "train_test_split/verification/verification_pairs_easy.txt",
             "1/2/3/a.jpg 1\n",
-            "expected 2 of make/model/year/file",
+            "expected 2 paths of the form make/model/year/file",
         ),
         ("misc/car_type.mat", "no mat", "not a MAT"),
     ],

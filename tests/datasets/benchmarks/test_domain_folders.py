@@ -57,7 +57,9 @@ def test_pacs_without_lists_and_with_contradicting_ones(tmp_path):
     line = b"photo/dog/pic_001.jpg 1\r\n"
     for part in ("train", "crossval"):
         (tmp_path / "kfold" / f"photo_{part}_kfold.txt").write_bytes(line)
-    with pytest.raises(DataError, match=r"photo_crossval_kfold\.txt has an image that is in the list of another part"):
+    with pytest.raises(
+        DataError, match=r"photo_crossval_kfold\.txt contains an image that is also in the list of another part"
+    ):
         setsup.load("pacs", tmp_path)
     (tmp_path / "kfold" / "photo_crossval_kfold.txt").write_bytes(b"\n photo/cat \n\nnothing\n")
     split = setsup.load("pacs", tmp_path).factors.codes("split")
@@ -89,7 +91,7 @@ def test_a_domain_that_is_not_there_cannot_be_left_out(tmp_path):
     shutil.rmtree(tmp_path / "kfold" / "sketch")
     assert set(setsup.load("pacs", tmp_path).factors.values("domain")) == {"art_painting", "cartoon", "photo"}
     with pytest.raises(
-        DataError, match=r"'leave-out-sketch' of pacs cannot be drawn from the files that are present: no row satisfies"
+        DataError, match=r"'leave-out-sketch' of pacs cannot be created from the available files: no row satisfies"
     ):
         setsup.load("pacs", tmp_path, split="leave-out-sketch")
 
@@ -279,10 +281,10 @@ def test_images_without_annotations_and_annotations_without_images(tmp_path):
     terra_incognita.write(tmp_path)
     lost = next((tmp_path / "eccv_18_all_images_sm").glob(f"{_as_domainbed_copies()[0][2]}"))
     lost.unlink()
-    with pytest.raises(DataError, match=rf"lacks 1 of .* images that its annotations name, such as .*{lost.name}"):
+    with pytest.raises(DataError, match=rf"1 of .* annotated images are missing, such as .*{lost.name}"):
         setsup.load("terra-incognita", tmp_path)
     (tmp_path / "caltech_images_20210113.json").unlink()
-    with pytest.raises(DataError, match=r"no annotations beside it; take caltech_images_20210113\.json"):
+    with pytest.raises(DataError, match=r"no annotations next to it; use caltech_images_20210113\.json"):
         setsup.load("terra-incognita", tmp_path)
 
 
@@ -315,4 +317,4 @@ def test_images_that_the_lists_lack_are_told(tmp_path, caplog):
     path.write_text("".join(others))
     name = first.split()[0].partition("/")[2]
     assert setsup.load("pacs", tmp_path).factors.codes("split").tolist().count(-1) == 1
-    assert f"pacs: its lists lack 1 of 72 images, such as {name}; these are in no split" in caplog.messages
+    assert f"pacs: the lists lack 1 of 72 images, such as {name}; these have no split" in caplog.messages

@@ -156,7 +156,7 @@ def test_a_packed_npz_is_prepared_first(linked):
     found.prepare()
     assert found.fetch([0])["image"].any()
     _changed(path, imgs=1 - arrays()[0])
-    with pytest.raises(DataError, match="made from another version"):
+    with pytest.raises(DataError, match="created from another version"):
         setsup.load("dsprites", path.parent).fetch([0])
 
 
@@ -200,14 +200,14 @@ def test_pixels_are_bits(tmp_path):
     [
         ({"imgs": None}, "no array 'imgs'"),
         ({"latents_values": None}, "no array 'latents_values'"),
-        ({"imgs": np.zeros((36, 64, 63), np.uint8)}, r"expected uint8 \(N, 64, 64\)"),
-        ({"imgs": np.zeros((36, 64, 64), np.int16)}, "'imgs' is int16"),
-        ({"imgs": np.zeros((36, 64, 64, 1), np.uint8)}, r"expected uint8 \(N, 64, 64\)"),
+        ({"imgs": np.zeros((36, 64, 63), np.uint8)}, r"expected uint8 of shape \(N, 64, 64\)"),
+        ({"imgs": np.zeros((36, 64, 64), np.int16)}, "'imgs' has dtype int16"),
+        ({"imgs": np.zeros((36, 64, 64, 1), np.uint8)}, r"expected uint8 of shape \(N, 64, 64\)"),
         ({"imgs": np.zeros((35, 64, 64), np.uint8)}, "has 35 images but 36 classes"),
         ({"imgs": np.array({"a": 1}, dtype=object)}, "pickled"),
-        ({"latents_classes": np.zeros((36, 5), np.int64)}, "the classes are int64"),
-        ({"latents_classes": np.zeros((36, 6))}, "the classes are float64"),
-        ({"latents_values": np.zeros((36, 6), np.int64)}, "the values are int64"),
+        ({"latents_classes": np.zeros((36, 5), np.int64)}, "the classes have dtype int64"),
+        ({"latents_classes": np.zeros((36, 6))}, "the classes have dtype float64"),
+        ({"latents_values": np.zeros((36, 6), np.int64)}, "the values have dtype int64"),
         ({"latents_values": np.zeros((3, 6))}, "has 36 images but 3 values"),
     ],
 )
@@ -226,7 +226,7 @@ def test_another_npz(tmp_path, arrays, words):
         (np.zeros(3), "no group 'latents'"),
         ({"values": np.zeros((36, 6))}, "no dataset 'classes'"),
         ({"values": np.zeros((36, 6)), "classes": h5py.SoftLink("/imgs")}, "'classes' is a link"),
-        ({"values": np.zeros((36, 6)), "classes": np.zeros((36, 6))}, "the classes are float64"),
+        ({"values": np.zeros((36, 6)), "classes": np.zeros((36, 6))}, "the classes have dtype float64"),
     ],
 )
 def test_another_hdf5(tmp_path, latents, words):
@@ -249,7 +249,7 @@ def test_a_length_that_the_file_cannot_hold(tmp_path):
         file.create_dataset("imgs", (10**11, 64, 64), "u1", chunks=(1000, 4, 4))
         file.create_dataset("latents/classes", (10**11, 6), "i8", chunks=(1000, 6))
         file.create_dataset("latents/values", (10**11, 6), "f8", chunks=(1000, 6))
-    with pytest.raises(DataError, match=r"declares 100,000,000,000 labels"):
+    with pytest.raises(DataError, match=r"specifies 100,000,000,000 labels"):
         Dsprites(tmp_path / "x.hdf5")
 
 

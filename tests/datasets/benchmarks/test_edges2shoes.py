@@ -128,7 +128,7 @@ def test_splits(release, caplog):
     parts = leaky.factors.joint_counts(["pair", "split"])
     divided = (parts == 1).all(axis=1).sum()
     assert divided > 0
-    assert f"rows of the same pair are in several of its parts, for {divided} of 24" in caplog.text
+    assert f"rows of the same pair are in several parts ({divided} of 24" in caplog.text
     assert abs(parts[:, 1].sum() - 4.8) <= 1
     assert len(setsup.load("edges2shoes", release[0], split="val")) == 8
 

@@ -74,13 +74,16 @@ def test_what_is_not_there_is_left_out(tmp_path, caplog):
 @pytest.mark.parametrize(
     ("array", "words"),
     [
-        (np.zeros((1, 10), np.float32), "has 1 rows, but the images go up to number 2"),
-        (np.zeros((3, 11), np.float32), r"is float32 \(3, 11\); expected floating-point \(n, 10\)"),
+        (np.zeros((1, 10), np.float32), "has 1 rows, but the images are numbered up to 2"),
+        (
+            np.zeros((3, 11), np.float32),
+            r"has dtype float32 and shape \(3, 11\); expected floating-point numbers of shape \(n, 10\)",
+        ),
         (np.zeros((3, 10), np.int64), "number"),
         (np.full((3, 10), np.nan), "contains a value that is not finite"),
         (np.array([[{}]], object), "pickled"),
-        (b"", "not a numpy array"),
-        (ident3d.npy(np.zeros((3, 10)))[:-8], "368 bytes in total, but has 360"),
+        (b"", r"not a \.npy file"),
+        (ident3d.npy(np.zeros((3, 10)))[:-8], r"368 bytes\), but the data has 360"),
     ],
 )
 def test_damaged_latents(tmp_path, array, words):

@@ -355,7 +355,7 @@ class TestBad:
         other = io.BytesIO()
         scipy.io.savemat(other, {"synsets": np.arange(5)})
         self._kit(flat, meta=other.getvalue())
-        with pytest.raises(DataError, match="synsets lacks the fields ILSVRC2012_ID"):
+        with pytest.raises(DataError, match="'synsets' lacks the fields ILSVRC2012_ID"):
             imagenet.open(flat)
 
     @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_pictures_without_labels_are_left_out(tmp_path, caplog):
     whole.write_tree(tmp_path, sorted_val=False)
     with caplog.at_level(logging.WARNING, "setsup"):
         found = setsup.load("imagenet-100", tmp_path, synsets=["n04146614", "n02012849"])
-    assert "10 images of unknown synset are left out" in caplog.text
+    assert "10 images with an unknown synset are left out" in caplog.text
     assert set(found.factors.values("split")) == {"train"}
 
 
@@ -89,7 +89,7 @@ def test_pictures_without_labels_are_left_out(tmp_path, caplog):
     ("synsets", "message"),
     [
         (["n01558993", "n99999999"], r"no images for 1 of the 2 synsets of synsets=: n99999999"),
-        (["n01558993", "n01558993"], "names n01558993 twice"),
+        (["n01558993", "n01558993"], "lists n01558993 twice"),
         (["robin"], "'robin', which is not a synset"),
         ([7], "'7', which is not a synset"),
         ([], "lists no synsets"),

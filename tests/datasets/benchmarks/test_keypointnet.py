@@ -216,29 +216,31 @@ def _chairs(copy, change):
 BAD = {
     "is not a list of annotated models": lambda models: {"models": models},
     "contains no annotated models": lambda models: [],
-    "model 1 differs from the published format: .*'keypoints'": lambda models: models[1].pop("keypoints") and None,
-    "model 0 differs from the published format": lambda models: models[0].update(keypoints=[{"xyz": [1, 2]}]),
-    "model 0 differs from the published format: invalid name '../../x'": lambda models: models[0].update(
+    "model 1 does not match the published format: .*'keypoints'": lambda models: models[1].pop("keypoints") and None,
+    "model 0 does not match the published format": lambda models: models[0].update(keypoints=[{"xyz": [1, 2]}]),
+    "model 0 does not match the published format: invalid name '../../x'": lambda models: models[0].update(
         model_id="../../x"
     ),
-    "model 0 differs from the published format: invalid name '/etc'": lambda models: models[0].update(model_id="/etc"),
-    "model 0 differs from the published format: invalid name '..'": lambda models: models[0].update(model_id=".."),
-    "model 2 differs from the published format: invalid name 'chair'": lambda models: models[2].update(
+    "model 0 does not match the published format: invalid name '/etc'": lambda models: models[0].update(
+        model_id="/etc"
+    ),
+    "model 0 does not match the published format: invalid name '..'": lambda models: models[0].update(model_id=".."),
+    "model 2 does not match the published format: invalid name 'chair'": lambda models: models[2].update(
         class_id="chair"
     ),
-    "model 3 differs from the published format": lambda models: models[3].update(model_id=7),
+    "model 3 does not match the published format": lambda models: models[3].update(model_id=7),
     "invalid semantic id -1": lambda models: models[0]["keypoints"][0].update(semantic_id=-1),
     "5,000 keypoints": lambda models: models[0].update(keypoints=models[0]["keypoints"][:1] * 5000),
     "invalid semantic id 99999": lambda models: models[0]["keypoints"][0].update(semantic_id=99999),
-    "refers to keypoint 99 of": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=[0, 99]),
-    "refers to keypoint -1 of": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=[-1]),
-    "refers to keypoint 'a' of": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=["a"]),
-    "model 0 differs from the published format: .*kp_indexes": lambda models: models[0]["symmetries"]["reflection"][
+    "refers to keypoint 99, but": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=[0, 99]),
+    "refers to keypoint -1, but": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=[-1]),
+    "refers to keypoint 'a', but": lambda models: models[0]["symmetries"]["reflection"][0].update(kp_indexes=["a"]),
+    "model 0 does not match the published format: .*kp_indexes": lambda models: models[0]["symmetries"]["reflection"][
         0
     ].clear(),
     "it contains NaN": lambda models: models[0]["keypoints"][0].update(xyz=[float("nan"), 0, 0]),
-    "a position that is not finite": lambda models: models[0]["keypoints"][0].update(xyz=[1e300, 0, 0]),
-    "annotates 03001627-0+c9 a second time": lambda models: [*models, models[1]],
+    "a keypoint whose position is not finite": lambda models: models[0]["keypoints"][0].update(xyz=[1e300, 0, 0]),
+    "repeats the annotation of 03001627-0+c9": lambda models: [*models, models[1]],
 }
 
 

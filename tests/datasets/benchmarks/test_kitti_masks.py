@@ -54,14 +54,20 @@ def _masks(**changes):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ({"pedestrians": []}, "has no lists 'pedestrians' and 'pedestrians_latents'"),
-        ([1], "has no lists"),
-        (_masks(pedestrians=[np.zeros((2, 64, 32), bool)]), r"sequence 0 has bool \(2, 64, 32\)"),
-        (_masks(pedestrians=[np.zeros((0, 64, 64), bool)]), r"sequence 0 has bool \(0, 64, 64\)"),
-        (_masks(pedestrians=["none"]), "sequence 0 has a str"),
-        (_masks(pedestrians_latents=[np.zeros((3, 3), np.float32)]), r"latents of float32 \(3, 3\)"),
-        (_masks(pedestrians_latents=[]), "has no lists"),
-        (_masks(pedestrians=[_Evil()]), r"would call '\w+ print'; setsup .* never unpickles"),
+        ({"pedestrians": []}, "lacks the lists 'pedestrians' and 'pedestrians_latents'"),
+        ([1], "lacks the lists"),
+        (
+            _masks(pedestrians=[np.zeros((2, 64, 32), bool)]),
+            r"sequence 0 has masks of dtype bool and shape \(2, 64, 32\)",
+        ),
+        (
+            _masks(pedestrians=[np.zeros((0, 64, 64), bool)]),
+            r"sequence 0 has masks of dtype bool and shape \(0, 64, 64\)",
+        ),
+        (_masks(pedestrians=["none"]), "sequence 0 has masks of type str"),
+        (_masks(pedestrians_latents=[np.zeros((3, 3), np.float32)]), r"latents of dtype float32 and shape \(3, 3\)"),
+        (_masks(pedestrians_latents=[]), "lacks the lists"),
+        (_masks(pedestrians=[_Evil()]), r"contains a call of '\w+ print'; setsup .* never unpickles"),
     ],
 )
 def test_another_content(tmp_path, content, words, capsys):

@@ -39,8 +39,8 @@ def test_lists_of_cub200_are_read_by_the_number_of_the_image(tmp_path, caplog):
     assert "1 of the 24 listed images are missing" in caplog.text
     for text, words in (
         ("1 1\n", "has no entry for image 2"),
-        ("1\n", "line 1 is not"),
-        ("1 x\n" * 24, "line 1 is not"),
+        ("1\n", "line 1 is .*; expected the number"),
+        ("1 x\n" * 24, "line 1 is .*; expected the number"),
     ):
         place.write_text(text)
         with pytest.raises(DataError, match=words):
@@ -71,8 +71,8 @@ def test_damaged_lists_of_online_products(tmp_path):
     for text, words in (
         ("", "begins with ''"),
         ("path\n", "begins with 'path'"),
-        (header + "1 1 1\n", "line 2 is not"),
-        (header + "1 one 1 mug_final/1_0.JPG\n", "line 2 is not"),
+        (header + "1 1 1\n", "line 2 is .*; expected an image"),
+        (header + "1 one 1 mug_final/1_0.JPG\n", "line 2 is .*; expected an image"),
         (header + "1 1 1 mug_final/2_0.JPG\n", "contains none of the 1 listed images"),
     ):
         (folder / "Ebay_train.txt").write_text(text)
@@ -110,10 +110,10 @@ def test_in_shop(tmp_path):
     place = tmp_path / "Eval" / "list_eval_partition.txt"
     whole = place.read_text()
     for text, words in (
-        (whole.replace("40\n", "41\n", 1), "has 40 images, and says that it has 41"),
-        (whole.replace(" train", " trian", 1), "line 3 is not a path"),
-        (whole.partition("\n")[2], "does not begin with a number"),
-        ("", "does not begin with a number"),
+        (whole.replace("40\n", "41\n", 1), "specifies 41 rows in line 1, but has 40"),
+        (whole.replace(" train", " trian", 1), "line 3 is .*; expected a path"),
+        (whole.partition("\n")[2], "must begin with the number of rows"),
+        ("", "must begin with the number of rows"),
     ):
         place.write_text(text)
         with pytest.raises(DataError, match=words):

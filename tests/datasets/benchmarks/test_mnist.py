@@ -79,10 +79,10 @@ def test_unpacked_files_come_first(tmp_path):
         ({"t10k_labels": _labels([0] * 19)}, r"t10k-images.* has 20 images, but .*t10k-labels.* has 19 labels.*fetch"),
         ({"train_labels": _labels([0] * 12 + [10] + [0] * 17)}, r"train-labels.*: the label of row 12 is 10"),
         ({"train_images": _images(np.zeros((30, 28, 27), np.uint8))}, r"train-images.*expected .*\(N, 28, 28\)"),
-        ({"train_images": _labels([0] * 30)}, r"train-images.*expected uint8 \(N, 28, 28\)"),
-        ({"train_labels": _images(np.zeros((30, 28, 28), np.uint8))}, r"train-labels.*expected uint8 \(N\)"),
+        ({"train_images": _labels([0] * 30)}, r"train-images.*expected uint8 of shape \(N, 28, 28\)"),
+        ({"train_labels": _images(np.zeros((30, 28, 28), np.uint8))}, r"train-labels.*expected uint8 of shape \(N\)"),
         ({"t10k_images": bytes([0, 0, 9, 3, 0, 0, 0, 20, 0, 0, 0, 28, 0, 0, 0, 28]) + bytes(15680)}, r"t10k-im.*int8"),
-        ({"t10k_images": b"<html>"}, r"t10k-images.*not an idx file"),
+        ({"t10k_images": b"<html>"}, r"t10k-images.*not an IDX file"),
     ],
 )
 @pytest.mark.parametrize("end", [".gz", ""])

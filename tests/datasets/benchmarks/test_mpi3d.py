@@ -121,7 +121,7 @@ def test_a_packed_file_is_prepared_once(tmp_path, small):
     for each in (found, setsup.load("mpi3d-toy", tmp_path)):
         assert np.array_equal(each.fetch([[5, 143], [0, 5]])["image"], small[[[5, 143], [0, 5]]])
     np.savez_compressed(tmp_path / "mpi3d_toy.npz", images=small[::-1])
-    with pytest.raises(DataError, match="made from another version"):
+    with pytest.raises(DataError, match="created from another version"):
         setsup.load("mpi3d-toy", tmp_path).fetch([0])
 
 
@@ -150,8 +150,8 @@ def test_places(tmp_path, small, folder):
     [
         (np.zeros((143, 64, 64, 3), np.uint8), r"has 143 images and no labels; expected 144 or 64 images"),
         (np.zeros((0, 64, 64, 3), np.uint8), "has 0 images"),
-        (np.zeros((144, 3, 64, 64), np.uint8), r"expected uint8 \(N, 64, 64, 3\)"),
-        (np.zeros((144, 64, 64, 3), np.int8), "'images' is int8"),
+        (np.zeros((144, 3, 64, 64), np.uint8), r"expected uint8 of shape \(N, 64, 64, 3\)"),
+        (np.zeros((144, 64, 64, 3), np.int8), "'images' has dtype int8"),
         (np.zeros(144, np.uint8), "expected uint8"),
         (np.array(144, np.uint8), "expected uint8"),
         (np.array([{}], dtype=object), "pickled"),

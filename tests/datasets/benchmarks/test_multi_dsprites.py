@@ -81,7 +81,7 @@ def test_damaged_files(tmp_path):
         (gzip.compress(b"", 1), "contains no records"),
         (
             true.content("binarized"),
-            "'visibility' contains 4 × float; expected 6 × float; the file may be of another version",
+            "'visibility' contains 4 values of type float; expected 6 values of type float",
         ),
     ):
         place.write_bytes(content)

@@ -140,12 +140,14 @@ def test_several_processes_write_the_same(tmp_path, tree):
 
 
 def test_refusals(tmp_path, tree):
-    with pytest.raises(DataError, match=r"SUBSTITUTE\.json states .*choose another folder"):
+    with pytest.raises(
+        DataError, match=r"SUBSTITUTE\.json: the folder was created with seed=0 instead of 1; .*choose another folder"
+    ):
         write(tree, 2, seed=1)
     with pytest.raises(DataError, match="choose another folder"):
         write(tree, 2, shots=[0])
     (tmp_path / "session01").mkdir()
-    with pytest.raises(DataError, match=r"contains session01 but no SUBSTITUTE\.json"):
+    with pytest.raises(DataError, match=r"contains session01, but not SUBSTITUTE\.json"):
         write(tmp_path, 2)
     with pytest.raises(DataError, match="subjects"):
         write(tmp_path, 100)

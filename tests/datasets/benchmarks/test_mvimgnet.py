@@ -93,14 +93,14 @@ def test_damaged_models(tmp_path):
     unknown = struct.pack("<QiiQQ", 1, 1, 5, 80, 120) + bytes(64)
     for name, content, words in (
         ("cameras.bin", cameras[:-1], "cameras.bin ends inside an entry"),
-        ("cameras.bin", b"\xff" * 60, "not a binary COLMAP model"),
-        ("cameras.bin", unknown, "has the unsupported model 5; supported are SIMPLE_PINHOLE"),
+        ("cameras.bin", b"\xff" * 60, "expected a binary COLMAP model"),
+        ("cameras.bin", unknown, "has the camera model 5; supported models are SIMPLE_PINHOLE"),
         ("cameras.bin", cameras[:8] + b"\x02" + cameras[9:], "refers to the camera 1, which is not in cameras.bin"),
         ("images.bin", images[:50], "images.bin ends inside an entry"),
         (
             "images.bin",
             images[:12] + bytes(8) + images[20:],
-            "image '026.jpg' has an invalid pose: .*; expected finite numbers, .* a unit quaternion; fetch",
+            "image '026.jpg' has the pose .*; expected finite numbers that start with a unit quaternion; fetch",
         ),
         ("images.bin", b"", "images.bin ends inside an entry"),
     ):
@@ -159,7 +159,7 @@ def test_a_list_of_names_that_is_cut_off_is_told(tmp_path, caplog):
     names.write_bytes(whole[: -len(b"y bear\n")])
     assert "to" in setsup.load("mvimgnet", tmp_path).factors["category"].levels
     [line] = caplog.messages
-    assert "the last line of mvimgnet_category.txt, 'to' for category 56, has no line break" in line
+    assert "the last line of mvimgnet_category.txt ('to' for category 56) has no line break" in line
     caplog.clear()
     names.write_bytes(whole.replace(b"\n", b"\r\n"))
     assert "toy bear" in setsup.load("mvimgnet", tmp_path).factors["category"].levels

@@ -153,9 +153,9 @@ def test_any_scale(depth: float) -> None:
 
 def test_what_it_cannot_take() -> None:
     for wrong in (np.zeros((2, 3, 4)), np.zeros((3, 4), int), np.zeros(5), "depth"):
-        with pytest.raises(DataError, match=r"depth must be a floating-point array \(height, width\)"):
+        with pytest.raises(DataError, match=r"depth must be a floating-point array of shape \(height, width\)"):
             surface_normals(wrong, SMALL)
     for radius in (0, 8, -1):
-        with pytest.raises(DataError, match="radius must be 1 to 7"):
+        with pytest.raises(DataError, match="radius must be from 1 to 7"):
             surface_normals(np.zeros((3, 4)), SMALL, radius)
     assert surface_normals(np.zeros((0, 4)), SMALL).shape == (0, 4, 3)

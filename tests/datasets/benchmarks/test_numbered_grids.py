@@ -58,7 +58,7 @@ def test_all_images_are_a_grid(small, tmp_path, caplog):
 
 def test_images_that_are_not_of_the_grid(small, tmp_path):
     (small / "000005.png").rename(small / "000006.png")
-    with pytest.raises(DataError, match=r"contains the image 000006 of falcor3d, but the last image is 000005"):
+    with pytest.raises(DataError, match=r"contains the image 000006 of falcor3d, but the images end at 000005"):
         setsup.load("falcor3d", tmp_path)
     shutil.copytree(small, small.parent / "Falcor3D_again" / "images")
     (small / "000006.png").rename(small / "000005.png")

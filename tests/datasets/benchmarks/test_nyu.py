@@ -235,9 +235,9 @@ def test_scenes_of_two_types_are_not_within_them(tmp_path: Path) -> None:
     ("name", "values", "sentence"),
     [
         ("classMapping40", {"mapClass": np.ones((1, 893))}, "'mapClass' maps 893 classes; expected 894"),
-        ("classMapping40", {"mapClass": np.full((1, 894), 41)}, "'mapClass' has the number 41; .* 1 to 40"),
-        ("classMapping40", {"mapClass": np.zeros((1, 894))}, "'mapClass' has the number 0"),
-        ("classMapping40", {"className": np.zeros((1, 40))}, "the names of its 40 classes must be 1 to 254 strings"),
+        ("classMapping40", {"mapClass": np.full((1, 894), 41)}, "'mapClass' contains 41; .* 1 to 40"),
+        ("classMapping40", {"mapClass": np.zeros((1, 894))}, "'mapClass' contains 0"),
+        ("classMapping40", {"className": np.zeros((1, 40))}, "'names' has 40 entries; expected 1 to 254 class names"),
         ("class13Mapping", {"classMapping13": np.zeros((1, 40))}, "must be a struct with labels13 and classNames"),
         (
             "class13Mapping",
@@ -321,25 +321,25 @@ def nulled(file: h5py.File) -> None:
     [
         (
             replaced("images", shape=(480, 640, 3, 2), dtype="u1"),
-            r"'images' is uint8 \(480, 640, 3, 2\); expected uint8 \(N, 3, ",
+            r"'images' has dtype uint8 and shape \(480, 640, 3, 2\); expected uint8 of shape \(N, 3, ",
         ),
-        (replaced("images", shape=(2, 480, 640, 3), dtype="u1"), r"'images'.*as MATLAB writes it"),
-        (replaced("images", shape=(2, 3, 640, 480), dtype="f4"), r"'images' is float32 .*expected uint8"),
+        (replaced("images", shape=(2, 480, 640, 3), dtype="u1"), r"'images'.*as MATLAB stores it"),
+        (replaced("images", shape=(2, 3, 640, 480), dtype="f4"), r"'images' has dtype float32 .*expected uint8"),
         (
             replaced("depths", shape=(2, 480, 640), dtype="f4"),
-            r"'depths' is float32 \(2, 480, 640\); expected float32 \(N",
+            r"'depths' has dtype float32 and shape \(2, 480, 640\); expected float32 of shape \(N",
         ),
-        (replaced("depths", shape=(2, 640, 480), dtype="f8"), r"'depths' is float64"),
-        (replaced("labels", shape=(2, 640, 480), dtype="i2"), r"'labels' is int16"),
+        (replaced("depths", shape=(2, 640, 480), dtype="f8"), r"'depths' has dtype float64"),
+        (replaced("labels", shape=(2, 640, 480), dtype="i2"), r"'labels' has dtype int16"),
         (
             replaced("labels", shape=(3, 640, 480), dtype="u2"),
             r"2 rawDepths, 3 labels, 2 instances",
         ),
-        (replaced("instances", shape=(), dtype="u1"), r"'instances' is uint8 \(\)"),
-        (replaced("scenes", data=[1, 2]), r"'scenes' is int64 \(2,\); expected a cell array"),
+        (replaced("instances", shape=(), dtype="u1"), r"'instances' has dtype uint8 and shape \(\)"),
+        (replaced("scenes", data=[1, 2]), r"'scenes' has dtype int64 and shape \(2,\); expected a cell array"),
         (lambda file: file.move("namesToIds", "other"), None),
         (lambda file: file.__delitem__("names"), r"has no dataset 'names'"),
-        (lambda file: file.__delitem__("rawDepths"), r"has no dataset 'rawDepths'.*not the published file"),
+        (lambda file: file.__delitem__("rawDepths"), r"has no dataset 'rawDepths'.*fetch the published file"),
         (linked("images", h5py.ExternalLink("/etc/passwd", "/images")), r"'images' is a link or a group"),
         (linked("images", h5py.SoftLink("/depths")), r"'images' is a link or a group"),
         (virtual, r"'depths' stores its data in other files"),
@@ -439,6 +439,6 @@ def test_prepared_arrays_of_another_file_are_not_used(small: Path, tmp_path: Pat
 def test_a_disk_that_is_too_small_is_said_before_the_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(folder)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=100_000_000))
-    with pytest.raises(DataError, match=r"preparing nyu requires 103\.2 MB in .*, but only 100\.0 MB are free"):
+    with pytest.raises(DataError, match=r"preparing nyu requires 103\.2 MB in .*, but only 100\.0 MB are available"):
         nyu.prepare(folder)
     assert not list(folder.glob("*.npy*"))

@@ -37,11 +37,11 @@ def test_the_genuine_files(genuine: Path) -> None:
 @pytest.mark.parametrize(
     ("train", "test", "sentence"),
     [
-        ([1, 2, 3], [4, 6], r"'testNdxs' has the number 6; expected numbers of images from 1 to 5"),
-        ([0, 2, 3], [4], r"'trainNdxs' has the number 0"),
+        ([1, 2, 3], [4, 6], r"'testNdxs' contains 6; expected numbers of images from 1 to 5"),
+        ([0, 2, 3], [4], r"'trainNdxs' contains 0"),
         ([1, 2, 3], [3, 4], r"the image 3 is in 'trainNdxs' and in 'testNdxs', 1 in total"),
         ([1, 2, 2], [3], r"'trainNdxs' lists the image 2 twice"),
-        ([1, 2], [], r"'testNdxs' is .*; expected numbers of images from 1 to 5"),
+        ([1, 2], [], r"'testNdxs' has dtype .*; expected numbers of images from 1 to 5"),
     ],
 )
 def test_bad_splits(tmp_path: Path, train: list[int], test: list[int], sentence: str) -> None:
@@ -54,7 +54,7 @@ def test_rows_of_neither_part_and_other_types_of_number(tmp_path: Path) -> None:
     scipy.io.savemat(tmp_path / "splits.mat", {"trainNdxs": np.array([[1.0, 3.0]]), "testNdxs": np.array([[4]])})
     assert read_split(tmp_path / "splits.mat", 5).tolist() == [0, 255, 0, 1, 255]
     scipy.io.savemat(tmp_path / "splits.mat", {"trainNdxs": np.array([[1.5, np.nan]]), "testNdxs": np.array([[4]])})
-    with pytest.raises(DataError, match=r"'trainNdxs' has the number 1\.5"):
+    with pytest.raises(DataError, match=r"'trainNdxs' contains 1\.5"):
         read_split(tmp_path / "splits.mat", 5)
 
 

@@ -75,15 +75,15 @@ def test_fastdepth(tmp_path: Path, packed: bool) -> None:
         np.testing.assert_array_equal(
             pool.apply(pickle.loads(pickle.dumps(dataset)).fetch, (3,))["image"], found["image"][0]
         )
-    with pytest.raises(DataError, match="is a repackaged copy of nyu, which needs no preparation"):
+    with pytest.raises(DataError, match="is a repackaged copy of nyu and needs no preparation"):
         nyu.prepare(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (stored(shape=(480, 640, 3), dtype="u1"), r"'rgb' is uint8 \(480, 640, 3\)"),
-        (stored(shape=(3, 480, 640), dtype="f4"), r"'rgb' is float32"),
+        (stored(shape=(480, 640, 3), dtype="u1"), r"'rgb' has dtype uint8 and shape \(480, 640, 3\)"),
+        (stored(shape=(3, 480, 640), dtype="f4"), r"'rgb' has dtype float32"),
         (linked, "'rgb' is a link or a group"),
         (lambda file: file.__delitem__("rgb"), "has no dataset 'rgb'"),
     ],
@@ -105,7 +105,7 @@ def test_fastdepth_depths_that_are_no_depths(tmp_path: Path, wrong: float) -> No
         file["depth"][7, 5] = wrong
     dataset = nyu.open(tmp_path)
     with pytest.raises(
-        DataError, match=rf"00001\.h5 \(row 3\): the depth of pixel \(7, 5\) is {wrong} m; expected finite"
+        DataError, match=rf"00001\.h5 \(row 3\): the depth of pixel \(7, 5\) is {wrong} m; expected a finite"
     ):
         dataset.fetch(3, ["depth"])
     assert dataset.fetch(3, ["image"])["image"].any()
@@ -163,7 +163,7 @@ def test_an_archive_of_any_name(tmp_path: Path) -> None:
     assert nyu.open(tmp_path / "data").factors.fingerprint == expected.fingerprint
     shutil.make_archive(str(path.with_suffix("")), "zip", tmp_path, "all/test/kitchen/sync_depth_00003.png")
     with pytest.raises(
-        DataError, match=r"splits\.zip does not contain train/<scene>/00001\.h5 or rgb_00000\.jpg; give another"
+        DataError, match=r"splits\.zip does not contain train/<scene>/00001\.h5 or rgb_00000\.jpg; pass another"
     ):
         nyu.open(path)
     with pytest.raises(DataError, match=r"nyu_depth_v2_labeled\.mat.* not found; looked in"):
@@ -200,5 +200,7 @@ def test_pictures_that_are_not_whole(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"rgb_00003\.jpg \(row 0\) is 240 × 320 pixels"):
         nyu.open(tmp_path).fetch(0)
     depth.unlink()
-    with pytest.raises(DataError, match=r"has no train/home_office/sync_depth_00000\.png.*1 of 2 depth images"):
+    with pytest.raises(
+        DataError, match=r"1 of 2 depth images are missing, such as train/home_office/sync_depth_00000\.png"
+    ):
         nyu.open(tmp_path)

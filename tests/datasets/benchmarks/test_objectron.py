@@ -84,7 +84,7 @@ def test_damaged_files(tmp_path):
     scaled = frame.replace(np.float32(true.intrinsics()[1, 1]).tobytes(), np.float32("nan").tobytes())
     start = healthy[: healthy.index(frame[:40]) - 3]
     for content, words in (
-        (healthy[:-5], "9.pbdata is not an annotation of Objectron, or it is damaged"),
+        (healthy[:-5], "9.pbdata could not be parsed as an Objectron annotation"),
         (b"", "has 0 objects and 0 frames"),
         (b"\x0b" * 9, "wire type 3"),
         (start + true.field(2, true.integer(1, 4)), "the view matrix of a frame has 0 numbers; expected 16"),
@@ -99,5 +99,5 @@ def test_damaged_files(tmp_path):
         assert "\n" not in str(found.value)
     place.write_bytes(healthy)
     (tmp_path / "index" / "bike_annotations_test").write_text("bike/1/20\n")
-    with pytest.raises(DataError, match="has the line 'bike/1/20'"):
+    with pytest.raises(DataError, match="contains the line 'bike/1/20'"):
         setsup.load("objectron", tmp_path)

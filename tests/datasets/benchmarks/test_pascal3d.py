@@ -109,8 +109,8 @@ def test_cad_models(release, dataset):
     assert all(np.array_equal(model.anchors[name], reference[name][0]) for name in true.ANCHORS)
     for category, index, sentence in [
         ("cat", 1, "no class 'cat'"),
-        ("car", 0, "CAD model of 'car' must be 1 to 10"),
-        ("car", 11, "CAD model of 'car' must be 1 to 10"),
+        ("car", 0, "CAD model of 'car' must be from 1 to 10"),
+        ("car", 11, "CAD model of 'car' must be from 1 to 10"),
         ("car", 4, "has 3 models, but no model 4"),
         ("bus", 1, r"neither CAD/bus\.mat nor CAD/bus/01\.off"),
     ]:
@@ -139,11 +139,11 @@ def test_cad_models_go_to_other_processes(mine):
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
-        ("faces", np.array([[1.0, 2.0, 99.0]]), "faces that refer to the vertices 1 to 99"),
-        ("faces", np.array([[0.0, 1.0, 2.0]]), "faces that refer to the vertices 0 to 2"),
+        ("faces", np.array([[1.0, 2.0, 99.0]]), "'faces' refers to the vertices 1 to 99"),
+        ("faces", np.array([[0.0, 1.0, 2.0]]), "'faces' refers to the vertices 0 to 2"),
         ("faces", np.array([[1.0, 2.0, 2.5]]), "not integers"),
-        ("vertices", np.array([[1.0, np.nan, 3.0]]), r"finite \(n, 3\)"),
-        ("vertices", "many", r"finite \(n, 3\)"),
+        ("vertices", np.array([[1.0, np.nan, 3.0]]), r"finite numbers of shape \(n, 3\)"),
+        ("vertices", "many", r"finite numbers of shape \(n, 3\)"),
     ],
 )
 def test_damaged_cad_models(mine, field, value, sentence):
@@ -317,8 +317,8 @@ def test_the_genuine_split(genuine, mine, release):
         ("2008_000203.png 81 108 246 258 0.0 2.98 1", "line 1 is"),
         ("../2008_000203.jpg 81 108 246 258 0.0 2.98 1", "line 1 is"),
         ("/a.jpg 81 108 246 258 0.0 2.98 1", "line 1 is"),
-        ("a.jpg 81 108 80 258 0.0 2.98 1", "line 1 has the empty box"),
-        ("a.jpg 0 108 80 258 0.0 2.98 1", "line 1 has the empty box"),
+        ("a.jpg 81 108 80 258 0.0 2.98 1", "line 1 has the box"),
+        ("a.jpg 0 108 80 258 0.0 2.98 1", "line 1 has the box"),
         ("a.jpg 1 1 80 258 361 2.98 1", "line 1 has the angles"),
         ("a.jpg 1 1 80 258 36 92 1", "line 1 has the angles"),
         ("\n\n", "is empty"),

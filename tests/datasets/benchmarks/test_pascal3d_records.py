@@ -84,19 +84,25 @@ def test_only_objects_of_the_wanted_category_with_their_own_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"bbox": np.array([[1.0, 2.0, 3.0]])}, r"object 1: its 'bbox' is float64 \(1, 3\); expected four numbers"),
-        ({"bbox": "1 2 3 4"}, "its 'bbox' is"),
-        ({"truncated": "yes"}, "its 'truncated' is"),
-        ({"cad_index": np.array([[1.0, 2.0]])}, r"its 'cad_index' is float64 \(1, 2\); expected one number"),
-        ({"cad_index": 11.0}, r"its 'cad_index' is 11, but car has the models 1 to 10 \(0 for none\)"),
-        ({"cad_index": 99}, "its 'cad_index' is 99"),
-        ({"cad_index": -1}, "its 'cad_index' is -1"),
-        ({"cad_index": 1.5}, "its 'cad_index' is 1.5"),
-        ({"class": 5.0}, "no string in the field 'class'"),
-        ({"class": None}, "no string in the field 'class'"),
-        ({"viewpoint": 7.0}, "its 'viewpoint' is float64"),
-        ({"viewpoint": viewpoint(1.0, 1.0, 1.0, 1.0, 1.0, azimuth="north")}, "its 'azimuth' is"),
-        ({"viewpoint": viewpoint(1.0, 1.0, 1.0, 1.0, 1.0, theta=np.array([[1 + 2j]]))}, "its 'theta' is complex"),
+        (
+            {"bbox": np.array([[1.0, 2.0, 3.0]])},
+            r"object 1: 'bbox' has dtype float64 and shape \(1, 3\); expected four numbers",
+        ),
+        ({"bbox": "1 2 3 4"}, "'bbox' has dtype"),
+        ({"truncated": "yes"}, "'truncated' has dtype"),
+        (
+            {"cad_index": np.array([[1.0, 2.0]])},
+            r"'cad_index' has dtype float64 and shape \(1, 2\); expected one number",
+        ),
+        ({"cad_index": 11.0}, r"'cad_index' is 11; expected a model of car from 1 to 10, or 0 for none"),
+        ({"cad_index": 99}, "'cad_index' is 99"),
+        ({"cad_index": -1}, "'cad_index' is -1"),
+        ({"cad_index": 1.5}, "'cad_index' is 1.5"),
+        ({"class": 5.0}, "the field 'class' is not a string"),
+        ({"class": None}, "the field 'class' is not a string"),
+        ({"viewpoint": 7.0}, "'viewpoint' has dtype float64"),
+        ({"viewpoint": viewpoint(1.0, 1.0, 1.0, 1.0, 1.0, azimuth="north")}, "'azimuth' has dtype"),
+        ({"viewpoint": viewpoint(1.0, 1.0, 1.0, 1.0, 1.0, theta=np.array([[1 + 2j]]))}, "'theta' has dtype complex"),
     ],
 )
 def test_wrong_types(tmp_path, changed, sentence):
@@ -228,5 +234,7 @@ def test_no_annotations(tmp_path):
     with pytest.raises(DataError, match="contains no annotations"):
         open_records(open_members(tmp_path))
     true.save(tmp_path, "car", "pascal", "2011_000001", [annotated("bus", [1, 1, 20, 20], EMPTY)])
-    with pytest.raises(DataError, match="none of its 1 annotations contains an object of the class of its folder"):
+    with pytest.raises(
+        DataError, match="none of its 1 annotations contains an object of the class that its folder is named after"
+    ):
         open_records(open_members(tmp_path))

@@ -224,7 +224,9 @@ def test_no_mesh_is_read_for_boxes(release, tmp_path):
         shutil.copy(release / scene / f"{scene}.xml", tmp_path / scene)
     boxes = scenenn.open(tmp_path)
     assert boxes.fetch([0, 35], ["aabb"])["aabb"].shape == (2, 2, 3)
-    with pytest.raises(DataError, match=r"/005 has 005\.xml but no 005\.ply; fetch it again, or leave out the scene"):
+    with pytest.raises(
+        DataError, match=r"/005 has 005\.xml but no 005\.ply; fetch the mesh again, or exclude the scene"
+    ):
         boxes.fetch([0])
     with pytest.raises(DataError, match=r"/700 has 700\.xml but no 700\.ply"):
         boxes.mesh(35)
@@ -260,7 +262,7 @@ def labels(*attributes):
 def test_an_object_without_vertices(tmp_path):
     rooms = opened(tmp_path, xml=labels('id="2" text="floor"', 'id="99" text="ghost"'))
     assert rooms.fetch(0, ["preview"])["preview"].min() < 255
-    with pytest.raises(DataError, match=r"scene 005 has no vertices of object 99 \(ghost, row 1\).*where=") as found:
+    with pytest.raises(DataError, match=r"scene 005 has no vertices for object 99 \(ghost, row 1\).*where=") as found:
         rooms.fetch([0, 1])
     kept = rooms.where(str(found.value).split('where="')[1].rstrip('"'))
     assert kept.factors.values("label").tolist() == ["floor"]
@@ -278,8 +280,8 @@ def test_boxes_that_are_not_there(tmp_path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (labels('id="2" text="a"', 'id="2" text="b"'), "line 3 has the id 2, which another label already has"),
-        (labels('id="2" text="a"', 'id="02" text=""'), "line 3 has the id 02, which another"),
+        (labels('id="2" text="a"', 'id="2" text="b"'), "line 3 repeats the id 2 of another label"),
+        (labels('id="2" text="a"', 'id="02" text=""'), "line 3 repeats the id 02 of another"),
         (labels('id="two" text="a"'), "line 2 has the id 'two'; expected an integer"),
         (labels('text="a"'), "line 2 has the id ''"),
         (labels('id="2.0" text="a"'), "line 2 has the id '2.0'"),
@@ -304,7 +306,7 @@ def test_damaged_annotations(tmp_path, content, sentence):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda mesh: mesh.replace(b"int label", b"int class"), "no integer property 'label' of its vertices.*class"),
+        (lambda mesh: mesh.replace(b"int label", b"int class"), "no integer property 'label', only .*class"),
         (lambda mesh: mesh.replace(b"int label", b"float label"), "no integer property 'label'"),
         (lambda mesh: mesh[:-100], r"005\.ply"),
         (lambda mesh: b"<html>", r"005\.ply.*not a PLY"),

@@ -158,7 +158,7 @@ def test_frames_without_a_partner(tmp_path):
     (tmp_path / "011" / "depth").mkdir()
     (tmp_path / "005" / "depth").mkdir()
     shutil.copy(tmp_path / "005" / "image" / "image00001.png", tmp_path / "005" / "depth" / "depth00009.png")
-    with pytest.raises(DataError, match="5 color and 1 depth images, but no frame has both"):
+    with pytest.raises(DataError, match="5 color and 1 depth images, but no frame with both"):
         scenenn_frames.open(tmp_path)
 
 
@@ -190,7 +190,8 @@ def test_masks_of_three_channels_are_read_by_the_ids_of_the_scene(tmp_path, firs
     path = folder / "mask" / "mask00001.png"
     Image.fromarray(bytes_ if first == "red" else bytes_[..., ::-1]).save(path)
     with pytest.raises(
-        DataError, match=r"mask00001\.png .*has three channels, and without ids from the scene's XML file it is unknown"
+        DataError,
+        match=r"mask00001\.png .*has three channels, whose order \(RGB or BGR\) can only be determined",
     ):
         scenenn_frames.open(tmp_path).fetch(0, ["instances"])
     label = '<label id="{}" text="box"/>'
@@ -233,7 +234,7 @@ def test_trajectories_that_count_from_one(tmp_path, caplog):
     poses = scenenn_frames.open(tmp_path).fetch(range(3), ["pose"])["pose"]
     assert np.allclose(poses, [true.pose(0, frame) for frame in (1, 2, 3)], atol=1e-6)
     (said,) = caplog.messages
-    assert said.startswith(f"1 of 1 trajectories, such as {log}, number their frames from 1 to the last image")
+    assert said.startswith(f"1 of 1 trajectories, such as {log}, number their frames from 1 instead of 0")
 
 
 def test_kinect2(tmp_path):

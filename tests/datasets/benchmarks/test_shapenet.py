@@ -197,7 +197,8 @@ def test_models_without_some_files(copy):
     path.write_bytes(b"#binvox 1\ndim 2 2 2\ntranslate 0 0 0\nscale 1\ndata\n\1\10")
     models = shapenet.open(copy)
     with pytest.raises(
-        DataError, match=r"solid\.binvox contains \(2, 2, 2\) voxels; expected \(32, 32, 32\), as in the other files"
+        DataError,
+        match=r"solid\.binvox has voxels of shape \(2, 2, 2\); expected \(32, 32, 32\), as in the other files",
     ):
         models.fetch([1, 2], ["voxels_solid"])
 
@@ -205,7 +206,7 @@ def test_models_without_some_files(copy):
 def test_a_header_that_announces_too_much_is_noticed_on_opening(copy):
     path = min(copy.rglob("*.solid.binvox"))
     path.write_bytes(b"#binvox 1\ndim 16384 16384 16384\ndata\n\1\10")
-    with pytest.raises(DataError, match=r"solid\.binvox contains 8 voxels, but its header declares 16384"):
+    with pytest.raises(DataError, match=r"solid\.binvox contains 8 voxels, but its header specifies 16384"):
         shapenet.open(copy)
 
 
@@ -222,7 +223,7 @@ def test_folders_without_models(tmp_path):
     with pytest.raises(DataError, match=rf"^shapenet: {names} not found; looked in"):
         shapenet.open(tmp_path)
     _zipped(tmp_path, tmp_path / "03001627.zip")
-    with pytest.raises(DataError, match=r"03001627\.zip there does not contain any of its files"):
+    with pytest.raises(DataError, match=r"03001627\.zip there does not contain any files of the dataset"):
         shapenet.open(tmp_path)
 
 

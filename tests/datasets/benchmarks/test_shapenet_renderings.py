@@ -343,7 +343,7 @@ def test_files_that_shrink_after_opening(tmp_path, cars):
     writer.pack(cars, tmp_path / "cars")
     found = shapenet_renderings.open(tmp_path)
     (tmp_path / "cars" / "0001.tfrecord").write_bytes(cars["0001.tfrecord"][:5000])
-    with pytest.raises(DataError, match=r"0001\.tfrecord.* has become shorter since it was opened"):
+    with pytest.raises(DataError, match=r"0001\.tfrecord.* was truncated after it was opened"):
         found.fetch(range(48))
     (tmp_path / "cars" / "0001.tfrecord").unlink()
     with pytest.raises(DataError, match=r"0001\.tfrecord"):
@@ -445,7 +445,7 @@ def test_a_zip_that_stores_some_and_deflates_others(tmp_path, cars):
 def test_the_same_release_under_two_names(tmp_path, cars, caplog):
     for name in ("cars.zip", "planes.tar"):
         writer.pack(cars, tmp_path / name)
-    said = r"cars\.zip and .*planes\.tar contain the same objects \(\w+ and 3 more\), as car and as plane; .*fetch it"
+    said = r"cars\.zip and .*planes\.tar contain the same objects \(\w+ and 3 more\), once as car .*; replace"
     with pytest.raises(DataError, match=said):
         shapenet_renderings.open(tmp_path)
     # one object of four may be both; names of records say nothing
@@ -490,8 +490,8 @@ def bent(place, value):
 @pytest.mark.parametrize(
     ("features", "why"),
     [
-        (without("img1"), "has no 'img1'"),
-        (without("mv0"), "has no 'mv0'"),
+        (without("img1"), "lacks the feature 'img1'"),
+        (without("mv0"), "lacks the feature 'mv0'"),
         ({**GOOD, "img0": MATRIX}, "'img0' has 16 values of type float; expected 1 of type bytes"),
         ({**GOOD, "mv1": b"text"}, "'mv1' has 1 value of type bytes; expected 16 of type float"),
         ({**GOOD, "mv1": MATRIX[:15]}, "'mv1' has 15 values of type float; expected 16 of type float"),
@@ -519,8 +519,8 @@ def test_examples_that_are_no_pair_of_views(features, why):
     ("content", "why"),
     [
         (b"", "contains no records"),
-        (writer.framed(b"") * 50, "record 0 has 0 bytes, fewer than two views need"),
-        (writer.framed(b"\x08" * 300), "record 0 is not a tf.train.Example"),
+        (writer.framed(b"") * 50, "record 0 has 0 bytes; expected at least"),
+        (writer.framed(b"\x08" * 300), "record 0 could not be parsed as a tf.train.Example"),
     ],
 )
 def test_files_that_hold_something_else(content, why):

@@ -216,28 +216,28 @@ PICTURES, LARGE = (40, 64, 64, 3), (40_000, 64, 64, 3)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (nothing("images"), "has no dataset 'images' .it has labels"),
+        (nothing("images"), "has no dataset 'images' .available: labels"),
         (nothing("labels"), "has no dataset 'labels'"),
         (group, "'images' is a link or a group"),
         (external_link, "'images' is a link or a group"),
         (soft_link, "'images' is a link or a group"),
         (virtual, "stores its data in other files"),
         (replaced("images", shape=PICTURES, dtype="u1", external="/etc/passwd"), "stores its data in other files"),
-        (replaced("images", shape=PICTURES, dtype="u2"), "'images' is uint16"),
-        (replaced("images", shape=PICTURES, dtype="i1"), "'images' is int8"),
-        (replaced("images", shape=PICTURES, dtype="?"), "'images' is bool"),
-        (replaced("images", shape=PICTURES, dtype=h5py.string_dtype()), "'images' is object"),
-        (replaced("images", shape=(40, 64, 64, 4), dtype="u1"), r"\(40, 64, 64, 4\); expected uint8 \(N, 64, 64, 3\)"),
-        (replaced("images", shape=(40, 12288), dtype="u1"), "expected uint8 .N, 64, 64, 3."),
-        (replaced("images", shape=(), dtype="u1"), "expected uint8 .N, 64, 64, 3."),
-        (replaced("images", data=h5py.Empty("u1")), "expected uint8 .N, 64, 64, 3."),
+        (replaced("images", shape=PICTURES, dtype="u2"), "'images' has dtype uint16"),
+        (replaced("images", shape=PICTURES, dtype="i1"), "'images' has dtype int8"),
+        (replaced("images", shape=PICTURES, dtype="?"), "'images' has dtype bool"),
+        (replaced("images", shape=PICTURES, dtype=h5py.string_dtype()), "'images' has dtype object"),
+        (replaced("images", shape=(40, 64, 64, 4), dtype="u1"), r"64, 4\); expected uint8 of shape \(N, 64, 64, 3\)"),
+        (replaced("images", shape=(40, 12288), dtype="u1"), "expected uint8 of shape .N, 64, 64, 3."),
+        (replaced("images", shape=(), dtype="u1"), "expected uint8 of shape .N, 64, 64, 3."),
+        (replaced("images", data=h5py.Empty("u1")), "expected uint8 of shape .N, 64, 64, 3."),
         (replaced("images", shape=(41, 64, 64, 3), dtype="u1"), "has 41 images but 40 labels"),
         (replaced("images", shape=PICTURES, dtype="u1", scaleoffset=0), "HDF5 filter 6.*h5repack"),
         (replaced("images", shape=PICTURES, dtype="u1", maxshape=LARGE, chunks=LARGE), "h5repack -l /images:CHUNK="),
-        (replaced("labels", shape=(40, 6), dtype="i8"), "'labels' is int64"),
-        (replaced("labels", shape=(40, 5), dtype="f8"), r"of shape \(40, 5\); expected a .* of shape \(N, 6\)"),
-        (replaced("labels", shape=(40,), dtype="f8"), "expected a floating-point array of shape .N, 6."),
-        (replaced("labels", shape=(40, 6), dtype="f8"), "declares 40 labels, but contains only 0 bytes"),
+        (replaced("labels", shape=(40, 6), dtype="i8"), "'labels' has dtype int64"),
+        (replaced("labels", shape=(40, 5), dtype="f8"), r"shape \(40, 5\); expected .* of shape \(N, 6\)"),
+        (replaced("labels", shape=(40,), dtype="f8"), "expected floating-point numbers of shape .N, 6."),
+        (replaced("labels", shape=(40, 6), dtype="f8"), "'labels' specifies 40 rows, but contains only 0 bytes"),
     ],
 )  # fmt: skip
 def test_another_content(small: Path, change: Callable[[h5py.File], None], words: str) -> None:
@@ -251,7 +251,7 @@ def test_a_length_that_the_file_cannot_hold_is_refused_before_any_allocation(tmp
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file.create_dataset("images", (10**12, 64, 64, 3), "u1", chunks=(1000, 4, 4, 1))
         file.create_dataset("labels", (10**12, 6), "f8", chunks=(1000, 6))[:1000] = labels(np.arange(1000))
-    with pytest.raises(DataError, match=r"x\.h5 declares 1,000,000,000,000 labels, but contains"):
+    with pytest.raises(DataError, match=r"x\.h5: 'labels' specifies 1,000,000,000,000 rows, but contains"):
         Shapes3D(tmp_path / "x.h5")
 
 
@@ -454,7 +454,7 @@ def test_a_prepared_array_of_another_file_is_not_used(tmp_path: Path, log: pytes
         file["images"][7] = 5
     dataset = Shapes3D(path)
     assert (dataset.fetch([7])["image"] == 5).all()
-    assert f"{prepared} was made from another version of it" in log.text
+    assert f"{prepared} was created from another version of the file" in log.text
     log.clear()
     assert dataset.prepare() == [prepared]
     assert "converting it again" in log.text
@@ -594,9 +594,12 @@ def test_an_npz_of_the_published_lengths_is_a_grid(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"images": np.zeros((4, 64, 64, 3), np.uint8)}, "'images' is uint8 .*; expected uint8 .* six axes of factors"),
-        ({"images": np.zeros((*AXES, 64, 64, 3), np.float32)}, "'images' is float32"),
-        ({"labels": np.zeros((*AXES, 5))}, "'labels' is float64 of 384 rows"),
+        (
+            {"images": np.zeros((4, 64, 64, 3), np.uint8)},
+            "'images' has dtype uint8 .*; expected uint8 .* six factor axes",
+        ),
+        ({"images": np.zeros((*AXES, 64, 64, 3), np.float32)}, "'images' has dtype float32"),
+        ({"labels": np.zeros((*AXES, 5))}, "'labels' has dtype float64 and 384 rows"),
         ({"labels": np.zeros(AXES, object)}, "pickled Python objects"),
         ({"labels": np.full((*AXES, 6), 0.5)}, "the scale of row 0 .* is not one of its levels"),
     ],

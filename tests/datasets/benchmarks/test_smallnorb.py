@@ -135,7 +135,7 @@ def test_what_is_slow_is_said_once_and_prepared_arrays_are_checked(tmp_path, cap
     with caplog.at_level(logging.WARNING, "setsup"):
         found = smallnorb.open(tmp_path).fetch([5, 41, 79])["image"]
     assert np.array_equal(found, [before[0], 255 - before[1], 255 - before[2]])
-    assert "made from other files" in caplog.text
+    assert "created from other files" in caplog.text
 
 
 def _info(**changed):
@@ -165,9 +165,9 @@ PIXELS = np.zeros((3, 2, 96, 96), np.uint8)
         ("info", _info(azimuth=36), "the azimuth of row 1 is 36"),
         ("info", _info(lighting=6), "the lighting of row 1 is 6"),
         ("info", _info(instance=0), r"training-info.* contains instance 0; expected 4, 6, 7, 8, 9"),
-        ("dat", matrix(PIXELS[:, :, :95]), r"expected uint8 \(N, 2, 96, 96\)"),
-        ("dat", matrix(np.zeros((3, 4), np.int32)), r"contains int32 of shape \(3, 4\)"),
-        ("info", matrix(np.zeros((3, 5), np.int32)), r"expected int32 \(N, 4\)"),
+        ("dat", matrix(PIXELS[:, :, :95]), r"expected uint8 of shape \(N, 2, 96, 96\)"),
+        ("dat", matrix(np.zeros((3, 4), np.int32)), r"has dtype int32 and shape \(3, 4\)"),
+        ("info", matrix(np.zeros((3, 5), np.int32)), r"expected int32 of shape \(N, 4\)"),
         ("dat", matrix(PIXELS)[:-7], r"training-dat"),
         ("dat", matrix(PIXELS)[::-1], "is not a binary matrix"),
     ],
@@ -198,9 +198,7 @@ def test_swapped_files(tmp_path, end):
         for path, content in zip((test, train), contents, strict=True):
             path.unlink()
             path.with_name(f"{path.name[:-3]}{end}").write_bytes(content if end else gzip.decompress(content))
-    with pytest.raises(
-        DataError, match=r"training-info.* contains instance \d.* are swapped, or not the published ones"
-    ):
+    with pytest.raises(DataError, match=r"training-info.* contains instance \d.* may be swapped; fetch them again"):
         smallnorb.open(tmp_path)
 
 
@@ -210,7 +208,7 @@ def test_the_categories_of_the_other_split_are_noticed(tmp_path, stem):
     write(tmp_path)
     other = tmp_path / f"{TEST if stem == TRAIN else TRAIN}-cat.mat.gz"
     (tmp_path / f"{stem}-cat.mat.gz").write_bytes(other.read_bytes())
-    with pytest.raises(DataError, match=rf"{stem}-cat.* describe the pairs \d+ and \d+ identically, .*swapped\?"):
+    with pytest.raises(DataError, match=rf"{stem}-cat.* describe the pairs \d+ and \d+ identically, .*swapped"):
         smallnorb.open(tmp_path)
 
 

@@ -73,15 +73,15 @@ def test_a_part_whose_angles_are_not_sure_is_said(tmp_path: Path, caplog) -> Non
     for azimuth in (0, 4):
         (tmp_path / "car" / "4" / f"azimuth{azimuth}_elevation2_lighting0_lt.jpg").write_bytes(jpeg(4, 4, 2, 0, 0, 0))
     assert smallnorb.open(tmp_path).factors.values("azimuth").tolist() == [0, 40]
-    assert "the azimuths of this part of the tree are ambiguous; they are read as 0, 2 … 34" in caplog.text
+    assert "the azimuths in this part of the folder tree are ambiguous; they are read as 0, 2 … 34" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
         ("boat/4/azimuth0_elevation2_lighting0_lt.jpg", "the folder 'boat' is not a category"),
-        ("car/10/azimuth0_elevation2_lighting0_lt.jpg", "the instance 10 is not one of 0 to 9"),
-        ("car/4/azimuth7_elevation31_lighting0_lt.jpg", "the elevations 31 … are not in a known format"),
+        ("car/10/azimuth0_elevation2_lighting0_lt.jpg", "instances must be from 0 to 9, not 10"),
+        ("car/4/azimuth7_elevation31_lighting0_lt.jpg", "the elevations 31 … do not match a known numbering"),
         ("car/4/azimuth0_elevation2_lighting9_lt.jpg", "not found"),
     ],
 )

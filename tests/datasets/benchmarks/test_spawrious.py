@@ -131,7 +131,7 @@ def test_folders_that_were_renamed_are_refused(many):
     for old, new in (("snow", "moved"), ("beach", "snow"), ("moved", "beach")):
         (copy / old).rename(copy / new)
     with pytest.raises(
-        DataError, match=r"other folders: 1/beach/bulldog \(snow_bulldog_…\), .*the folders may have been renamed"
+        DataError, match=r"other folders: 1/beach/bulldog \(snow_bulldog_…\), .*they may have been renamed"
     ):
         setsup.load("spawrious", many)
 

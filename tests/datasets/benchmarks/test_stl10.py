@@ -94,7 +94,7 @@ def test_optional_files(copy):
     assert np.array_equal(found.fetch(139)["image"], np.asarray(drawn(int(labels(TEST)[59]), 59)))
     with pytest.raises(DataError, match="the files that define its parts are missing"):
         setsup.load("stl10", copy, split="fold-3")
-    with pytest.raises(DataError, match="no rows of the split 'unlabeled'"):
+    with pytest.raises(DataError, match="no rows in the split 'unlabeled'"):
         setsup.load("stl10", copy, split="unlabeled")
 
 

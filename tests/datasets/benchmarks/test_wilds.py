@@ -110,7 +110,7 @@ def test_a_part_of_the_images(tmp_path, caplog):
     ("change", "words"),
     [
         ((b"split", b"spilt"), "has no column 'split'; did you mean 'spilt'"),
-        ((b",0,0,0,0\n", b",7,0,0,0\n"), "tumor of row 0 is '7'; one of 0, 1 was expected"),
+        ((b",0,0,0,0\n", b",7,0,0,0\n"), "tumor of row 0 is '7'; expected one of 0, 1"),
         ((b",0,0,0,0\n", b",0,0,0\n"), "could not be parsed as CSV"),
         ((b",patient", b"\xff\xfe"), "could not be parsed as CSV|has no column 'patient'"),
     ],
@@ -160,5 +160,5 @@ def test_a_time_before_all_times(tmp_path):
     first = path.read_text().splitlines()[1]
     time = next(word for word in first.split(",") if "T" in word and ":" in word)
     path.write_text(path.read_text().replace(time, "0001-01-01T00:00:00+23:00", 1))
-    with pytest.raises(DataError, match="is no time such as"):
+    with pytest.raises(DataError, match="expected a time such as"):
         setsup.load("fmow", tmp_path)

@@ -66,14 +66,14 @@ def test_lists_are_a_column(pets: Path, caplog: pytest.LogCaptureFixture) -> Non
     (lists / "Photo_train.txt").write_text("PHOTO/cat/1.png 0\r\n\r\n./x/y/photos/cat/2.png\r\nnone/cat/2.png 3\r\n")
     found = setsup.open(pets)
     assert found.factors.values("split").tolist() == ["train", "train", None, None]
-    assert "pets: its lists lack 1 of 3 images, such as dog/10.png; these are in no part" in caplog.messages
+    assert "pets: the lists lack 1 of 3 images, such as dog/10.png; these have no part" in caplog.messages
     (lists / "more.txt").write_text("dog\\10.png 4\n10.png\n")
     (pets.parent / "more.txt").write_text("dog/3.png\n")
     assert setsup.open(pets).factors.values("split").tolist() == ["train", "train", None, "test"]
     (lists / "more.txt").rename(lists / "Art_test.txt")
     assert setsup.open(pets).factors.values("split").tolist() == ["train", "train", None, "test"]
     (pets.parent / "more.txt").write_text("cat/1.png\n")
-    with pytest.raises(DataError, match=r"more\.txt has an image that is in the list of another part, too"):
+    with pytest.raises(DataError, match=r"more\.txt contains an image that is also in the list of another part"):
         setsup.open(pets)
     (pets.parent / "more.txt").write_bytes(b"\xff")
     with pytest.raises(DataError, match=r"more\.txt is not UTF-8 text .*; correct the data or the manifest"):
@@ -103,7 +103,7 @@ def test_lists_of_each_image_are_refused(pets: Path) -> None:
         (pets.parent / "art" / "dog" / f"1{number:04}.png").touch()
     pets.write_text(PETS.replace("['{domain}_test.txt', more.txt]", "'{file}.txt'"))
     with pytest.raises(
-        DataError, match=r"pets: \{file\}\.txt of layout\.lists stands for 1,00. files; at most 1,000 are"
+        DataError, match=r"pets: \{file\}\.txt in layout\.lists expands to 1,00. files, more than the limit of 1,000"
     ):
         setsup.open(pets)
 
@@ -124,9 +124,7 @@ def test_images_of_another_dataset_are_refused(pets: Path) -> None:
     image(pets.parent / "clip_art" / "horse" / "1.png", 9)
     assert len(setsup.open(pets).factors) == 4
     image(pets.parent / "clip_art" / "dog" / "1.png", 9)
-    said = (
-        r"pets: .* has images of a domain that it does not have, with the same category: clip_art; it has Photo, Art;"
-    )
+    said = r"pets: .* contains images of another domain, with the same category: clip_art; expected Photo, Art;"
     with pytest.raises(DataError, match=said):
         setsup.open(pets)
 
@@ -134,17 +132,29 @@ def test_images_of_another_dataset_are_refused(pets: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("{domain: {Art", "{domian: {Art", r"line 4: layout\.spellings must be named groups of images \(domain, cat"),
-        ("(?i)art", "(?i)[art", r"line 4: layout\.spellings must be a regular expression of RE2"),
-        ("{Art: '(?i)art|paintings', Photo: '(?i)photos?'}", "Art", r"line 4: layout\.spellings must be named groups"),
+        (
+            "{domain: {Art",
+            "{domian: {Art",
+            r"line 4: layout\.spellings must be a mapping of named groups of images \(domain, cat",
+        ),
+        ("(?i)art", "(?i)[art", r"line 4: layout\.spellings must be a valid RE2 regular expression"),
+        (
+            "{Art: '(?i)art|paintings', Photo: '(?i)photos?'}",
+            "Art",
+            r"line 4: layout\.spellings must be a mapping of named groups",
+        ),
         (r"'[a-z]+\.zip'", "3", r"line 3: layout\.parts must be a regular expression"),
         ("(?P<domain>[a-z]+_", "(?P<style>[a-z]+_", r"line 7: layout\.others must be .* \(domain, category, file\)"),
         ("{listed: dup", "{listed: ../dup", r"line 8: layout\.lists must be a path inside"),
         ("'{domain}_train", "'{domian}_train", r"line 8: layout\.lists must be .*; did you mean 'domain'"),
-        ("gone: {", "file: {", r"line 8: layout\.lists must be columns that are not groups of images"),
-        ("{listed: duplicates.txt}", "duplicates.txt", r"line 8: layout\.lists must be columns"),
-        ("unique: true", "checks: part == 'train'", r"layout\.checks\[0\] must be a condition on columns \(unknown"),
-        ("from: part", "from: parts", r"factors\[2\]\.from must be one of the columns, .*; did you mean 'part'"),
+        ("gone: {", "file: {", r"line 8: layout\.lists must be a mapping of new column names, not groups of images"),
+        ("{listed: duplicates.txt}", "duplicates.txt", r"line 8: layout\.lists must be a mapping of new column names"),
+        (
+            "unique: true",
+            "checks: part == 'train'",
+            r"layout\.checks\[0\] must be a valid condition on columns \(unknown",
+        ),
+        ("from: part", "from: parts", r"factors\[2\]\.from must be the name of a column, .*; did you mean 'part'"),
     ],
 )
 def test_errors_name_the_key(pets: Path, old: str, new: str, said: str) -> None:
@@ -160,5 +170,5 @@ def test_keys_of_images_are_refused_beside_tables(key: str, tmp_path: Path) -> N
         "layout:\n  tables: [{file: a.csv, columns: [x]}]\n  path: '{x}'\n  images: '(?P<a>.)'\n"
         f"  {key}\nfactors:\n  - {{name: x, kind: nominal}}\n"
     )
-    with pytest.raises(DataError, match=rf"line 5: layout\.{key.partition(':')[0]} must be left out where there are"):
+    with pytest.raises(DataError, match=rf"line 5: layout\.{key.partition(':')[0]} cannot be combined with"):
         setsup.open(tmp_path / "own.yaml")

@@ -65,7 +65,7 @@ BAD = {
     "a run of length 0": HEAD + b"\1\0\1\10",
     "contains 7 voxels": HEAD + b"\1\5\0\2",
     "contains 9 voxels": HEAD + b"\1\5\0\4",
-    "contains 5 voxels, but its header declares 16384": HEAD.replace(b"2 2 2", b"16384 16384 16384") + b"\1\5",
+    "contains 5 voxels, but its header specifies 16384": HEAD.replace(b"2 2 2", b"16384 16384 16384") + b"\1\5",
 }
 
 

@@ -69,25 +69,25 @@ def test_what_other_writers_may_do():
     ("content", "why"),
     [
         (example(FEATURES)[:-1], "only .* follow"),
-        (example(FEATURES) + b"\x80", "a varint has no end"),
+        (example(FEATURES) + b"\x80", "a varint is incomplete"),
         (b"\x0a\xff\xff\xff\xff\x7f", "only .* follow"),
         (b"\x0a" + b"\xff" * 10, "more than 64 bits"),
         (b"\x0a" + b"\x80" * 9 + b"\x7f", "more than 64 bits"),
         (b"\x0b", "wire type 3"),
         (b"\x00\x00", "number 0"),
         (varint(1 << 35 | 2) + b"\x00", "number 4294967296"),
-        (b"\x08\x01", "field 1 has the wire type 0"),
-        (field(1, _entry(b"many", b"\x08\x01")), "field 1 has the wire type 0"),
+        (b"\x08\x01", "field 1 has the unexpected wire type 0"),
+        (field(1, _entry(b"many", b"\x08\x01")), "field 1 has the unexpected wire type 0"),
         (field(1, _entry(b"many", field(2, field(1, bytes(6))))), "bytes of floats are not a multiple of 4"),
-        (field(1, _entry(b"many", field(2, b"\x09" + bytes(8)))), "field 1 has the wire type 1"),
-        (field(1, _entry(b"many", field(3, field(1, b"\x80")))), "a varint has no end"),
+        (field(1, _entry(b"many", field(2, b"\x09" + bytes(8)))), "field 1 has the unexpected wire type 1"),
+        (field(1, _entry(b"many", field(3, field(1, b"\x80")))), "a varint is incomplete"),
         (field(1, _entry(b"many", field(1, b"") + field(1, b""))), "two lists"),
         (field(1, _entry(b"many", b"") + _entry(b"many", b"")), "'many' appears twice"),
         (field(1, field(1, field(1, b"many") + field(1, b"other"))), "two names"),
     ],
 )
 def test_what_is_refused(content, why):
-    refused = rf"^0001\.tfrecord, record 3 is not a tf\.train\.Example.*{why}.*fetch it again$"
+    refused = rf"^0001\.tfrecord, record 3 could not be parsed as a tf\.train\.Example.*{why}.*fetch it again$"
     with pytest.raises(DataError, match=refused):
         read_example(content, NAMES, "0001.tfrecord, record 3")
 

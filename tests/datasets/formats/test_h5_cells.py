@@ -53,13 +53,17 @@ def change(path: Path, what: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("what", "value", "sentence"),
     [
-        ("cells", np.arange(4), r"'scenes' is int64 \(4,\); expected a cell array of strings"),
+        ("cells", np.arange(4), r"'scenes' has dtype int64 and shape \(4,\); expected a cell array of strings"),
         ("cells", "text", "expected a cell array of strings"),
         ("cells", h5py.SoftLink("/numbers"), "'scenes' is a link or a group"),
         ("cells", h5py.ExternalLink("/etc/passwd", "/x"), "'scenes' is a link or a group"),
-        ("cell", np.arange(4), r"cell 2 of 'scenes' is int64 \(4,\); expected a string of at most 256 characters"),
-        ("cell", np.zeros(257, np.uint16), r"cell 2 of 'scenes' is uint16 \(257,\)"),
-        ("cell", np.zeros(2, np.uint64), r"cell 2 of 'scenes' is uint64 \(2,\)"),
+        (
+            "cell",
+            np.arange(4),
+            r"cell 2 of 'scenes' has dtype int64 and shape \(4,\); expected a string of at most 256 characters",
+        ),
+        ("cell", np.zeros(257, np.uint16), r"cell 2 of 'scenes' has dtype uint16 and shape \(257,\)"),
+        ("cell", np.zeros(2, np.uint64), r"cell 2 of 'scenes' has dtype uint64 and shape \(2,\)"),
         ("cell", np.array([[0xD800], [65]], np.uint16), "cell 2 of 'scenes' is not valid UTF-16 text"),
     ],
 )
@@ -88,7 +92,7 @@ def test_references_to_nothing(path: Path) -> None:
             read(path, name)
     with h5py.File(path, "r+") as file:
         file.create_dataset("many", (1, 10_000_000), h5py.ref_dtype, chunks=(1, 1000))
-    with pytest.raises(DataError, match="'many' declares 10,000,000 cells, more than"):
+    with pytest.raises(DataError, match="'many' specifies 10,000,000 cells, more than"):
         read(path, "many")
 
 

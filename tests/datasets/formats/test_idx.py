@@ -58,16 +58,16 @@ IMAGES = idx_bytes(np.arange(24, dtype="u1").reshape(2, 3, 4))
     [
         (b"", "ends after 0 bytes"),
         (b"\0\0\x08", "ends after 3 bytes"),
-        (IMAGES[:10], "ends inside the idx header"),
+        (IMAGES[:10], "ends inside the IDX header"),
         (IMAGES[:-1], "but the file has 39 bytes"),
         (IMAGES + b"\0", "but the file has 41 bytes"),
-        (b"\1" + IMAGES[1:], "is not an idx file"),
-        (IMAGES[:2] + b"\x0a" + IMAGES[3:], "is not an idx file"),
-        (IMAGES[:3] + b"\0" + IMAGES[4:], "is not an idx file"),
-        (IMAGES[:3] + b"\xff" + IMAGES[4:], "is not an idx file"),
+        (b"\1" + IMAGES[1:], "is not an IDX file"),
+        (IMAGES[:2] + b"\x0a" + IMAGES[3:], "is not an IDX file"),
+        (IMAGES[:3] + b"\0" + IMAGES[4:], "is not an IDX file"),
+        (IMAGES[:3] + b"\xff" + IMAGES[4:], "is not an IDX file"),
         (IMAGES[:4] + b"\xff" * 12 + IMAGES[16:], "but the file has 40 bytes"),
-        (IMAGES[:4] + b"\0" * 4 + IMAGES[8:16], "is empty"),
-        (b"<!DOCTYPE html><html></html>", "is not an idx file"),
+        (IMAGES[:4] + b"\0" * 4 + IMAGES[8:16], "contains no data"),
+        (b"<!DOCTYPE html><html></html>", "is not an IDX file"),
     ],
 )
 def test_damaged_content(tmp_path, content, sentence):
@@ -128,9 +128,9 @@ def test_bombs_are_not_unpacked(tmp_path):
     (tmp_path / "c.gz").write_bytes(gzip.compress(header + bytes(1000)))
     with traced():
         for name, sentence in [
-            ("a", "its content is longer"),
-            ("b", "its content is longer"),
-            ("c", "cannot contain that many"),
+            ("a", "the file contains more"),
+            ("b", "the file contains more"),
+            ("c", "cannot contain that much data"),
         ]:
             with pytest.raises(DataError, match=rf"{name}\.gz.*{sentence}"):
                 IdxFile(tmp_path / f"{name}.gz").array()

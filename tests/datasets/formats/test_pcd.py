@@ -57,17 +57,17 @@ BAD = {
     "no line DATA": lambda b: b.replace(b"DATA", b"DATUM"),
     "has the version": lambda b: b.replace(b"VERSION .7", b"VERSION .6"),
     "which is not valid in a PCD file": lambda b: b.replace(b"HEIGHT", b"DEPTH"),
-    "contradict each other": lambda b: b.replace(b"SIZE 4 4 4 4", b"SIZE 4 4 4"),
+    "contradictory header lines": lambda b: b.replace(b"SIZE 4 4 4 4", b"SIZE 4 4 4"),
     "expected x, y and z": lambda b: b.replace(b"FIELDS x", b"FIELDS w"),
     "which is not supported": lambda b: b.replace(b"SIZE 4", b"SIZE 3"),
     "expected integers": lambda b: b.replace(b"WIDTH 3", b"WIDTH -3"),
-    "declares 9,000,000,000 points": lambda b: b.replace(b"POINTS 3", b"POINTS 9000000000"),
-    "declares 9,000,000 points": lambda b: b.replace(b"POINTS 3", b"POINTS 9000000").replace(b"TH 3", b"TH 9000000"),
-    "declares 3 points of 4": lambda b: b + b"1 2 3 4\n",
+    "specifies 9,000,000,000 points": lambda b: b.replace(b"POINTS 3", b"POINTS 9000000000"),
+    "specifies 9,000,000 points": lambda b: b.replace(b"POINTS 3", b"POINTS 9000000").replace(b"TH 3", b"TH 9000000"),
+    "specifies 3 points of 4": lambda b: b + b"1 2 3 4\n",
     "other characters": lambda b: b.replace(b"0.5", b"o.5"),
     "has a non-finite x at point 0": lambda b: b.replace(b"0.5", b"nan"),
     "has a rgb that is not a uint32": lambda b: b.replace(b" 16711680", b" 1.5"),
-    "expected ascii or binary: convert it": lambda b: b.replace(b"DATA ascii", b"DATA binary_compressed"),
+    "expected ascii or binary; convert the file": lambda b: b.replace(b"DATA ascii", b"DATA binary_compressed"),
 }
 
 
@@ -85,7 +85,7 @@ def test_a_whole_number_beyond_64_bits(kind, word):
 
 
 def test_a_binary_file_that_is_cut_off():
-    with pytest.raises(DataError, match="47 bytes of points, but its header declares 48"):
+    with pytest.raises(DataError, match="47 bytes of points, but its header specifies 48"):
         read_pcd(_file("binary")[:-1], "bad.pcd")
 
 

@@ -81,7 +81,9 @@ def test_arrays_of_any_layout(make: Any) -> None:
 
 def test_channels_first_is_never_guessed() -> None:
     given = pixels(3, 8, 6)
-    with pytest.raises(DataError, match=r"image is uint8 \(12, 3, 8, 6\), which looks like \(n, channels, height, wi"):
+    with pytest.raises(
+        DataError, match=r"image has dtype uint8 and shape \(12, 3, 8, 6\), which looks like \(n, channels, height, wi"
+    ):
         setsup.from_arrays(given, {"who": WHO})
     for array in (given, torch.from_numpy(given)):
         found = setsup.from_arrays(array, {"who": WHO}, channels_first=True)
@@ -108,29 +110,37 @@ def test_factors_of_every_kind() -> None:
 @pytest.mark.parametrize(
     ("images", "factors", "sentence"),
     [
-        (pixels(4, 4), None, r"arrays has no factors; pass them as from_arrays\(images, \{'name': values\}\)"),
+        (pixels(4, 4), None, r"arrays has no factors; pass them, as in from_arrays\(images, \{'name': values\}\)"),
         (pixels(4, 4), {"who": "ab"}, "column 'who' must be a sequence"),
-        (pixels(4, 4), {"who": ["a", "b"]}, "arrays has 12 rows, but its factors have 2"),
-        (pixels(4, 4), {}, "factors is empty"),
+        (pixels(4, 4), {"who": ["a", "b"]}, "arrays has 12 rows, but the factors have 2 values"),
+        (pixels(4, 4), {}, "factors must contain at least one name"),
         (pixels(4, 4), 3, "factors must be a FactorTable, a mapping of names to values, a pandas.DataFrame"),
         (pixels(4, 4), {"who": np.array([b"\xff"] * N)}, "a column of bytes is not valid UTF-8"),
         (
             pixels(4, 4).astype("f4"),
             {"who": WHO},
-            r"expected images as uint8 .* but got float32 \(12, 4, 4\); convert values in 0 ",
+            r"images must be uint8 .* not float32 of shape \(12, 4, 4\); convert values from 0 ",
         ),
-        (pixels(4, 4).astype("i8"), {"who": WHO}, r"got int64 \(12, 4, 4\); pass arrays that are not images by "),
-        (pixels(4), {"who": WHO}, r"expected images as uint8 .*, but got uint8 \(12, 4\)"),
+        (
+            pixels(4, 4).astype("i8"),
+            {"who": WHO},
+            r"not int64 of shape \(12, 4, 4\); pass arrays that are not images by ",
+        ),
+        (pixels(4), {"who": WHO}, r"images must be uint8 .*, not uint8 of shape \(12, 4\)"),
         (
             {},
             {"who": WHO},
-            "arrays: expected arrays that all have the same number of rows, at least one, but got no arrays",
+            "arrays: all arrays must have the same number of rows, at least one, but got no arrays",
         ),
-        (pixels(4, 4)[:0], {"who": []}, "arrays: expected arrays that all have the same number of rows, at least one"),
+        (pixels(4, 4)[:0], {"who": []}, "arrays: all arrays must have the same number of rows, at least one"),
         ({"a": pixels(4, 4), "b": pixels(4, 4)[:3]}, {"who": WHO}, r"a uint8 \(12, 4, 4\), b uint8 \(3, 4, 4\)"),
-        ({"a": pixels(4, 0)}, {"who": WHO}, r"a is uint8 \(12, 4, 0\), an array without values"),
+        ({"a": pixels(4, 0)}, {"who": WHO}, r"a has the shape \(12, 4, 0\), so it contains no values"),
         ({"a": 3}, {"who": WHO}, r"a is a single number; expected an array of shape \(n, …\), with one row per image"),
-        ({"a": np.array([None] * N)}, {"who": WHO}, r"a is object \(12,\); expected an array of numbers"),
+        (
+            {"a": np.array([None] * N)},
+            {"who": WHO},
+            r"a has dtype object and shape \(12,\); expected an array of numbers",
+        ),
         ({3: pixels(4, 4)}, {"who": WHO}, "images must be a mapping with strings as keys"),
         ([[1, 2], [3]], {"who": WHO}, "image must be an array"),
     ],
@@ -165,7 +175,7 @@ def test_a_file_that_went_away_is_one_sentence(tmp_path: Path) -> None:
     found = setsup.from_arrays(np.load(tmp_path / "images.npy", mmap_mode="r"), {"who": WHO})
     content = pickle.dumps(found)
     (tmp_path / "images.npy").write_bytes(b"short")
-    with pytest.raises(DataError, match=r"images\.npy has been truncated since it was mapped"):
+    with pytest.raises(DataError, match=r"images\.npy was truncated after it was mapped"):
         pickle.loads(content).fetch(0)
     (tmp_path / "images.npy").unlink()
     with pytest.raises(DataError, match=r"images\.npy cannot be read: No such file"):
@@ -225,7 +235,8 @@ def test_factors_beside_a_file(faces: Path, tmp_path: Path) -> None:
     assert list(options_of(faces)) == ["factors", "kinds", "arrays", "channels_first"]
     assert path_options(faces) == {"factors"}
     with pytest.raises(
-        DataError, match=r"images\.npy has images, uint8 \(12, 8, 6, 3\), but no factors; pass a table w"
+        DataError,
+        match=r"images\.npy contains images \(dtype uint8, shape \(12, 8, 6, 3\)\), but no factors; pass a table w",
     ):
         setsup.open(tmp_path / "images.npy")
     with pytest.raises(DataError, match=r"is a \.npy file, which contains a single unnamed array; leave out arrays="):
@@ -237,7 +248,8 @@ def test_the_npz_of_keras(tmp_path: Path) -> None:
     arrays = {"x_train": pixels(4, 4), "y_train": np.arange(N), "x_test": pixels(4, 4)[:5], "y_test": np.arange(5)}
     np.savez(tmp_path / "mnist.npz", **arrays)
     with pytest.raises(
-        DataError, match=r"has arrays with 5 and 12 rows: x_test uint8 \(5, 4, 4\), x_train .*arrays=x_te"
+        DataError,
+        match=r"arrays of different lengths \(5 and 12 rows\): x_test uint8 \(5, 4, 4\), x_train .*arrays=x_te",
     ):
         setsup.open(tmp_path / "mnist.npz")
     found = setsup.open(tmp_path / "mnist.npz", arrays=["x_test", "y_test"])
@@ -257,12 +269,12 @@ def test_what_is_left_out_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixtu
         (
             {"image": pixels(4, 4)},
             {},
-            r"has no factors: expected arrays of shape \(12,\), but it contains image uint8 \(12, 4, 4\)",
+            r"contains no factors, which must be arrays of shape \(12,\); it contains image uint8 \(12, 4, 4\)",
         ),
         (
             {"who": np.array(WHO)},
             {},
-            r"has no images: expected arrays with three axes or more.*it contains who <U1 \(12,\)",
+            r"contains no images: expected arrays of shape .*, with at least three axes, not who <U1 \(12,\)",
         ),
         (
             {"image": pixels(4, 4), "who": np.array(WHO, object)},
@@ -274,7 +286,11 @@ def test_what_is_left_out_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixtu
             {"arrays": "imgae"},
             r"no array 'imgae'; did you mean 'image'\?",
         ),
-        ({"image": pixels(3, 8, 8), "who": np.array(WHO)}, {}, "image is uint8 .* looks like .*channels_first=True"),
+        (
+            {"image": pixels(3, 8, 8), "who": np.array(WHO)},
+            {},
+            "image has dtype uint8 .* looks like .*channels_first=True",
+        ),
         (
             {"image": np.zeros((N, 4, 4), "c8"), "who": np.array(WHO)},
             {},
@@ -284,7 +300,7 @@ def test_what_is_left_out_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixtu
         (
             {"image": pixels(4, 4), "who": np.array(WHO)},
             {"size": (2, 2)},
-            "has no option 'size'; known: factors, kinds",
+            "has no option 'size'; choose from factors, kinds",
         ),
         ({"image": pixels(4, 4)}, {"factors": "absent.csv"}, "absent.csv"),
     ],
@@ -352,7 +368,7 @@ def test_files_that_are_cut_off(faces: Path, tmp_path: Path) -> None:
     buffer = io.BytesIO()
     np.save(buffer, pixels(4, 4))
     (tmp_path / "x.npy").write_bytes(buffer.getvalue()[:-1])
-    with pytest.raises(DataError, match="its header gives the shape"):
+    with pytest.raises(DataError, match="the header specifies the shape"):
         setsup.open(tmp_path / "x.npy", factors={"who": WHO})
     with pytest.raises(DataError, match=r"absent\.npz does not exist"):
         setsup.open(tmp_path / "absent.npz")

@@ -46,8 +46,8 @@ def test_a_sheet_is_left_out_whatever_its_name(photos, caplog, name):
     with caplog.at_level(logging.INFO):
         dataset = setsup.open(photos)
     assert (dataset.factors["folder"].levels, len(dataset)) == (("ann", "bob"), 6)
-    assert [one.getMessage() for one in caplog.records if "that setsup wrote" in one.getMessage()] == [
-        f"{photos}: files that setsup wrote are left out: {name}"
+    assert [one.getMessage() for one in caplog.records if "written by setsup" in one.getMessage()] == [
+        f"{photos}: skipping files written by setsup: {name}"
     ]
 
 
@@ -85,7 +85,7 @@ def test_a_folder_of_nothing_else_is_none_of_images(photos):
     for number in range(3):
         (photos / "bob" / f"{number}.png").write_bytes(content)
     with pytest.raises(
-        DataError, match=r"no images except those that setsup wrote: bob/0.png, .*setsup.open\('.*photos.csv'\)"
+        DataError, match=r"contains only images written by setsup: bob/0.png, .*setsup.open\('.*photos.csv'\)"
     ):
         setsup.open(photos)
 
@@ -118,8 +118,8 @@ def test_a_table_in_the_folder_is_named(photos, caplog):
     setsup.open(photos)
     table = photos / "photos.csv"
     assert said(caplog) == [
-        f"{photos}: factors are read off paths, not out of {table}; setsup.open({str(table)!r}) opens the images that "
-        "a table lists, with its columns as factors"
+        f"{photos}: factors are parsed from paths, not read from {table}; setsup.open({str(table)!r}) opens the images "
+        "listed in a table, with its columns as factors"
     ]
     assert setsup.open(table).factors.names == ("subject",)
 

@@ -88,25 +88,25 @@ def test_a_frame_that_pandas_read(root: Path) -> None:
         ({"path": WHO}, "from_pandas expects a pandas.DataFrame, not dict"),
         (
             pandas.DataFrame({"img": ["a"], "who": ["b"]}),
-            "the frame has no column 'path'; known: img, who; name the column",
+            "the frame has no column 'path'; choose from img, who; name the column",
         ),
         (
             pandas.DataFrame({"path": ["a"]}),
-            "the frame contains only the image column 'path'; add one column per factor",
+            "the frame has no columns besides the image column 'path'; add one column per factor",
         ),
         (pandas.DataFrame({"path": [], "who": []}), "the frame has no rows"),
         (
             pandas.DataFrame({"path": ["a", None, ""], "who": WHO[:3]}),
-            "2 of 3 rows of the frame have no value in 'path', first row",
+            "2 of 3 rows of the frame have no value in 'path', such as row",
         ),
         (
             pandas.DataFrame({"path": ["a", float("nan")], "who": WHO[:2]}),
             "1 of 2 rows of the frame have no value in 'path'",
         ),
-        (pandas.DataFrame({"path": ["absent.png"] * 2, "who": WHO[:2]}), "1 image file is missing: absent.png; names"),
+        (pandas.DataFrame({"path": ["absent.png"] * 2, "who": WHO[:2]}), "1 image file is missing: absent.png; paths"),
         (
             pandas.DataFrame({"path": ["a", b"a"], "who": WHO[:2]}),
-            "the column 'path' mixes bytes and str; convert them to one",
+            "the column 'path' mixes bytes and str; convert all values to the same",
         ),
         (
             pandas.DataFrame({"path": [1, 2], "who": WHO[:2]}),

@@ -142,7 +142,7 @@ def test_a_copy_in_the_cache_opens_offline(hub: Hub, cached: Path, caplog: pytes
     assert len(setsup.open("hf:ann/pets", split="test")) == 2
     assert len(setsup.open(f"hf:ann/pets@{COMMIT}/small")) == 6
     with pytest.raises(
-        DataError, match=f"cannot be reached, and the cache contains the commit {COMMIT}; leave out @v2"
+        DataError, match=f"cannot be reached, and the cache contains only the commit {COMMIT}; omit @v2"
     ):
         setsup.open("hf:ann/pets@v2/small")
     with pytest.raises(DataError, match=r"hf:ann/pets/large: .* the cached copy cannot be opened: Couldn't find cache"):

@@ -262,7 +262,7 @@ def test_what_is_refused(tmp_path):
     with pytest.raises(DataError, match="everything has no rows"):
         to_huggingface(whole.select([]))
     whole.modalities = {"hue": Modality((3,), "float32"), "name": Modality((), "str")}
-    with pytest.raises(DataError, match=r"a factor and a modality 'hue'.*modalities=\['name'\]"):
+    with pytest.raises(DataError, match=r"a factor and a modality with the same name 'hue'.*modalities=\['name'\]"):
         to_huggingface(whole)
     with pytest.raises(DataError, match=r"'name' has the dtype str.*leave it out with modalities="):
         to_huggingface(whole, modalities=["name"])

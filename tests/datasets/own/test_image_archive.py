@@ -88,12 +88,12 @@ def test_other_archives_are_one_sentence(name: str, files: Mapping[str, bytes], 
 def test_archives_that_cannot_be_read_in_place(tmp_path: Path) -> None:
     packed = gz_of(PETS, tmp_path / "pets.tar.gz")
     said = (
-        r"pets\.tar\.gz is compressed with gzip as a whole, .*; unpack it \(tar -xf pets\.tar\.gz\) and give the folder"
+        r"pets\.tar\.gz is compressed with gzip as a whole, .*; unpack it \(tar -xf pets\.tar\.gz\) and pass the folder"
     )
     with pytest.raises(DataError, match=said):
         setsup.open(packed)
     (tmp_path / "pets.7z").write_bytes(b"7z\xbc\xaf'\x1c" + bytes(600))
-    with pytest.raises(DataError, match="is a 7z archive, which is not supported; unpack it and give the folder"):
+    with pytest.raises(DataError, match="is a 7z archive, which is not supported; unpack it and pass the folder"):
         setsup.open(tmp_path / "pets.7z")
     whole = zip_of(PETS, tmp_path / "whole.zip").read_bytes()
     (tmp_path / "cut.zip").write_bytes(whole[:-30])

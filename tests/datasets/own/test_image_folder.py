@@ -141,7 +141,7 @@ def test_kinds_are_changed_as_those_of_a_table(tmp_path: Path) -> None:
         ("right", "left"),
     )
     assert open_images(folder, kinds={"folder": "ordinal:bob,ann"}).factors["folder"].levels == ("bob", "ann")
-    with pytest.raises(FactorError, match=r"there is no column 'yow' .*did you mean 'yaw'"):
+    with pytest.raises(FactorError, match=r"'yow' has no column .*did you mean 'yaw'"):
         open_images(folder, "{subject}/{light}_{yaw:d}", kinds={"yow": "cyclic"})
     with pytest.raises(FactorError, match="unknown kind 'cylic'"):
         open_images(folder, "{subject}/{light}_{yaw:d}", kinds={"yaw": "cylic"})
@@ -210,10 +210,10 @@ def test_hidden_images_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFix
     names = ["a/1.png", "b/1.png", "a/.ipynb_checkpoints/1-checkpoint.png", ".trash/2.png", "a/.3.png"]
     caplog.set_level(logging.INFO, "setsup")
     assert columns(open_images(write(tmp_path / "x", names))) == {"folder": ["a", "b"]}
-    assert "3 hidden images are left out" in caplog.text
+    assert "skipping 3 hidden images" in caplog.text
     with pytest.raises(
         DataError,
-        match=r"contains no images: every image \(1\) is hidden: the name of its file or folder begins with a dot",
+        match=r"contains no images: all images \(1\) are hidden, because their file or folder names begin with a dot",
     ):
         open_images(write(tmp_path / "y", [".a/1.png"]))
 
@@ -258,12 +258,12 @@ def test_bad_sources_are_one_sentence(tmp_path: Path) -> None:
     refused("empty contains no files; pass the folder or archive that contains the images", tmp_path / "empty")
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").touch()
-    refused(r"texts contains no images: none of its 1 files ends in \.bmp, ", tmp_path / "texts")
+    refused(r"texts contains no images: none of its 1 files ends with \.bmp, ", tmp_path / "texts")
     refused("absent does not exist", tmp_path / "absent")
     refused("a.txt is not a folder, zip or tar", tmp_path / "texts" / "a.txt")
     flat = write(tmp_path / "flat", ["ann_1.png", "bob_2.png"])
     refused(r"all images of .*flat are in one folder, .*such as '\{name\}_\{number:d\}' \(pattern=\)", flat)
-    refused(r"or, for pairs of pixels, add homographies \(docs/correspondences\.md\)", flat)
+    refused(r"or, for pixel pairs, add homographies \(docs/correspondences\.md\)", flat)
     below = write(tmp_path / "below", ["only/ann_1.png"])
     refused(r"such as '\.\.\./\{name\}_\{number:d\}'", below)
     assert columns(open_images(below, ".../{name}_{number:d}")) == {"name": ["ann"], "number": [1]}
@@ -272,8 +272,8 @@ def test_bad_sources_are_one_sentence(tmp_path: Path) -> None:
 def test_what_matches_nothing_shows_a_path_and_a_pattern(tmp_path: Path) -> None:
     folder = write(tmp_path / "wilds", WILDS)
     refused(
-        r"none of the 8 images of .*wilds matches the pattern '\{class\}\.png'; the first is photo/cat/1\.jpg, which "
-        r"matches '\{domain\}/\{class\}/\.\.\.'",
+        r"none of the 8 images of .*wilds matches the pattern '\{class\}\.png'; the first image is "
+        r"photo/cat/1\.jpg, which matches '\{domain\}/\{class\}/\.\.\.'",
         folder,
         "{class}.png",
     )
@@ -282,11 +282,11 @@ def test_what_matches_nothing_shows_a_path_and_a_pattern(tmp_path: Path) -> None
 def test_numbers_beyond_what_can_be_stored(tmp_path: Path) -> None:
     folder = write(tmp_path / "x", ["3.png", f"{10**30}.png", "1e40.png"])
     refused(
-        rf"{10**30}\.png has n = {10**30}, which does not fit into 64 bits; read it as text with \{{n\}}",
+        rf"{10**30}\.png has n = {10**30}, which does not fit in 64 bits; read it as text with \{{n\}}",
         folder,
         "{n:d}",
     )
-    refused(r"1e40\.png has n = 1e40, which does not fit into 32-bit floating point", folder, "{n:f}")
+    refused(r"1e40\.png has n = 1e40, which does not fit in 32-bit floating point", folder, "{n:f}")
     assert columns(open_images(folder, "{n}"))["n"] == [str(10**30), "1e40", "3"]
 
 

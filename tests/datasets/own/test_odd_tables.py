@@ -73,20 +73,24 @@ NFC, NFD = (unicodedata.normalize(form, "é.jpg") for form in ("NFC", "NFD"))
 @pytest.mark.parametrize(
     ("there", "named", "said"),
     [
-        ("a.jpg", "A.JPG", "a.jpg exists instead of A.JPG; correct the table"),
-        ("a.jpg", "a", "a.jpg exists instead of a; correct the table"),
-        ("a.png", "a.jpg", "a.png exists instead of a.jpg; correct the table"),
-        ("images/c.jpg", "c.jpg", "images/c.jpg exists instead of c.jpg; correct the table"),
-        ("c.jpg", "/home/someone/data/c.jpg", "c.jpg exists instead of /home/someone/data/c.jpg; correct the table"),
-        ("train/c.jpg", "data/train/c.jpg", "train/c.jpg exists instead of data/train/c.jpg; correct the table"),
-        (NFD, NFC, f"{NFD} exists instead of {NFC}; correct the table"),
-        (NFC, NFD, f"{NFC} exists instead of {NFD}; correct the table"),
+        ("a.jpg", "A.JPG", "A.JPG does not exist, but a.jpg does; correct the table"),
+        ("a.jpg", "a", "a does not exist, but a.jpg does; correct the table"),
+        ("a.png", "a.jpg", "a.jpg does not exist, but a.png does; correct the table"),
+        ("images/c.jpg", "c.jpg", "c.jpg does not exist, but images/c.jpg does; correct the table"),
+        (
+            "c.jpg",
+            "/home/someone/data/c.jpg",
+            "/home/someone/data/c.jpg does not exist, but c.jpg does; correct the table",
+        ),
+        ("train/c.jpg", "data/train/c.jpg", "data/train/c.jpg does not exist, but train/c.jpg does; correct the table"),
+        (NFD, NFC, f"{NFC} does not exist, but {NFD} does; correct the table"),
+        (NFC, NFD, f"{NFD} does not exist, but {NFC} does; correct the table"),
         (
             "b.jpg",
             "http://host/a.jpg",
             "http://host/a.jpg is a URL, which setsup does not download; download the images",
         ),
-        ("a.jpg", "../a.jpg", "a.jpg exists instead of ../a.jpg; correct the table"),
+        ("a.jpg", "../a.jpg", "../a.jpg does not exist, but a.jpg does; correct the table"),
         ("b.jpg", "a.jpg", "add the files, or correct the table"),
     ],
 )
@@ -168,7 +172,7 @@ def test_integers_beyond_64_bits_keep_their_digits_as_in_csv(tmp_path, large):
     table, other = (setsup.FactorTable.from_csv(tmp_path / name) for name in ("t.jsonl", "t.csv"))
     assert table["k"].levels == other["k"].levels == tuple(sorted([str(large), "7"]))
     assert table.values("k").tolist() == other.values("k").tolist() == [str(large), "7", None]
-    with pytest.raises(FactorError, match="an integer beyond 64 bits; make its values strings"):
+    with pytest.raises(FactorError, match="an integer that does not fit into 64 bits; convert its values to strings"):
         setsup.FactorTable.from_values({"k": [10 * large, 7, None]})
 
 
@@ -219,14 +223,14 @@ def test_folders_and_tables_take_them_as_shards_do(depth, name):
     assert dataset.modalities == shards.modalities
     assert np.array_equal(dataset.fetch(range(4))["image"], values)
     assert np.array_equal(dataset.fetch([[3], [1]])["image"], values[[[3], [1]]])
-    assert "which setsup does not resize" in refused(folder / name, size=(2, 2))
+    assert "which setsup cannot resize" in refused(folder / name, size=(2, 2))
 
 
 def test_a_damaged_or_another_one_is_refused(depth):
     folder, _ = depth
     dataset = setsup.open(folder / "t.csv")
     Image.new("L", (5, 3)).save(folder / "images" / "a" / "2.png")
-    with pytest.raises(DataError, match=r"2\.png \(row 1\) has pixels of mode L; expected uint16"):
+    with pytest.raises(DataError, match=r"2\.png \(row 1\) has the Pillow mode L; expected pixels of dtype uint16"):
         dataset.fetch(1)
     content = bytearray((folder / "images" / "b" / "1.png").read_bytes())
     content[-20] ^= 1

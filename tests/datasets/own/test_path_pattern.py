@@ -106,14 +106,14 @@ def test_what_fields_take(pattern: str, path: str, found: list[object] | str | N
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
-        ("", r"a pattern is a path with fields, such as '\{class\}/...', not ''"),
-        ("  ", "a pattern is a path with fields"),
+        ("", r"a pattern must be a path with fields, such as '\{class\}/...', not ''"),
+        ("  ", "a pattern must be a path with fields"),
         ("cats/...", "has no named field, so it defines no factor"),
         ("{}/...", "has no named field"),
-        ("{class/...", r"a \{ opens a field that is never closed; write \{\{ for a literal brace"),
-        ("{class}}/...", r"a \} closes no field; write \}\} for"),
-        ("{{class}/...", r"a \} closes no field"),
-        ("{a{b}}", r"a \{ opens a field"),
+        ("{class/...", r"a \{ has no matching closing brace; write \{\{ for a literal brace"),
+        ("{class}}/...", r"a \} has no matching opening brace; write \}\} for"),
+        ("{{class}/...", r"a \} has no matching opening brace"),
+        ("{a{b}}", r"a \{ has no matching closing brace"),
         ("{a}/{a}", r"has two fields 'a'; rename the second, or leave it unnamed: \{\}"),
         ("{wall-hue}/...", r"'wall-hue' is not a valid name of a factor; .*: \{wall_hue\}"),
         ("{1}/...", "'1' is not a valid name of a factor; use letters"),
@@ -122,9 +122,9 @@ def test_what_fields_take(pattern: str, path: str, found: list[object] | str | N
         ("{n:02d}", r"\{n:02d\} has the unknown type '02d'; expected :d \(an integer, with or without leading zeros\)"),
         ("{n:int}", "unknown type 'int'"),
         ("{n:}", "unknown type ''"),
-        ("{a}{b}", r"is ambiguous where \{a\} ends and \{b\} begins"),
-        ("{a:d}{b:f}", r"is ambiguous where \{a:d\} ends and \{b:f\} begins"),
-        ("{a}*", r"is ambiguous where \{a\} ends and \* begins"),
+        ("{a}{b}", r"is ambiguous, because no text separates \{a\} from \{b\}"),
+        ("{a:d}{b:f}", r"is ambiguous, because no text separates \{a:d\} from \{b:f\}"),
+        ("{a}*", r"is ambiguous, because no text separates \{a\} from \*"),
         ("/{a}", "begins with /; remove it, since the pattern is compared with paths relative to the folder"),
         ("{a}/", "ends with /; write ... after it"),
         ("{a}//{b}", "contains //"),
@@ -208,7 +208,7 @@ def test_long_patterns() -> None:
     values = [float(number) for number in range(166)]
     assert len(longest) <= 1000
     assert fields(longest, "_".join(map(str, values)) + ".png") == values
-    with pytest.raises(DataError, match=r"a pattern has at most 1,000 characters, but '\{f.{,80}… has 1,6\d\d"):
+    with pytest.raises(DataError, match=r"a pattern must have at most 1,000 characters, but '\{f.{,80}… has 1,6\d\d"):
         PathPattern.of("_".join(f"{{f{number}:f}}" for number in range(200)))
 
 

@@ -139,7 +139,7 @@ def test_paths_of_windows_are_read(tmp_path):
     data = open_table(_table(tmp_path, *names))
     # the last is a file of that very name
     assert np.array_equal(data.fetch(range(4))["image"], [_pixels(row) for row in range(4)])
-    with pytest.raises(DataError, match=r"2 image files are missing: C:.photos.b\.png, a.y\.png; names are relative"):
+    with pytest.raises(DataError, match=r"2 image files are missing: C:.photos.b\.png, a.y\.png; paths are relative"):
         open_table(_table(tmp_path, *names, "C:\\photos\\b.png", "a\\y.png"))
     packed = pa.array([{"bytes": None, "path": "a\\x\\0.png"}, {"bytes": _png(_pixels(5)), "path": None}])
     pq.write_table(pa.table({"image": packed, "kind": ["x", "y"]}), tmp_path / "t.parquet")
@@ -185,7 +185,7 @@ def test_tables_of_text_in_other_forms(photos):
 def test_rows_without_an_image_are_counted(tmp_path):
     _save(tmp_path / "a.png", _pixels(0))
     (tmp_path / "t.csv").write_text("image,kind\na.png,x\n,y\na.png,x\n,y\n")
-    with pytest.raises(DataError, match=r"t\.csv: 2 of 4 rows have no image, first row 1"):
+    with pytest.raises(DataError, match=r"t\.csv: 2 of 4 rows have no image, such as row 1"):
         open_table(tmp_path / "t.csv")
     (tmp_path / "u.csv").write_text("image,kind\n,x\n,y\n")
     with pytest.raises(DataError, match=r"u\.csv: 2 of 2 rows have no image"):
@@ -232,7 +232,7 @@ def test_texts_that_repeat_are_checked_once_and_named_in_the_order_of_rows(tmp_p
     [
         ("", "t.csv"),
         ("image,kind\n", "t.csv"),
-        ("image\na.png\n", "only the image column 'image'"),
+        ("image\na.png\n", "no columns besides the image column 'image'"),
         ("image,kind,kind\na.png,1,2\n", "kind"),
         ("image,kind\na.png,x\na.png\n", "t.csv"),
         ("image,kind\na.png,1\na.png,x\n", "mixes"),
@@ -311,7 +311,7 @@ def test_more_than_eight_bits_are_refused_among_images_of_eight(tmp_path):
     Image.fromarray(np.full((4, 4), 40, np.uint8)).save(tmp_path / "plain.png")
     with pytest.raises(DataError, match=r"deep\.png \(row 1\) has pixels of mode I;16; expected 8 bits"):
         open_table(_table(tmp_path, "plain.png", "deep.png"))
-    with pytest.raises(DataError, match=r"plain\.png \(row 1\) has pixels of mode L; expected uint16"):
+    with pytest.raises(DataError, match=r"plain\.png \(row 1\) has the Pillow mode L; expected pixels of dtype uint16"):
         open_table(_table(tmp_path, "deep.png", "plain.png"))
     assert open_table(_table(tmp_path, "deep.png")).fetch(0)["image"].tolist() == np.full((4, 4), 40_000).tolist()
 
@@ -422,7 +422,7 @@ def test_parquet_with_paths_and_structs_that_name_files(tmp_path):
 def test_bad_parquet(tmp_path):
     good = _png(_pixels(0))
     pq.write_table(pa.table({"image": [good, None, good], "label": [1, 2, 3]}), tmp_path / "a.parquet")
-    with pytest.raises(DataError, match=r"a\.parquet: 1 rows have no image, first row 1"):
+    with pytest.raises(DataError, match=r"a\.parquet: 1 rows have no image, such as row 1"):
         open_table(tmp_path / "a.parquet")
     pq.write_table(pa.table({"image": [good, good[:-40], good], "label": [1, 2, 3]}), tmp_path / "b.parquet")
     with pytest.raises(DataError, match=r"image of row 1 in .*b\.parquet could not be decoded"):

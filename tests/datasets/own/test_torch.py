@@ -238,11 +238,15 @@ def broken(row: int) -> Any:
             {"factors": "image"},
             "image of item 0 of Items is a Image; expected a single",
         ),
-        (Items(lambda row: (picture(row), row)), {"factors": {"a": [1]}}, "Items has 12 rows, but its factors have 1"),
+        (
+            Items(lambda row: (picture(row), row)),
+            {"factors": {"a": [1]}},
+            "Items has 12 rows, but the factors have 1 values",
+        ),
         (
             Items(lambda row: (to_tensor(picture(row)), row)),
             {},
-            r"image of Items is float32 \(3, 4, 6\); expected uint8 images; .* ToTensor",
+            r"image of Items has dtype float32 and shape \(3, 4, 6\); expected uint8 images; .* ToTensor",
         ),
         (Items(lambda row: (np.zeros((3, 9, 9), np.uint8), row)), {}, "uint8 numpy array .*return it as"),
         (Items(lambda row: ("a", row)), {}, r"contain neither images nor other arrays: image \(str\), target \(int\)"),

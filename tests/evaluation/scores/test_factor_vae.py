@@ -94,7 +94,7 @@ def test_unknown_rows_are_counted_and_never_drawn_where_the_factor_is_held() -> 
 
 def test_bad_input_is_refused_in_a_sentence() -> None:
     lone = np.vstack([GRID, [[9, 0, 0]]])
-    with pytest.raises(DataError, match="level 9 of factor 0 has one row"):
+    with pytest.raises(DataError, match="level 9 of factor 0 has only one row"):
         score(lone * 1.0, lone)
     with pytest.raises(SetsupError, match="size must be an integer of at least 2, not 1"):
         score(GRID, size=1)

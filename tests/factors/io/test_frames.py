@@ -118,24 +118,24 @@ def test_pandas_written_csv_comes_back(tmp_path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "is empty; a CSV file starts with a header"),
+        (b"", "is empty; start the file with a header"),
         (b"\n\n", "is empty"),
-        (b"a,b\n", "has a header, but no rows"),
-        (b"a,b", "has a header, but no rows"),
+        (b"a,b\n", "contains a header, but no rows"),
+        (b"a,b", "contains a header, but no rows"),
         (b"1,2\n3,4\n", "has no header: its first line is '1,2'"),
         (b"a,b,a\n1,2,3\n", "two columns have the name 'a'"),
         (b"a, a\n1,2\n", "two columns have the name 'a'"),
         (b"a,,b\n1,2,3\n", "column 1 .* has no name"),
-        (b"a;b,c\n1;2,3\n4;5,6\n", "could be separated by commas or semicolons: .* put quotes around"),
-        (b"a;b;c,d\n1;2;3\n4;5\n", "line 3: 2 fields, but the header names 3"),
-        (b"a,b\n1,2\n3\n", "line 3: 1 fields, but the header names 2"),
-        (b"a,b\n1,2\n\n3,4,5\n", "fields, but the header names 2"),
-        (b"a,b\n1,2\n3,\xe9\n", r"line 3: the byte b'\\xe9' is not UTF-8; save the file as UTF-8"),
-        (b"a\xe9,b\n1,2\n", "line 1: the byte .* is not UTF-8"),
-        ("a,b\n1,2\n".encode("utf-16-le"), "NUL byte shows that the file is damaged or not UTF-8"),
-        ("a,b\n1,2\n".encode("utf-16")[:-1], "is UTF-16 and damaged, or cut off"),
-        (b"a,b\n1,2\n3,\0\n", "line 3: a NUL byte"),
-        (b'a,b\n1,"2\n3,4\n', "a quote is not closed"),
+        (b"a;b,c\n1;2,3\n4;5,6\n", "is ambiguous: .* evenly at commas or semicolons; put quotes around"),
+        (b"a;b;c,d\n1;2;3\n4;5\n", "line 3 must have 3 fields, as the header does, not 2"),
+        (b"a,b\n1,2\n3\n", "line 3 must have 2 fields, as the header does, not 1"),
+        (b"a,b\n1,2\n\n3,4,5\n", "must have 2 fields, as the header does, not"),
+        (b"a,b\n1,2\n3,\xe9\n", r"line 3: the byte b'\\xe9' is not valid UTF-8; save the file as UTF-8"),
+        (b"a\xe9,b\n1,2\n", "line 1: the byte .* is not valid UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16-le"), "NUL byte, so the file is damaged or not UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16")[:-1], "is a damaged or truncated UTF-16 file"),
+        (b"a,b\n1,2\n3,\0\n", "line 3 contains a NUL byte"),
+        (b'a,b\n1,"2\n3,4\n', "a quoted field is not closed"),
         (
             b"a,b\n1,2\nx,3\n",
             r"column 'a' mixes numbers and strings: row 0 has '1', row 1 has 'x' .*kinds=\{'a': 'nominal'\}",
@@ -143,7 +143,7 @@ def test_pandas_written_csv_comes_back(tmp_path):
         (b"a,b\ntrue,2\n5,3\n", "column 'a' mixes booleans and numbers: row 0 has 'true', row 1 has '5'"),
         (b"a,b\n1e999,2\n", "row 0 .* has inf; expected finite numbers"),
         (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "photos.csv"),
-        (b"PK\x03\x04\x14\x00\x08\x08", "is a spreadsheet or a zip, not text; save it as CSV"),
+        (b"PK\x03\x04\x14\x00\x08\x08", "is a spreadsheet or a zip archive, not text; save it as CSV"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path, monkeypatch, content, sentence):
@@ -159,13 +159,13 @@ def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path, monkeypatch, conten
 
 def test_a_line_longer_than_a_block_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_file, "BLOCK", 1000)
-    with pytest.raises(DataError, match="a line is longer than"):
+    with pytest.raises(DataError, match="contains a line longer than"):
         FactorTable.from_csv(csv(tmp_path, "a,b\n1,2\n" + "x" * 5000 + ",2\n"))
 
 
 def test_missing_files_and_folders(tmp_path):
     for read in (FactorTable.from_csv, FactorTable.from_parquet):
-        with pytest.raises(DataError, match=r"there is no file .*nothing"):
+        with pytest.raises(DataError, match=r"nothing does not exist"):
             read(tmp_path / "nothing")
         with pytest.raises(DataError, match=str(tmp_path)):
             read(tmp_path)
@@ -215,7 +215,7 @@ def test_rows_in_messages_are_counted_over_all_blocks(tmp_path, monkeypatch):
     for large in (frames.LARGE, 0):
         monkeypatch.setattr(frames, "LARGE", large)
         monkeypatch.setattr(csv_file, "BLOCK", 64 if not large else csv_file.BLOCK)
-        with pytest.raises(DataError, match=r"row 0 has '7', row 100 has 'x' \(rows count from 0\)"):
+        with pytest.raises(DataError, match=r"row 0 has '7', row 100 has 'x' \(rows are counted from 0\)"):
             FactorTable.from_csv(path)
 
 
@@ -224,7 +224,7 @@ def test_whatever_else_the_parser_says_is_one_sentence(tmp_path, monkeypatch):
         raise pa.ArrowInvalid("CSV parser got out of sync\nwith the chunker")
 
     monkeypatch.setattr("pyarrow.csv.open_csv", fail)
-    with pytest.raises(DataError, match=r"photos\.csv is not a readable CSV file: CSV parser got out of sync with the"):
+    with pytest.raises(DataError, match=r"photos\.csv could not be parsed as CSV: CSV parser got out of sync with the"):
         FactorTable.from_csv(csv(tmp_path, "a,b\n1,2\n"))
 
 
@@ -352,7 +352,7 @@ def test_a_long_text_that_repeats_without_end(tmp_path):
             writer.write_table(block, row_group_size=200)
     assert path.stat().st_size < 1_000_000
     with pytest.raises(
-        DataError, match="long texts repeat so often that they do not fit into memory; leave their column out"
+        DataError, match="the long strings of a column repeat too often to fit into memory; leave out that column"
     ):
         FactorTable.from_parquet(path)
 

@@ -75,15 +75,15 @@ def test_values_come_back(values):
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ([1, 2, "x", 4], r"mixes numbers and strings: row 0 has 1, row 2 has 'x' \(rows count from 0\)"),
+        ([1, 2, "x", 4], r"mixes numbers and strings: row 0 has 1, row 2 has 'x' \(rows are counted from 0\)"),
         ([None, True, 2], "mixes booleans and numbers: row 1 has True, row 2 has 2"),
         (["a", object()], "mixes strings and objects of type object"),
-        ([1, "x" * 3000], r"row 1 has 'x{79}… \(rows count"),
+        ([1, "x" * 3000], r"row 1 has 'x{79}… \(rows are counted"),
         ([b"a"], "has the type binary"),
         ([[1], [2]], "has the type list"),
         ([{"a": 1}], "has the type struct"),
         ([2**70], "cannot be read as a factor"),
-        ([1.0, float("inf")], r"row 1 \(from 0\) of column 'x' has inf"),
+        ([1.0, float("inf")], r"row 1 \(counting from 0\) of column 'x' has inf"),
         ([0.5, 1e300], "has 1e\\+300; expected finite numbers"),
         ("abc", "must be a sequence"),
         (np.zeros((2, 2)), "must be 1-D"),
@@ -116,7 +116,11 @@ def test_a_given_factor_decides():
 @pytest.mark.parametrize(
     ("values", "levels", "sentence"),
     [
-        (["cube", "cubr"], ("cube", "ball"), r"row 1 \(from 0\) of column 'x' has 'cubr', .* did you mean 'cube'"),
+        (
+            ["cube", "cubr"],
+            ("cube", "ball"),
+            r"row 1 \(counting from 0\) of column 'x' has 'cubr', .* did you mean 'cube'",
+        ),
         ([1, 4], (1, 2, 3), "row 1 .* has 4, which is not a level"),
         ([1], ("1", "2"), "row 0 .* has 1, which is not a level"),
         (["1"], (1, 2), "row 0 .* has '1', which is not a level"),
@@ -146,9 +150,12 @@ def test_a_given_kind_leaves_the_levels_open():
     ("arguments", "sentence"),
     [
         ({"kinds": {"x": "nomnal"}}, "unknown kind 'nomnal'; did you mean 'nominal'"),
-        ({"kinds": {"z": "nominal"}}, "no column 'z'"),
-        ({"factors": [Factor("xx", Kind.NOMINAL, ("a",))]}, "no column 'xx' .* did you mean 'x'"),
-        ({"kinds": {"x": "nominal"}, "factors": [Factor("x", Kind.NOMINAL, ("a",))]}, "have a factor"),
+        ({"kinds": {"z": "nominal"}}, "'z' has no column"),
+        ({"factors": [Factor("xx", Kind.NOMINAL, ("a",))]}, "'xx' has no column .* did you mean 'x'"),
+        (
+            {"kinds": {"x": "nominal"}, "factors": [Factor("x", Kind.NOMINAL, ("a",))]},
+            "are already specified by factors",
+        ),
         ({"kinds": {"x": "continuous"}}, "cannot be continuous: row 0 .* has 'a'"),
         ({"kinds": {"y": "ordinal"}}, "no known value"),
     ],
@@ -167,7 +174,7 @@ def test_the_order_of_texts_is_given_or_said_to_be_that_of_the_alphabet(caplog):
     table = FactorTable.from_values({"light": lights}, kinds={"light": "ordinal"})
     assert table["light"].levels == ("high", "low", "mid")
     (warning,) = caplog.messages
-    assert "in alphabetical order, high,low,mid; give their own order" in warning
+    assert "in alphabetical order, high,low,mid; pass their own order" in warning
     caplog.clear()
     table = FactorTable.from_values(
         {"light": lights, "n": [1, 2, 3]}, kinds={"light": "ordinal:low,mid,high", "n": "cyclic:3,1,2"}

@@ -116,11 +116,11 @@ def test_a_file_that_changes_after_it_was_listed(tmp_path):
         found.read(0)
     (top / "b").unlink()
     os.mkfifo(top / "b")
-    with pytest.raises(DataError, match="top/b is not a file any more"):
+    with pytest.raises(DataError, match="top/b is no longer a file"):
         found.read(1)
     (top / "c").unlink()
     (top / "c").mkdir()
-    with pytest.raises(DataError, match="top/c is not a file any more"):
+    with pytest.raises(DataError, match="top/c is no longer a file"):
         found.read(2)
 
 

@@ -59,12 +59,12 @@ class TestFind:
         folder_of({"list.txt": b""}, tmp_path / "x y")
         said = (
             f"cars3d: cars/*/mesh.mat not found; looked in {tmp_path}/x y, {tmp_path}/x y/cars3d (does not exist); "
-            f"run `setsup fetch cars3d --root '{tmp_path}/x y'`, or give the folder that contains the files "
+            f"run `setsup fetch cars3d --root '{tmp_path}/x y'`, or pass the folder that contains the files "
             "(root=)"
         )
         with pytest.raises(DataError, match=f"^{re.escape(said)}$"):
             find_members("cars3d", tmp_path / "x y", self.HOLDS)
-        with pytest.raises(DataError, match=r"looked in .*\(does not exist\); run `setsup fetch cars3d`, or give"):
+        with pytest.raises(DataError, match=r"looked in .*\(does not exist\); run `setsup fetch cars3d`, or pass"):
             find_members("cars3d", None, self.HOLDS)
         folder_of({"a/list.txt": b"", "b/cars/1/mesh.mat": b""}, tmp_path / "apart")
         with pytest.raises(DataError, match=r"list\.txt, cars/\*/mesh\.mat not found|not found in one folder"):
@@ -80,7 +80,7 @@ class TestFind:
 
     def test_a_packed_archive_says_what_to_do(self, tmp_path):
         gz_of(FILES, tmp_path / "cars.tar.gz")
-        said = r"compressed with gzip as a whole, .*; unpack it \(tar -xf cars\.tar\.gz\) and give the folder"
+        said = r"compressed with gzip as a whole, .*; unpack it \(tar -xf cars\.tar\.gz\) and pass the folder"
         with pytest.raises(DataError, match=said):
             open_members(tmp_path / "cars.tar.gz")
         with pytest.raises(DataError, match=said):
@@ -117,12 +117,12 @@ class TestFind:
             return str(caught.value)
 
         assert (
-            f"{tmp_path}/cars3d (does not exist); scenenn.zip there does not contain any of its files; run `setsup"
+            f"{tmp_path}/cars3d (does not exist); scenenn.zip there does not contain any files of the dataset; run `set"
             in said()
         )
         for number in range(4):
             tar_of({"x": b""}, tmp_path / f"{number}.tar")
-        assert "; 0.tar, 1.tar, 2.tar and 2 more there do not contain any of its files; run" in said()
+        assert "; 0.tar, 1.tar, 2.tar and 2 more there do not contain any files of the dataset; run" in said()
         zip_of({"list.txt": b""}, tmp_path / "part.zip")
         zip_of({"a/list.txt": b"", "b/cars/1/mesh.mat": b""}, tmp_path / "two.zip")
         (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04 cut")
@@ -139,13 +139,13 @@ class TestFind:
         for number in range(32):
             zip_of({"x": b""}, tmp_path / f"{number:02d}.zip")
         zip_of(FILES, tmp_path / "last.zip")
-        with pytest.raises(DataError, match="and 29 more there do not contain any of its files"):
+        with pytest.raises(DataError, match="and 29 more there do not contain any files of the dataset"):
             find_members("y", tmp_path, self.HOLDS)
 
     def test_an_archive_as_root_says_what_it_lacks(self, tmp_path):
         path = zip_of({"list.txt": b""}, tmp_path / "x.zip")
         said = (
-            f"cars3d: {path} does not contain cars/*/mesh.mat; give another archive, or the folder that contains the "
+            f"cars3d: {path} does not contain cars/*/mesh.mat; pass another archive, or the folder that contains the "
         )
         with pytest.raises(DataError, match=f"^{re.escape(said)}.*or run `setsup fetch cars3d`$"):
             find_members("cars3d", path, self.HOLDS)

@@ -175,7 +175,7 @@ class TestHostile:
     def test_no_room_on_the_disk(self, tmp_path, packed, monkeypatch):
         path = packed(FILES, tmp_path / "x")
         monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10))
-        with pytest.raises(DataError, match=r"unpacking x requires .* but only 10 bytes are free"):
+        with pytest.raises(DataError, match=r"unpacking x requires .* but only 10 bytes are available"):
             unpack(path, tmp_path / "out")
 
     def test_a_disk_that_fills_up(self, tmp_path, packed, monkeypatch):

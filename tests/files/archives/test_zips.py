@@ -166,7 +166,7 @@ class TestBad:
         path = patched(zip_of(FILES, tmp_path / "x.zip"), CENTRAL, 8, b"\x01\x00")
         found = open_members(path)
         assert found.read(found.place("b")) == b""
-        with pytest.raises(DataError, match=r"x\.zip: a/1\.txt needs a password; unpack the archive"):
+        with pytest.raises(DataError, match=r"x\.zip: a/1\.txt requires a password; unpack the archive"):
             found.read(found.place("a/1.txt"))
 
     @pytest.mark.parametrize(("method", "said"), [(zipfile.ZIP_BZIP2, "bzip2"), (zipfile.ZIP_LZMA, "lzma")])
@@ -216,10 +216,10 @@ class TestBad:
 
     def test_a_wrong_count_and_a_wrong_place(self, tmp_path):
         path = patched(zip_of(FILES, tmp_path / "x.zip"), END, 10, b"\x09\0")
-        with pytest.raises(DataError, match="has 4 entries, not 9 as its end record says"):
+        with pytest.raises(DataError, match="has 4 entries, but its end record declares 9"):
             open_members(path)
         path = patched(zip_of(FILES, tmp_path / "y.zip"), END, 12, b"\xff\xff\x0f\0")
-        with pytest.raises(DataError, match="is not where its end record says"):
+        with pytest.raises(DataError, match="is not at the offset that its end record declares"):
             open_members(path)
 
     def test_a_swapped_archive_is_noticed(self, tmp_path):
@@ -228,7 +228,10 @@ class TestBad:
         found.read(0)
         with path.open("r+b") as file:  # in place, so that the open one sees it
             file.write(zip_of({"b": b"2" * 50, "a": b"1" * 50}, tmp_path / "y.zip", zipfile.ZIP_STORED).read_bytes())
-        with pytest.raises(DataError, match=r"x\.zip: a is not where it was listed: the archive has changed; open"):
+        with pytest.raises(
+            DataError,
+            match=r"x\.zip: a is not at the position where it was listed, because the archive has changed; open",
+        ):
             found.read(0)
         os.utime(path)
         with pytest.raises(DataError, match="has changed since it was listed; open it again"):

@@ -203,7 +203,7 @@ def test_the_next_mirror_is_tried_and_every_failure_told(tmp_path: Path, mirror:
         f"/other.bin returned a file that has sha256 {hashlib.sha256(body[::-1]).hexdigest()}, not the",
         "/short.bin has 99,999 bytes, not the expected 100,000",
         "/busy.bin returned HTTP 503",
-        f"Resume with `setsup fetch toy --root {tmp_path}`, or put x.bin into {tmp_path} yourself",
+        f"; resume with `setsup fetch toy --root {tmp_path}`, or put x.bin into {tmp_path} yourself",
     ):
         assert reason in said
     assert said.startswith("toy: x.bin could not be downloaded: ")
@@ -394,7 +394,7 @@ def test_room_is_made_sure_of_before_anything_starts(
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10_000, 5_000, 5_000))
     files = [published(bytes(3000), mirror.add(name, bytes(3000)), path=name) for name in ("a", "b")]
-    with pytest.raises(DataError, match=r"toy requires 6\.0 kB in .*root.*, but only 5\.0 kB are free; free"):
+    with pytest.raises(DataError, match=r"toy requires 6\.0 kB in .*root.*, but only 5\.0 kB are available; free"):
         fetch(toy(*files), tmp_path / "root")
     assert mirror.asked == []
 
@@ -487,7 +487,8 @@ def test_a_failed_download_says_what_was_known_of_the_addresses(tmp_path: Path, 
     known = Addresses("2026-11-23", "The host was closed in 2023.")
     manifest = toy(published(b"abc", f"{mirror.url}/gone.bin"), addresses=known)
     with pytest.raises(
-        DataError, match=r"yourself\. Its addresses, as known on 2026-11-23: The host was closed in 2023\.$"
+        DataError,
+        match=r"its addresses, as known on 2026-11-23: The host was closed in 2023\.\); resume with .* yourself$",
     ):
         fetch(manifest, tmp_path)
 
@@ -510,7 +511,7 @@ def test_what_another_tool_has_downloaded_is_copied(tmp_path: Path, mirror: Any,
     assert [(root / file.path).read_bytes() for file in files] == list(bodies.values())
     assert [path for path, _ in mirror.asked] == ["/d.bin"]
     assert len(names(downloads)) == 6
-    with pytest.raises(DataError, match="is not a folder; give the folder that contains copies"):
+    with pytest.raises(DataError, match="is not a folder; pass the folder that contains copies"):
         fetch(toy(*files), tmp_path / "other", copies=tmp_path / "nowhere")
 
 
@@ -689,7 +690,7 @@ def test_the_lists_of_objectron_name_its_annotations() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("lists: [nowhere]", "paths of files of this manifest"),
+        ("lists: [nowhere]", "paths of the files in this manifest"),
         ("path: annotations/all", "with {} for each line"),
         ("urls: []", "with {} for each line"),
     ],

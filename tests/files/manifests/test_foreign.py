@@ -64,5 +64,5 @@ def test_setsups_own_cannot_be_taken_over(package: Path) -> None:
 
 def test_a_wrong_manifest_is_named(package: Path) -> None:
     (package / "houses_of_mine" / "whole.yaml").write_text(f"name: other\n{CARD}")
-    with pytest.raises(DataError, match=r"whole\.yaml.*'whole', as the name of the file"):
+    with pytest.raises(DataError, match=r"whole\.yaml.*'whole', the name of the file without its extension"):
         find_manifest("whole")

@@ -235,7 +235,7 @@ def test_no_motion_is_a_motion_and_what_is_unknown_is_not_mixed() -> None:
         torch.zeros(1, 1, 2, 1, 4, 6),
         torch.zeros(1, 1, 2, 4, 6, dtype=torch.uint8),
     ):
-        with pytest.raises(DataError, match=r"'f' must (have shape|be floating point)"):
+        with pytest.raises(DataError, match=r"'f' of kind flow must (have shape|be floating point)"):
             Augment([Flip()], modalities={"f": "flow"})({"f": wrong, "step": 0})
 
 
@@ -742,7 +742,7 @@ class Wrong:
         (lambda: Augment([], geometry="shared"), "geometry must be one of"),
         (lambda: Augment([], into=""), "into must be"),
         (lambda: Augment([], fill=2), "from 0 to 1"),
-        (lambda: Augment([], fill={"label": 3}), "fill names 'label'"),
+        (lambda: Augment([], fill={"label": 3}), "fill contains 'label'"),
         (lambda: Augment([], fill="white"), "fill must be a number"),
         (lambda: Augment([], seed=-1), "seed"),
         (lambda: Augment([], stream=3), "stream"),
@@ -755,8 +755,8 @@ class Wrong:
         (lambda: Augment([Flip(), Augment([Flip()])]), "with Compose"),
         (lambda: Augment([Compose([])]), "with Compose"),
         (lambda: RandomApply(lambda images: images), r"callables of \(images, slots\)"),
-        (lambda: Compose(Augment([])), "list of callables"),
-        (lambda: Compose([3]), "list of callables"),
+        (lambda: Compose(Augment([])), "list of transforms"),
+        (lambda: Compose([3]), "list of transforms"),
     ],
 )
 def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
@@ -767,7 +767,7 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
 @pytest.mark.parametrize(
     ("change", "augment", "said"),
     [
-        ({"step": None}, Augment([Flip()]), r"make batches with setsup\.loader"),
+        ({"step": None}, Augment([Flip()]), r"load batches with setsup\.loader"),
         ({}, Augment([Flip()], modalities={"imgae": "color"}), "'imgae' not found in the batch; did you mean 'image'"),
         ({"image": np.zeros((3, 5, 3, 20, 24))}, Augment([]), "must be a tensor"),
         ({"image": torch.zeros(3, 5, 20, 24)}, Augment([]), r"\(sets, size, channels, height, width\)"),
@@ -784,7 +784,7 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
         (
             {"d": torch.zeros(3, 4, 20, 24)},
             Augment([], modalities={"image": "color", "d": "depth"}),
-            "must have the same",
+            "must (all )?have the same",
         ),
         (
             {"l": torch.zeros(3, 5, 20, 24, dtype=torch.uint8)},
@@ -806,7 +806,7 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
         (
             {"canonical_image": torch.zeros(3, 3, 20, 24)},
             Augment([], modalities={"image": "color", "canonical_image": "color"}),
-            "or sets without positions",
+            "the same leading axes",
         ),
         ({"c": torch.zeros(3, 5, 3, 20, 24)}, Augment([], modalities={"c": "clip"}), r"frames, channels, height"),
         (
@@ -820,8 +820,8 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
         ({}, Augment([OneOf([Crop(8), Add()])]), "different sizes"),
         ({}, Augment([Crop(21)]), "Crop of 21 × 21 pixels is larger"),
         ({}, Augment([Wrong(lambda x: x[:-1])]), "keep the number and size"),
-        ({}, Augment([Wrong(lambda x: x.double())]), "must return float32"),
-        ({}, Augment([RandomApply(Wrong(lambda x: x[:, :1]), 0.5)]), "apply it to all"),
+        ({}, Augment([Wrong(lambda x: x.double())]), "must return a float32 tensor"),
+        ({}, Augment([RandomApply(Wrong(lambda x: x[:, :1]), 0.5)]), "apply the operation to all"),
     ],
 )
 def test_batches_that_do_not_fit_are_one_sentence(change, augment, said) -> None:
@@ -848,7 +848,7 @@ def test_two_that_draw_the_same_numbers_are_refused() -> None:
     [
         (255 * torch.rand(1, 2, 3, 8, 8), r"float32 in 0 … 1, not float32 from \S+ to 2\d\d"),
         (2 * torch.rand(1, 2, 3, 8, 8) - 1, r"float32 from -0\S+ to"),
-        (torch.zeros(1, 2, 8, 8, 3, dtype=torch.uint8), "channels first.*movedim"),
+        (torch.zeros(1, 2, 8, 8, 3, dtype=torch.uint8), "channels before .*movedim"),
         (torch.zeros(1, 2, 2, 3, 8, 8, dtype=torch.uint8), "into the same Augment"),
     ],
 )

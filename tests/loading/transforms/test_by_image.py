@@ -365,9 +365,9 @@ def test_images_that_are_wrong_for_an_operation_are_refused_as_ever(monkeypatch)
     from setsup.errors import SetsupError
 
     for operations, channels, said in (
-        ([Blur(5, (1, 1))], 4, "put Background before it"),
+        ([Blur(5, (1, 1))], 4, "apply Background first"),
         ([Background(POOL)], 3, "4 channels"),
-        ([RandomApply(Background(POOL), 0.5)], 4, "apply it to all"),
+        ([RandomApply(Background(POOL), 0.5)], 4, "apply the operation to all"),
         ([Crop(3), Blur(9, (1, 1))], 3, "requires larger images"),
     ):
         for module in (cv2, None):

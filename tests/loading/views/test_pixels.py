@@ -204,7 +204,7 @@ def test_two_views_under_names_of_their_own():
     batch = PlanarPairs(names=names, stream="other")(PlanarPairs()({"image": pictures(1, 2), "step": 0}))
     assert list(batch) == ["image", "step", *ADDED, *names]
     assert not torch.equal(batch["partner"], batch["other_partner"])
-    with pytest.raises(SetsupError, match="already has 'view_1'"):
+    with pytest.raises(SetsupError, match="already contains 'view_1'"):
         PlanarPairs()(batch)
 
 

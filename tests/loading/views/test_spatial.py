@@ -270,7 +270,7 @@ def test_images_that_were_changed_unseen_are_refused(shapes, coordinates) -> Non
     smaller = {**batch, "image": batch["image"][..., :40, :40]}
     with pytest.raises(SetsupError, match="'image' is 40 × 40, but views of rendered shapes3d are 48 × 48; resize and"):
         SpatialPairs(shapes)(smaller)
-    with pytest.raises(SetsupError, match=r"moved differently; name both in modalities="):
+    with pytest.raises(SetsupError, match=r"transformed differently; list both in modalities="):
         SpatialDescriptors(shapes, 5)(Augment([Flip(1.0)])(batch))
     with pytest.raises(SetsupError, match="'instances' is 40 × 40"):
         SpatialDescriptors(shapes, 5)({**batch, "instances": batch["instances"][..., :40, :40]})
@@ -368,7 +368,7 @@ def test_what_does_not_fit_is_refused(shapes) -> None:
         SpatialPairs(shapes, size=64)(batch)
     with pytest.raises(SetsupError, match="instances"):
         SpatialDescriptors(shapes, 5)(batch)
-    with pytest.raises(SetsupError, match="already has 'view_1'"):
+    with pytest.raises(SetsupError, match="already contains 'view_1'"):
         SpatialPairs(shapes)(SpatialPairs(shapes)(batch))
     loose = {name: value for name, value in batch.items() if name != "step"}
     with pytest.raises(SetsupError, match="step"):

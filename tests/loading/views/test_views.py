@@ -88,7 +88,7 @@ def test_two_spaces_go_under_names_of_their_own():
     batch = luv(lab({"image": colored(1, 2)}))
     assert list(batch) == ["image", "L", "ab", "lightness", "uv"]
     assert torch.allclose(batch["L"], batch["lightness"], atol=1e-5)
-    with pytest.raises(SetsupError, match="already has 'L'"):
+    with pytest.raises(SetsupError, match="already contains 'L'"):
         ColorViews("luv")(lab({"image": colored(1, 2)}))
 
 
@@ -189,7 +189,7 @@ def test_canonical_images_have_color_views_too():
 
 def test_maps_of_other_axes_are_refused():
     for kind, shape in (("depth", (64, 64)), ("label", (1, 2, 3, 4, 64, 64)), ("normal", (1, 2, 64, 64))):
-        with pytest.raises(DataError, match=rf"'x' must have shape \(sets, size, height, width.* as {kind}"):
+        with pytest.raises(DataError, match=rf"'x' of kind {kind} must have shape \(sets, size, height, width"):
             Patches(image="x", kind=kind)({"x": torch.zeros(shape)})
     with pytest.raises(DataError, match="'image' must have shape"):  # depth that is taken for pictures
         Patches()({"image": torch.zeros(2, 5, 64, 64), "indices": torch.zeros(2, 5)})
@@ -203,7 +203,7 @@ def test_maps_of_several_planes_are_not_cut_across_them(view, kind, name, shape)
     batch = {**images, name: torch.zeros(shape), "indices": torch.zeros(2, 3), "step": 0}
     view = replace(view, image=name, kind=kind)
     with pytest.raises(
-        DataError, match=rf"'{name}', \(2, .*, has one axis more than images of {kind}, .*; cut each of"
+        DataError, match=rf"'{name}' has shape \(2, .*, one axis more than images of kind {kind}, .*; cut each of"
     ):
         view(batch)
     # what was moved in copies says so itself

@@ -137,7 +137,7 @@ def test_images_that_the_objective_does_not_take(objective: Any, shape: tuple[in
     ("options", "sentence"),
     [
         ({"objective": "tcc"}, "objective must be one of correspondence, double, augmentation, not 'tcc'"),
-        ({"similarity": "l3"}, "unknown similarity 'l3'; known: l2sq, l2"),
+        ({"similarity": "l3"}, "unknown similarity 'l3'; choose from l2sq, l2"),
         ({"similarity": "cosin"}, "unknown similarity 'cosin'; did you mean 'cosine'"),
         ({"similarity": None}, "unknown similarity None"),
         *(

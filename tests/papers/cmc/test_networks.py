@@ -234,7 +234,7 @@ def test_features_have_no_channels_of_a_map() -> None:
     encoder = on_meta(lambda: small_view((1, 16, 16)))
     with pytest.raises(SetsupError, match="'out' is the vector of features, not a feature map; choose a stage, conv1"):
         encoder.channels("out")
-    with pytest.raises(SetsupError, match=r"^unknown layer 'stem'; known: conv1, conv2, conv3, fc4, out$"):
+    with pytest.raises(SetsupError, match=r"^unknown layer 'stem'; choose from conv1, conv2, conv3, fc4, out$"):
         encoder.channels("stem")
 
 

@@ -27,7 +27,7 @@ class CCVAESettings(ImageSettings):
     Attributes
     ----------
     unspecified, specified : int
-        Dimensions of the codes of the factors that vary within sets, and of the factors that a set shares. [unclear]
+        Dimensions of the code of what varies within a set, and of the code of what a set shares. [unclear]
     channels : tuple of int
         Channels of the convolutions with stride 2: three for 28 × 28 pixels; four, such as ``16 32 64 128``, for 64 ×
         64. [unclear]
@@ -39,9 +39,9 @@ class CCVAESettings(ImageSettings):
     rate : float
         Learning rate of Adam.
     decay_every : int, optional
-        The rate is multiplied by `decay` every so many steps; in the published code, the steps of 80 of 100 epochs.
+        Steps after which the learning rate is multiplied by `decay`; the published code does so after 80 of 100 epochs.
     decay : float
-        Factor of the rate, see `decay_every`.
+        Factor of the learning rate; see `decay_every`.
 
     """
 
@@ -150,7 +150,7 @@ class ExclusiveInformationSettings(PairInformationSettings):
     Attributes
     ----------
     exclusive : int
-        Dimensions of the exclusive code: 8 in the original paper, and 64 in the comparison of ABC's paper.
+        Dimensions of the exclusive code: 8 in the method's own paper, 64 in ABC's comparison.
     independence_weight : float
         Weight of the loss that makes both codes independent.
 

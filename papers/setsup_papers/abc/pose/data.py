@@ -41,16 +41,17 @@ class PoseSets:
     size : int
         Set size.
     real : float
-        Largest p: 0.10 for look-up, 0.02 for regression. 0 requires no real images.
+        Final value of p, the probability of a real image: 0.10 for look-up, 0.02 for regression. With 0, no real images
+        are needed.
     every : int, optional
-        p rises in equal steps, once every this many training steps: p(t) = real·min(⌊t/every⌋, levels − 1)/(levels −
-        1), so that it is `real` for the last part of 40,000 steps, or of 60,000 with 6,000. The values between 0 and
-        `real` are [unclear]. None for the constant p = `real`.
+        Number of training steps between increases of p: p(t) = real·min(⌊t/every⌋, levels − 1)/(levels − 1), which
+        reaches `real` for the last part of 40,000 steps, or of 60,000 with 6,000. The values between 0 and `real` are
+        [unclear]. None for the constant p = `real`.
     levels : int
         Number of values of p, including 0 and `real`.
     constrained : bool
-        Whether every other set shows a single model. If false, all sets are unconstrained, as for augmentation without
-        sets. [unclear]
+        Whether every other set shows one model. If false, all sets are unconstrained, as for augmentation alone.
+        [unclear]
 
     """
 
@@ -96,17 +97,17 @@ class PoseAugmentation:
     Attributes
     ----------
     size : int
-        Side of the object's box, pixels, in the middle of the images of the data.
+        Side of the object's box, in pixels, at the centre of the images of the data.
     move : float
-        Largest move of the box, as a share of its sides, as stated. Images have a margin as large around the box, .1 by
-        default; beyond a smaller one is background, which is logged.
+        Maximum move of the box, as a share of its sides, as in the paper. The box has a margin of this size in the
+        images, 0.1 by default; if the margin is smaller, moves show background beyond it, which is logged.
     brightness, hue, sobel : float
-        Largest amounts either way: offset of colors in 0 … 1, turns of the hue of real images, weight of a
+        Maximum amounts in either direction: offset of colors in 0 … 1, turns of the hue of real images, weight of a
         Sobel-filtered copy. [unclear]
     noise : float
         Standard deviation of normal noise of each pixel. [unclear]
     salt_and_pepper : float
-        Share of the pixels that become black or white. The text has this noise, a caption has normal noise. [unclear]
+        Share of the pixels that become black or white. The text mentions this noise, a caption normal noise. [unclear]
     backgrounds : int
         Maximum number of images in the pool of backgrounds; renderings are composited over random crops of them. 0
         leaves renderings on black.
@@ -163,7 +164,7 @@ class PoseCrop:
     Attributes
     ----------
     size : int
-        Side of the box, pixels; images are as large, or larger.
+        Side of the box, in pixels; images are at least as large.
 
     """
 

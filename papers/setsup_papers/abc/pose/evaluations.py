@@ -42,23 +42,23 @@ class PoseLookup:
     Attributes
     ----------
     codebook, test : str
-        Two of the preset's ``datasets``: renderings of objects outside the training data, and annotated photographs.
-        Both have poses, as :func:`~setsup_papers.abc.pose.poses.read_rotations` reads them.
+        Two of the preset's ``datasets``: renderings of objects that were not trained on, and annotated photographs.
+        Both have poses, as for :func:`~setsup_papers.abc.pose.poses.read_rotations`.
     codebooks : int
         Number of random codebooks to average over; 10 in the paper, 50 in the text of its published code.
     size : int
-        Maximum number of renderings of each codebook.
+        Number of renderings in each codebook; all, if there are fewer.
     elevation : float, optional
-        Use only renderings from below this elevation, in degrees; 28.65 (0.5 radians) for the paper's cars and 74.48
-        (1.3) for its chairs. By default all renderings are used.
+        Leave out renderings from this elevation or above, in degrees; 28.65 (0.5 radians) for the paper's cars and
+        74.48 (1.3) for its chairs. By default none are left out.
     samples : int, optional
         Maximum number of photographs; all by default.
     baselines : tuple of {"untrained"}
-        Also measure these on the same photographs and codebooks: the method with its initial weights.
+        Also measure the method with its initial weights, on the same photographs and codebooks.
     embedding : str, optional
         Name of the embedding, if the method has several.
     codebook_seed : int
-        Seed of the codebooks and of the choice of photographs.
+        Random seed of codebooks, and of the photographs that are shown or selected.
 
     """
 
@@ -163,12 +163,12 @@ class PoseRegression:
     samples : int, optional
         Maximum number of photographs; all by default.
     baselines : tuple of {"untrained"}
-        Also measure these on the same photographs: the method with its initial weights.
+        Also measure the method with its initial weights, on the same photographs.
     embedding : str
-        Name of the embedding that contains the nine numbers of a rotation, row by row. The nearest rotation is
-        measured, because numbers in low precision are not exactly a rotation.
+        Name of the embedding that contains the nine numbers of a rotation matrix, row by row. The nearest rotation is
+        used, since results in low precision are not exact rotations.
     sample_seed : int
-        Seed of the choice of photographs.
+        Random seed of the selected photographs.
 
     """
 

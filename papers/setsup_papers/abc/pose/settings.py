@@ -37,7 +37,7 @@ class PoseEncoderSettings(ABCObjective):
     frozen_norm : bool
         Whether the batch norms of ResNet50-V2 also use their running statistics in training. [unclear]
     neighbours : {"second", "first"}
-        With ``double``, the copy from which soft neighbours are computed. [unclear]
+        With ``double``, the copy of which soft neighbours are averages. [unclear]
 
     """
 
@@ -87,7 +87,7 @@ class PoseFeaturesSettings:
     image : (int, int)
         Height and width of images, multiples of 32.
     pixels : {"symmetric", "unit"}
-        Range of the input pixels: [−1, 1] as the network was trained, or [0, 1]. [unclear]
+        Range of the network's input: [−1, 1], as in its training, or [0, 1]. [unclear]
 
     """
 
@@ -113,14 +113,14 @@ class SphericalRegressionSettings(PoseEncoderSettings):
     Attributes
     ----------
     angles : tuple of str
-        Factors to regress: ``azimuth``, ``elevation``, and ``theta`` if the data contain it; otherwise theta is
-        predicted as 0. The presets of table 2 use all three, like the paper; theta of renderings is 0.
+        Factors to predict: ``azimuth``, ``elevation``, and ``theta`` if the data have it; otherwise theta is predicted
+        to be 0. The presets of table 2 use all three, as in the paper; theta is 0 for renderings.
     contrast : float
         Weight of ABC's loss, 1 in the rows with ABC; 0 disables it. [unclear]
     magnitude : {"cosine", "log"}
-        Loss of magnitudes: from ABC's text, or from the published code of spherical regression. [unclear]
+        Loss of the magnitudes: that of ABC's text, or that of the published code of spherical regression. [unclear]
     magnitude_weight : float
-        Weight of the loss of magnitudes relative to the cross-entropy of quadrants; 4 in the published code. [unclear]
+        Weight of the magnitudes' loss relative to the cross-entropy of quadrants; 4 in that code. [unclear]
 
     """
 

@@ -1,9 +1,9 @@
-"""Affine copies of small images: turned, sheared, enlarged and moved about the centre of a larger canvas.
+"""Affine copies of small images: rotated, sheared, scaled and translated about the centre of a larger canvas.
 
 Convention
 ----------
-Places are (x, y) pixels relative to the centre of an image, x to the right and y down; the centres of pixels are whole
-numbers apart. An image's centre goes to the centre of the canvas.
+Positions are (x, y) in pixels relative to the centre of an image, x to the right and y down; pixel centres are one unit
+apart. The centre of an image maps to the centre of the canvas.
 """
 
 from collections.abc import Sequence
@@ -31,31 +31,31 @@ def affine_maps(
     translation_y: npt.ArrayLike,
     order: Sequence[str] = ORDER,
 ) -> Reals:
-    """Where places of an image go on the canvas.
+    """Return the affine maps from positions in an image to positions on the canvas.
 
     Parameters
     ----------
     rotation : (n,) float
-        Radians, counterclockwise as one sees it.
+        Radians, counterclockwise as displayed.
     shear : (n,) float
         x becomes x + shear · y.
     scale : (n,) float
-        Positive, of both directions.
+        Positive, the same in both directions.
     translation_x, translation_y : (n,) float
         Pixels of the canvas, to the right and down.
     order : sequence of str
-        ``rotate``, ``shear``, ``scale`` and ``translate``, the first step first. What is translated before it is turned
-        or enlarged moves on with that.
+        ``rotate``, ``shear``, ``scale`` and ``translate``, in the order in which they are applied. A translation before
+        a rotation or scaling is rotated or scaled too.
 
     Returns
     -------
     (n, 2, 3) float64
-        Matrices that take (x, y, 1) of the image to (x, y) of the canvas.
+        Matrices that map (x, y, 1) in the image to (x, y) on the canvas.
 
     Raises
     ------
     DataError
-        When the order is not the four steps, each once.
+        When the order does not contain each of the four steps exactly once.
 
     Examples
     --------
@@ -91,18 +91,18 @@ def affine_maps(
 def affine_copies(
     images: npt.NDArray[np.uint8], maps: Reals, side: int, out: npt.NDArray[np.uint8] | None = None
 ) -> npt.NDArray[np.uint8]:
-    """Draw each image on a canvas: bilinear, rounded, nothing (0) where there is no image.
+    """Transform each image onto a canvas: bilinear interpolation, rounded, 0 outside the image.
 
     Parameters
     ----------
     images : (n, height, width) uint8
-        Grey; 0 outside.
+        Grayscale images, treated as 0 outside their borders.
     maps : (n, 2, 3) float64
         From :func:`affine_maps`; they must be invertible.
     side : int
-        Pixels of the canvas, square.
+        Side of the square canvas in pixels.
     out : (n, side, side) uint8 array, optional
-        Where to draw.
+        Array that receives the result.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""Affine MNIST: every digit with random affine copies of it on a larger canvas, drawn when they are fetched.
+"""Affine MNIST: every digit with random affine copies on a larger canvas, computed when they are fetched.
 
-An orbit is a digit of MNIST and its copies [1]_, [2]_. What the copies were turned, sheared, enlarged and moved by is
-drawn once, for every seed, and stands in the table. The digit itself, in the middle of the canvas, is the orbit's
-canonical member::
+An orbit is a digit of MNIST and its copies [1]_, [2]_. The rotation, shear, scale and translation of the copies are
+sampled once per seed and are factors of the table. The digit itself, in the middle of the canvas, is the canonical
+member of the orbit::
 
     digits = setsup.load("affine-mnist", root="mnist", split="embedding")
     orbits = setsup.OrbitSampler(digits.factors, "source", sets=32, size=8, canonical={"member": 0})
@@ -54,30 +54,30 @@ _DRAWN_AT_ONCE = 1024  # digits
 class AffineMnist(BaseDataset):
     """Digits and their affine copies: row ``source · (copies + 1) + member``, where member 0 is the digit itself.
 
-    Factors: ``digit``; ``rotation`` (rad, counterclockwise as one sees it), ``shear`` (x becomes x + shear · y),
+    Factors: ``digit``; ``rotation`` (rad, counterclockwise as displayed), ``shear`` (x becomes x + shear · y),
     ``scale``, ``translation_x`` and ``translation_y`` (px, to the right and down), continuous and uniform in the ranges
-    of the paper, :data:`RANGES`. The keys ``source``, the row of ``mnist``, which names the orbit, and ``member``, 0 to
-    ``copies``. The split ``split``: ``embedding`` is the first five sixths of the published training set, 50,000
-    digits, ``rest`` the remaining 10,000, and ``test`` the published test set. No orbit is in two of them.
+    of the paper, :data:`RANGES`. The keys are ``source``, the row of ``mnist``, which identifies the orbit, and
+    ``member``, 0 to ``copies``. The split ``split``: ``embedding`` is the first five sixths of the published training
+    set, 50,000 digits, ``rest`` the remaining 10,000, and ``test`` the published test set. No orbit is in two parts.
 
-    The modality ``image`` is (40, 40, 1) uint8 grey: 0 is paper, 255 ink. Member 0 shows the digit unchanged in the
-    middle. All others are interpolated (bilinear, nothing outside the digit's image) from what the table holds.
-    ``original`` is (28, 28, 1) uint8, the digit that a row is a copy of, for
-    :class:`~setsup_papers.orbits.AffineMembers`, which draws the copies of a batch on its device.
+    The modality ``image`` is (40, 40, 1) uint8 grayscale: 0 is background, 255 ink. Member 0 shows the digit unchanged
+    in the middle. All other members are computed from the factors by bilinear interpolation, with 0 outside the digit's
+    image. ``original`` is (28, 28, 1) uint8, the digit of which a row is a copy, for
+    :class:`~setsup_papers.orbits.AffineMembers`, which computes the copies of a batch on its device.
 
     Parameters
     ----------
     folder : Path or str
-        Folder that holds the four files of MNIST, as for :class:`setsup.datasets.benchmarks.mnist.Mnist`.
+        Folder of the four files of MNIST, as for :class:`setsup.datasets.benchmarks.mnist.Mnist`.
     copies : int
-        Copies of each digit. What a copy is drawn by does not depend on how many others there are.
+        Number of copies of each digit. The parameters of a copy do not depend on this number.
     order : sequence of str
-        ``rotate``, ``shear``, ``scale`` and ``translate``, the first step first; see
+        ``rotate``, ``shear``, ``scale`` and ``translate``, in the order in which they are applied; see
         :func:`setsup.datasets.benchmarks.affine_mnist.affine.affine_maps`.
     seed : int
         0 ≤ seed < 2⁶⁴.
     translation : float
-        Largest translation in each direction, px; 15 in the papers.
+        Largest translation in each direction in pixels; 15 in the papers.
 
     Attributes
     ----------
@@ -87,15 +87,15 @@ class AffineMnist(BaseDataset):
     Raises
     ------
     DataError
-        When a file is missing or damaged, or is not what its name says, or there is no such order, number of copies or
-        translation.
+        When a file is missing, damaged or not the expected one, or the order, the number of copies or the translation
+        is invalid.
 
     Notes
     -----
-    The papers give the ranges, the size of the canvas, and 50,000 training digits with 32 copies each. Not said are the
-    order of the steps, the interpolation, what fills the canvas, and which 50,000. By default the digit is turned,
-    sheared and enlarged about its centre and then moved, which keeps about 95 % of the ink on the canvas; moved first
-    it keeps 91 %.
+    The papers specify the ranges, the size of the canvas, and 50,000 training digits with 32 copies each. They do not
+    specify the order of the steps, the interpolation, the background of the canvas, or which 50,000 digits are used. By
+    default the digit is rotated, sheared and scaled about its centre and then translated, which keeps about 95 % of the
+    ink on the canvas; translating first keeps 91 %.
 
     """
 
@@ -171,15 +171,15 @@ def open(
     Parameters
     ----------
     root : Path, str or None
-        Folder with the files of MNIST, or with a folder ``affine-mnist`` or ``mnist`` that has them; None for the usual
-        places of either name.
+        Folder of the MNIST files, or a folder with a subfolder ``affine-mnist`` or ``mnist`` that contains them; None
+        for the default folders of either name.
     copies, order, seed, translation
         As for :class:`AffineMnist`.
 
     Raises
     ------
     DataError
-        When the files are missing (the message gives the command that fetches them), or are damaged.
+        When the files are missing (the message shows the command that fetches them), or are damaged.
 
     """
     return AffineMnist(release("affine-mnist", root), copies, order, seed, translation)

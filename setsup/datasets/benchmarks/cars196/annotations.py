@@ -1,9 +1,9 @@
-"""The annotations of Cars196: MAT files of either release, read into columns; and what a class name says.
+"""Annotations of Cars196: MAT files of either release, read into columns, and the parts of a class name.
 
 Convention
 ----------
-Boxes are (left, top, right, bottom), 1-based and inclusive. The files store numbers in the smallest unsigned type that
-holds them; here they are float64 and int64.
+Boxes are (left, top, right, bottom), 1-based and inclusive. The files store numbers in the smallest sufficient unsigned
+type; here they are float64 and int64.
 """
 
 import re
@@ -56,11 +56,13 @@ def read_cars(members: MemberIndex) -> Cars:
     if single is not None and (train is None or not len(members.matching(r"cars_(train|test)/.*\.jpg")[0])):
         return _of_one_file(members, single)
     if train is None:
-        raise DamagedFile(f"{members.source} contains neither devkit/{_TRAIN} nor cars_annos.mat")
+        raise DamagedFile(
+            f"{members.source} contains neither devkit/{_TRAIN} nor cars_annos.mat, which annotate the images"
+        )
     meta = _found(members, "cars_meta.mat")
     if meta is None:
         raise DamagedFile(
-            f"{members.source} has no cars_meta.mat next to {members.label(train)}", "fetch it again with the devkit"
+            f"{members.source}: cars_meta.mat is missing next to {members.label(train)}", "fetch the devkit again"
         )
     classes = _classes(_variable(members, meta, "class_names"), members.label(meta))
     parts = [_part(members, train, "cars_train/", len(classes))]
@@ -74,18 +76,18 @@ def read_cars(members: MemberIndex) -> Cars:
 
 
 def make(name: str) -> str:
-    """Give the make that a class name begins with."""
+    """Return the make with which a class name begins."""
     return next((two for two in _MAKES if name.startswith(two + " ")), name.partition(" ")[0])
 
 
 def body(name: str) -> str | None:
-    """Body type by the last word of a class name; all cabs are pickups; None where there is none."""
+    """Return the body type given by the last words of a class name, or None; all cabs are pickups."""
     bodies: list[str] = _BODY.findall(name)
     return None if not bodies else "Pickup" if bodies[-1].endswith("Cab") else bodies[-1]
 
 
 def year(name: str) -> int | None:
-    """Give the year of the model, the last word of a class name; None where that is no year."""
+    """Return the year, the last word of a class name, or None if that is not a year."""
     last = name.rpartition(" ")[2]
     return int(last) if _YEAR.fullmatch(last) else None
 
@@ -138,7 +140,7 @@ def _of_one_file(members: MemberIndex, member: int) -> Cars:
 def _structs(value: Any, wanted: tuple[str, ...], label: str) -> Any:
     lacking = [name for name in wanted if name not in (value.dtype.names or ())]
     if lacking:
-        raise DataError(f"{label}: 'annotations' has no field {', '.join(lacking)}; it is not the expected file")
+        raise DataError(f"{label}: 'annotations' lacks the fields {', '.join(lacking)}; fetch the published file")
     if not value.size:
         raise DamagedFile(f"{label}: 'annotations' is empty")
     return value.reshape(-1)
@@ -150,11 +152,11 @@ def _names(column: Any, pattern: str, field: str, label: str) -> list[str]:
     wrong = next((row for row, name in enumerate(names) if not known.fullmatch(name)), None)
     if wrong is not None:
         raise DamagedFile(
-            f"{label}: {field!r} of annotation {wrong + 1} is {names[wrong]!r}, which is not the expected name of a "
-            "file"
+            f"{label}: {field!r} of annotation {wrong + 1} is {names[wrong]!r}; expected a file name that matches "
+            f"{pattern}"
         )
     if len(set(names)) != len(names):
-        raise DamagedFile(f"{label} annotates one file more than once")
+        raise DamagedFile(f"{label} annotates the same file more than once")
     return names
 
 
@@ -174,8 +176,8 @@ def _boxes(annotations: Any, label: str) -> npt.NDArray[np.float64]:
     wrong = np.flatnonzero((boxes[:, :2] < 1).any(axis=1) | (boxes[:, 2:] < boxes[:, :2]).any(axis=1))
     if len(wrong):
         raise DamagedFile(
-            f"{label}: annotation {wrong[0] + 1} has the box {boxes[wrong[0]].tolist()}; expected a box with a "
-            "positive width and height that starts at pixel 1 or later"
+            f"{label}: annotation {wrong[0] + 1} has the box {boxes[wrong[0]].tolist()}; expected (left, top, right, "
+            "bottom) with left and top of at least 1, right of at least left, and bottom of at least top"
         )
     return boxes.astype(np.float64)
 
@@ -185,5 +187,5 @@ def _codes(annotations: Any, classes: int, label: str) -> npt.NDArray[np.int64]:
         return np.full(len(annotations), -1, np.int64)
     numbers = _whole(annotations["class"], "class", label)
     if not 1 <= numbers.min() <= numbers.max() <= classes:
-        raise DamagedFile(f"{label} has the classes {numbers.min()} to {numbers.max()}; expected 1 to {classes}")
+        raise DamagedFile(f"{label} has class numbers from {numbers.min()} to {numbers.max()}; expected 1 to {classes}")
     return numbers - 1

@@ -2,7 +2,7 @@
 
 Convention
 ----------
-Boxes are (left, top, right, bottom), 1-based inclusive pixels of the images as they are stored.
+Boxes are (left, top, right, bottom), in 1-based inclusive pixels of the stored images.
 """
 
 from pathlib import Path
@@ -39,13 +39,13 @@ _HOLDS = {ANNOTATIONS: "devkit/cars_train_annos.mat or cars_annos.mat", IMAGES: 
 
 
 class Cars196(BoxedDataset):
-    """Photographs of cars, each with the box and the model class of one car; made by :func:`open`.
+    """Photographs of cars, each with the box and the model class of one car, as returned by :func:`open`.
 
-    Factors: ``model_class`` (196 names such as ``Acura RL Sedan 2012``; unknown in the test part where its labels are
-    not there), what these names tell, ``make``, ``body`` (unknown where a name tells none) and ``year``; the key
-    ``file``, the image in the release; ``split`` as published, and ``retrieval``, the split of metric learning: its
-    first 98 classes for training and the other 98 for tests. The modalities are ``image``, the box cropped and resized
-    (proportions not kept, bilinear, antialiased), and ``box``, as annotated.
+    Factors: ``model_class`` (196 names such as ``Acura RL Sedan 2012``; unknown in the test part if its labels are
+    missing); ``make``, ``body`` (unknown if the name has none) and ``year``, which are parsed from these names; the key
+    ``file``, the image in the release; ``split`` as published, and ``retrieval``, the split of metric learning: the
+    first 98 classes for training and the other 98 for testing. The modalities are ``image``, the box cropped and
+    resized (bilinear, antialiased, without preserving the aspect ratio), and ``box``, as annotated.
 
     Rows are in the order of the annotations: those of ``cars_train`` and then ``cars_test``, or of ``car_ims``.
     Annotated images that are missing are left out, with a warning.
@@ -55,12 +55,12 @@ class Cars196(BoxedDataset):
     members : MemberIndex
         The files of the release.
     crops : Crops
-        How boxes are cropped, from the options of :func:`open`.
+        Crop of the boxes, from the options of :func:`open`.
 
     Raises
     ------
     DataError
-        Annotations are missing or damaged, or none of the images is there.
+        Annotations are missing or damaged, or all images are missing.
 
     """
 
@@ -88,9 +88,9 @@ def open(
     Parameters
     ----------
     root : Path, str or None
-        Folder, zip or tar with ``cars_train``, ``cars_test`` and ``devkit`` (and ``cars_test_annos_withlabels.mat``
-        there or next to it, without which the classes of the test part are unknown), or with ``car_ims`` and
-        ``cars_annos.mat``; None for the default folders.
+        Folder, zip or tar with ``cars_train``, ``cars_test`` and ``devkit`` (and ``cars_test_annos_withlabels.mat`` in
+        or next to it, which the classes of the test part require), or with ``car_ims`` and ``cars_annos.mat``; None for
+        the default folders.
     size : (height, width)
         Of the images.
     margin : float
@@ -104,7 +104,7 @@ def open(
     Raises
     ------
     DataError
-        When the files are missing (the message tells how to get them) or damaged, or an argument is out of range.
+        When the files are missing (the message shows how to get them) or damaged, or an argument is out of range.
 
     """
     crops = Crops(size, margin, jitter, seed)

@@ -53,19 +53,18 @@ class _Reader:
 
 
 class Cars3D(BaseDataset):
-    """Images of cars: elevation, azimuth and object, every combination once.
+    """Images of cars: every combination of elevation, azimuth and object once.
 
-    The table is a grid: row ``(elevation · 24 + azimuth) · objects + object``. Objects are numbered by ``list.txt``,
-    or by sorted names where that is missing; listed ones that are missing are left out, and the others keep their
-    numbers. Modalities are ``image``, (128, 128, 3) uint8 sRGB on white, and
-    ``object_mask``, (128, 128) bool, true where the mask of the file is not zero. Both come from the arrays that
-    :func:`prepare` makes if they exist, else from the MAT files, of which each holds the 96 images of a car;
-    that is slow, and said once.
+    The table is a grid: row ``(elevation · 24 + azimuth) · objects + object``. Objects are numbered by ``list.txt``, or
+    by sorted names if it is missing; listed objects without a file are left out, and the others keep their numbers.
+    Modalities are ``image``, (128, 128, 3) uint8 sRGB on white, and ``object_mask``, (128, 128) bool, true where the
+    mask of the file is not zero. Both are read from the arrays that :func:`prepare` makes if they exist, else from the
+    MAT files, each with the 96 images of a car, which is slow; a warning is logged once.
 
     Parameters
     ----------
     cars : LooseCars or PackedCars
-        Where the MAT files lie.
+        Location of the MAT files.
     root : Path or str, optional
         Root passed by the user, for the command in messages.
 
@@ -131,11 +130,11 @@ class Cars3D(BaseDataset):
         if prepared is not None:
             return partial(self._from_array, prepared)
         outdated = array.outdated()
-        why = f"{outdated} was made from other files" if outdated else "each file contains the 96 images of one car"
+        why = f"{outdated} was created from other files" if outdated else "each file contains the 96 images of one car"
         if not self._cars.direct:
             raise DataError(
                 f"{self._cars.where} can only be read sequentially{f' ({why})' if outdated else ''}; run "
-                f"{self._command} once, or unpack it"
+                f"{self._command} once to convert it, or unpack it"
             )
         if not reader.takes:
             _log.warning(
@@ -192,14 +191,14 @@ def open(root: Path | str | None = None) -> Cars3D:
     Parameters
     ----------
     root : Path, str or None
-        Folder with the MAT files (or ``data/cars`` in it), with a folder ``cars3d`` that has them, or with the
-        published ``nips2015-analogy-data.tar.gz``; or the archive itself, unpacked to a tar or as published. None for
-        the default folders.
+        Folder with the MAT files (directly or in ``data/cars``), with a subfolder ``cars3d`` that contains them, or
+        with the published ``nips2015-analogy-data.tar.gz``; or the archive itself, decompressed to a tar or as
+        published. None for the default folders.
 
     Raises
     ------
     DataError
-        When the files are missing (the message gives the command that fetches them), or none that the list names is.
+        When the files are missing (the message shows the command that fetches them), or if no listed file exists.
 
     """
     return Cars3D(find_cars(root), root)
@@ -225,7 +224,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Raises
     ------
     DataError
-        As for :func:`open`, where a file is damaged, and when the disk is full or not writable.
+        As for :func:`open`, and when a file is damaged or the disk is full or not writable.
 
     """
     return open(root).prepare()
@@ -244,8 +243,14 @@ def _by_pose(stored: Any, label: str, name: str) -> Array:
     kinds = "u" if name == "image" else "buif"
     right = isinstance(stored, np.ndarray) and stored.shape == shape and stored.dtype.kind in kinds
     if not right or (name == "image" and stored.dtype.itemsize != 1):
-        what = f"{stored.dtype} {stored.shape}" if isinstance(stored, np.ndarray) else "not an array"
+        what = (
+            f"dtype {stored.dtype} and shape {stored.shape}"
+            if isinstance(stored, np.ndarray)
+            else "a value that is not an array"
+        )
         expected = "uint8" if name == "image" else "numbers"
-        raise DataError(f"{label}: {variable!r} is {what}; expected {expected} {shape}; it is not the published file")
+        raise DataError(
+            f"{label}: {variable!r} has {what}; expected {expected} of shape {shape}; fetch the published file"
+        )
     poses = np.ascontiguousarray((stored if name == "image" else stored != 0).transpose(order))
     return poses.reshape(_POSES, *_SHAPES[name])

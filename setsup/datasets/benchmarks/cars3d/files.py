@@ -59,7 +59,7 @@ class LooseCars:
 
     @property
     def source(self) -> Path:
-        """Folder and begin of the names of prepared arrays."""
+        """Folder and name prefix of the prepared arrays."""
         first = self.members.path(self.places[0])
         return self.members.source if first is None else first.with_name("cars3d")
 
@@ -78,7 +78,7 @@ class LooseCars:
 
     @contextmanager
     def reading(self) -> Iterator[Callable[[int], Source]]:
-        """Give a function that reads an object, of which the ids may come in any order."""
+        """Return a function that reads an object; ids may be passed in any order."""
         yield self.read
 
     def read(self, number: int) -> Source:
@@ -90,7 +90,7 @@ class LooseCars:
 
 @dataclass(frozen=True)
 class PackedCars:
-    """MAT files in a gzipped tar, which is read from begin to end."""
+    """MAT files in a gzipped tar, which is read sequentially."""
 
     source: Path
     folder: str
@@ -112,7 +112,7 @@ class PackedCars:
 
     @contextmanager
     def reading(self) -> Iterator[Callable[[int], Source]]:
-        """Give a function that reads an object; the ids must come in the order of `order`, of which some may lack."""
+        """Return a function that reads an object; ids must be passed in the order of `order`, but may be skipped."""
         names = {f"{self.folder}{stem}.mat": number for number, stem in enumerate(self.stems)}
         stream = stream_tar(self.source, lambda name: MOST_BYTES if name in names else None)
 
@@ -120,7 +120,7 @@ class PackedCars:
             for name, content in stream:
                 if names[name] == number:
                     return content, f"{self.source}: {name}"
-            raise DataError(f"{self.source} has been replaced while it was being read; run the command again")
+            raise DataError(f"{self.source} was replaced while it was being read; run the command again")
 
         try:
             yield read
@@ -194,7 +194,9 @@ def _packed(path: Path) -> PackedCars:
     index = _index(path)
     folders = [name.rpartition("/")[0] for name in index["meshes"]]
     if not folders:
-        raise DataError(f"{path} contains no file such as car_001_mesh.mat; it is another archive, or it is damaged")
+        raise DataError(
+            f"{path} contains no file such as car_001_mesh.mat; pass the published archive, or fetch it again"
+        )
     counts = Counter(sorted(folders))  # of folders with as many, the first by name
     folder = max(counts, key=counts.__getitem__)
     start = f"{folder}/" if folder else ""

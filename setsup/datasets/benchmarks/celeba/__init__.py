@@ -1,4 +1,4 @@
-"""CelebA: aligned faces of 10,177 persons with attributes and landmarks."""
+"""CelebA: aligned faces of 10,177 people with attributes and landmarks."""
 
 from setsup.datasets.benchmarks.celeba.dataset import CelebA, open
 

@@ -1,8 +1,8 @@
-"""The annotations of CelebA: the published texts, or csv files with a column ``image_id`` as Kaggle has them.
+"""Annotations of CelebA: the published text files, or Kaggle's CSV files with a column ``image_id``.
 
-A text has the number of its lines in the first, the names of the columns, but that of the image, in the second, and
-then one line per image; identities and partition have neither. Words are apart by one blank or more. Line numbers of
-messages count from 1.
+The first line of a text file is the number of images, the second the names of all columns except that of the image;
+then there is one line per image. The files of identities and of the partition lack these two header lines. Columns are
+separated by one or more spaces. Line numbers in messages count from 1.
 """
 
 import re
@@ -57,15 +57,15 @@ class Annotation:
         missing = np.flatnonzero(~np.isin(images, self.images))
         if len(missing):
             raise DataError(
-                f"{self.label} has {len(self.images):,} lines for the {len(images):,} images of {where}, but no "
-                f"entry for {images[missing[0]]:06}.jpg (row {missing[0]}); fetch both again, or remove the file to "
-                "open these images without it"
+                f"{self.label} has {len(self.images):,} entries for the {len(images):,} images of {where}, but none "
+                f"for {images[missing[0]]:06}.jpg (row {missing[0]}); fetch both again, or remove the annotation file "
+                "to open the images without it"
             )
         return np.asarray(self.values[order[np.searchsorted(self.images, images, sorter=order)]])
 
 
 def find_annotation(members: MemberIndex, folders: Sequence[Path], stem: str) -> Place | None:
-    """Find a file of annotations: in the release, else next to it; the published text before a csv."""
+    """Find an annotation file in the release or next to it; published text files take precedence over CSV files."""
     for end in _ENDS:
         annotation = find_beside(members, folders, [f"{folder}{stem}{end}" for folder in _FOLDERS])
         if annotation is not None:
@@ -76,7 +76,7 @@ def find_annotation(members: MemberIndex, folders: Sequence[Path], stem: str) ->
 def read_annotation(
     content: bytes, label: str, columns: int, dtype: type[np.int32] | type[np.float32] = np.int32, headed: bool = True
 ) -> Annotation:
-    r"""Read a file of annotations."""
+    r"""Read an annotation file."""
     body = comma_separated(content) if label.endswith(".csv") else content
     body = body.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").rstrip()
     comma = label.endswith(".csv")
@@ -93,12 +93,12 @@ def read_annotation(
         body = _single_blanks(body)
     images, values = _table(body, b"," if comma else b" ", columns, dtype, label, first)
     if counted is not None and counted != len(images):
-        raise DamagedFile(f"{label} declares {counted:,} lines in line 1, but has {len(images):,}")
+        raise DamagedFile(f"{label}: line 1 specifies {counted:,} lines, but the file has {len(images):,}")
     order = np.argsort(images, kind="stable")
     twice = order[1:][images[order[1:]] == images[order[:-1]]]
     if len(twice):
         line = int(twice.min())
-        raise DamagedFile(f"{label}: line {first + line} is a second entry for {images[line]:06}.jpg")
+        raise DamagedFile(f"{label}: line {first + line} repeats the entry for {images[line]:06}.jpg")
     return Annotation(label, images, names, values, first)
 
 

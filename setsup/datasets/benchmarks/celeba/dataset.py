@@ -1,10 +1,10 @@
-"""CelebA: 202,599 aligned faces of 10,177 persons with 40 attributes and landmarks, from the published files.
+"""CelebA: 202,599 aligned faces of 10,177 people with 40 attributes and landmarks, from the published files.
 
-The images are those of ``img_align_celeba``, as the zip or unpacked; the annotations are the published texts, or the
-csv files of Kaggle, next to the images, in ``Anno`` and ``Eval``, or in the same archive. Boxes and landmarks of the
-images in the wild are no part.
+The images are those of ``img_align_celeba``, zipped or unpacked. The annotations are the published text files or
+Kaggle's CSV files: next to the images, in ``Anno`` and ``Eval``, or in the same archive. The boxes and landmarks of the
+in-the-wild images are not used.
 
-DCoDR's data are ``setsup.load("celeba", root, split="dcodr", crop=(128, 128), size=(64, 64))``.
+DCoDR uses ``setsup.load("celeba", root, split="dcodr", crop=(128, 128), size=(64, 64))``.
 """
 
 import os
@@ -72,29 +72,28 @@ _BLOCK = 256  # aligned images that are held at once
 
 
 class CelebA(ReleaseDataset):
-    """Aligned faces; made by :func:`open`.
+    """Aligned faces, as returned by :func:`open`.
 
-    The key ``number`` is that of the image. The factors, each if its file exists, are ``identity`` (the
+    The key ``number`` is the image number. The factors, each available if its file exists, are ``identity`` (the
     published number), the 40 attributes (False or True), named as in :data:`ATTRIBUTES`, ``face_found`` (key: whether
-    there are 68 landmarks), ``split`` (train, valid, test) and, if identities and split exist, ``dcodr`` (train,
-    test): the parts of the split, train without persons of fewer than 20 images and test without those of one.
-    Modalities:
+    there are 68 landmarks), ``split`` (train, valid, test) and, if identities and split exist, ``dcodr`` (train, test):
+    the parts of the split, where train excludes people with fewer than 20 images and test those with one. Modalities:
 
-    - ``image``, uint8 sRGB, (218, 178, 3) or as `frame` says.
+    - ``image``, uint8 sRGB, (218, 178, 3), or the shape of `frame`.
     - ``landmarks``, (5, 2) float32, (x, y) in pixels of ``image``: left and right eye, nose, left and right corner of
-      the mouth, left as the image shows it.
-    - ``landmarks68``, (68, 2) float32, (x, y) in pixels of ``image``; NaN where no face was found.
+      the mouth, where left means left in the image.
+    - ``landmarks68``, (68, 2) float32, (x, y) in pixels of ``image``; NaN if no face was detected.
 
-    Rows are in the order of the images' names.
+    Rows are sorted by image name.
 
     Parameters
     ----------
     members : MemberIndex
         The files of the release.
     places : (n,) int64
-        Positions of the images in it, in the order of their numbers.
+        Positions of the images in `members`, in the order of their numbers.
     images : (n,) int64
-        Their numbers.
+        Image numbers.
     annotations : mapping of str to Place
         Files of ``identity``, ``attributes``, ``split``, ``landmarks`` and ``landmarks68``, those that are present.
     frame : Frame
@@ -103,15 +102,14 @@ class CelebA(ReleaseDataset):
     Raises
     ------
     DataError
-        An annotation is damaged, or has no entry for an image; images are damaged, or not the aligned
-        ones.
+        An annotation file is damaged or lacks an image, or images are damaged or not the aligned ones.
 
     Notes
     -----
-    The 68 landmarks are no part of the release. DCoDR finds them with the library face_alignment in the images that
-    ``crop=(128, 128), size=(64, 64)`` shows; who does so writes them to ``list_landmarks68_celeba_x64.csv``, next to
-    the other annotations: in the first line ``image_id,x0,y0,x1,y1,…,x67,y67``, then one line per image, such as
-    ``000001.jpg,12.0,30.5,…``, with 136 zeros where no face was found.
+    The 68 landmarks are not part of the release. DCoDR detects them with the library face_alignment in the images of
+    ``crop=(128, 128), size=(64, 64)``. To use your own, write them to ``list_landmarks68_celeba_x64.csv`` next to the
+    other annotations: the header line is ``image_id,x0,y0,x1,y1,…,x67,y67``, followed by one line per image, such as
+    ``000001.jpg,12.0,30.5,…``, with 136 zeros if no face was detected.
 
     """
 
@@ -166,8 +164,8 @@ class CelebA(ReleaseDataset):
         for head, (_, label) in zip(parallel(lambda item: header(*item), items), items, strict=True):
             if (head.height, head.width) != ALIGNED:
                 raise DataError(
-                    f"{label} is {head.height} × {head.width} pixels (height × width); expected 218 × 178, the size "
-                    "of the aligned images; open img_align_celeba as it was published"
+                    f"{label} is {head.height} × {head.width} pixels (height × width); expected 218 × 178, the size of "
+                    "the aligned images; use the published img_align_celeba"
                 )
 
     @per_process
@@ -175,7 +173,9 @@ class CelebA(ReleaseDataset):
         """68 landmarks of all rows as they were found, (n, 68, 2) float32, mapped."""
         source = self._file68
         if source is None:
-            raise DataError(f"{self!r} has no file with 68 landmarks per face")
+            raise DataError(
+                f"{self!r} has no file with 68 landmarks per face; add the file, and open the dataset again"
+            )
         made_of = [_VERSION68, label_of(source), _state(source), self._numbers.tobytes()]
 
         def make() -> Array:
@@ -195,21 +195,21 @@ def open(
     Parameters
     ----------
     root : Path, str or None
-        Folder with ``img_align_celeba.zip`` or the unpacked ``img_align_celeba`` and with annotations (as in the
-        release: in ``Img``, ``Anno`` and ``Eval``, or all next to each other), or Kaggle's archive, unpacked or not; or
-        a folder ``celeba`` with these. None for the default folders. One annotation has to be there, the others may.
+        Folder with ``img_align_celeba.zip`` or the unpacked ``img_align_celeba`` and the annotations (in ``Img``,
+        ``Anno`` and ``Eval`` as published, or all in one folder), or Kaggle's archive, unpacked or not; or a folder
+        with a subfolder ``celeba`` that contains these. None for the default folders. At least one annotation file is
+        required.
     crop : (height, width), optional
-        Crop this size from the centre of every image.
+        Crop every image to this size about its centre.
     size : (height, width), optional
-        Bring every image, or its crop, to this size; see :class:`~setsup.datasets.benchmarks.celeba.frame.Frame`. LORD
-        and DCoDR
-        take ``crop=(128, 128), size=(64, 64)``.
+        Resize every image, or its crop, to this size; see :class:`~setsup.datasets.benchmarks.celeba.frame.Frame`. LORD
+        and DCoDR use ``crop=(128, 128), size=(64, 64)``.
 
     Raises
     ------
     DataError
-        When images or annotations are missing (the message tells how to get them), are damaged or do not belong
-        together, or an argument is out of range.
+        When images or annotations are missing (the message shows where to download them), damaged or inconsistent, or
+        an argument is out of range.
 
     """
     frame = Frame(crop, size)
@@ -226,8 +226,8 @@ def open(
 
         texts = ", ".join(f"{stem}.txt" for what, (stem, _) in _ANNOTATIONS.items() if what != "landmarks68")
         raise DataError(
-            f"celeba: {members.source} contains images but no annotation file ({texts}, or a csv), and there is none "
-            f"next to it; `setsup fetch celeba{root_option(root)}` tells where to get it"
+            f"celeba: no annotation file ({texts}, or a CSV file) was found in {members.source} or next to it; `setsup "
+            f"fetch celeba{root_option(root)}` shows where to download one"
         )
     return CelebA(members, places, numbers, annotations, frame)
 
@@ -253,7 +253,7 @@ def _found_images(members: MemberIndex) -> tuple[Places, Rows]:
     twice = np.flatnonzero(numbers[1:] == numbers[:-1])
     if len(twice):
         first, second = (members.label(int(member)) for member in places[twice[0] : twice[0] + 2])
-        raise DataError(f"{first} and {second} have the same image number; remove one of them, and other duplicates")
+        raise DataError(f"{first} and {second} have the same image number; remove the duplicates")
     return places, numbers
 
 
@@ -305,7 +305,8 @@ def _found68(values: Array, label: str) -> Array:
     half = np.flatnonzero(known.any(axis=1) & ~known.all(axis=1))
     if len(half):
         raise DataError(
-            f"{label}: the landmarks of row {half[0]} are partly unknown; write 136 zeros where no face was found"
+            f"{label}: row {half[0]} has coordinates for only some of its landmarks; write 136 zeros for an image "
+            "without a detected face"
         )
     landmarks[~known.any(axis=1)] = np.nan
     return landmarks

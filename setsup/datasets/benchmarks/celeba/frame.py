@@ -1,9 +1,9 @@
-"""Visible part of an aligned face: a crop about its centre, resized; and the positions of points in it.
+"""Visible part of an aligned face: a resized central crop, and the positions of points in it.
 
 Convention
 ----------
-Points are (x, y) in pixels, x to the right, y down, (0, 0) the centre of the first pixel; the published landmarks are
-taken to count so.
+Points are (x, y) in pixels, x to the right, y down, (0, 0) is the centre of the first pixel. The published landmarks
+are assumed to follow this convention.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ ALIGNED = (218, 178)
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A crop about the centre of an aligned image, resized.
+    """A resized crop about the centre of an aligned image.
 
     `crop` (height, width) or None, pixels; `size` (height, width) or None, pixels.
     """

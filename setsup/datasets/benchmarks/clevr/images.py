@@ -26,16 +26,16 @@ UNITS = {"pixel": "pixel"}
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> ObjectImages:
     """Open CLEVR by image: the folder ``CLEVR_v1.0``, or a zip or tar of it.
 
-    Rows are images, by part and name. Factors: ``objects``, the number of them; for each level of an object's shape,
-    size, color and material, how many objects of the image have it (``cube``, …, ``metal``); and ``split``. The test
-    images have no published scenes, so that all but their split is unknown.
+    Rows are images, by part and name. Factors: ``objects``, the number of objects; for each level of shape, size, color
+    and material, the number of objects in the image that have it (``cube``, …, ``metal``); and ``split``. The test
+    images have no published scenes, so all their factors but the split are unknown.
 
-    Modalities besides ``image`` are nested: those of an image's objects in the order of the release, up to the most
-    that any image has. ``shape``, ``size``, ``color`` and ``material`` are codes of levels, −1 after the last object;
-    ``rotation``, ``position``, ``pixel`` and ``depth`` are NaN there. ``objects`` of the dataset is the table of all
-    objects; :mod:`setsup.datasets.benchmarks.clevr.scenes` says what the coordinates are.
+    Modalities besides ``image`` are nested: one entry per object of the image, in the order of the release, padded to
+    the largest number of objects. ``shape``, ``size``, ``color`` and ``material`` are codes of levels, −1 after the
+    last object; ``rotation``, ``position``, ``pixel`` and ``depth`` are NaN there. ``objects`` of the dataset is the
+    table of all objects; :mod:`setsup.datasets.benchmarks.clevr.scenes` defines the coordinates.
 
-    `size` (height, width), optional; images have 320 × 480 pixels, and ``pixel`` stays in those.
+    `size` (height, width), optional; images have 320 × 480 pixels, and ``pixel`` refers to that size.
 
     Raises
     ------

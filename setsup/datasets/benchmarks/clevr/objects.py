@@ -1,4 +1,4 @@
-"""CLEVR by object: about 550,000 objects with their factors, each with the image that it is in."""
+"""CLEVR by object: about 550,000 objects with their factors, each with its image."""
 
 from pathlib import Path
 
@@ -14,16 +14,15 @@ __all__ = ["open"]
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> ObjectImages:
-    """Open CLEVR by object: the files are those of ``clevr``.
+    """Open CLEVR by object, from the files of ``clevr``.
 
     Rows are the objects of the images of training and validation, image after image in the order of the release.
     Factors: ``shape``, ``size``, ``color``, ``material``; ``rotation``, ``x``, ``y``, ``right`` and ``front``,
-    continuous; the keys ``scene``, the name of the
-    image's file without ``.png``, and ``object``, its number in the image; and
-    ``split``. Modalities: ``image``, the whole image, ``position``, ``pixel`` and ``depth``;
-    :mod:`setsup.datasets.benchmarks.clevr.scenes` says what the coordinates are.
+    continuous; the keys ``scene``, the name of the image's file without ``.png``, and ``object``, its number in the
+    image; and ``split``. Modalities: ``image``, the whole image, ``position``, ``pixel`` and ``depth``;
+    :mod:`setsup.datasets.benchmarks.clevr.scenes` defines the coordinates.
 
-    `size` (height, width), optional; images have 320 × 480 pixels, and ``pixel`` stays in those.
+    `size` (height, width), optional; images have 320 × 480 pixels, and ``pixel`` refers to that size.
 
     Raises
     ------
@@ -40,7 +39,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     scenes = find_scenes("clevr-objects", root)
     if not len(scenes.objects.table):
         raise DataError(
-            f"{scenes.release.source} contains neither scenes/CLEVR_train_scenes.json nor CLEVR_val_scenes.json"
+            f"{scenes.release.source} contains neither scenes/CLEVR_train_scenes.json nor "
+            "scenes/CLEVR_val_scenes.json; fetch or unpack the release again"
         )
     table, of_image = scenes.objects.table, scenes.objects.images
     split = Factor("split", Kind.NOMINAL, PARTS, role="split")

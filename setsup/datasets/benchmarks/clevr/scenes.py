@@ -1,10 +1,10 @@
-"""Scenes of CLEVR: which objects each image has, from one JSON file for each part.
+"""Scenes of CLEVR: the objects of each image, from one JSON file per part.
 
 Convention
 ----------
 World coordinates are those of the generator's Blender scene: z points up, the ground is at 0, objects stand within ±3
 in x and y. ``right`` and ``front`` are an object's coordinates along the scene's directions of these names, which lie
-in the ground plane and follow the camera, whose place differs a little from image to image. ``pixel_x`` and ``pixel_y``
+in the ground plane and follow the camera, whose position differs slightly between images. ``pixel_x`` and ``pixel_y``
 count from the upper left corner of the image to the object's centre, rounded to integers by the generator; ``depth`` is
 its distance along the optical axis.
 """
@@ -115,13 +115,13 @@ def _read(release: MemberIndex, places: list[int]) -> FactorTable:
         content = read_json(release.read(member, _MOST), label)
         scenes = content.get("scenes") if isinstance(content, dict) else None
         if not isinstance(scenes, list) or not scenes:
-            raise DamagedFile(f"{label} has no list 'scenes'")
+            raise DamagedFile(f"{label} lacks the list 'scenes'")
         for number, scene in enumerate(scenes):
             try:
                 _add(scene, images, of_image, attributes, numbers)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 why = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())[:100]
-                raise DamagedFile(f"{label}: scene {number} differs from the published format: {why}") from error
+                raise DamagedFile(f"{label}: scene {number} does not match the published format: {why}") from error
     if len(set(images)) < len(images):
         twice = next(name for row, name in enumerate(images) if name in images[:row])
         raise DamagedFile(f"{release.source} has two scenes for the image {twice}.png")
@@ -137,7 +137,7 @@ def _add(
 ) -> None:
     """Append an image and its objects."""
     if len(scene["objects"]) > _MOST_OBJECTS:
-        raise ValueError(f"{len(scene['objects']):,} objects")
+        raise ValueError(f"{len(scene['objects']):,} objects, more than the limit of {_MOST_OBJECTS:,}")
     right, front = (np.array(scene["directions"][name], float).reshape(3) for name in ("right", "front"))
     for number, thing in enumerate(scene["objects"]):
         for name, levels in ATTRIBUTES.items():

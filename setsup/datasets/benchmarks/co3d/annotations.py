@@ -2,10 +2,10 @@
 
 Convention
 ----------
-As published, cameras are PyTorch3D's: x points left, y up and z forward, a row vector X of the world stands at
-``X R + T`` in the camera's frame, and focal length and principal point are in normalised coordinates that grow to the
-left and up from the middle of the image: the shorter side is −1 … 1 (``ndc_isotropic``, version 2), or each side is
-(``ndc_norm_image_bounds``, which an annotation without a format has). Here x points right, y down and z forward, and
+As published, cameras are PyTorch3D's: x points left, y up and z forward, a row vector X of the world is ``X R + T`` in
+the camera's frame, and focal length and principal point are in normalised coordinates that grow to the left and up from
+the middle of the image: the shorter side is −1 … 1 (``ndc_isotropic``, version 2), or each side is
+(``ndc_norm_image_bounds``, the default of annotations without a format). Here x points right, y down and z forward, and
 with s half of the shorter side (or of each side) ``fx = s f_x`` and ``cx = W/2 − s p_x − 1/2``, likewise for y: pixels
 have their centres at integers.
 
@@ -54,7 +54,7 @@ def read_category(release: MemberIndex, category: str) -> FactorTable:
 
     Columns are ``sequence``, ``frame``, paths (:data:`FILES`), and numbers: ``time``, the pose (camera to world) as
     ``pose00`` … ``pose23``, ``fx``, ``fy``, ``cx``, ``cy``, ``height``, ``width``, ``depth_scale`` and the sequence's
-    ``viewpoint_quality`` and ``cloud_quality``; last a split for each of the category's lists of sets.
+    ``viewpoint_quality`` and ``cloud_quality``; and finally a split for each of the category's set lists.
     """
     names = [f"{category}/{kind}_annotations.jgz" for kind in ("frame", "sequence")]
     listed = release.under(category).matching(r"set_lists/set_lists_[a-z0-9_]+\.json")[0]
@@ -109,7 +109,7 @@ def _read_set_list(release: MemberIndex, name: str) -> dict[tuple[str, int], str
                 sets.setdefault((str(entry[0]), int(entry[1])), part)
     except (AttributeError, TypeError, ValueError, IndexError) as error:
         raise DamagedFile(
-            f"{label} is not a set list; expected frames as [sequence, number, path] for each part"
+            f"{label} is not a set list; expected a list of frames [sequence, number, path] for each part"
         ) from error
     return sets
 
@@ -125,7 +125,7 @@ def _read(release: MemberIndex, names: list[str]) -> FactorTable:
             _add(frame, texts, numbers, cameras, qualities)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             why = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())[:100]
-            raise DamagedFile(f"{label}: frame {number} differs from the published format: {why}") from error
+            raise DamagedFile(f"{label}: frame {number} does not match the published format: {why}") from error
     sizes = np.array([numbers["height"], numbers["width"]], np.float64).T.reshape(-1, 2)
     columns: dict[str, Array] = {name: np.array(numbers[name], np.float32) for name in _NUMBERS if numbers[name]}
     columns |= _converted(cameras, sizes, label)
@@ -148,7 +148,9 @@ def _add(
     """Append what one annotation says."""
     height, width = frame["image"]["size"]
     if not (0 < height < 1 << 16 and 0 < width < 1 << 16):
-        raise ValueError(f"its image has {height} × {width} pixels")
+        raise ValueError(
+            f"its image size is {height} × {width} pixels (height × width); expected sides from 1 to 65,535"
+        )
     depth, mask, viewpoint = (frame.get(name) or {} for name in ("depth", "mask", "viewpoint"))
     texts["sequence"].append(str(frame["sequence_name"]))
     for name, path in zip(FILES, (frame["image"]["path"], mask.get("path"), depth.get("path")), strict=True):
@@ -166,7 +168,7 @@ def _add(
         return
     form = viewpoint.get("intrinsics_format", "ndc_norm_image_bounds")
     if form not in ("ndc_isotropic", "ndc_norm_image_bounds"):
-        raise ValueError(f"unknown format {form!r} of the intrinsics")
+        raise ValueError(f"unknown intrinsics_format {form!r}; expected ndc_isotropic or ndc_norm_image_bounds")
     turn, shift = np.array(viewpoint["R"], float).reshape(3, 3), np.array(viewpoint["T"], float).reshape(3)
     lens = (np.array(viewpoint[name], float).reshape(2) for name in ("focal_length", "principal_point"))
     cameras.append((turn, shift, *lens, form == "ndc_isotropic"))
@@ -220,7 +222,7 @@ def _unpacked(release: MemberIndex, name: str) -> tuple[list[Any], str]:
     except zlib.error as error:
         raise DamagedFile(f"{label} could not be read as gzip: {error}") from error
     if not unpacker.eof:
-        raise DamagedFile(f"{label} is truncated, or contains more than {_MOST:,} bytes")
+        raise DamagedFile(f"{label} is truncated, or decompresses to more than the limit of {_MOST:,} bytes")
     entries = read_json(content, label)
     if not isinstance(entries, list) or not entries:
         raise DamagedFile(f"{label} is not a list of annotations")

@@ -1,9 +1,10 @@
-"""CO3D, version 2: the frames of videos that people took around objects, with camera, mask and depth.
+"""CO3D, version 2: frames of videos around objects, with camera, mask and depth.
 
 Convention
 ----------
 Poses and intrinsics are converted from PyTorch3D's; see :mod:`setsup.datasets.benchmarks.co3d.annotations`. Each
-sequence has a world of its own, whose scale and axes COLMAP chose; depth is in its unit, along the optical axis.
+sequence has its own world frame, whose scale and axes were chosen by COLMAP; depth is in its unit, along the optical
+axis.
 """
 
 from functools import partial
@@ -38,18 +39,18 @@ _FACTORS = {"time": "s", "viewpoint_quality": "", "cloud_quality": ""}
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> CameraFrames:
-    """Open CO3D: a folder with its zips, any of them, as they are or unpacked into a folder for each category.
+    """Open CO3D: a folder with any of its zips, packed or unpacked into a folder per category.
 
-    Rows are the annotated frames whose image is there, by category, sequence and frame. Factors: ``category``;
+    Rows are the annotated frames whose image exists, by category, sequence and frame. Factors: ``category``;
     ``sequence`` (within the category: one object); the key ``frame``; ``time`` (s from the start of the video);
     ``viewpoint_quality`` and ``cloud_quality`` of the sequence, the larger the better; ``azimuth``, ``elevation`` and
     ``distance`` of the camera about the sequence's own axis (:mod:`setsup.datasets.adapters.camera_paths`); and a split
-    for each list of sets, such as ``fewview_dev``: train, val, test, or none.
+    for each set list, such as ``fewview_dev``: train, val, test, or none.
 
-    Modalities: ``image``; ``pose``, camera to world, NaN where unknown; ``intrinsics``; and where there are any
-    ``mask``, 255 for the object's pixels, and ``depth``, 0 for none.
+    Modalities: ``image``; ``pose``, camera to world, NaN where unknown; ``intrinsics``; and, if available, ``mask``,
+    255 for the object's pixels, and ``depth``, 0 if unknown.
 
-    `size` (height, width), optional: images are resized until they cover it and cut about their centre, intrinsics
+    `size` (height, width), optional: images are resized to cover this size and cropped about their centre, intrinsics
     follow, masks and depth take the nearest pixel.
 
     Raises

@@ -1,8 +1,8 @@
-"""CompCars: 136,726 photographs from the web of whole cars, by make, model and year, with viewpoint and box.
+"""CompCars: 136,726 web photographs of whole cars by make, model and year, with viewpoint and box.
 
 Convention
 ----------
-Boxes are (left, top, right, bottom), 1-based inclusive pixels of the images as they are stored.
+Boxes are (left, top, right, bottom) in 1-based inclusive pixels of the stored images.
 """
 
 import logging
@@ -37,25 +37,25 @@ _log = logging.getLogger("setsup")
 
 
 class CompCars(BoxedDataset):
-    """Photographs of cars from the web, each with the box of one car; made by :func:`open`.
+    """Web photographs of cars, each with the box of one car, as returned by :func:`open`.
 
-    Factors: ``make`` and ``model`` (names, or numbers where ``misc/make_model_name.mat`` is missing), ``year`` (of
-    the model, unknown for some), ``viewpoint`` (unknown where it is uncertain); of the model, where
-    ``misc/attributes.txt`` is there and tells it, ``car_type``, ``maximum_speed`` (km/h), ``displacement`` (litres),
-    ``door_number`` and ``seat_number``; ``split``, the lists for classification, 431 models, and ``verification``:
-    train, the list with which verification is trained and attributes are tested, and test, the images of its
-    pairs. Images of neither list are in no part. The modalities are ``image``, the box cropped and resized
-    (proportions not kept, bilinear, antialiased), and ``box``, as annotated.
+    Factors: ``make`` and ``model`` (names, or numbers if ``misc/make_model_name.mat`` is missing), ``year`` (of the
+    model, unknown for some), ``viewpoint`` (unknown if uncertain); attributes of the model from
+    ``misc/attributes.txt``, if available, ``car_type``, ``maximum_speed`` (km/h), ``displacement`` (litres),
+    ``door_number`` and ``seat_number``; ``split``, the lists for the classification of 431 models, and
+    ``verification``: train, the list that trains verification and tests attributes, and test, the images of the
+    verification pairs. Images in neither list are in no part. The modalities are ``image``, the cropped and resized box
+    (bilinear, antialiased, without preserving the aspect ratio), and ``box``, as annotated.
 
-    Rows are in the order of the files' names. Images without a label, or whose label has no box, are left out;
-    their number is logged, and so is that of listed images that are missing.
+    Rows are sorted by file name. Images without a label, or whose label has no box, are left out; the numbers of these
+    images and of missing listed images are logged.
 
     Parameters
     ----------
     members : MemberIndex
         The files of the release.
     crops : Crops
-        How boxes are cropped, from the options of :func:`open`.
+        Crop of the boxes, from the options of :func:`open`.
 
     Raises
     ------
@@ -81,15 +81,15 @@ def open(
     jitter: float = 0.0,
     seed: int = 0,
 ) -> CompCars:
-    """Open the images from the web of CompCars.
+    """Open the web images of CompCars.
 
     The first call reads all labels, and stores them in the user's cache folder.
 
     Parameters
     ----------
     root : Path, str or None
-        Folder, zip or tar (without a password) with the folders ``image`` and ``label``, and with ``misc`` and
-        ``train_test_split``; or a folder around them such as ``data``. None for the default folders.
+        Folder, zip or tar (without a password) that contains ``image``, ``label``, ``misc`` and ``train_test_split``;
+        or a parent folder of these, such as ``data``. None for the default folders.
     size : (height, width)
         Of the images.
     margin : float
@@ -103,7 +103,8 @@ def open(
     Raises
     ------
     DataError
-        When the files are missing (the message tells how to get them) or damaged, or an argument is out of range.
+        When the files are missing (the message shows where to download them) or damaged, or an argument is out of
+        range.
 
     """
     crops = Crops(size, margin, jitter, seed)
@@ -139,7 +140,7 @@ def _find_images(members: MemberIndex) -> tuple[Rows, Array, dict[str, Any]]:
             )
     chosen = there[boxed]
     if not len(chosen):
-        raise DataError(f"{members.source} has no label that contains a box; unpack the release again")
+        raise DataError(f"{members.source} contains no label with a box; unpack the release again")
     fields = {name: groups[name].take(chosen).to_pylist() for name in ("make", "model", "year")}
     fields["viewpoint"] = labels["viewpoint"][boxed].astype(np.int64)
     fields["image"] = pc.binary_join_element_wise(images.take(chosen), pa.scalar(".jpg", pa.large_string()), text)

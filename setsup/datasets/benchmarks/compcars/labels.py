@@ -1,7 +1,7 @@
-"""The labels of CompCars: 136,726 small text files, read once into columns, which the user's cache keeps.
+"""Labels of CompCars: 136,726 small text files, read once into columns that are stored in the user's cache.
 
-A file has the viewpoint in its first line (−1 where it is uncertain), the number of boxes in the second, which is 1,
-and ``x1 y1 x2 y2`` in the third: pixels, 1-based and inclusive.
+The first line of a file is the viewpoint (−1 if uncertain), the second the number of boxes, which is 1, and the third
+``x1 y1 x2 y2`` in 1-based inclusive pixels.
 """
 
 from collections.abc import Sequence
@@ -30,9 +30,9 @@ _LARGEST = 1 << 24  # to which integers are exact in single precision
 
 
 def read_labels(members: MemberIndex, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Read labels on the first call, and from then on what the cache kept of them.
+    """Read the labels on the first call, and from the cache afterwards.
 
-    They are read again when the release changes as :func:`~setsup.datasets.cached_arrays.release_state` notices it.
+    They are read again if :func:`~setsup.datasets.cached_arrays.release_state` reports a change of the release.
 
     `places` (n,) int64; returns (n,) structured array.
     """
@@ -47,8 +47,8 @@ def parse_label(content: bytes, label: str) -> tuple[int, tuple[float, float, fl
     shaped = len(lines) >= 2 and len(lines[0]) == len(lines[1]) == 1 and all(len(line) == 4 for line in lines[2:])
     if not shaped or any(number is None for line in numbers for number in line):
         raise DataError(
-            f"{label} is not a label; expected a viewpoint, the number of boxes and four sides of a box, one item "
-            "per line"
+            f"{label} could not be parsed as a label; expected the viewpoint, the number of boxes and the four sides "
+            "of a box, each on its own line"
         )
     viewpoint = numbers[0][0] or 0
     left, top, right, bottom = (float(side or 0) for side in (numbers[2] if len(numbers) > 2 else [0] * 4))

@@ -56,7 +56,7 @@ def read_models(members: MemberIndex) -> Models:
 
 
 def named(ids: Iterable[int], names: dict[int, str]) -> tuple[str, ...]:
-    """Give a level for each number: its name, with the number where names are equal, or the number alone."""
+    """Return a level for each number: its name, with the number if names repeat, or the number alone."""
     wanted = [(number, names.get(number, "")) for number in ids]
     counts = Counter(name for _, name in wanted)
     levels = [
@@ -106,7 +106,9 @@ def _number(value: Any, label: str) -> dict[int, str]:
     texts = {}
     for number, cell in enumerate(value.reshape(-1), 1):
         if isinstance(cell, np.ndarray) and cell.size and (cell.dtype.kind != "U" or cell.size != 1):
-            raise DamagedFile(f"{label}: its name {number} is {cell.dtype.name} {cell.shape}; expected a string", _FIX)
+            raise DamagedFile(
+                f"{label}: name {number} has dtype {cell.dtype.name} and shape {cell.shape}; expected a string", _FIX
+            )
         text = str(cell.reshape(-1)[0]).strip() if isinstance(cell, np.ndarray) and cell.size else ""
         if text:
             texts[number] = text
@@ -145,7 +147,8 @@ def _paths(content: bytes, label: str, columns: int) -> list[str]:
         paths = [word.replace("\\", "/") for word in words[:columns]]
         if not columns <= len(words) <= columns + 1 or any(path.count("/") != 3 for path in paths):
             raise DamagedFile(
-                f"{label}: line {number} is {line[:80]!r}; expected {columns} of make/model/year/file", _FIX
+                f"{label}: line {number} is {line[:80]!r}; expected {columns} paths of the form make/model/year/file",
+                _FIX,
             )
         all_paths += paths
     return all_paths

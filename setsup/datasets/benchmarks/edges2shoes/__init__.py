@@ -1,4 +1,4 @@
-"""Edges2Shoes: photographs of shoes, each with the lines that an edge detector drew of it."""
+"""Edges2Shoes: photographs of shoes, each with the output of an edge detector."""
 
 from setsup.datasets.benchmarks.edges2shoes.dataset import Edges2Shoes, open, prepare
 

@@ -1,7 +1,7 @@
-"""Edges2Shoes: 50,025 photographs of shoes, each next to the lines that an edge detector drew of it.
+"""Edges2Shoes: 50,025 photographs of shoes, each next to the output of an edge detector.
 
-A file ``train/<n>_AB.jpg`` holds both, 256 × 256 pixels each, the lines on the left. Here each is a row, so that a
-set may be drawn of one domain; the two rows of a file follow each other, the photograph first, as in DCoDR.
+A file ``train/<n>_AB.jpg`` contains both, 256 × 256 pixels each, the edges on the left. Each is a row, so a set may be
+drawn from one domain; the two rows of a file are adjacent, the photograph first, as in DCoDR.
 """
 
 import logging
@@ -37,15 +37,15 @@ _log = logging.getLogger("setsup")
 
 
 class Edges2Shoes(ReleaseDataset):
-    """Photographs of shoes, and drawings of their edges; made by :func:`open`.
+    """Photographs of shoes and their edges, as returned by :func:`open`.
 
     Factors are ``domain`` (``photo`` or ``edges``), the key ``pair``, such as ``train/17``, and ``split`` as published,
-    in which no pair is in two parts. Where UT Zappos50K is next to it and :func:`prepare` was called, there are also
-    ``shoe_type``, ``gender``, ``closure``, ``material`` and ``toe_style``, taken from the nearest image there as
-    DCoDR does, and the key ``match_distance``, how far that is (root of the mean squared difference of 32 × 32
-    pixels, in levels of 255): labels of distant matches are doubtful.
+    in which no pair is in two parts. If UT Zappos50K is available and :func:`prepare` was called, there are also
+    ``shoe_type``, ``gender``, ``closure``, ``material`` and ``toe_style``, taken from its nearest image as in DCoDR,
+    and the key ``match_distance``, the distance of that image (root mean squared difference of 32 × 32 pixels, in
+    levels of 255): labels of distant matches are unreliable.
 
-    The only modality is ``image``, (256, 256, 3) uint8 sRGB. A file is decoded once where both its rows are fetched
+    The only modality is ``image``, (256, 256, 3) uint8 sRGB. A file is decoded once if both its rows are fetched
     together. Rows 2k and 2k + 1 are the photograph and the edges of a pair; pairs are in the order of their numbers,
     ``train`` first.
 
@@ -58,14 +58,14 @@ class Edges2Shoes(ReleaseDataset):
     dilate : int
         As for :func:`open`.
     labels : mapping of str to (levels, (pairs,) codes)
-        What :meth:`~setsup.datasets.benchmarks.edges2shoes.matching.Zappos.labels` gives.
+        Result of :meth:`~setsup.datasets.benchmarks.edges2shoes.matching.Zappos.labels`.
     listed : tuple, optional
-        What :func:`open` found of the files already: places, names of the pairs, and parts.
+        Files that :func:`open` has already listed: positions, names of the pairs, and parts.
 
     Raises
     ------
     DataError
-        There are no files named as published, or `dilate` is out of range.
+        When no file has a published name, or `dilate` is out of range.
 
     """
 
@@ -100,7 +100,7 @@ class Edges2Shoes(ReleaseDataset):
             if file.shape != (_SIDE, 2 * _SIDE, 3):
                 raise DataError(
                     f"{label} is {file.shape[0]} × {file.shape[1]} pixels (height × width); expected {_SIDE} × "
-                    f"{2 * _SIDE}; it is not a file of the release: fetch it again"
+                    f"{2 * _SIDE}; fetch it again"
                 )
             halves: dict[int, Pixels] = {}
             for slot in wanted[turn].tolist():
@@ -129,21 +129,21 @@ def open(
     Parameters
     ----------
     root : Path, str or None
-        Folder, zip or tar with the folders ``train`` and ``val``, of which one may be missing; None for the usual
-        places.
+        Folder, zip or tar with the folders ``train`` and ``val``, of which one may be missing; None for the default
+        folders.
     size : (height, width), optional
         Resize every image, antialiased, until it just covers this size, and crop the centre.
     dilate : int
-        How often the black lines of edges are thickened, before they are resized: each time a pixel takes the darkest
-        value of the 3 × 3 around it. DCoDR has 2, and 64 × 64 pixels; its script does so with photographs as well.
+        Number of times that the black edges are dilated before resizing: each time a pixel takes the darkest value of
+        its 3 × 3 neighbourhood. DCoDR uses 2, at 64 × 64 pixels; its script dilates photographs as well.
     zappos : Path, str or None
-        Where UT Zappos50K lies, for the labels that :func:`prepare` matched; by default in `root`, next to it, or in
+        Location of UT Zappos50K, for the labels that :func:`prepare` matched; by default in `root`, next to it, or in
         its own default folders.
 
     Raises
     ------
     DataError
-        When the files are missing (the message tells how to get them), or an argument is out of range.
+        When the files are missing (the message shows how to get them), or an argument is out of range.
 
     """
     size, path = check_size(size), None if root is None else expanded(root)
@@ -162,7 +162,7 @@ def open(
 def prepare(root: Path | str | None = None, zappos: Path | str | None = None) -> Path:
     """Match the photographs with the images of UT Zappos50K, to use their labels.
 
-    All photographs are compared with all images, which takes some minutes. The matches are stored in the cache folder.
+    All photographs are compared with all images, which takes a few minutes. The matches are stored in the cache folder.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def prepare(root: Path | str | None = None, zappos: Path | str | None = None) ->
     Raises
     ------
     DataError
-        When files of either are missing or damaged, or the cache folder is not writable.
+        When files of either dataset are missing or damaged, or the cache folder is not writable.
 
     """
     path = None if root is None else expanded(root)
@@ -185,8 +185,8 @@ def prepare(root: Path | str | None = None, zappos: Path | str | None = None) ->
     beside = find_zappos(members, _list_pairs(members)[0], path, zappos)
     if beside is None:
         raise DataError(
-            f"edges2shoes: the labels require ut-zap50k, which is neither in {members.source}, nor next to it, nor "
-            "in its default folders; run `setsup fetch ut-zap50k`"
+            f"edges2shoes: the labels require ut-zap50k, which was not found in {members.source}, next to it or in the "
+            "default folders; run `setsup fetch ut-zap50k`"
         )
     return beside.prepare(_photo)
 

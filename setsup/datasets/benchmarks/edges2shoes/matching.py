@@ -1,9 +1,9 @@
 """Labels for the photographs of Edges2Shoes: those of UT Zappos50K, matched by their pixels as DCoDR does.
 
 Each photograph gets the labels of the image of UT Zappos50K that is nearest to it at 32 × 32 pixels [1]_. The script
-that DCoDR published lets the bounds of one list step through the other, which is fixed here. It stretches images of
-136 × 102 pixels to squares; those of Edges2Shoes may have been padded instead, so both are compared, and the nearer
-one counts. Images shrink by Pillow's bicubic filter, antialiased.
+that DCoDR published steps through one list with the bounds of the other, which is fixed here. It stretches images of
+136 × 102 pixels to squares; those of Edges2Shoes may have been padded instead, so both variants are compared and the
+nearer one is used. Images are downsampled with Pillow's bicubic filter, antialiased.
 
 References
 ----------
@@ -75,9 +75,9 @@ class Zappos:
         self.images, self.data = images, data
 
     def file(self) -> Path:
-        """Name the file in the cache folder that the matches are kept in; it follows from what they are made of.
+        """Return the file of the matches in the cache folder, whose name depends on their sources.
 
-        An image that is written over in place may not be noticed; see
+        An image that is overwritten in place may go unnoticed; see
         :func:`~setsup.datasets.cached_arrays.release_state`.
 
         """
@@ -104,7 +104,7 @@ class Zappos:
         return labels | {DISTANCE: (None, matches[:, 1].astype(np.float32))}
 
     def prepare(self, photo: Callable[[Bytes], Bytes]) -> Path:
-        """Match every photograph, unless that was done already."""
+        """Match every photograph, unless the matches exist already."""
         path = self.file()
 
         def make(path: Path) -> None:
@@ -126,14 +126,14 @@ class Zappos:
             rows, squares = nearest(photos[:, 0], others, advance)
         matches = np.stack([rows // shapes.shape[1], np.sqrt(squares / photos.shape[2])], axis=1)
         _log.info(
-            "%s photographs match %s images of ut-zap50k, half of them at %.1f of 255 or less",
+            "matched %s photographs to %s images of ut-zap50k, with a median difference of %.1f (of 255)",
             *(f"{len(matches):,}", f"{len(np.unique(matches[:, 0])):,}", float(np.median(matches[:, 1]))),
         )
         return matches
 
 
 def find_zappos(photos: MemberIndex, places: Integers, root: Path | None, zappos: Path | str | None) -> Zappos | None:
-    """Find UT Zappos50K: where the user says; else in the folder of Edges2Shoes, next to it, or in its default folders.
+    """Find UT Zappos50K in `zappos`, else in the folder of Edges2Shoes, next to it, or in the default folders.
 
     `places` (pairs,) int64.
     """
@@ -143,12 +143,12 @@ def find_zappos(photos: MemberIndex, places: Integers, root: Path | None, zappos
         try:
             return Zappos(photos, places, *find_shoes(folder))
         except DataError as error:
-            _log.debug("no labels for edges2shoes: %s", error)
+            _log.debug("edges2shoes has no labels: %s", error)
     return None
 
 
 def coarse(cells: npt.NDArray[np.str_], few: int) -> tuple[tuple[str, ...], Integers]:
-    """Levels and codes of a column as DCoDR makes them: first values, and ``Other`` for what is empty or rare.
+    """Levels and codes of a column as in DCoDR: first values, and ``Other`` for empty or rare ones.
 
     `cells` (rows,) array of str; returns `codes` (rows,) int64.
     """

@@ -16,10 +16,10 @@ _PARTS = [
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> ImageFilesDataset:
-    """Open Causal3DIdent: the folders ``trainset`` and ``testset``, or tars of them that are not compressed.
+    """Open Causal3DIdent: the folders ``trainset`` and ``testset``, or uncompressed tars of them.
 
-    Factors are ``shape``, ten continuous ones as those of 3DIdent, each in −1 to 1, and ``split``. Object and spotlight
-    cause positions, rotations and hues, as a graph in the paper shows.
+    Factors are ``shape``, the ten continuous factors of 3DIdent, each from −1 to 1, and ``split``. Object and spotlight
+    cause positions, rotations and hues, as shown by a graph in the paper.
 
     `size` (height, width), optional.
 

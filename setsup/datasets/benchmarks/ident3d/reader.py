@@ -2,10 +2,10 @@
 
 Convention
 ----------
-Values are those of ``raw_latents``, as methods are evaluated by them: each in −1 to 1. The renderer of 3DIdent
-multiplies positions by 3 (that of Causal3DIdent by 2, as is reported), and angles by 90°, hues among them, which are
-turned around a color circle of 360°. Columns are in the order of that renderer; ``latents.npy`` next to them has its
-own units, and is not read.
+Values are those of ``raw_latents``, on which methods are evaluated: each from −1 to 1. The renderer of 3DIdent
+multiplies positions by 3 (that of Causal3DIdent reportedly by 2), and angles by 90°, including hues, which are angles
+on a color circle of 360°. Columns are in the order of that renderer; the adjacent ``latents.npy`` has other units and
+is not read.
 """
 
 import re
@@ -65,12 +65,12 @@ def open_parts(
 ) -> ImageFilesDataset:
     """Open the parts of a release that are present, unpacked or in the tars whose names match an expression.
 
-    `shapes`: levels of the factor ``shape``; where there is none, it is left out.
+    `shapes`: levels of the factor ``shape``, which is left out if there are none.
 
     Raises
     ------
     DataError
-        There is no part, its latents are damaged, or it has an image without latents.
+        When no part is present, latents are damaged, or an image has no latents.
 
     """
     size = check_size(size)
@@ -122,7 +122,7 @@ def _read(sources: Sequence[MemberIndex], part: Part) -> _Rows | None:
         numbers, places = numbers[order], places[order]
         if len(numbers) and numbers[-1] >= len(values):
             raise DamagedFile(
-                f"{members.label(file)} has {len(values):,} rows, but the images go up to number {numbers[-1]}"
+                f"{members.label(file)} has {len(values):,} rows, but the images are numbered up to {numbers[-1]}"
             )
         lost = np.setdiff1d(np.arange(len(values)), numbers).tolist()
         warn_left_out(members.label(file), "images", [f"{part.images}/{each}.png" for each in lost], len(values))
@@ -141,11 +141,14 @@ def _matrix(content: bytes, label: str) -> Floats:
     by_columns = _COLUMN_ORDER[0] in content[:LONGEST_HEAD]
     dtype, shape, start = npy_head(content[:LONGEST_HEAD].replace(*_COLUMN_ORDER, 1), label, "f")
     if len(shape) != 2 or shape[1] != len(LATENTS) or not shape[0]:
-        raise DamagedFile(f"{label} is {dtype} {shape}; expected floating-point (n, {len(LATENTS)})")
+        raise DamagedFile(
+            f"{label} has dtype {dtype} and shape {shape}; expected floating-point numbers of shape (n, {len(LATENTS)})"
+        )
     expected = start + shape[0] * shape[1] * dtype.itemsize
     if len(content) != expected:
         raise DamagedFile(
-            f"{label} gives the shape {shape} of {dtype}, {expected:,} bytes in total, but has {len(content):,}"
+            f"{label}: the header specifies the shape {shape} and dtype {dtype} ({expected:,} bytes), but the data has "
+            f"{len(content):,} bytes"
         )
     numbers: Array = np.frombuffer(content, dtype, offset=start)
     matrix = numbers.reshape(shape[::-1]).T if by_columns else numbers.reshape(shape)

@@ -1,4 +1,4 @@
-"""3DIdent: 275,000 images of a teapot, of which ten continuous factors are drawn independently."""
+"""3DIdent: 275,000 images of a teapot with ten independent continuous factors."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ _PARTS = [Part(split, 0, rf"{name}/raw_latents\.npy", "images") for split, name 
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> ImageFilesDataset:
-    """Open 3DIdent: ``3dident_train.tar`` and ``3dident_test.tar``, or the folder ``3dident`` that they hold.
+    """Open 3DIdent: ``3dident_train.tar`` and ``3dident_test.tar``, or the folder ``3dident`` that they contain.
 
-    Factors are ten continuous ones, each in −1 to 1: the position ``x``, ``y``, ``z`` of the object, its rotations
-    ``rotation_x``, ``rotation_y``, ``rotation_z``, the place of the spotlight, ``spotlight``, and the hues of object,
-    spotlight and background; and ``split``. Fixed in sets, a continuous factor needs a tolerance.
+    Factors are ten continuous ones, each from −1 to 1: the position ``x``, ``y``, ``z`` of the object, its rotations
+    ``rotation_x``, ``rotation_y``, ``rotation_z``, the position of the spotlight, ``spotlight``, and the hues of
+    object, spotlight and background; and ``split``. Fixing a continuous factor in sets requires a tolerance.
 
     `size` (height, width), optional.
 

@@ -1,4 +1,4 @@
-"""ImageNet as ILSVRC 2012 published it: rows are images, numbered alike in every form of the release."""
+"""ImageNet as published for ILSVRC 2012: rows are images, with the same numbers in every form of the release."""
 
 from pathlib import Path
 
@@ -16,17 +16,17 @@ class SynsetImages(ImageFilesDataset):
     """Images by synset: ImageNet, a subset of it, or a test set with its synsets.
 
     Factors: ``synset`` (WordNet's id, such as ``n01440764``; unknown for validation images without labels),
-    ``category`` (what the synset is called, a key, where the release tells it) and ``split``. The name of the file is
-    no factor; :meth:`paths` gives it.
+    ``category`` (a key: the name of the synset, if the release contains it) and ``split``. The file name is not a
+    factor; :meth:`paths` returns it.
 
-    The only modality is ``image``, (None, None, 3) uint8 sRGB: the sizes differ, and only images of one size can be
-    fetched together, so that a loader needs `size`. Grey images, and those in CMYK, become sRGB. Orientations that
-    cameras noted are applied, which programs for ImageNet mostly do not; few images have such a note. A few of the
-    published JPEG have stray bytes before their end; they are decoded as those programs do, with a warning.
+    The only modality is ``image``, (None, None, 3) uint8 sRGB: the sizes differ, and only images of the same size can
+    be fetched together, so a loader needs `size`. Grayscale and CMYK images are converted to sRGB. EXIF orientations
+    are applied, unlike in most programs for ImageNet; few images have one. A few of the published JPEG files contain
+    extraneous bytes before their end; they are decoded as in those programs, with a warning.
 
     Row numbers are 0 … N − 1, by split, synset and the bytes of the file's name: the same in every process, at every
-    opening, and whether the images lie in folders or in the tars. Memory banks such as those of CMC may be indexed by
-    them. (Train comes first, so that its numbers do not depend on whether val is there.)
+    opening, and for images in folders or in the tars. Memory banks such as those of CMC may be indexed by them. (Train
+    comes first, so its numbers do not depend on the presence of val.)
 
     `size` (height, width), optional.
 
@@ -49,11 +49,11 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 
     `size` (height, width), optional.
 
-    `root`: a folder with ``ILSVRC2012_img_train.tar`` and ``ILSVRC2012_img_val.tar`` as published, which need not
-    be unpacked; one of these; or a folder, zip or tar with trees ``train/<synset>/*.JPEG`` and
-    ``val/<synset>/*.JPEG`` or ``val/*.JPEG``, such as Kaggle's. Folders around these do not matter. None for the
-    default folders. Validation images that are not sorted into folders get their synsets from
-    ``ILSVRC2012_devkit_t12.tar.gz``, unpacked or not, or from ``LOC_val_solution.csv``, next to them.
+    `root`: a folder with ``ILSVRC2012_img_train.tar`` and ``ILSVRC2012_img_val.tar`` as published, which need not be
+    unpacked; one of these; or a folder, zip or tar with trees ``train/<synset>/*.JPEG`` and ``val/<synset>/*.JPEG`` or
+    ``val/*.JPEG``, such as Kaggle's. Parent folders of these are accepted too. None for the default folders. Validation
+    images that are not sorted into folders get their synsets from ``ILSVRC2012_devkit_t12.tar.gz``, unpacked or not, or
+    from ``LOC_val_solution.csv``, next to them.
     """
     size = check_size(size)
     return SynsetImages("imagenet", find_files("imagenet", root), size=size)

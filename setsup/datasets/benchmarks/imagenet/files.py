@@ -54,8 +54,8 @@ class SynsetFiles:
 def find_files(name: str, root: Path | str | None) -> SynsetFiles:
     """Find the images of ImageNet, as :func:`setsup.datasets.benchmarks.imagenet.open` takes the root.
 
-    Rows are ordered by split (train, val), synset (those of which it is not known last) and the bytes of the file's
-    name: the same in a tree and in the tars, and the order of programs that number the sorted files of sorted folders.
+    Rows are sorted by split (train, val), synset (unknown ones last) and the bytes of the file name: the same in a tree
+    and in the tars, and the order of programs that number sorted files in sorted folders.
     """
     release = find_members(name, root, {_HOLDS: _WORDS}, _ARCHIVES, nested=True)
     labels = find_labels(release)
@@ -91,7 +91,7 @@ def only(files: SynsetFiles, synsets: Sequence[str], where: str) -> SynsetFiles:
     rows = np.flatnonzero(synset >= 0)
     unknown = int(np.count_nonzero(files.synset < 0))
     if unknown:
-        _log.warning("%d images of unknown synset are left out", unknown)
+        _log.warning("%d images with an unknown synset are left out", unknown)
     return replace(
         files,
         part=files.part[rows],
@@ -149,7 +149,8 @@ def _tar(release: MemberIndex, split: str) -> MemberIndex | None:
     path = release.path(release.place(_TARS[split]))
     if path is None:
         raise DataError(
-            f"{release.source}: {_TARS[split]} is inside another archive; extract it, and pass its folder as the root"
+            f"{release.source}: {_TARS[split]} is inside another archive; extract it, and pass the folder that "
+            "contains it as the root"
         )
     return open_members(path, nested=True)
 

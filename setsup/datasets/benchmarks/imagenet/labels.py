@@ -1,6 +1,6 @@
 """Labels of ImageNet: names of the synsets, and synsets of the validation images.
 
-Two sources tell both: the development kit of ILSVRC 2012, unpacked or as published (``meta.mat`` and
+Two sources contain both: the development kit of ILSVRC 2012, unpacked or as published (``meta.mat`` and
 ``ILSVRC2012_validation_ground_truth.txt``), and the lists of Kaggle's copy (``LOC_synset_mapping.txt`` and
 ``LOC_val_solution.csv``).
 """
@@ -82,7 +82,7 @@ class Labels:
 
 
 def find_labels(release: MemberIndex) -> Labels:
-    """Find the files that tell labels: in the folders around the images, and next to an archive of them."""
+    """Find the files of labels: in the folders around the images, and next to an archive of images."""
     whole = open_members(release.source, nested=True) if release.prefix else release
     steps = release.prefix.split("/")[:-1]
     around = ["".join(f"{step}/" for step in steps[:count]) for count in range(len(steps), -1, -1)]
@@ -102,7 +102,7 @@ def find_labels(release: MemberIndex) -> Labels:
 
 
 def synset_names(content: bytes, label: str) -> dict[str, str]:
-    r"""Names of synsets out of a list with one per line; lines of another kind are passed over.
+    r"""Names of synsets from a list with one per line; other lines are ignored.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def synset_names(content: bytes, label: str) -> dict[str, str]:
 
 
 def unique_names(synsets: Sequence[str], names: dict[str, str]) -> tuple[str, ...]:
-    """Names of synsets, each with its synset behind it where two are called the same, as the two cranes are.
+    """Names of synsets, followed by the synset if two have the same name, such as the two cranes.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def _parsed_meta(content: bytes, label: str) -> dict[int, tuple[str, str]]:
     table = read_mat(content, label, ["synsets"], _MOST)["synsets"].reshape(-1)
     fields = ("ILSVRC2012_ID", "WNID", "words", "num_children")
     if not set(fields) <= set(table.dtype.names or ()):
-        raise DamagedFile(f"{label}: synsets lacks the fields {', '.join(fields)}")
+        raise DamagedFile(f"{label}: 'synsets' lacks the fields {', '.join(fields)}")
     synsets: dict[int, tuple[str, str]] = {}
     for entry in table:
         number, synset, words, children = (np.asarray(entry[field]).reshape(-1) for field in fields)
@@ -195,6 +195,8 @@ def _from_csv(content: bytes, label: str, numbers: Codes) -> tuple[list[str], Co
     told = pc.extract_regex(pc.utf8_trim_whitespace(predictions), r"^(?P<synset>n[0-9]{8})(?:\s|$)")
     if told.null_count:
         odd = predictions.filter(pc.is_null(told))[0].as_py()
-        raise DamagedFile(f"{label} has {str(odd)[:40]!r}; expected an id such as n01440764 first")
+        raise DamagedFile(
+            f"{label}: a prediction is {str(odd)[:40]!r}; expected it to start with a synset such as n01440764"
+        )
     coded = pc.struct_field(told, "synset").dictionary_encode()
     return coded.dictionary.to_pylist(), np.asarray(coded.indices, np.int64)

@@ -72,5 +72,5 @@ def _check(synsets: Sequence[str], where: str) -> tuple[str, ...]:
             )
     [(most, times)] = Counter(synsets).most_common(1)
     if times > 1:
-        raise DamagedFile(f"{where} names {most} twice", _FIX)
+        raise DamagedFile(f"{where} lists {most} twice", _FIX)
     return tuple(synsets)

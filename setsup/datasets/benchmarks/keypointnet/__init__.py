@@ -1,4 +1,4 @@
-"""KeypointNet: models of ShapeNet with keypoints that people marked."""
+"""KeypointNet: models of ShapeNet with manually annotated keypoints."""
 
 from setsup.datasets.benchmarks.keypointnet.dataset import KeypointNet, open
 

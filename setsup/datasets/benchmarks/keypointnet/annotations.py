@@ -1,4 +1,4 @@
-"""Annotations of KeypointNet as arrays: keypoints of all models, from one JSON file a category."""
+"""Annotations of KeypointNet as arrays: keypoints of all models, from one JSON file per category."""
 
 import os
 import re
@@ -43,7 +43,7 @@ class Annotations:
 
 
 def annotation_files(members: MemberIndex) -> list[int]:
-    """Places of the files to read: one a category, or the one of all categories where it is alone."""
+    """Places of the files to read: one per category, or a single file of all categories."""
     places, named = members.matching(r"annotations/(?P<category>[^/]+)\.json")
     names = named["category"].to_pylist()
     # the published folder also holds all.json, which says everything once more
@@ -69,7 +69,7 @@ def read_annotations(members: MemberIndex) -> Annotations:
 
 
 def read_category(members: MemberIndex, member: int) -> list[dict[str, Any]]:
-    """Parse one file: models as published, of which each is known to be an object."""
+    """Parse one file: models as published, each checked to be a JSON object."""
     label = members.label(member)
     models = read_json(members.read(member, _LARGEST), label)
     if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):
@@ -86,7 +86,7 @@ def _join(members: MemberIndex, places: list[int]) -> Annotations:
     if len(unique) < len(keys):
         twice = np.setdiff1d(np.arange(len(keys)), first)[0]
         raise DataError(
-            f"{members.label(int(files[twice]))} annotates {keys[twice]} a second time; remove one of the files"
+            f"{members.label(int(files[twice]))} repeats the annotation of {keys[twice]}; remove one of the files"
         )
     return Annotations(classes, models, files, positions, np.cumsum([0, *counts]), xyz, ids)
 
@@ -97,7 +97,7 @@ def _check_symmetries(symmetries: Any, count: int) -> None:
         for symmetry in kind:
             for index in symmetry["kp_indexes"]:
                 if type(index) is not int or not 0 <= index < count:
-                    raise ValueError(f"a symmetry refers to keypoint {index!r} of {count}")
+                    raise ValueError(f"a symmetry refers to keypoint {index!r}, but the model has {count} keypoints")
 
 
 def _arrays(members: MemberIndex, member: int) -> tuple[npt.NDArray[Any], ...]:
@@ -112,18 +112,18 @@ def _arrays(members: MemberIndex, member: int) -> tuple[npt.NDArray[Any], ...]:
             _check_name(model["model_id"], _MODEL)
             points = model["keypoints"]
             if len(points) > _MOST_KEYPOINTS:
-                raise ValueError(f"{len(points):,} keypoints")
+                raise ValueError(f"{len(points):,} keypoints, more than the limit of {_MOST_KEYPOINTS:,}")
             xyz.append(np.array([point["xyz"] for point in points], np.float64).reshape(len(points), 3))
             _check_symmetries(model.get("symmetries"), len(points))
             ids.append(np.array([_semantic(point["semantic_id"]) for point in points], np.int16))
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             why = " ".join(str(error).split())[:100]
-            raise DamagedFile(f"{label}: model {number} differs from the published format: {why}") from error
+            raise DamagedFile(f"{label}: model {number} does not match the published format: {why}") from error
     where = np.concatenate(xyz)
     with np.errstate(over="ignore"):
         where = where.astype(np.float32)
     if not np.isfinite(where).all():
-        raise DamagedFile(f"{label} has a keypoint with a position that is not finite")
+        raise DamagedFile(f"{label} contains a keypoint whose position is not finite")
     return (
         np.array([model["class_id"] for model in models]),
         np.array([model["model_id"] for model in models]),

@@ -45,18 +45,19 @@ _LARGEST_CLOUD, _LARGEST_MESH, _LARGEST_LIST = 1 << 24, 1 << 30, 1 << 24
 class KeypointNet(BaseDataset):
     """Models with semantic keypoints: the rows are the annotated models, categories by name.
 
-    Factors are ``category``, ``model`` (key, within the category), ``split`` if the published lists exist
-    (unknown for a model in none), and ``misaligned`` where ``knife_misaligned.txt`` is (key; knives that are flipped
-    along x). Modalities:
+    Factors are ``category``, ``model`` (key, within the category), ``split`` if the published lists exist (unknown for
+    unlisted models), and ``misaligned`` if ``knife_misaligned.txt`` exists (key; knives that are flipped along x).
+    Modalities:
 
-    - ``keypoints``, (K, 3) float32 in the frame of the model, K the most of any model opened, NaN after the last.
-    - ``keypoint_ids``, (K,) int16, their semantic ids, −1 after the last. An id means the same part in all models of a
-      category, and nothing across categories.
+    - ``keypoints``, (K, 3) float32 in the frame of the model, K the largest number of keypoints of any opened model,
+      padded with NaN.
+    - ``keypoint_ids``, (K,) int16, their semantic ids, padded with −1. An id denotes the same part in all models of a
+      category, but not across categories.
     - ``points`` (2048, 3) float32 and ``colors`` (2048, 3) uint8, the published cloud.
-    - ``preview`` (128, 128, 3) uint8, an image of the cloud (of the mesh, if only that exists) with the keypoints
-      as dots whose color tells their id; see :mod:`setsup.datasets.adapters.preview`.
+    - ``preview`` (128, 128, 3) uint8, an image of the cloud (of the mesh, if only that exists) with the keypoints as
+      dots colored by id; see :mod:`setsup.datasets.adapters.preview`.
 
-    Clouds and meshes may be missing until they are asked for.
+    Clouds and meshes may be missing until they are read.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ class KeypointNet(BaseDataset):
 
     Notes
     -----
-    Frame of the models: +y up, −z front, bounding box of diagonal 1 that is not centred on the origin.
+    Frame of the models: +y up, −z front, bounding box with a diagonal of 1, not centred on the origin.
 
     """
 
@@ -107,7 +108,7 @@ class KeypointNet(BaseDataset):
 
     @of_row
     def annotation(self, row: int) -> dict[str, Any]:
-        """Give a model's annotation as published.
+        """Return the annotation of a model as published.
 
         Parameters
         ----------
@@ -142,7 +143,7 @@ class KeypointNet(BaseDataset):
         Returns
         -------
         trimesh.Trimesh or trimesh.Scene
-            A Trimesh with vertex colors if the PLY file exists: its faces stand in the order to which
+            A Trimesh with vertex colors if the PLY file exists: its faces are in the order to which
             ``mesh_info.face_index`` refers. Else the scene of the OBJ file, see
             :func:`setsup.datasets.adapters.meshes.load_obj`.
 
@@ -187,7 +188,7 @@ class KeypointNet(BaseDataset):
 
     def _missing(self, row: int, name: str) -> DataError:
         return DataError(
-            f"{self.members.source} has no {name} (row {row}); `setsup fetch keypointnet` tells where to get it"
+            f"{self.members.source} has no {name} (row {row}); `setsup fetch keypointnet` shows where to download it"
         )
 
     def _keypoints(self, name: str, rows: Rows) -> Array:
@@ -234,7 +235,7 @@ def open(root: Path | str | None = None) -> KeypointNet:
     Raises
     ------
     DataError
-        There are no annotations, or something is damaged.
+        When the annotations are missing, or a file is damaged.
 
     """
     names = ("KeypointNet.zip", "KeypointNet.tar", "keypointnet.zip", "keypointnet.tar")

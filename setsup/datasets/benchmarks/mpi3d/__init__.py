@@ -1,4 +1,4 @@
-"""MPI3D: an object on a robot's arm, in four variants; each is a dataset of its own, with a module here."""
+"""MPI3D: an object on a robot arm, in four variants; each is a separate dataset with its own module."""
 
 from setsup.datasets.benchmarks.mpi3d.dataset import Mpi3D, open_variant
 

@@ -1,4 +1,4 @@
-"""MPI3D: images of an object on a robot's arm, every combination of seven factors, from the published ``.npz``."""
+"""MPI3D: images of an object on a robot arm, every combination of seven factors, from the published ``.npz``."""
 
 import math
 import os
@@ -44,13 +44,13 @@ _TURNS = 40  # of each of the arm's two axes
 
 
 class Mpi3D(PreparedImages):
-    """Images of an object on a robot's arm: what it is, how the camera and the ground are, and where the arm is.
+    """Images of an object on a robot arm, by object, camera, background and position of the arm.
 
     The table is a grid of ``object_color``, ``object_shape``, ``object_size``, ``camera_height``, ``background_color``,
     ``horizontal_axis`` and ``vertical_axis``, the last changing fastest: 6 · 6 · 2 · 3 · 3 · 40 · 40 = 1,036,800 rows.
-    The file of the challenge at NeurIPS 2019, which is told by its length, and that of the complex objects, which have
-    other colors and shapes, have 4 · 4 · 2 · 3 · 3 · 40 · 40 = 460,800. The only modality is ``image``, (64, 64, 3)
-    uint8 sRGB. It is mapped into memory, never loaded: out of the ``.npz`` where that is not packed, else out of the
+    The file of the NeurIPS 2019 challenge, which is recognized by its length, and the file of the complex objects,
+    which have other colors and shapes, have 4 · 4 · 2 · 3 · 3 · 40 · 40 = 460,800. The only modality is ``image``, (64,
+    64, 3) uint8 sRGB. It is mapped into memory, never loaded: from the ``.npz`` if that is uncompressed, else from the
     array that ``setsup prepare`` makes.
 
     Parameters
@@ -65,7 +65,7 @@ class Mpi3D(PreparedImages):
     Raises
     ------
     DataError
-        The file is missing, damaged, or does not hold as many images as it should.
+        When the file is missing or damaged, or has an unexpected number of images.
 
     """
 
@@ -94,7 +94,10 @@ def open_variant(name: str, root: Path | str | None, files: Sequence[str]) -> Mp
 
 def _check_images(path: Path, images: NpzArray) -> None:
     if len(images.shape) != 4 or images.shape[1:] != _IMAGE or images.dtype != np.uint8:
-        raise DataError(f"{path}: 'images' is {images.dtype} {images.shape}; expected uint8 (N, 64, 64, 3)")
+        raise DataError(
+            f"{path}: 'images' has dtype {images.dtype} and shape {images.shape}; expected uint8 of shape (N, 64, 64, "
+            "3); fetch the published file"
+        )
 
 
 def _table(path: Path, count: int, grids_of: Sequence[Grid]) -> FactorTable:
@@ -103,7 +106,7 @@ def _table(path: Path, count: int, grids_of: Sequence[Grid]) -> FactorTable:
     if count not in lengths:
         known = " or ".join(f"{length:,}" for length in lengths)
         raise DamagedFile(
-            f"{path} has {count:,} images and no labels; expected {known} images, since only a complete grid can be "
+            f"{path} has {count:,} images and no labels; expected {known} images, because only a complete grid can be "
             "read without labels"
         )
     return FactorTable(grids[lengths.index(count)])

@@ -15,12 +15,12 @@ def open(root: Path | str | None = None) -> Mpi3D:
     Parameters
     ----------
     root : Path, str or None
-        Folder with ``mpi3d_toy.npz``, or with a folder ``mpi3d-toy`` that has it; None for the default folders.
+        Folder with ``mpi3d_toy.npz``, or with a subfolder ``mpi3d-toy`` that contains it; None for the default folders.
 
     Raises
     ------
     DataError
-        When the file is missing (the message gives the command that fetches it), or does not have the published
+        When the file is missing (the message shows the command that fetches it), or does not have the published
         content.
 
     """

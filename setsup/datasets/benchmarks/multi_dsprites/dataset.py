@@ -1,4 +1,4 @@
-"""Multi-dSprites: a million images of two to five sprites, out of the release's gzipped TFRecord file."""
+"""Multi-dSprites: a million images of two to five sprites, from the release's gzipped TFRecord file."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -39,18 +39,18 @@ Version = Literal["binarized", "colored_on_grayscale", "colored_on_colored"]
 class MultiDsprites(PreparedImages):
     """Images of several sprites, whose factors are nested per image.
 
-    Factors are ``objects``, the number of sprites, and how many of them have each shape (``shape_1``, …). Modalities:
-    ``image``, (64, 64, 3) uint8 sRGB, or (64, 64, 1) grey of the version ``binarized``; ``mask``, (64, 64) int8, the
-    number of each pixel's sprite, −1 for the background; and of the image's sprites in the order of the release, up to
-    the most that any image has: ``shape``, int8, code of the level of :attr:`objects`, −1 after the last, and ``x``,
-    ``y``, ``orientation``, ``scale`` and ``color`` (RGB), float32 as published, NaN after the last.
+    Factors are ``objects``, the number of sprites, and the number of sprites of each shape (``shape_1``, …).
+    Modalities: ``image``, (64, 64, 3) uint8 sRGB, or (64, 64, 1) grayscale in the version ``binarized``; ``mask``, (64,
+    64) int8, the number of each pixel's sprite, −1 for the background; and, for the sprites of the image in the order
+    of the release, padded to the largest number: ``shape``, int8, code of the level of :attr:`objects`, −1 as padding,
+    and ``x``, ``y``, ``orientation``, ``scale`` and ``color`` (RGB), float32 as published, NaN as padding.
 
     Parameters
     ----------
     file : Path or str
         ``multi_dsprites_<version>.tfrecords``.
     version : str
-        Which of the three versions it is.
+        One of the three versions.
     root : Path or str, optional
         Root passed by the user, for the command in messages.
 
@@ -131,7 +131,7 @@ def open(root: Path | str | None = None, version: Version = "colored_on_grayscal
 
 
 def prepare(root: Path | str | None = None, version: Version = "colored_on_grayscale") -> list[Path]:
-    """Read a version's file once: the factors into the cache folder, images and masks into an array next to the file.
+    """Read a version once: factors into the cache folder, images and masks into an array next to the file.
 
     The array has 16 GB for a million images. Works block by block; an interrupted run resumes.
     Parameters and errors are those of :func:`open`.
@@ -162,7 +162,7 @@ def _objects(file: Path, version: str, command: str | None) -> FactorTable:
 
     def make() -> FactorTable:
         if command is not None:
-            raise DataError(f"{file} can only be read sequentially; run {command} once")
+            raise DataError(f"{file} can only be read sequentially; run {command} once to convert it")
         return read_objects(file, version)
 
     return cached_table(cache_folder() / "indexes" / _NAME / f"{digest}.arrow", make)
@@ -195,6 +195,6 @@ class _Records:
                 out[slot] = image
                 position = start + slot + 1
             if position != stop:
-                raise DataError(f"{self._file} has been replaced while it was being read; run the command again")
+                raise DataError(f"{self._file} was replaced while it was being read; run the command again")
 
         yield fill

@@ -1,4 +1,4 @@
-"""Records of Multi-dSprites: what an example holds, as arrays.
+"""Records of Multi-dSprites: the content of an example as arrays.
 
 Convention
 ----------
@@ -62,8 +62,8 @@ def _table(path: Path, rows: npt.NDArray[np.float32], numbers: npt.NDArray[np.in
     shapes = rows[:, 0].astype(np.int64)
     if (shapes != rows[:, 0]).any() or not np.isfinite(rows).all() or np.ptp(shapes) > 255:
         raise DamagedFile(
-            f"{path} contains a shape that is not an integer, shapes that span more than 256 numbers, or a factor "
-            "that is not finite"
+            f"{path} contains a shape that is not an integer, a range of more than 256 shapes, or a factor that is not "
+            "finite"
         )
     levels, codes = np.unique(shapes, return_inverse=True)
     names = (*_NUMBERS, *COLORS)
@@ -97,10 +97,8 @@ def read_images(path: Path, version: str) -> Iterator[Array]:
 def _floats(features: dict[str, Feature], name: str, count: int, label: str) -> npt.NDArray[np.float32]:
     feature = features.get(name)
     if feature is None or feature.kind != "float" or len(feature.values) != count:
-        there = "nothing" if feature is None else f"{len(feature.values)} × {feature.kind}"
-        raise DamagedFile(
-            f"{label}: {name!r} contains {there}; expected {count} × float; the file may be of another version"
-        )
+        there = "nothing" if feature is None else f"{len(feature.values)} values of type {feature.kind}"
+        raise DamagedFile(f"{label}: {name!r} contains {there}; expected {count} values of type float")
     return feature.values
 
 
@@ -117,7 +115,7 @@ def _pixels(record: bytes, features: dict[str, Feature], name: str, channels: in
         content = b""
     if len(content) != SIDE * SIDE * channels:
         raise DamagedFile(
-            f"{label}: {name!r} has {len(content):,} bytes; expected {SIDE} × {SIDE} × {channels}; the file may be "
-            "of another version"
+            f"{label}: {name!r} has {len(content):,} bytes; expected {SIDE} × {SIDE} × {channels} bytes (height × "
+            "width × channels)"
         )
     return np.frombuffer(content, np.uint8).reshape(SIDE, SIDE, channels)

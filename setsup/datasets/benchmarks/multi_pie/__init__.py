@@ -1,8 +1,8 @@
-"""Multi-PIE: faces of 337 persons under 15 views, 19 lightings and six expressions, read from the published tree.
+"""Multi-PIE: faces of 337 people in 15 views, 19 lightings and six expressions, read from the published tree.
 
-The tree is ``session0S/multiview/<subject>/<recording>/<camera>/<file>.png``; a file's name repeats what its folders
-say. High-resolution images (``session0S/highres``) are not part. The 15 cameras of a recording fire together, so a
-subject, session, recording and shot make an orbit of views, with the frontal one as its canonical member::
+The tree is ``session0S/multiview/<subject>/<recording>/<camera>/<file>.png``; the name of a file repeats its folders.
+High-resolution images (``session0S/highres``) are not part. The 15 cameras of a recording fire together, so a subject,
+session, recording and shot make an orbit of views, with the frontal one as its canonical member::
 
     faces = setsup.load("multi-pie", root="Multi-Pie")
     orbit = ["subject", "session", "recording", "shot"]
@@ -24,7 +24,7 @@ __all__ = ["CAMERAS", "EXPRESSIONS", "MultiPie", "open", "prepare", "write_subst
 
 
 def prepare(root: Path | str | None = None, substitute: int = 0, seed: int = 0, processes: int = 1) -> list[Path]:
-    """Render a substitute for Multi-PIE, where one is asked for; the published files need no preparation.
+    """Render a substitute for Multi-PIE if requested; the published files need no preparation.
 
     ``setsup prepare multi-pie --root FOLDER --option substitute=20 processes=2`` writes 20 made-up subjects,
     4 sessions × 13 cameras × 20 shots each, as :func:`write_substitute`.
@@ -34,9 +34,9 @@ def prepare(root: Path | str | None = None, substitute: int = 0, seed: int = 0, 
     root : Path, str or None
         Folder of the substitute.
     substitute : int
-        How many subjects it has.
+        Number of subjects.
     seed : int
-        Of the made-up persons.
+        Seed of the synthetic subjects.
     processes : int
         Worker processes.
 
@@ -48,7 +48,7 @@ def prepare(root: Path | str | None = None, substitute: int = 0, seed: int = 0, 
     Raises
     ------
     DataError
-        A substitute is asked for without a root, and as :func:`write_substitute`.
+        When a substitute is requested without a root, and as for :func:`write_substitute`.
 
     Examples
     --------

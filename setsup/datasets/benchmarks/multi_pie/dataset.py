@@ -1,4 +1,4 @@
-"""Multi-PIE as a dataset: what the names of its files say, as factors."""
+"""Multi-PIE as a dataset, with factors parsed from the file names."""
 
 import logging
 from collections.abc import Mapping
@@ -55,15 +55,15 @@ _log = logging.getLogger("setsup")
 class MultiPie(ImageFilesDataset):
     """Images of faces by subject, session, recording, camera and shot.
 
-    Factors: ``subject`` (the ids that are present, as texts of three digits), ``session`` (1 to 4, within five months),
+    Factors: ``subject`` (the available ids, as strings of three digits), ``session`` (1 to 4, within five months),
     ``recording`` (1 to 3 within the session), ``expression`` (of both; unknown for a third recording of session 1),
     ``camera``, ``yaw`` (deg, minus towards camera 24_0; papers differ in the sign), ``elevated`` (cameras 19_1 and
     08_1, whose yaw is about −45 and 45) and ``lighting`` (0: room light; 1 to 18: the flash that fired). The key
-    ``shot`` tells the two images of a recording under room light, 0 and 19, apart, and the key ``sessions`` is the
-    number of sessions that the subject is in, of those that are present. ``setting1`` and ``setting2`` are splits. No
-    factor holds the name of the file, which the others make up; :meth:`paths` gives it.
+    ``shot`` distinguishes the two images of a recording under room light, 0 and 19, and the key ``sessions`` is the
+    number of available sessions of the subject. ``setting1`` and ``setting2`` are splits. The file name is not a
+    factor, since the others determine it; :meth:`paths` returns it.
 
-    The only modality is ``image``, (480, 640, 3) uint8 sRGB. Rows are in the order of the files' names.
+    The only modality is ``image``, (480, 640, 3) uint8 sRGB. Rows are sorted by file name.
 
     Parameters
     ----------
@@ -75,14 +75,14 @@ class MultiPie(ImageFilesDataset):
     Raises
     ------
     DataError
-        When no file is named as published, or the images looked at are damaged.
+        When no file has a published name, or the sampled images are damaged.
 
     Notes
     -----
     Files whose names contradict their folders (subject 002 in the folder of 001) or name a session, recording, camera
-    or shot that does not exist are left out: which of the two is right cannot be known. Their number is logged.
+    or shot that does not exist are left out, because the correct one is unknown. Their number is logged.
 
-    Some copies hold images of camera 08_1 upside down, subject 003 among them; they are given as they are.
+    Some copies contain upside-down images of camera 08_1, for example of subject 003; they are returned unchanged.
 
     """
 
@@ -105,7 +105,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     Raises
     ------
     DataError
-        When the files are missing, or none is named as published.
+        When the files are missing, or none has a published name.
 
     """
     size = check_size(size)
@@ -149,7 +149,7 @@ def _parse(members: MemberIndex) -> tuple[Places, dict[str, Array]]:
         wrong = places[np.flatnonzero(~valid)]
         message = (
             f"{len(wrong):,} of {len(places):,} files, such as {members.label(int(wrong[0]))}, contradict their "
-            "folders, or have a session, recording, camera or shot that does not exist"
+            "folders, or contain an unknown session, recording, camera or shot"
         )
         if not valid.any():
             raise DataError(f"{message}; unpack the release as it was published")

@@ -1,9 +1,9 @@
-"""Made-up heads as meshes: a skull with features and paint, hair, ears, neck and shoulders.
+"""Synthetic heads as meshes: a skull with painted features, hair, ears, neck and shoulders.
 
 Convention
 ----------
 World frame in metres: z up, x to the right of the frontal image. The head is centred on the origin and looks along −y.
-Vertices carry the colors of an evenly lit face; the renderer adds no shading of its own.
+Vertices have the colors of an evenly lit face; the renderer adds no shading.
 """
 
 import numpy as np

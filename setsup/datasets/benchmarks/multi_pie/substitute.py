@@ -1,12 +1,12 @@
-"""A substitute for Multi-PIE: made-up heads, rendered into the published tree, for trying experiments without it.
+"""A substitute for Multi-PIE: synthetic heads, rendered into the published tree, to try experiments without it.
 
-No image of it shows a person, and nothing measured on it says what Multi-PIE would give. A made-up person has features,
-skin and hair drawn from the seed; a session changes clothes, hair, pose and expression a little. Each of the 13 cameras
-at head height sees the 20 shots: room light in 0 and 19, a flash next to it in 1 to 18. Geometry is rendered once a
-view and lit again for every shot, by Lambert's law without cast shadows.
+Its images do not show real people, and results on it do not predict results on Multi-PIE. The features, skin and hair
+of a synthetic subject are sampled from the seed; a session changes clothes, hair, pose and expression slightly. Each of
+the 13 cameras at head height records the 20 shots: room light in 0 and 19, an additional flash in 1 to 18. Geometry is
+rendered once per view and relit for every shot, by Lambert's law without cast shadows.
 
-Ids begin at 901, which no subject of Multi-PIE has; every file carries a title that says what it is, and so does
-``SUBSTITUTE.json`` next to the sessions.
+Ids begin at 901, which no subject of Multi-PIE has; the title of every file, and ``SUBSTITUTE.json`` next to the
+sessions, state that the data are a substitute.
 """
 
 import math
@@ -47,26 +47,26 @@ def write_substitute(
     seed: int = 0,
     processes: int = 1,
 ) -> Path:
-    """Render made-up heads into the tree of Multi-PIE; opened by ``setsup.load("multi-pie", root=folder)``.
+    """Render synthetic heads into the tree of Multi-PIE; opened by ``setsup.load("multi-pie", root=folder)``.
 
-    What is there already is kept, so that an interrupted call goes on when it is made again. More subjects, sessions or
-    cameras may be asked for later. The same seed gives the same tree, with any number of processes.
+    Existing files are kept, so repeating an interrupted call resumes it. More subjects, sessions or cameras may be
+    added later. The same seed gives the same tree with any number of processes.
 
     Parameters
     ----------
     folder : Path or str
         New, empty, or left unfinished by an earlier call with the same shots and seed.
     subjects : int
-        How many persons, 1 to 99: ids from 901 on.
+        Number of subjects, from 1 to 99, with ids from 901 on.
     sessions : iterable of int
-        Out of 1 to 4; recording 01 of each, which Multi-PIE asks for with a neutral face.
+        Sessions from 1 to 4; only recording 01, the neutral expression in Multi-PIE.
     cameras : iterable of str
-        Out of the 13 at head height.
+        Some of the 13 cameras at head height.
     shots : iterable of int
-        Out of 0 to 19. Flashes 1 to 13 stand from the left of the frontal image to the right, 14 to 18 above; where
-        those of Multi-PIE stand is not imitated.
+        Shots from 0 to 19. Flashes 1 to 13 go from the left of the frontal image to the right, 14 to 18 are above;
+        their positions differ from those of Multi-PIE.
     seed : int
-        Another one gives other persons.
+        Seed of the subjects.
     processes : int
         Worker processes.
 
@@ -78,7 +78,7 @@ def write_substitute(
     Raises
     ------
     DataError
-        A number is out of its range, the folder holds something else, the library of the renderer is missing, or the
+        When a number is out of range, the folder contains other files, the library of the renderer is missing, or the
         disk is full.
 
     Examples
@@ -116,8 +116,8 @@ def _chosen(values: Iterable[Any], name: str, known: Iterable[Any]) -> list[Any]
     chosen, there = list(values), list(known)
     wrong = [value for value in chosen if value not in there]
     if wrong or not chosen:
-        problem = f"not {wrong[0]!r}" if wrong else "at least one"
-        raise DataError(f"{name} of the substitute must be among {there[0]} … {there[-1]}, {problem}")
+        problem = f"be among {there[0]} … {there[-1]}, not {wrong[0]!r}" if wrong else "have at least one value"
+        raise DataError(f"{name} of the substitute must {problem}")
     return [value for value in there if value in chosen]
 
 

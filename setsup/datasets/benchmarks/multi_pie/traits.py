@@ -1,4 +1,4 @@
-"""What tells one made-up person from another, and one sitting of a person from the next: numbers drawn from a seed."""
+"""Traits of synthetic people, and of the sittings of a person: numbers sampled from a seed."""
 
 from dataclasses import dataclass
 
@@ -59,7 +59,7 @@ class Traits:
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
-    """What changes from session to session: turns in degrees, shifts in metres, factors around 1."""
+    """Changes between sessions: rotations in degrees, shifts in metres, factors around 1."""
 
     turn: float
     nod: float
@@ -75,7 +75,7 @@ class Sitting:
 
 
 def traits_of(seed: int, subject: int) -> Traits:
-    """Person number `subject` of a seed, whoever else there is."""
+    """Person number `subject` of a seed, independent of the other subjects."""
     parts = spread_traits(seed, "multi-pie substitute persons", subject)
     take = iter(parts.tolist())
 
@@ -114,7 +114,7 @@ def traits_of(seed: int, subject: int) -> Traits:
 
 
 def sitting_of(seed: int, subject: int, session: int) -> Sitting:
-    """How a person comes to a session."""
+    """Appearance of a person in a session."""
     key = fold(fold(stream_key(seed, "multi-pie substitute sittings"), subject), session)
     part = uniform(fold(key, np.arange(16, dtype=np.uint64)))
     around = 2 * part - 1

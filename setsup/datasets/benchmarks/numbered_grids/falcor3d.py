@@ -22,7 +22,7 @@ _SIZES = {
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> ImageFilesDataset:
     """Open Falcor3D: ``Falcor3D/images/000000.png`` and so on, of 1024 × 1024 pixels, or ``Falcor3D_down128``.
 
-    Levels are numbers 0, 1, …, in equal steps of what the release calls the normalised range of a factor.
+    Levels are numbers 0, 1, …, in equal steps of the normalised range of a factor, as defined by the release.
 
     `size` (height, width), optional.
 

@@ -1,4 +1,4 @@
-"""Isaac3D: 737,280 images of a robot's arm with an object in a kitchen, every combination of nine factors.
+"""Isaac3D: 737,280 images of a robot arm with an object in a kitchen, every combination of nine factors.
 
 Convention
 ----------
@@ -32,7 +32,7 @@ _NOMINAL = ("object_shape", "object_color", "wall_color")
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> ImageFilesDataset:
     """Open Isaac3D: ``Isaac3D/images/000000.png`` and so on, of 512 × 512 pixels, or ``Isaac3D_down128``.
 
-    Levels are numbers 0, 1, …, in equal steps of what the release calls the normalised range of a factor.
+    Levels are numbers 0, 1, …, in equal steps of the normalised range of a factor, as defined by the release.
 
     `size` (height, width), optional.
 

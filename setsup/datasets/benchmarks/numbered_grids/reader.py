@@ -24,15 +24,15 @@ __all__ = ["open_grid"]
 def open_grid(
     name: str, title: str, factors: Sequence[Factor], root: Path | str | None, size: tuple[int, int] | None
 ) -> ImageFilesDataset:
-    """Open the grid of some factors, or what is there of it.
+    """Open the grid of some factors, or the available part of it.
 
-    `title` begins the name of the release's folder and archives. The table is an implicit grid where all images are
-    there, else it has columns.
+    The names of the release's folder and archives start with `title`. The table is an implicit grid if all images
+    exist, else it has columns.
 
     Raises
     ------
     DataError
-        There are no such images, or one has a number beyond the grid.
+        When no such image exists, or the number of an image is outside the grid.
 
     """
     size = check_size(size)
@@ -43,8 +43,8 @@ def open_grid(
     # other releases have numbered images, too
     if title.lower() not in f"{release.source}/{release.prefix}{release.names[int(places[0])]}".lower():
         raise DataError(
-            f"{name}: {release.source} has numbered images in {release.prefix}images, but no part of the path is "
-            f"{title}; rename the folder that contains them to {title}"
+            f"{name}: {release.source} contains numbered images in {release.prefix}images, but no folder of the path "
+            f"is named {title}; rename the folder that contains them to {title}"
         )
     numbers = np.array(groups["number"].to_pylist(), np.int64)
     order = np.argsort(numbers, kind="stable")
@@ -53,7 +53,7 @@ def open_grid(
     wrong = numbers >= cells
     if wrong.any() or (np.diff(numbers) == 0).any():
         which = int(numbers[np.argmax(wrong)] if wrong.any() else numbers[1:][np.argmin(np.diff(numbers))])
-        what = f"but the last image is {cells - 1:06}" if wrong.any() else "twice"
+        what = f"but the images end at {cells - 1:06}" if wrong.any() else "twice"
         raise DamagedFile(f"{release.source} contains the image {which:06} of {name}, {what}")
     grid = FactorTable(factors)
     if len(numbers) < cells:

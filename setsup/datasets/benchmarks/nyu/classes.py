@@ -1,4 +1,4 @@
-"""The small MATLAB files next to NYU Depth V2: the published split, and the maps of its 894 classes to 40 and to 13.
+"""The small MATLAB files next to NYU Depth V2: the published split, and the maps of its 894 classes to 40 and 13.
 
 Convention
 ----------
@@ -25,7 +25,7 @@ _TRAIN, _TEST, _NEITHER = 0, 1, 255
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """A coarser set of classes.
+    """A coarser set of classes: names, and the coarse class of each finer class.
 
     `of` (finer classes,) uint8.
     """
@@ -83,7 +83,9 @@ def _classes(path: Path, name: str, mapping: Any, cells: Any, count: int) -> Cla
 def _names(path: Path, cells: Any) -> tuple[str, ...]:
     texts = [str(cell.reshape(-1)[0]) if _is_text(cell) else "" for cell in np.asarray(cells, object).reshape(-1)]
     if not 0 < len(texts) < 255 or "" in texts:
-        raise DamagedFile(f"{path}: the names of its {len(texts):,} classes must be 1 to 254 strings")
+        raise DamagedFile(
+            f"{path}: 'names' has {len(texts):,} entries; expected 1 to 254 class names, each a non-empty string"
+        )
     return tuple(texts)
 
 
@@ -96,13 +98,13 @@ def _numbers(path: Path, name: str, stored: Any, low: int, high: int, what: str)
     values = np.asarray(stored)
     if values.dtype.kind not in "uif" or not values.size:
         raise DataError(
-            f"{path}: {name!r} is {values.dtype} {values.shape}; expected numbers of {what} from {low} to {high:,}"
+            f"{path}: {name!r} has dtype {values.dtype} and shape {values.shape}; expected numbers of {what} from "
+            f"{low} to {high:,}"
         )
     values = values.reshape(-1)
     wrong = ~((values >= low) & (values <= high) & (values == np.floor(values)))
     if wrong.any():
         raise DamagedFile(
-            f"{path}: {name!r} has the number {values[np.argmax(wrong)]:g}; expected numbers of {what} from {low} to "
-            f"{high:,}"
+            f"{path}: {name!r} contains {values[np.argmax(wrong)]:g}; expected numbers of {what} from {low} to {high:,}"
         )
     return values.astype(np.int64)

@@ -2,9 +2,9 @@
 
 Convention
 ----------
-Images are 480 × 640 (height × width). Depth is the distance along the optical axis, metres, 0 where there is none.
-Pixels are counted from 0 with their centres on the integers; the published intrinsics count from 1, as the toolbox that
-projected the depth does, so that the principal point is 1 less here. Camera frame: x right, y down, z forward.
+Images are 480 × 640 (height × width). Depth is the distance along the optical axis in metres, 0 if unknown. Pixels are
+numbered from 0 and have their centres on the integers; the published intrinsics count from 1, like the toolbox that
+projected the depth, so the principal point is 1 less here. Camera frame: x right, y down, z forward.
 """
 
 import logging
@@ -68,34 +68,34 @@ class _Reader:
 class NyuDepth(BaseDataset):
     """Images of rooms with depth and labels.
 
-    Factors are ``scene`` (within ``scene_type`` where each scene is of one type, which is looked up), ``scene_type``,
-    ``split`` and the key ``raw_rgb``, the name of the image in the raw recording. Modalities are ``image``
-    (480, 640, 3) uint8, whose outermost pixels are white; ``depth``, in-painted, and ``raw_depth``, with holes of 0,
-    (480, 640) float32 in metres; ``labels`` uint16 and, where the maps of classes are next to the file, ``labels40``
-    and ``labels13`` uint8, 0 for unlabelled; ``instances`` uint8, which tells objects of one class apart; and
-    ``normals`` (480, 640, 3) float32, unit vectors (x right, y down, z forward) that face the camera, computed from
-    ``depth`` by :func:`setsup.datasets.benchmarks.nyu.normals.surface_normals` when they are fetched, 0 where there is
-    none (no depth, or a surface seen edge-on that is one pixel wide). :func:`crop` cuts off the border.
+    Factors are ``scene`` (within ``scene_type`` if each scene has only one type), ``scene_type``, ``split`` and the key
+    ``raw_rgb``, the name of the image in the raw recording. Modalities are ``image`` (480, 640, 3) uint8, whose
+    outermost pixels are white; ``depth``, inpainted, and ``raw_depth``, with holes of 0, (480, 640) float32 in metres;
+    ``labels`` uint16 and, if the class maps are next to the file, ``labels40`` and ``labels13`` uint8, 0 for
+    unlabelled; ``instances`` uint8, which distinguishes objects of the same class; and ``normals`` (480, 640, 3)
+    float32, unit vectors (x right, y down, z forward) that face the camera, computed from ``depth`` by
+    :func:`setsup.datasets.benchmarks.nyu.normals.surface_normals` when they are fetched, 0 if undefined (without depth,
+    or on a surface one pixel wide that is seen edge-on). :func:`crop` removes the border.
 
-    Arrays come from what :func:`prepare` made if it exists and belongs to the file, else from the file itself,
-    which unpacks each image again and is said once.
+    Arrays are read from the output of :func:`prepare` if it exists and belongs to the file, else from the file itself,
+    which decompresses each image at every read; a warning is logged once.
 
     Parameters
     ----------
     file : Path or str
-        ``nyu_depth_v2_labeled.mat``; the others are looked for in its folder.
+        ``nyu_depth_v2_labeled.mat``; the other files are expected in the same folder.
     root : Path or str, optional
         Root passed by the user, for the command in messages.
 
     Attributes
     ----------
     classes : mapping of str to tuple of str
-        For ``labels``, and for ``labels40`` and ``labels13`` where there are any, the name of each class.
+        Names of the classes of ``labels``, and of ``labels40`` and ``labels13`` if available.
 
     Raises
     ------
     DataError
-        A file is missing, truncated, of another format, or does not hold what it should; or they contradict each other.
+        A file is missing, truncated, or has another format or unexpected content, or the files contradict each other.
 
     """
 
@@ -172,9 +172,9 @@ class NyuDepth(BaseDataset):
             reader.file = open_file(self.file)
             outdated = self._prepared[name].outdated()
             why = (
-                f"{outdated} was made from another version of it"
+                f"{outdated} was created from another version of the file"
                 if outdated
-                else "each read decompresses a chunk again"
+                else "each read decompresses a whole chunk"
             )
             _log.warning(
                 "reading images directly from %s is slow (%s); run %s once to convert it", self.file, why, self._command
@@ -220,21 +220,21 @@ class NyuDepth(BaseDataset):
 
 
 def open(root: Path | str | None = None) -> NyuDepth | NyuRepack:
-    """Open the published files; where they are missing, one of their re-packs.
+    """Open the published files or, if they are missing, a repackaged copy.
 
     Parameters
     ----------
     root : Path, str or None
-        Folder with ``nyu_depth_v2_labeled.mat`` and ``splits.mat`` (and the maps of classes ``classMapping40.mat`` and
-        ``class13Mapping.mat``, without which there are no ``labels40`` and ``labels13``), or with a folder ``nyu`` that
-        has them; None for the default folders. A re-pack that serves as well, with image and depth only: the folder or
+        Folder with ``nyu_depth_v2_labeled.mat`` and ``splits.mat`` (and the class maps ``classMapping40.mat`` and
+        ``class13Mapping.mat``, which ``labels40`` and ``labels13`` require), or with a subfolder ``nyu`` that contains
+        them; None for the default folders. Repackaged copies with only image and depth are accepted too: the folder or
         tar ``nyudepthv2`` of HDF5 files that FastDepth uses, or a folder of ``rgb_NNNNN.jpg`` and
         ``sync_depth_NNNNN.png``.
 
     Raises
     ------
     DataError
-        When the files are missing (with the command that fetches them), or are not what they should be.
+        When the files are missing (the message shows the command that fetches them), damaged or not the expected ones.
 
     """
     from setsup.files import data_places, find_root
@@ -249,15 +249,15 @@ def open(root: Path | str | None = None) -> NyuDepth | NyuRepack:
 def prepare(root: Path | str | None = None, modalities: Iterable[str] | None = None) -> list[Path]:
     """Convert images, depths, labels and instances once into arrays next to the file, which ``fetch`` then maps.
 
-    All of them take 6.2 GB, which must be free. Works block by block; an interrupted run resumes.
-    If the folder is read-only, arrays are written to the cache folder. Shows a progress bar.
+    All arrays require 6.2 GB of free disk space. Conversion proceeds block by block with a progress bar; an interrupted
+    run resumes. If the folder is read-only, arrays are written to the cache folder.
 
     Parameters
     ----------
     root : Path, str or None
         As for :func:`open`.
     modalities : iterable of str, optional
-        What to convert, ``["image", "depth"]`` for instance; all that the file holds by default.
+        Modalities to convert, such as ``["image", "depth"]``; by default all modalities of the file.
 
     Returns
     -------
@@ -267,21 +267,21 @@ def prepare(root: Path | str | None = None, modalities: Iterable[str] | None = N
     Raises
     ------
     DataError
-        As for :func:`open`, and when the disk is full or not writable; or the files are a re-pack.
+        As for :func:`open`, and when the disk is full or not writable, or the files are a repackaged copy.
 
     """
     dataset = open(root)
     if isinstance(dataset, NyuRepack):
         raise DataError(
-            f"{dataset.source} is a repackaged copy of nyu, which needs no preparation; only {_FILE} can be prepared"
+            f"{dataset.source} is a repackaged copy of nyu and needs no preparation; only {_FILE} can be prepared"
         )
     return dataset.prepare(modalities)
 
 
 def crop(images: Array) -> Array:
-    """Cut off the border, where the projection left the images white: rows 45 to 470 and columns 41 to 600.
+    """Remove the border, which the projection left white: keep rows 45 to 470 and columns 41 to 600.
 
-    This is the crop that is customary in depth estimation, by Eigen, Puhrsch and Fergus (2014).
+    This is the usual crop in depth estimation, introduced by Eigen, Puhrsch and Fergus (2014).
 
     Parameters
     ----------
@@ -308,9 +308,7 @@ def crop(images: Array) -> Array:
         return images[..., *_CROP]
     if images.shape[-3:-1] == SIZE:
         return images[..., *_CROP, :]
-    raise DataError(
-        f"expected images of 480 × 640 pixels (height × width) to crop, but got an array of shape {images.shape}"
-    )
+    raise DataError(f"images to crop must have 480 × 640 pixels (height × width), not the shape {images.shape}")
 
 
 def _modalities(coarse: Iterable[str]) -> dict[str, Modality]:

@@ -1,4 +1,4 @@
-"""What lies in ``nyu_depth_v2_labeled.mat``: arrays, names of scenes and of classes; checked when it is opened."""
+"""Content of ``nyu_depth_v2_labeled.mat``: arrays, names of scenes and of classes; checked when it is opened."""
 
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +22,7 @@ SIZE = (480, 640)
 
 
 class Stored(NamedTuple):
-    """An array of the file: its name there, and what one row of it is."""
+    """An array of the file: its name, and the shape and dtype of a row."""
 
     key: str
     shape: tuple[int, ...]
@@ -42,7 +42,7 @@ STORED = MappingProxyType(
 
 
 class Contents(NamedTuple):
-    """What is read when the file is opened: for each row a text, and the names of the classes, from 0 on."""
+    """Content read when the file is opened: the strings of each row, and the names of the classes from 0 on."""
 
     scenes: list[str]
     scene_types: list[str]

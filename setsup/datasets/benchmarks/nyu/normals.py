@@ -4,16 +4,16 @@ Convention
 ----------
 Pixels are numbered from 0 and have their centres on the integers: column u and row v of a point (x, y, z) in front of
 the camera are u = fx·x/z + cx and v = fy·y/z + cy. Camera frame: x right, y down, z forward, metres. Depth is z, not
-the length of the ray. Normals have length 1 and face the camera; where there is none it is 0, as missing depth is.
+the length of the ray. Normals have length 1 and face the camera; undefined normals are 0, like missing depth.
 
 Method
 ------
 Points of a plane n·p = d satisfy 1/z = (n_x (u − cx)/fx + n_y (v − cy)/fy + n_z) / d: inverse depth is linear in the
-pixel. So three numbers are fitted to the inverse depths of a window by ordinary least squares and say the plane; exact
-for planes, however tilted. Inverse depth is proportional to the disparity that structured-light and stereo cameras
-measure, whose noise does not depend on the distance (Khoshelham and Elberink, "Accuracy and Resolution of Kinect Depth
-Data for Indoor Mapping Applications", Sensors 12, 2012), so that all pixels of the window weigh the same. Those whose
-inverse depth differs from that of the centre by more than 5 % are left out: they lie behind an edge.
+pixel. So an ordinary least-squares fit of three numbers to the inverse depths of a window determines the plane; it is
+exact for planes, however tilted. Inverse depth is proportional to the disparity that structured-light and stereo
+cameras measure, whose noise does not depend on the distance (Khoshelham and Elberink, "Accuracy and Resolution of
+Kinect Depth Data for Indoor Mapping Applications", Sensors 12, 2012), so all pixels of the window have equal weight.
+Pixels whose inverse depth differs from that of the centre by more than 5 % are excluded: they lie behind an edge.
 
 Error
 -----
@@ -41,7 +41,7 @@ _MOST_RADIUS = 7  # up to which the sums that tell points on a line are exact in
 
 
 class Intrinsics(NamedTuple):
-    """Pinhole camera: focal lengths and principal point, pixels, counted from 0 at the centre of the first pixel."""
+    """Pinhole camera: focal lengths and principal point in pixels, with 0 at the centre of the first pixel."""
 
     fx: float
     fy: float
@@ -55,22 +55,22 @@ def surface_normals(depth: npt.ArrayLike, intrinsics: Intrinsics, radius: int = 
     Parameters
     ----------
     depth : (height, width) floating point, metres
-        Distance along the optical axis. What is not a positive finite number is missing.
+        Distance along the optical axis. Values that are not positive and finite count as missing.
     intrinsics : Intrinsics
         The camera.
     radius : int, pixels
-        The window has 2·radius + 1 pixels a side, 1 to 7: a larger one has less noise and rounder edges.
+        From 1 to 7; the window has 2·radius + 1 pixels per side. A larger window reduces noise and smooths edges.
 
     Returns
     -------
     (height, width, 3) float32
-        Unit vectors x, y, z that face the camera; 0 where the depth is missing or fewer than three pixels, not on one
-        line, can be used.
+        Unit vectors (x, y, z) that face the camera; 0 if the depth is missing or the window has fewer than three usable
+        pixels that are not on one line.
 
     Raises
     ------
     DataError
-        The image has not two axes, or the radius is out of range.
+        The depth does not have two axes, or the radius is out of range.
 
     Examples
     --------
@@ -83,9 +83,11 @@ def surface_normals(depth: npt.ArrayLike, intrinsics: Intrinsics, radius: int = 
     """
     z = np.asarray(depth)
     if z.ndim != 2 or z.dtype.kind != "f":
-        raise DataError(f"depth must be a floating-point array (height, width), not {z.dtype} {z.shape}")
+        raise DataError(
+            f"depth must be a floating-point array of shape (height, width), not {z.dtype} of shape {z.shape}"
+        )
     if not 1 <= radius <= _MOST_RADIUS:
-        raise DataError(f"radius must be 1 to {_MOST_RADIUS} pixels, not {radius}")
+        raise DataError(f"radius must be from 1 to {_MOST_RADIUS} pixels, not {radius}")
     height, width = z.shape
     inverse = np.full((height + 2 * radius, width + 2 * radius), _MISSING)
     inside = inverse[radius : radius + height, radius : radius + width]

@@ -1,9 +1,9 @@
-"""Re-packs of NYU Depth V2: images and depth as files, of which only folders tell scene, kind of scene and split.
+"""Repackaged copies of NYU Depth V2: files of images and depth, whose folders define scene, scene type and split.
 
 FastDepth's: ``train/<scene>/NNNNN.h5`` (frames of the recordings) and ``val/official/NNNNN.h5`` (the published test
-images), each with ``rgb`` (3, 480, 640) uint8 and ``depth`` (480, 640) float32 metres. The one of images:
-``rgb_NNNNN.jpg`` and ``sync_depth_NNNNN.png`` (16 bits, millimetres), which lie in folders of a scene or of a kind of
-scene, and those in ``train`` and ``test`` where they are of the labelled images.
+images), each with ``rgb`` (3, 480, 640) uint8 and ``depth`` (480, 640) float32 metres. As images: ``rgb_NNNNN.jpg`` and
+``sync_depth_NNNNN.png`` (16 bits, millimetres) in folders named after a scene or a scene type, which are in ``train``
+and ``test`` for the labelled images.
 """
 
 import os
@@ -50,11 +50,11 @@ _RECORDING = re.compile(r"(.+?)_([0-9]+)[a-z]?")
 
 
 class NyuRepack(BaseDataset):
-    """Images of rooms with depth, one or two files per row, in the order of their names.
+    """Images of rooms with depth, one or two files per row, sorted by name.
 
-    Factors are what the folders tell: ``scene`` (a recording's name without the letter of its piece) and
-    ``scene_type``, unknown where they tell none, and ``split`` (``val`` counts as test); ``path`` is a key.
-    Modalities are ``image`` (480, 640, 3) uint8 and ``depth`` (480, 640) float32 in metres, 0 where there is none.
+    Factors are derived from the folders: ``scene`` (the recording's name without the letter of its part) and
+    ``scene_type``, both unknown if the folders do not define them, and ``split`` (``val`` counts as test); ``path`` is
+    a key. Modalities are ``image`` (480, 640, 3) uint8 and ``depth`` (480, 640) float32 in metres, 0 if unknown.
     """
 
     name = "nyu"
@@ -84,7 +84,7 @@ class NyuRepack(BaseDataset):
 
 
 def find_repack(root: Path | str | None) -> NyuRepack | None:
-    """Find a re-pack in the places of the dataset; None where there is none."""
+    """Find a repackaged copy in the folders of the dataset; None if there is none."""
     places = data_places("nyu", root)
     sources = [source for folder in places for source in (folder, *(folder / archive for archive in _ARCHIVES))]
     if not any(os.path.exists(source) for source in sources):
@@ -134,8 +134,8 @@ def _depth_places(members: MemberIndex, names: Any) -> npt.NDArray[np.int64]:
     missing = np.flatnonzero(places < 0)
     if len(missing):
         raise DataError(
-            f"{members.source} has no {wanted[missing[0]]}, the depth of {names[missing[0]]}; {len(missing):,} of "
-            f"{len(places):,} depth images are missing; unpack the release again"
+            f"{members.source}: {len(missing):,} of {len(places):,} depth images are missing, such as "
+            f"{wanted[missing[0]]} for {names[missing[0]]}; unpack the release again"
         )
     return places
 
@@ -146,19 +146,24 @@ def _unpack(source: Source, label: str, name: str) -> Array:
 
     content = source_content(source)
     if len(content) > _LIMIT:
-        raise DataError(f"{label} has {len(content):,} bytes; expected at most {_LIMIT:,}; it is not the expected file")
+        raise DataError(
+            f"{label} has {len(content):,} bytes, more than the limit of {_LIMIT:,}; replace it with the published file"
+        )
     key, shape, dtype = ("rgb", (3, *_SIZE), np.uint8) if name == "image" else ("depth", _SIZE, np.float32)
     with h5_errors(label), h5py.File(h5py.h5f.open_file_image(content)) as file:
         stored = h5_dataset(label, file, key)
         if stored.shape != shape or stored.dtype != dtype:
-            raise DataError(f"{label}: {key!r} is {stored.dtype} {stored.shape}; expected {np.dtype(dtype)} {shape}")
+            raise DataError(
+                f"{label}: {key!r} has dtype {stored.dtype} and shape {stored.shape}; expected {np.dtype(dtype)} of "
+                f"shape {shape}"
+            )
         read = np.empty(shape, dtype)
         stored.read_direct(read)
     if name == "depth" and not (np.isfinite(read).all() and read.min() >= 0):
         row, column = np.argwhere(~(np.isfinite(read) & (read >= 0)))[0]
         raise DamagedFile(
-            f"{label}: the depth of pixel ({row}, {column}) is {read[row, column]} m; expected finite numbers of 0 "
-            "or more, with 0 for unknown depth"
+            f"{label}: the depth of pixel ({row}, {column}) is {read[row, column]} m; expected a finite number of at "
+            "least 0 (0 means unknown depth)"
         )
     return np.moveaxis(read, 0, -1) if name == "image" else read
 

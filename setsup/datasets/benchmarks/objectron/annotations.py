@@ -1,4 +1,4 @@
-"""Annotations of Objectron: a message of protocol buffers for each video.
+"""Annotations of Objectron: one protocol-buffer message per video.
 
 Convention
 ----------
@@ -6,10 +6,10 @@ As published, a world has y up and is in metres, and a camera's frame is that of
 right, y up, z backward), while videos and their pixels are upright: pixels go to the right as the camera's y does, and
 down as its x does. Here a camera has x right, y down and z forward of the upright image, so that (x, y, z) is the
 published (y, x, −z), and intrinsics have their two axes exchanged. Pixels of annotated points have their centres at
-integers; the intrinsics are used as published, whose origin of pixels no text says. Turning an image upright reverses
-one of its axes: whether the published principal point is to be mirrored with it (width − 1 − cx) is not settled, since
-no genuine annotation could be read; the repository's tutorials exchange its coordinates and mirror none. The 2D points
-do not depend on it. None of it was compared with a published file.
+integers; the intrinsics are used as published, since their pixel origin is undocumented. Turning an image upright
+reverses one of its axes. Whether the published principal point must be mirrored too (width − 1 − cx) could not be
+verified without a genuine annotation; the repository's tutorials exchange its coordinates without mirroring. The 2D
+points do not depend on it. None of this was compared with a published file.
 
 References
 ----------
@@ -63,13 +63,13 @@ class Sequence:
 
 
 def read_sequence(content: bytes, label: str) -> Sequence:
-    """Read what stands before all of a sequence's frames, without the points."""
+    """Read the content that precedes the frames of a sequence, without the points."""
     wire = _Wire(content, label)
     top = wire.fields(0, len(content))
     objects = [(wire.integer(fields, 1), wire.object_pose(fields)) for fields in map(wire.inside, top[_OBJECTS])]
     if not objects or not top[_FRAMES]:
         raise DamagedFile(
-            f"{label} has {len(objects)} objects and {len(top[_FRAMES])} frames; it is not an annotation of Objectron"
+            f"{label} has {len(objects)} objects and {len(top[_FRAMES])} frames; expected at least one of each"
         )
     first = min(objects, key=lambda each: each[0])[1]
     return Sequence(first, [wire.frame(*span) for span in top[_FRAMES]])
@@ -86,7 +86,7 @@ def frame_points(content: bytes, label: str, position: int, size: tuple[int, int
     for annotated in map(wire.inside, frame[2]):
         keypoints = list(map(wire.inside, annotated[2]))
         if len(keypoints) != POINTS:
-            raise DamagedFile(f"{label}: an object has {len(keypoints)} points; expected {POINTS}")
+            raise DamagedFile(f"{label}: an object has {len(keypoints)} keypoints; expected {POINTS}")
         points.append([wire.triple(each, 2) for each in keypoints])
         pixels.append([wire.triple(each, 3)[:2] for each in keypoints])
     camera = np.array(points, np.float64).reshape(-1, POINTS, 3) @ _UPRIGHT[:3, :3].T
@@ -100,7 +100,7 @@ class _Wire:
         self.content, self.label = content, label
 
     def refuse(self, at: int, why: str) -> DataError:
-        return DamagedFile(f"{self.label} is not an annotation of Objectron, or it is damaged: {why} (byte {at:,})")
+        return DamagedFile(f"{self.label} could not be parsed as an Objectron annotation: {why} (byte {at:,})")
 
     def fields(self, at: int, end: int) -> Fields:
         """Places of the fields of a message, by number."""
@@ -113,7 +113,7 @@ class _Wire:
         return self.fields(*span)
 
     def integer(self, fields: Fields, number: int) -> int:
-        """An integer, 0 where it is left out."""
+        """An integer, 0 if it is omitted."""
         return read_varint(self.content, *fields[number][-1], self.refuse)[0] if fields[number] else 0
 
     def floats(self, fields: Fields, number: int, count: int, what: str) -> Reals:
@@ -127,7 +127,7 @@ class _Wire:
         return values
 
     def triple(self, fields: Fields, number: int) -> list[float]:
-        """Floats 1, 2 and 3 of a message within another, each 0 where it is left out."""
+        """Floats 1, 2 and 3 of a nested message, each 0 if it is omitted."""
         values = [0.0, 0.0, 0.0]
         for span in fields[number][-1:]:
             for axis, spans in self.inside(span).items():

@@ -1,4 +1,4 @@
-"""Objectron: the annotated frames of its videos, by its lists and annotations; the videos themselves are not read."""
+"""Objectron: the annotated frames of its videos, from lists and annotations; the videos themselves are not read."""
 
 import re
 from collections.abc import Mapping
@@ -44,15 +44,15 @@ class Objectron(BaseDataset):
     """Annotated frames, by category, sequence and frame.
 
     Factors are ``category``; ``sequence`` (within the category, such as ``batch-1/20``); the key ``frame``, its number
-    in the video; ``time`` (s); ``objects``, how many are annotated in the frame; ``azimuth``, ``elevation`` and
-    ``distance`` (m) of the camera from the sequence's first object, in that object's own axes, so that they can be
+    in the video; ``time`` (s); ``objects``, the number of annotated objects in the frame; ``azimuth``, ``elevation``
+    and ``distance`` (m) of the camera from the sequence's first object, in that object's own axes, so that they can be
     compared between sequences: azimuth 0 looks at its front (+z), 90 at its +x side, and elevation is the angle above
-    its middle; and ``split``, if the lists exist.
+    its centre; and ``split``, if the lists exist.
 
-    Modalities are ``pose`` (camera to world, m), ``intrinsics`` (pixels), and of the frame's objects, up to the most of
-    any frame, NaN after the last: ``points``, (objects, 9, 3) m in the camera's frame, and ``pixels``, (objects, 9, 2),
-    the middle and the corners of each box; ``preview``, (128, 128, 3), is a drawing of the boxes, and no image.
-    :mod:`setsup.datasets.benchmarks.objectron.annotations` says what the frames and the pixels are.
+    Modalities are ``pose`` (camera to world, m), ``intrinsics`` (pixels), and, for the objects of the frame, padded
+    with NaN to the largest number of objects: ``points``, (objects, 9, 3) m in the camera's frame, and ``pixels``,
+    (objects, 9, 2), the middle and the corners of each box; ``preview``, (128, 128, 3), is a drawing of the boxes, not
+    a photograph. :mod:`setsup.datasets.benchmarks.objectron.annotations` defines the frames and the pixels.
 
     Parameters
     ----------
@@ -180,9 +180,10 @@ class Objectron(BaseDataset):
 
 
 def open(root: Path | str | None = None) -> Objectron:
-    """Open Objectron's annotations: a folder with ``annotations`` and ``index``, as bucket and repository have them.
+    """Open Objectron's annotations: a folder with ``annotations`` and ``index``, as in the bucket and the repository.
 
-    A clone of the repository next to ``annotations`` serves for ``index``. Any sequences will do. Videos are not read.
+    A clone of the repository next to ``annotations`` may replace ``index``. Any subset of sequences is accepted. Videos
+    are not read.
 
     References
     ----------
@@ -216,7 +217,7 @@ def _lists(members: MemberIndex) -> dict[str, int]:
             lines = text_of(there.read(member, _MOST_LIST), label).split()
             wrong = next((line for line in lines if re.fullmatch(r"[^/]+/batch-[0-9]+/[0-9]+", line) is None), None)
             if wrong is not None:
-                raise DamagedFile(f"{label} has the line {wrong[:60]!r}; expected a line such as bike/batch-1/20")
+                raise DamagedFile(f"{label} contains the line {wrong[:60]!r}; expected a line such as bike/batch-1/20")
             parts |= dict.fromkeys(lines, code)
     return parts
 

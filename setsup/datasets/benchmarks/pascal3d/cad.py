@@ -35,7 +35,9 @@ def read_cad(members: MemberIndex, category: str, index: int) -> CadModel:
     if category not in CATEGORIES:
         raise DataError(f"pascal3d has no class {category!r}{did_you_mean(category, CATEGORIES)}")
     if index not in range(1, CATEGORIES[category] + 1):
-        raise DataError(f"index of a CAD model of {category!r} must be 1 to {CATEGORIES[category]}, not {index!r}")
+        raise DataError(
+            f"the index of a CAD model of {category!r} must be from 1 to {CATEGORIES[category]}, not {index!r}"
+        )
     packed, single = f"CAD/{category}.mat", f"CAD/{category}/{index:02d}.off"
     if packed in members:
         member = members.place(packed)
@@ -60,10 +62,10 @@ def _from_mat(models: Any, index: int, label: str) -> CadModel:
     vertices = _points(model["vertices"], "vertices", where)
     faces = _points(model["faces"], "faces", where)
     if len(faces) and (faces != np.floor(faces)).any():
-        raise DamagedFile(f"{where} has values in 'faces' that are not integers")
+        raise DamagedFile(f"{where}: 'faces' contains values that are not integers")
     if len(faces) and not 1 <= faces.min() <= faces.max() <= len(vertices):
         raise DamagedFile(
-            f"{where} has faces that refer to the vertices {faces.min():.0f} to {faces.max():.0f}; expected 1 to "
+            f"{where}: 'faces' refers to the vertices {faces.min():.0f} to {faces.max():.0f}; expected 1 to "
             f"{len(vertices)}"
         )
     anchors = {
@@ -77,5 +79,8 @@ def _from_mat(models: Any, index: int, label: str) -> CadModel:
 
 def _points(value: Any, name: str, where: str) -> npt.NDArray[np.float64]:
     if value.dtype.kind not in "biuf" or value.ndim != 2 or value.shape[1] != 3 or not np.isfinite(value).all():
-        raise DamagedFile(f"{where} has {name!r} of {value.dtype.name} {value.shape}; expected a finite (n, 3) array")
+        raise DamagedFile(
+            f"{where}: {name!r} has dtype {value.dtype.name} and shape {value.shape}; expected finite numbers of shape "
+            "(n, 3)"
+        )
     return np.asarray(value, dtype=np.float64)

@@ -1,9 +1,9 @@
-"""Pascal3D+: objects of 12 rigid classes in photographs, with the pose of a CAD model that was aligned with each.
+"""Pascal3D+: objects of 12 rigid classes in photographs, each with the pose of an aligned CAD model.
 
 Convention
 ----------
 Model frame: z up, front towards −y. Azimuth 0 has the camera in front of the object, 90 on its +x side. Boxes are
-(left, top, right, bottom), 1-based inclusive pixels, clipped to the image.
+(left, top, right, bottom) in 1-based inclusive pixels, clipped to the image.
 """
 
 import logging
@@ -38,11 +38,11 @@ _log = logging.getLogger("setsup")
 
 
 class Pascal3D(BoxedDataset):
-    """Annotated objects of Pascal3D+ release 1.1; made by :func:`open`.
+    """Annotated objects of Pascal3D+ release 1.1, as returned by :func:`open`.
 
-    A row is an object whose class is that of the folder its annotation lies in, so that none comes twice; objects of
-    whose box no pixel lies in the image are left out. The modalities are ``image``, the box cropped and resized
-    (proportions not kept, bilinear, antialiased), ``box`` and ``rotation``, the matrix of
+    A row is an object of the class that the folder of its annotation is named after, so no object appears twice;
+    objects whose box lies outside the image are left out. The modalities are ``image``, the box cropped and resized
+    (bilinear, antialiased, without preserving the aspect ratio), ``box`` and ``rotation``, the matrix of
     :func:`~setsup.datasets.benchmarks.pascal3d.pose.rotation`.
 
     Parameters
@@ -50,11 +50,11 @@ class Pascal3D(BoxedDataset):
     members : MemberIndex
         The files of the release.
     records : FactorTable
-        What :func:`~setsup.datasets.benchmarks.pascal3d.records.open_records` gives.
+        Result of :func:`~setsup.datasets.benchmarks.pascal3d.records.open_records`.
     parts : sequence of (Factor, (rows,) int64)
         The factors ``split`` and ``abc``, with their codes.
     crops : Crops
-        How boxes are cropped, from the options of :func:`open`.
+        Crop of the boxes, from the options of :func:`open`.
 
     """
 
@@ -113,7 +113,7 @@ class Pascal3D(BoxedDataset):
         Raises
         ------
         DataError
-            When there is no such class or model, or its file is missing or damaged.
+            When the class or the model does not exist, or its file is missing or damaged.
 
         """
         return read_cad(self._members, category, index)
@@ -134,13 +134,15 @@ def open(
 ) -> Pascal3D:
     """Open Pascal3D+ release 1.1.
 
-    The first call reads all annotations, half a minute for the release, and keeps them in the user's cache folder.
+    The first call reads all annotations, which takes half a minute for the release, and stores them in the user's cache
+    folder.
 
     Parameters
     ----------
     root : Path, str or None
-        The unpacked release, the published zip, a tar, or a folder that has one of them; None for the default folders.
-        ABC's lists ``car_test.txt`` and ``chair_test.txt`` are read where they lie there, or in a folder ``abc_lists``.
+        The unpacked release, the published zip, a tar, or a folder that contains one of them; None for the default
+        folders. ABC's lists ``car_test.txt`` and ``chair_test.txt`` are read from there or from a subfolder
+        ``abc_lists``, if they exist.
     size : (height, width)
         Of the images.
     margin : float
@@ -158,8 +160,8 @@ def open(
     Raises
     ------
     DataError
-        When the files are missing (with how to get them), annotations are damaged (counted, the first five named), or
-        an argument is out of range.
+        When the files are missing (the message shows how to get them), annotations are damaged (with their number and
+        the first of them), or an argument is out of range.
 
     """
     crops = Crops(size, margin, jitter, seed)
@@ -186,8 +188,8 @@ def _split(members: MemberIndex, folders: list[Path], records: FactorTable) -> t
     if listed is None:
         if not imagenet.all():
             _log.warning(
-                "%s has no list of validation images (PASCAL/VOCdevkit/VOC2012/ImageSets/Main/val.txt, or "
-                "image_sets/val.txt), so the split of the PASCAL part is unknown",
+                "%s has no list of validation images (PASCAL/VOCdevkit/VOC2012/ImageSets/Main/val.txt or "
+                "image_sets/val.txt), so the split of the PASCAL images is unknown",
                 members.source,
             )
         codes = np.where(imagenet, 0, -1)

@@ -1,4 +1,4 @@
-"""The lists of Pascal3D+: which images are for validation, and ABC's lists of objects to evaluate poses on."""
+"""Lists of Pascal3D+: the validation images, and ABC's lists of objects to evaluate poses on."""
 
 import logging
 import re
@@ -71,7 +71,7 @@ def read_abc_list(path: Path | str) -> AbcList:
     Raises
     ------
     DataError
-        When the file is missing, has a line of another form, a box without extent, or an angle out of range.
+        When the file is missing, or contains an invalid line, an empty box or an angle out of range.
 
     Examples
     --------
@@ -99,8 +99,8 @@ def validation(members: MemberIndex, folders: Sequence[Path]) -> set[str] | None
 def abc_codes(members: MemberIndex, folders: Sequence[Path], table: FactorTable) -> npt.NDArray[np.int64]:
     """For each row the number of the category in :data:`ABC` whose evaluation list has it; -1 for the others.
 
-    An object of a list is the row of its category, its image and the PASCAL part whose box agrees to a pixel and whose
-    angles to a thousandth of a degree. Objects that agree with no row are counted and named in the log.
+    An object of a list is matched to the row of its category, its image and the PASCAL part whose box agrees to a pixel
+    and whose angles agree to a thousandth of a degree. Objects without a matching row are listed in the log.
 
     Returns (rows,) int64.
     """
@@ -166,7 +166,7 @@ def _ids(text: str, label: str) -> set[str]:
             shown = " ".join(words)[:60]
             raise DataError(
                 f"{label}: line {line} is {shown!r}; expected an image id such as 2008_000203; fetch it again, or "
-                "remove it if it belongs to something else"
+                "remove it if it is an unrelated file"
             )
     if not ids:
         raise DamagedFile(f"{label} lists no images")
@@ -185,14 +185,20 @@ def _abc_list(text: str, label: str) -> AbcList:
         image, _, extension = words[0].rpartition(".")
         if len(numbers) != 7 or not np.isfinite(numbers).all() or not _ID.fullmatch(image) or extension != "jpg":
             raise DamagedFile(
-                f"{label}: line {line} is {' '.join(words)[:80]!r}; expected <image>.jpg, four sides of a box and "
+                f"{label}: line {line} is {' '.join(words)[:80]!r}; expected <image>.jpg, the four sides of a box and "
                 "three angles"
             )
         left, top, right, bottom, azimuth, elevation, theta = numbers
         if not (1 <= left <= right and 1 <= top <= bottom):
-            raise DamagedFile(f"{label}: line {line} has the empty box {words[1:5]}")
+            raise DamagedFile(
+                f"{label}: line {line} has the box {words[1:5]}; expected left, top, right and bottom, with left and "
+                "top of at least 1 and a positive area"
+            )
         if not (0 <= azimuth <= 360 and abs(elevation) <= 90 and abs(theta) <= 180):
-            raise DamagedFile(f"{label}: line {line} has the angles {words[5:]}, which are out of range")
+            raise DamagedFile(
+                f"{label}: line {line} has the angles {words[5:]}; expected azimuth from 0 to 360, elevation from -90 "
+                "to 90 and theta from -180 to 180"
+            )
         images.append(image)
         rows.append(numbers)
     values = np.array(rows, dtype=np.float64).reshape(-1, 7)

@@ -1,8 +1,8 @@
-"""One annotation file of Pascal3D+: a MATLAB struct with an element for every object of the image.
+"""One annotation file of Pascal3D+: a MATLAB struct with one element per object of the image.
 
 Convention
 ----------
-Angles are degrees, boxes 1-based inclusive pixels.
+Angles are in degrees, boxes in 1-based inclusive pixels.
 """
 
 from pathlib import Path
@@ -40,17 +40,19 @@ _MOST_OBJECTS = 1 << 16
 def read_objects(source: Path | bytes, label: str, category: str) -> list[Row]:
     """Objects of one category in an annotation file.
 
-    Returns: A dict an object: ``object`` (its number in the file, from 1), ``cad`` (0: unknown), the flags (0, 1,
-    or -1: unknown), azimuth, elevation, theta, distance, their coarse kin, px, py, focal, viewport, and the box
-    as published. NaN is unknown. A pose without a distance whose angles are all zero was annotated coarsely only:
-    it is unknown.
+    Returns: A dict per object: ``object`` (its number in the file, from 1), ``cad`` (0: unknown), the flags (0, 1, or
+    -1: unknown), azimuth, elevation, theta, distance, their coarse counterparts, px, py, focal, viewport, and the box
+    as published. NaN is unknown. A pose without a distance whose angles are all zero was annotated only coarsely: it is
+    unknown.
     """
     record = _struct(read_mat(source, label, ["record"], LARGEST)["record"], label, "record")
     objects = None if record is None else _field(record, "objects")
     if objects is None or (objects.size and objects.dtype.names is None):
-        raise DataError(f"{label}: the variable 'record' has no struct array 'objects'; it is not an annotation")
+        raise DataError(f"{label}: the variable 'record' has no struct array 'objects'; fetch it again")
     if objects.size > _MOST_OBJECTS:
-        raise DataError(f"{label} declares {objects.size:,} objects, more than expected; it is damaged")
+        raise DataError(
+            f"{label} contains {objects.size:,} objects, more than the limit of {_MOST_OBJECTS:,}; fetch it again"
+        )
     rows = []
     for number, element in enumerate(objects.reshape(-1) if objects.size else (), 1):
         where = f"{label}: object {number}"
@@ -65,8 +67,8 @@ def _row(element: Any, number: int, category: str, where: str) -> Row:
     cad = _number(_field(element, "cad_index"), where, "cad_index")
     if not (np.isnan(cad) or cad in range(CATEGORIES[category] + 1)):
         raise DamagedFile(
-            f"{where}: its 'cad_index' is {cad:g}, but {category} has the models 1 to {CATEGORIES[category]} (0 for "
-            "none)"
+            f"{where}: 'cad_index' is {cad:g}; expected a model of {category} from 1 to {CATEGORIES[category]}, or 0 "
+            "for none"
         )
     row["cad"] = 0.0 if np.isnan(cad) else cad
     for name in FLAGS:
@@ -90,7 +92,10 @@ def _box(value: Any, where: str) -> list[float]:
     if value is None or value.size == 0:
         return [np.nan] * 4
     if value.dtype.kind not in "biuf" or value.size != 4:
-        raise DataError(f"{where}: its 'bbox' is {value.dtype} {value.shape}; expected four numbers")
+        raise DataError(
+            f"{where}: 'bbox' has dtype {value.dtype} and shape {value.shape}; expected four numbers; fetch the file "
+            "again"
+        )
     sides: list[float] = value.reshape(-1).astype(np.float64).tolist()
     return sides
 
@@ -100,14 +105,17 @@ def _number(value: Any, where: str, name: str) -> float:
     if value is None or value.size == 0:
         return np.nan
     if value.dtype.kind not in "biuf" or value.size != 1:
-        raise DataError(f"{where}: its {name!r} is {value.dtype} {value.shape}; expected one number")
+        raise DataError(
+            f"{where}: {name!r} has dtype {value.dtype} and shape {value.shape}; expected one number; fetch the file "
+            "again"
+        )
     number = float(value.reshape(-1)[0])
     return number if np.isfinite(number) else np.nan
 
 
 def _text(value: Any, where: str, name: str) -> str:
     if value is None or value.dtype.kind != "U" or value.size > 1:
-        raise DataError(f"{where} has no string in the field {name!r}; it is not an annotation, or is damaged")
+        raise DataError(f"{where}: the field {name!r} is not a string; fetch the file again")
     return str(value.reshape(-1)[0]) if value.size else ""
 
 
@@ -116,7 +124,10 @@ def _struct(value: Any, where: str, name: str) -> Any:
     if value is None or value.size == 0:
         return None
     if value.dtype.names is None or value.size != 1:
-        raise DataError(f"{where}: its {name!r} is {value.dtype.name} {value.shape}; expected a struct")
+        raise DataError(
+            f"{where}: {name!r} has dtype {value.dtype.name} and shape {value.shape}; expected a struct; fetch the "
+            "file again"
+        )
     return value.reshape(-1)[0]
 
 

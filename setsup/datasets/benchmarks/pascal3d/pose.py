@@ -4,12 +4,12 @@ Convention
 ----------
 Model frame: z up, the object's front towards −y. Angles in degrees: azimuth 0 has the camera on the −y axis, where it
 sees the front, 90 on +x; elevation is the camera's height above the xy plane; theta turns the image in its plane.
-Camera frame: x right, y up, z towards the viewer, so that what is seen has negative z. Pixels: x right, y down, 1-based
+Camera frame: x right, y up, z towards the viewer, so visible points have negative z. Pixels: x right, y down, 1-based
 as annotated.
 
 A pose is R = Rz(t)·Rx(e − 90°)·Rz(−a), which is scipy's ``Rotation.from_euler("zxz", [-a, e - 90, t])``. The sign of t
-differs between uses. ABC's evaluation of poses takes t = −theta, and :func:`rotation` follows it, so that errors
-compare with published ones. The published projection turns the image by +theta, and so does :func:`project`; the
+differs between uses. ABC's evaluation of poses takes t = −theta, and :func:`rotation` follows it, so errors are
+comparable with published ones. The published projection rotates the image by +theta, and so does :func:`project`; the
 rotation of its camera is ``rotation(azimuth, elevation, -theta)``.
 """
 
@@ -25,7 +25,7 @@ __all__ = ["geodesic", "project", "rotation"]
 
 
 def rotation(azimuth: npt.ArrayLike, elevation: npt.ArrayLike, theta: npt.ArrayLike = 0.0) -> Reals:
-    """Rotation matrices of poses, with the sign of theta that ABC's evaluation takes: Rz(−theta)·Rx(e − 90°)·Rz(−a).
+    """Rotation matrices of poses, with the sign of theta of ABC's evaluation: Rz(−theta)·Rx(e − 90°)·Rz(−a).
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def rotation(azimuth: npt.ArrayLike, elevation: npt.ArrayLike, theta: npt.ArrayL
     Returns
     -------
     (..., 3, 3) float64
-        Takes directions of the model frame to the camera's; NaN where an angle is.
+        Maps directions from the model frame to the camera frame; NaN where an angle is NaN.
 
     Examples
     --------
@@ -83,9 +83,9 @@ def project(
     distance : float
         From the camera to the origin, in units of the CAD model; positive.
     px, py : float, pixels
-        Where the origin of the model lies in the image.
+        Position of the origin of the model in the image.
     viewport, focal : float
-        Pixels a unit at distance 1: their product.
+        Their product is the number of pixels per unit at distance 1.
 
     Returns
     -------
@@ -118,8 +118,8 @@ def project(
 def geodesic(first: npt.ArrayLike, second: npt.ArrayLike) -> Any:
     """Angle between rotations, arccos((tr(R₁ᵀR₂) − 1) / 2), in degrees.
 
-    Evaluated as the arctangent of its sine and cosine, which is exact to rounding also near 0 and 180 degrees, where
-    the arccosine is not.
+    Computed as the arctangent of its sine and cosine, which, unlike the arccosine, is exact to rounding also near 0 and
+    180 degrees.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""The annotations of Pascal3D+: thousands of small MAT files read once into columns, which the user's cache keeps.
+"""Annotations of Pascal3D+: thousands of small MAT files, read once into columns that the user's cache stores.
 
 Convention
 ----------
-A row is an object of the class whose folder its file lies in. ``car_pascal/2008_000203.mat`` may hold buses too, but
-these are rows of ``bus_pascal/2008_000203.mat``, so that none comes twice. Angles are degrees, boxes 1-based inclusive
-pixels.
+A row is an object of the class that the folder of its file is named after. ``car_pascal/2008_000203.mat`` may contain
+buses too, but these are rows of ``bus_pascal/2008_000203.mat``, so no object appears twice. Angles are in degrees,
+boxes in 1-based inclusive pixels.
 """
 
 import logging
@@ -58,7 +58,10 @@ def open_records(members: MemberIndex) -> FactorTable:
 
     places, groups = members.matching(ANNOTATIONS)
     if not len(places):
-        raise DataError(f"{members.source} contains no annotations such as Annotations/car_pascal/2008_000203.mat")
+        raise DataError(
+            f"{members.source} contains no annotations such as Annotations/car_pascal/2008_000203.mat; unpack or fetch "
+            "the release again"
+        )
     state = release_state(members, np.concatenate([places, members.matching(IMAGES)[0]]))
     path = cache_folder() / "indexes" / "pascal3d" / f"{_VERSION}-{state}.arrow"
     return cached_table(path, lambda: _read(members, places, groups))
@@ -68,7 +71,7 @@ def open_records(members: MemberIndex) -> FactorTable:
 
 
 def find_images(members: MemberIndex, folders: Sequence[str], images: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Places of the images of images, -1 where there is none.
+    """Positions of the images, -1 for missing ones.
 
     Returns (n,) int64.
     """
@@ -108,13 +111,14 @@ def _read(members: MemberIndex, places: npt.NDArray[np.int64], groups: dict[str,
     if boxless:
         first = some([members.label(int(places[files[turn]])) for turn in boxless])
         _log.warning(
-            "%s: %d of %d objects are left out, since their boxes lie outside the image; the first: %s",
+            "%s: %d of %d objects are left out, because their boxes lie outside the image, such as %s",
             *(members.source, len(boxless), len(rows), first),
         )
     boxed = np.setdiff1d(np.arange(len(rows)), boxless)
     if not len(boxed):
         raise DataError(
-            f"{members.source}: none of its {len(results):,} annotations contains an object of the class of its folder"
+            f"{members.source}: none of its {len(results):,} annotations contains an object of the class that its "
+            "folder is named after; unpack or fetch the release again"
         )
     which = np.array(files)[boxed]
     names = {name: np.array(values)[which] for name, values in (("category", category), ("source", source))}

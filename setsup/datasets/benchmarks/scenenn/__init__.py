@@ -1,4 +1,4 @@
-"""SceneNN: scanned rooms; their labelled objects, and (in ``frames``) the frames of the recordings."""
+"""SceneNN: scanned rooms, with labelled objects and (in ``frames``) the frames of the recordings."""
 
 from setsup.datasets.benchmarks.scenenn.dataset import SceneNN, open, prepare
 

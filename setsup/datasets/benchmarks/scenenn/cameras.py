@@ -1,4 +1,4 @@
-"""What SceneNN's recordings say of the camera: times, poses, intrinsics; brought together with the frames."""
+"""Camera data of SceneNN's recordings: times, poses and intrinsics, matched to the frames."""
 
 import logging
 from collections.abc import Sequence
@@ -34,9 +34,8 @@ def recorded(members: MemberIndex, scenes: Sequence[str], codes: Rows, frames: R
 
     `codes` (n,) int64; `frames` (n,) int64; returns (n,) structured array.
 
-    Returns: ``time``, float32, s, as the recording counts it, NaN where there is none; ``pose``, (4, 4) float32,
-    m, camera to world, NaN where there is none, or the one that is present is no rotation with a translation.
-    Mapped from the cache where there are many.
+    Returns: ``time``, float32, recording time in s, NaN if missing; ``pose``, (4, 4) float32, m, camera to world, NaN
+    if it is missing or not a rotation with a translation. Mapped from the cache if there are many frames.
     """
     logs = members.places([f"{scene}/trajectory.log" for scene in scenes])
     others = members.places([f"trajectory/{scene}_trajectory.log" for scene in scenes])
@@ -81,8 +80,8 @@ def _read_all(members: MemberIndex, logs: Rows, clocks: Rows, frames: Sequence[R
     parallel(read, range(len(frames)))
     if from_one:
         _log.warning(
-            "%d of %d trajectories, such as %s, number their frames from 1 to the last image; they are read as "
-            "numbered like the images, not from 0 as in other trajectories",
+            "%d of %d trajectories, such as %s, number their frames from 1 instead of 0; they are matched to the "
+            "images by these numbers",
             *(len(from_one), int((logs >= 0).sum()), members.label(int(logs[min(from_one)]))),
         )
     return cameras
@@ -125,13 +124,13 @@ def lens(members: MemberIndex, sensor: str) -> npt.NDArray[np.float32]:
     keys = read_keys(members.read(member, _MOST_BYTES), label, ("fx", "fy", "cx", "cy"))
     if not (0 < keys["fx"] < 1e6 and 0 < keys["fy"] < 1e6 and abs(keys["cx"]) < 1e6 and abs(keys["cy"]) < 1e6):
         raise DamagedFile(
-            f"{label} has the invalid intrinsics {keys}; expected fx and fy above 0, and all below 1,000,000"
+            f"{label} has the invalid intrinsics {keys}; expected fx and fy above 0, and all values below 1,000,000"
         )
     return np.array([[keys["fx"], 0, keys["cx"]], [0, keys["fy"], keys["cy"]], [0, 0, 1]], np.float32)
 
 
 def looked_up(keys: Rows, values: Array, wanted: Rows) -> Array:
-    """Value of each wanted key among sorted ones; -1 where it is missing."""
+    """Value of each wanted key in sorted keys; -1 for missing keys."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
     spots = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

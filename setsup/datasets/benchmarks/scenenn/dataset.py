@@ -48,14 +48,14 @@ class _Held:
 class SceneNN(BaseDataset):
     """Labelled objects of scanned rooms; one row per object, by scene and in the order of its annotation.
 
-    Factors are ``scene``, ``instance`` (the object's id in its scene, which is also the label of its vertices; a key),
-    ``label`` (the text that annotators wrote, blanks collapsed) and ``nyu_class`` (unknown where the release gives
-    none, or "unknown"); ``online3d`` is a split. Objects without a text were not labelled and are left out.
+    Factors are ``scene``, ``instance`` (a key: the object's id in its scene, which is also the label of its vertices),
+    ``label`` (the annotators' text with collapsed spaces) and ``nyu_class`` (unknown if the release has none, or
+    "unknown"); ``online3d`` is a split. Objects without a label are left out.
 
-    Modalities are ``aabb``, the corners of the box along the axes, (2, 3) float32, m, least first; ``obb``, the
-    oriented box, (10,) float32: centre and size (m), quaternion x y z w; both NaN where the annotation has none or an
-    empty one; and ``preview``, (128, 128, 3) uint8, the object's own vertices seen from above. Oriented boxes come from
-    an eigen-decomposition, and say little where an object is nearly a cube.
+    Modalities are ``aabb``, the minimum and maximum corners of the axis-aligned box, (2, 3) float32, m; ``obb``, the
+    oriented box, (10,) float32: centre and size (m), quaternion x y z w; both NaN if the box is missing or empty; and
+    ``preview``, (128, 128, 3) uint8, the object's own vertices seen from above. Oriented boxes come from an
+    eigendecomposition, and are unreliable for objects that are nearly cubes.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class SceneNN(BaseDataset):
     Raises
     ------
     DataError
-        When there is no labelled object, or an annotation is damaged.
+        When no object is labelled, or an annotation is damaged.
 
     """
 
@@ -80,7 +80,8 @@ class SceneNN(BaseDataset):
         objects = [read_objects(*content) for content in contents]
         if not any(objects):
             raise DataError(
-                f"{members.source} has {len(objects)} annotated scenes, but none contains an object with a label"
+                f"{members.source} has {len(objects)} annotated scenes, but none contains an object with a label; "
+                "fetch the annotations again"
             )
         self._members, self._source = members, members.source
         self._scenes = [scene for (scene, _), scene_objects in zip(annotations, objects, strict=True) if scene_objects]
@@ -113,13 +114,13 @@ class SceneNN(BaseDataset):
         Returns
         -------
         trimesh.Trimesh
-            Vertices in metres, in the order of the file, with their colors where it has any;
-            ``vertex_attributes["label"]`` is the id of the object of each, 0 or another number for none.
+            Vertices in metres, in the order of the file, with colors if available; ``vertex_attributes["label"]`` is
+            the object id of each vertex, 0 or another number for none.
 
         Raises
         ------
         DataError
-            There is no such scene, its mesh is missing or damaged, or trimesh is not installed.
+            When the scene does not exist, its mesh is missing or damaged, or trimesh is not installed.
 
         """
         if scene not in self._scenes:
@@ -128,9 +129,10 @@ class SceneNN(BaseDataset):
 
     @of_row
     def mesh(self, row: int) -> Any:
-        """Read the mesh of an object: its vertices, and the triangles of which all corners are its own.
+        """Read the mesh of an object: its vertices, and the triangles between them.
 
-        The mesh of the last scene is held, so that its objects are best asked for one after the other.
+        The mesh of the last scene is kept in memory, so it is fastest to read the objects of a scene one after the
+        other.
 
         Parameters
         ----------
@@ -140,7 +142,7 @@ class SceneNN(BaseDataset):
         Returns
         -------
         trimesh.Trimesh
-            As :meth:`scene_mesh`; no vertices where the mesh has none of this object.
+            As :meth:`scene_mesh`; without vertices if the mesh has none for this object.
 
         Raises
         ------
@@ -180,9 +182,9 @@ class SceneNN(BaseDataset):
             if empty.any():
                 row = int(rows[chosen][np.argmax(empty)])
                 raise DataError(
-                    f"{self._members.source}: the mesh of scene {self._scenes[scene]} has no vertices of object "
-                    f"{self._ids[row]} ({self.factors.values('label', row)}, row {row}), so the object has no "
-                    f"preview; leave it out with where=\"scene != '{self._scenes[scene]}' or instance != "
+                    f"{self._members.source}: the mesh of scene {self._scenes[scene]} has no vertices for object "
+                    f"{self._ids[row]} ({self.factors.values('label', row)}, row {row}), so it has no preview; "
+                    f"exclude it with where=\"scene != '{self._scenes[scene]}' or instance != "
                     f'{self._ids[row]}"'
                 )
             out[chosen] = drawn["picture"][own]
@@ -214,7 +216,7 @@ class SceneNN(BaseDataset):
         if mesh not in self._members:
             folder = self._members.label(self._members.place(annotation)).removesuffix(f"{name}.xml")
             raise DataError(
-                f"{folder[:-1]} has {name}.xml but no {name}.ply; fetch it again, or leave out the scene "
+                f"{folder[:-1]} has {name}.xml but no {name}.ply; fetch the mesh again, or exclude the scene "
                 f"(where=\"scene != '{name}'\")"
             )
         return self._members.place(mesh)
@@ -226,13 +228,14 @@ def open(root: Path | str | None = None) -> SceneNN:
     Parameters
     ----------
     root : Path, str or None
-        Folder with ``005/005.xml``, ``005/005.ply`` and so on, or a folder ``scenenn`` that has them, or a zip or tar;
-        None for the default folders. Any number of scenes will do. Meshes are needed for previews and meshes only.
+        Folder with ``005/005.xml``, ``005/005.ply`` and so on, or with a subfolder ``scenenn`` that contains them, or a
+        zip or tar; None for the default folders. Any subset of scenes is accepted. Mesh files are required only for
+        previews and meshes.
 
     Raises
     ------
     DataError
-        When the files are missing, an annotation is damaged, or none has a labelled object.
+        When the files are missing, an annotation is damaged, or no object is labelled.
 
     """
     holds = {r"[0-9][0-9][0-9]/[0-9][0-9][0-9]\.xml": "<scene>/<scene>.xml (such as 005/005.xml)"}
@@ -240,9 +243,9 @@ def open(root: Path | str | None = None) -> SceneNN:
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
-    """Draw the previews of all objects into the cache folder, so that no mesh is read for them any more.
+    """Render the previews of all objects into the cache folder, so no mesh is read for them later.
 
-    Works scene by scene, and holds one mesh at a time; an interrupted run resumes with the next scene.
+    Processes one scene, and keeps one mesh in memory, at a time; an interrupted run resumes with the next scene.
 
     Parameters
     ----------
@@ -267,8 +270,8 @@ def _mapped_file(drawn: Array) -> Path:
     """File that an array of the cache is mapped from."""
     if not isinstance(drawn.base, np.memmap) or drawn.base.filename is None:
         raise DataError(
-            f"scenenn: the previews were rendered but not saved, since {cache_folder()} is not writable; set "
-            "SETSUP_CACHE to a writable folder, and open the dataset again"
+            f"scenenn: the previews could not be saved, because {cache_folder()} is not writable; set SETSUP_CACHE to "
+            "a writable folder, and open the dataset again"
         )
     return Path(drawn.base.filename)
 

@@ -2,8 +2,8 @@
 
 Convention
 ----------
-Depth is along the camera's z, in metres, 0 where there is none. A pose takes camera coordinates (x right, y down,
-z forward) to the frame of the scene's mesh, whose y points up. Intrinsics are in pixels.
+Depth is along the camera's z, in metres, 0 if unknown. A pose maps camera coordinates (x right, y down, z forward) to
+the frame of the scene's mesh, whose y points up. Intrinsics are in pixels.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,17 +44,17 @@ _MOST_XML = 1 << 24  # bytes of an annotation
 class SceneNNFrames(BaseDataset):
     """Color and depth images of recorded rooms; one row per frame that has both, by scene and frame number.
 
-    Factors are ``scene``, ``frame`` (number in the scene, from 1; a key), ``time`` (s, as the recording counts it),
-    ``tracked`` (whether the trajectory has a pose for the frame that is a rotation and a translation: its last row is
-    0 0 0 1 and its determinant within 0.1 of 1) and ``sensor``; ``online3d`` is a split.
+    Factors are ``scene``, ``frame`` (number in the scene, from 1; a key), ``time`` (recording time in s), ``tracked``
+    (whether the trajectory has a pose for the frame that is a rotation and a translation: its last row is 0 0 0 1 and
+    its determinant within 0.1 of 1) and ``sensor``; ``online3d`` is a split.
 
-    Modalities are ``image``, (480, 640, 3) uint8; ``depth``, (480, 640) float32, m, 0 for none; ``pose``, (4, 4)
-    float32, camera to world, NaN where a frame is not tracked; ``intrinsics``, (3, 3) float32, pixels; and, where there
-    are any, ``instances``, (480, 640) int32: the id of each pixel's object as in the scene's XML file, -1 throughout
-    for a frame without one. Masks hold ids as colors. Of four channels blue is the most significant, then green, red
-    and alpha: so the authors' program mask_from_label reads them. No program tells whether red or blue is the most
-    significant of three channels, as their README describes masks: it is the one by which more pixels have an id of
-    the scene's XML file, which has to lie in the scene's folder. Neither was checked against a published mask.
+    Modalities are ``image``, (480, 640, 3) uint8; ``depth``, (480, 640) float32, m, 0 if unknown; ``pose``, (4, 4)
+    float32, camera to world, NaN if a frame is not tracked; ``intrinsics``, (3, 3) float32, pixels; and, if masks
+    exist, ``instances``, (480, 640) int32: the object id of each pixel as in the scene's XML file, -1 in frames without
+    a mask. Masks encode ids as colors. With four channels, blue is the most significant, then green, red and alpha, as
+    in the authors' program mask_from_label. With three channels, as in their README, the order is undocumented: red or
+    blue is the most significant, whichever gives more pixels an id of the scene's XML file, which must be in the
+    scene's folder. Neither was checked against a published mask.
 
     Parameters
     ----------
@@ -153,13 +153,13 @@ def open(root: Path | str | None = None, *, kinect2: Sequence[str] = ()) -> Scen
     Parameters
     ----------
     root : Path, str or None
-        Folder with ``005/image/image00001.png``, ``005/depth/depth00001.png``, ``005/trajectory.log`` and so on, or a
-        folder ``scenenn-frames`` or ``scenenn`` that has them, or a zip or tar; None for the default folders of either
-        name. Trajectories may also lie in ``trajectory/005_trajectory.log``.
+        Folder with ``005/image/image00001.png``, ``005/depth/depth00001.png``, ``005/trajectory.log`` and so on, or
+        with a subfolder ``scenenn-frames`` or ``scenenn`` that contains them, or a zip or tar; None for the default
+        folders of either name. Trajectories may also be in ``trajectory/005_trajectory.log``.
     kinect2 : sequence of str
         Scenes that were recorded with a Kinect 2, whose intrinsics are read from ``intrinsic/kinect2.ini``. All others
-        were recorded with an Asus Xtion, as the main release was; its intrinsics are read from ``intrinsic/asus.ini``
-        if that exists, and are the published ones otherwise.
+        were recorded with an Asus Xtion, like the main release; its intrinsics are read from ``intrinsic/asus.ini`` if
+        it exists, and are the published ones otherwise.
 
     Raises
     ------
@@ -198,8 +198,8 @@ def _found(members: MemberIndex) -> _Found:
     rows = np.intersect1d(by_kind[0][0], by_kind[1][0], assume_unique=True)
     if not len(rows):
         raise DataError(
-            f"{members.source} has {len(by_kind[0][0]):,} color and {len(by_kind[1][0]):,} depth images, but no "
-            "frame has both; extract the recordings with the published playback tool, which writes both"
+            f"{members.source} has {len(by_kind[0][0]):,} color and {len(by_kind[1][0]):,} depth images, but no frame "
+            "with both; extract the recordings with the published playback tool"
         )
     places = {kind: looked_up(*columns, rows) for kind, columns in zip(_IMAGES, by_kind, strict=True)}
     return _Found(rows // _MOST_FRAMES, rows % _MOST_FRAMES, places)
@@ -233,8 +233,8 @@ def _ids(channels: Array, known: Callable[[], Rows], label: str) -> Array:
     by_red, by_blue = (int(np.isin(ids, known()).sum()) for ids in (red, blue))
     if by_red == by_blue:
         raise DataError(
-            f"{label} has three channels, and without ids from the scene's XML file it is unknown whether red or "
-            "blue is most significant; add that file to the scene's folder, or remove the mask"
+            f"{label} has three channels, whose order (RGB or BGR) can only be determined with the ids in the scene's "
+            "XML file; add that file to the scene's folder, or remove the mask"
         )
     return red if by_red > by_blue else blue
 

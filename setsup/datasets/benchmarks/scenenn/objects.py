@@ -1,4 +1,4 @@
-"""The annotation of a SceneNN scene: an XML file with an element for every object."""
+"""The annotation of a SceneNN scene: an XML file with one element per object."""
 
 import re
 from typing import NamedTuple
@@ -21,13 +21,13 @@ class SceneObject(NamedTuple):
     id : int
         Label of its vertices.
     label : str
-        What annotators wrote, blanks collapsed; not empty.
+        The annotators' text with collapsed spaces; not empty.
     nyu_class : str
-        Name of its class; empty where the annotation has none.
+        Name of its class; empty if the annotation has none.
     aabb : list of 6 float, m
-        Least and largest x, y, z; NaN where there is none.
+        Minimum and maximum x, y, z; NaN if missing.
     obb : list of 10 float
-        Centre, size (m), quaternion x y z w; NaN where there is none.
+        Centre, size (m), quaternion x y z w; NaN if missing.
 
     """
 
@@ -47,7 +47,7 @@ def read_objects(content: bytes, label: str) -> list[SceneObject]:
         if not _ID.fullmatch(number):
             raise DamagedFile(f"{where} has the id {number[:40]!r}; expected an integer")
         if int(number) in seen:
-            raise DamagedFile(f"{where} has the id {number}, which another label already has")
+            raise DamagedFile(f"{where} repeats the id {number} of another label")
         seen.add(int(number))
         text = " ".join(attributes.get("text", "").split())
         if text:

@@ -1,7 +1,7 @@
-"""Images of the objects of a SceneNN scene, drawn once and kept.
+"""Images of the objects of a SceneNN scene, rendered once and cached.
 
-A scene's mesh is 100 to 200 MB and holds all its objects, so the first preview of a scene draws those of all its
-objects, which then lie in the cache folder: some 50 kB an object. The mesh itself is let go.
+The mesh of a scene has 100 to 200 MB and contains all its objects, so the first preview of a scene renders those of all
+its objects into the cache folder, about 50 kB per object. The mesh itself is released.
 """
 
 from collections.abc import Sequence
@@ -36,8 +36,7 @@ def read_mesh(members: MemberIndex, member: int) -> Ply:
     names = mesh.vertices.dtype.names or ()
     if "label" not in names or mesh.vertices.dtype["label"].kind not in "iu":
         raise DataError(
-            f"{label} has no integer property 'label' of its vertices, only {', '.join(names)}; fetch the annotated "
-            "mesh"
+            f"{label}: the vertices have no integer property 'label', only {', '.join(names)}; fetch the annotated mesh"
         )
     return mesh
 
@@ -60,7 +59,7 @@ def object_rows(labels: Array, ids: Sequence[int]) -> list[npt.NDArray[np.int64]
 
 
 def scene_previews(members: MemberIndex, member: int, ids: Sequence[int]) -> Array:
-    """Images of the objects of a scene, out of the cache or drawn and put there.
+    """Images of the objects of a scene, from the cache or newly rendered.
 
     Returns (objects,) structured array.
     """

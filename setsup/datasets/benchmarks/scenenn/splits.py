@@ -15,7 +15,7 @@ ONLINE3D_VAL = ("005", "011", "015", "030", "054", "080", "089", "093", "096", "
 
 
 def online3d(scenes: Sequence[str], codes: npt.NDArray[Any]) -> tuple[Factor, npt.NDArray[np.int64]]:
-    """Factor that tells the scenes of Online3D, and its column.
+    """Factor that marks the scenes of Online3D, and its column.
 
     `codes` (rows,) integer; returns (rows,) int64.
     """

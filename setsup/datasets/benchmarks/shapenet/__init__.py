@@ -1,4 +1,4 @@
-"""ShapeNetCore: models of everyday things as meshes with materials, and as voxels."""
+"""ShapeNetCore: models of everyday objects as meshes with materials, and as voxels."""
 
 from setsup.datasets.benchmarks.shapenet.dataset import ShapeNet, open
 

@@ -1,4 +1,4 @@
-"""ShapeNetCore: models of everyday things with materials and voxels, versions 1 and 2, from trees or zips."""
+"""ShapeNetCore: models of everyday objects with materials and voxels, versions 1 and 2, from trees or zips."""
 
 import posixpath
 from pathlib import Path
@@ -26,12 +26,12 @@ class ShapeNet(BaseDataset):
     """Models of ShapeNetCore; the rows are models, sorted by synset and id.
 
     Factors are ``category`` (first name in ``taxonomy.json``, else the widely known name, else the synset), ``synset``
-    (key), ``model`` (key, within the category), and ``split`` where ``all.csv`` lies next to the categories (unknown
-    for a model that it does not list). Modalities:
+    (key), ``model`` (key, within the category), and ``split`` if ``all.csv`` is next to the categories (unknown for
+    unlisted models). Modalities:
 
     - ``preview`` (128, 128, 3) uint8, an image of the mesh in the colors of its materials; see
       :mod:`setsup.datasets.adapters.preview`.
-    - ``voxels_solid`` and ``voxels_surface`` (D, D, D) bool, indexed [x, y, z], where any model has such a file.
+    - ``voxels_solid`` and ``voxels_surface`` (D, D, D) bool, indexed [x, y, z], if any model has such a file.
 
     Parameters
     ----------
@@ -41,7 +41,8 @@ class ShapeNet(BaseDataset):
     Attributes
     ----------
     version : str
-        ``"v1"`` or ``"v2"``, told by the layout of the tree. Meshes of one id differ in position and scale.
+        ``"v1"`` or ``"v2"``, determined by the layout of the tree. Meshes of the same id differ in position and scale
+        between versions.
 
     Raises
     ------
@@ -76,7 +77,7 @@ class ShapeNet(BaseDataset):
 
     @of_row
     def mesh(self, row: int) -> Any:
-        """Load a model's mesh through trimesh (the extra ``meshes``), from an archive too.
+        """Load a model's mesh with trimesh (the extra ``meshes``), also from an archive.
 
         Parameters
         ----------
@@ -87,7 +88,7 @@ class ShapeNet(BaseDataset):
         -------
         trimesh.Scene
             One geometry per material, with its texture. ``metadata["missing"]`` lists materials and textures that could
-            not be had, such as those with absolute paths; they are logged as well.
+            not be read, such as those with absolute paths; they are logged too.
 
         Raises
         ------
@@ -101,7 +102,7 @@ class ShapeNet(BaseDataset):
 
     @of_row
     def voxels(self, row: int, kind: Literal["solid", "surface"] = "solid") -> Binvox:
-        """Read a model's voxels with their place in the frame of the mesh.
+        """Read a model's voxels with their position in the frame of the mesh.
 
         Parameters
         ----------
@@ -145,7 +146,8 @@ class ShapeNet(BaseDataset):
         if voxels.shape != expected:
             members, member = self._file(row, _VOXELS[name])
             raise DamagedFile(
-                f"{members.label(member)} contains {voxels.shape} voxels; expected {expected}, as in the other files"
+                f"{members.label(member)} has voxels of shape {voxels.shape}; expected {expected}, as in the other "
+                "files"
             )
         return voxels
 
@@ -156,13 +158,13 @@ def open(root: Path | str | None = None) -> ShapeNet:
     Parameters
     ----------
     root : Path, str or None
-        Folder with the categories (``03001627/…``), unpacked or one zip each (``03001627.zip``), or with a folder
-        ``shapenet`` that has them; or one zip of all. None for the default folders.
+        Folder with the categories (``03001627/…``), unpacked or one zip each (``03001627.zip``), or with a subfolder
+        ``shapenet`` that contains them; or one zip of all. None for the default folders.
 
     Raises
     ------
     DataError
-        There are no models, versions are mixed, or a list is damaged.
+        When no model exists, versions are mixed, or a list is damaged.
 
     """
     return ShapeNet(find_models(root))

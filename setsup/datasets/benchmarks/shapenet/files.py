@@ -1,4 +1,4 @@
-"""Which models a copy of ShapeNetCore holds, and where their files are: one tree, or a zip a category."""
+"""Models of a copy of ShapeNetCore and their files: one tree, or one zip per category."""
 
 import io
 from dataclasses import dataclass

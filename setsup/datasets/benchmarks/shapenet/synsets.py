@@ -1,4 +1,4 @@
-"""Names of ShapeNetCore's categories: from the taxonomy of a release, else those that are widely known."""
+"""Names of ShapeNetCore's categories: from the taxonomy of a release, else the widely known names."""
 
 from collections.abc import Sequence
 from types import MappingProxyType

@@ -1,8 +1,7 @@
 """KeypointNet's renderings of ShapeNet (2018): pairs of views of cars, planes and chairs, read without TensorFlow.
 
-``cars_with_keypoints.zip`` and its two siblings, any of them, as zip, tar or unpacked. Every file of records in it is
-one object, every record a pair of views. Poses are those of
-:mod:`setsup.datasets.benchmarks.shapenet_renderings.poses`.
+Any of ``cars_with_keypoints.zip`` and its two siblings can be opened as a zip, a tar or unpacked. Each record file is
+one object, each record a pair of views. Poses are those of :mod:`setsup.datasets.benchmarks.shapenet_renderings.poses`.
 """
 
 import os
@@ -32,29 +31,29 @@ _ENDS = ("", ".tar", ".zip")  # best first: a folder is read at random
 class ShapenetRenderings(BaseDataset):
     """Rendered views of cars, planes and chairs: one row per view, the two views of a pair one after the other.
 
-    The factors are ``category``, ``object`` (an id of ShapeNet where ``job.txt`` names them, else the record's name),
-    ``azimuth`` and ``elevation`` in degrees, and the keys ``record``, ``pair`` (number of the pair within
-    its record) and ``view`` (number of the view within its record), and ``split``. In the whole dataset the other view
-    of row r is row ``r ^ 1``. The modalities are ``image``, (128, 128, 4) uint8 sRGB and alpha; ``model_view``, (4, 4)
-    float32, from y-up object coordinates to those of the camera; ``rotation``, (3, 3) float32, its rotation from the
-    object axes of Pascal3D+.
+    The factors are ``category``, ``object`` (a ShapeNet id if ``job.txt`` lists it, else the name of the record),
+    ``azimuth`` and ``elevation`` in degrees, and the keys ``record``, ``pair`` (number of the pair within its record)
+    and ``view`` (number of the view within its record), and ``split``. In the whole dataset the other view of row r is
+    row ``r ^ 1``. The modalities are ``image``, (128, 128, 4) uint8 sRGB and alpha; ``model_view``, (4, 4) float32,
+    from y-up object coordinates to those of the camera; ``rotation``, (3, 3) float32, its rotation from the object axes
+    of Pascal3D+.
 
     Parameters
     ----------
     sources : mapping of str to Path
-        For some of ``car``, ``plane``, ``chair`` the zip, tar or folder.
+        Zip, tar or folder of some of ``car``, ``plane`` and ``chair``.
 
     Attributes
     ----------
     projections : dict of str to (4, 4) float32
-        For each category with a ``projection.txt`` its camera projection P: a point (x, y, z) of the camera's
-        coordinates is seen at (−P[0, 0]·x/z, −P[1, 1]·y/z), each from −1 to 1, y up.
+        Camera projection P of each category with a ``projection.txt``: a point (x, y, z) of the camera's coordinates is
+        seen at (−P[0, 0]·x/z, −P[1, 1]·y/z), each from −1 to 1, y up.
 
     Raises
     ------
     DataError
-        When a file is damaged, holds something else, is missing though a list names it, or two categories are the
-        same release.
+        When a file is damaged or not the expected one, a listed file is missing, or two categories are the same
+        release.
 
     """
 
@@ -125,22 +124,21 @@ class ShapenetRenderings(BaseDataset):
 
 
 def open(root: Path | str | None = None) -> ShapenetRenderings:
-    """Open those of the three categories that are present.
+    """Open the available categories.
 
-    The first time every record is read and its checksums are compared; an index of them is kept in the cache folder.
-    Views are then read at random, also from a tar and from a zip that stores its files as they are; for one that
-    deflates them see :func:`prepare`.
+    The first call reads every record, verifies its checksums, and stores an index in the cache folder. Views are then
+    read at random, also from a tar or an uncompressed zip; for a compressed zip, see :func:`prepare`.
 
     Parameters
     ----------
     root : Path, str or None
         Folder with ``cars_with_keypoints``, ``planes_with_keypoints`` or ``chairs_with_keypoints``, each a ``.zip``, a
-        ``.tar`` or a folder (also named ``cars`` …); or one of them itself. None for the default folders.
+        ``.tar`` or a folder (also named ``cars`` …); or one of these itself. None for the default folders.
 
     Raises
     ------
     DataError
-        When none is there (with the command that fetches them), or one is damaged.
+        When all are missing (the message shows the command that fetches them), or one is damaged.
 
     """
     places = data_places(NAME, root)
@@ -150,17 +148,17 @@ def open(root: Path | str | None = None) -> ShapenetRenderings:
         if there:
             return ShapenetRenderings(there)
     raise DataError(
-        f"{NAME}: found none of {', '.join(f'{plural}_with_keypoints' for plural in CATEGORIES.values())} as .zip, "
-        f".tar or folder with .tfrecord files (looked in {', '.join(map(place_seen, places))}); run `setsup fetch "
-        f"{NAME}{root_option(root)}`, or pass the folder that contains them ({advice('root=', '--root')})"
+        f"{NAME}: none of {', '.join(f'{plural}_with_keypoints' for plural in CATEGORIES.values())} exists as a .zip "
+        f"file, a .tar file or a folder of .tfrecord files (looked in {', '.join(map(place_seen, places))}); run "
+        f"`setsup fetch {NAME}{root_option(root)}`, or pass the folder that contains them ({advice('root=', '--root')})"
     )
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
-    """Unpack the records that are deflated in zip files once, each archive into an array next to it.
+    """Unpack the records of compressed zip files once, each archive into an array next to it.
 
-    Costs as much disk as the archive, and saves unpacking whole files of records for single views. An interrupted run
-    resumes. Where the folder is read-only the arrays go into the cache folder.
+    Requires as much disk space as the archive, and avoids unpacking whole record files for single views. An interrupted
+    run resumes. If the folder is read-only, arrays are written to the cache folder.
 
     Parameters
     ----------
@@ -170,8 +168,8 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Returns
     -------
     list of Path
-        An array for each such archive, ``.npy`` files of bytes; none for folders, for tars and for zips that store
-        the records as they are, from all of which views are read at random.
+        One ``.npy`` file of bytes per compressed archive; none for folders, tars and uncompressed zips, from which
+        views are read at random.
 
     Raises
     ------

@@ -1,9 +1,8 @@
-"""Stretches of bytes out of files of records that lie in a folder, in an archive as they are, or deflated in a zip.
+"""Byte ranges of record files in a folder, in an uncompressed archive, or in a compressed zip.
 
-What lies in a folder, in a tar or stored in a zip is read at random. Deflated files are unpacked whole into a small
-cache of each process, so that many stretches of few files cost little, and stretches of many files what unpacking them
-costs. ``prepare`` unpacks all of them once, one after the other into an array next to the archive, from which they are
-then read at random too.
+Files in a folder, a tar or an uncompressed zip are read at random. Compressed files are unpacked whole into a small
+cache per process: many ranges of few files are cheap, ranges of many files cost as much as unpacking them. ``prepare``
+unpacks all of them once, one after the other, into an array next to the archive, which is then read at random too.
 """
 
 import hashlib
@@ -46,7 +45,7 @@ class _Held:
 
 
 class RecordFiles:
-    """Files of records of a release, read whole or in stretches.
+    """Record files of a release, read completely or in ranges.
 
     `places` (files,) int64.
 
@@ -81,7 +80,7 @@ class RecordFiles:
         return self._members.source
 
     def label(self, file: int) -> str:
-        """What messages call a file."""
+        """Name of a file in messages."""
         label = self._labels.get(file)
         if label is None:
             label = self._labels[file] = self._members.label(int(self._places[file]))
@@ -93,7 +92,7 @@ class RecordFiles:
         return self._members.read(int(self._places[file]), limit)
 
     def read(self, file: int, offset: int, length: int) -> bytes:
-        """Read a stretch of a file."""
+        """Read a range of a file."""
         path = self._path(file)
         if path is None:
             stretch = self._members.stretch(int(self._places[file]), offset, length)
@@ -101,11 +100,11 @@ class RecordFiles:
         else:
             content = _of_file(path, offset, length)
         if len(content) != length:
-            raise DataError(f"{self.label(file)} has become shorter since it was opened; open the dataset again")
+            raise DataError(f"{self.label(file)} was truncated after it was opened; open the dataset again")
         return content
 
     def prepare(self) -> Path | None:
-        """Unpack deflated files of an archive once into an array next to it; nothing is done where there are none."""
+        """Unpack the compressed files of an archive once into an array next to it; do nothing if there are none."""
         from setsup.files.prepare import prepare_array
         from setsup.progress import progress
 
@@ -123,7 +122,7 @@ class RecordFiles:
                 begin = at - int(self._starts[file])
                 piece = last[1][begin : begin + stop - at]
                 if not piece:
-                    raise DamagedFile(f"{self.label(file)} has fewer bytes than its archive declares")
+                    raise DamagedFile(f"{self.label(file)} has fewer bytes than the header of its archive specifies")
                 out[at - start : at - start + len(piece)] = np.frombuffer(piece, np.uint8)
                 at += len(piece)
 
@@ -133,7 +132,7 @@ class RecordFiles:
         return made
 
     def identity(self) -> str:
-        """Name this version of the files: where they lie, their names and sizes, and when they were changed."""
+        """Identify this version of the files: their location, names, sizes and times of modification."""
         digest = hashlib.sha256(os.fsencode(self.source.resolve()))
         paths = [self._path(file) for file in range(len(self))]
         if None in paths:

@@ -1,4 +1,4 @@
-"""One category of KeypointNet's renderings: its files of records, the lists next to them, the factors of its views."""
+"""One category of KeypointNet's renderings: its record files, the lists next to them, and the factors of its views."""
 
 import hashlib
 import json
@@ -77,13 +77,13 @@ def check_apart(parts: Sequence[Part]) -> None:
         if 2 * len(both) > min(len(ours), len(theirs)):
             raise DamagedFile(
                 f"{first.files.source} and {second.files.source} contain the same objects ({min(both)} and "
-                f"{len(both) - 1:,} more), as {first.category} and as {second.category}; one of them is a copy of "
-                "the other: replace it"
+                f"{len(both) - 1:,} more), once as {first.category} and once as {second.category}",
+                "replace the one that is a copy of the other",
             )
 
 
 def part_table(parts: Sequence[Part]) -> FactorTable:
-    """Give the factors of all views, mapped from the cache folder."""
+    """Return the factors of all views, mapped from the cache folder."""
     named = [[part.category, part.views.path.name, part.records, part.objects, part.splits] for part in parts]
     key = hashlib.sha256(json.dumps([_VERSION, named]).encode()).hexdigest()[:32]
     path = cache_folder() / "views" / f"{key}.factors.arrow"

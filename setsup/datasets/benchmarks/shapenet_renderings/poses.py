@@ -1,14 +1,14 @@
-"""Poses of rendered views, and what the pose protocol of ABC does with KeypointNet's renderings.
+"""Poses of rendered views, and the cropping of KeypointNet's renderings in ABC's pose protocol.
 
 Convention
 ----------
-A rotation R takes object coordinates into those of a camera whose x points right, y up, and which looks along −z
-(OpenGL). Its third row is therefore the direction from the object towards the camera, in object coordinates. The
-renderings have y-up object coordinates; Pascal3D+ has z up and the front of an object at −y. The columns of
-``TO_PASCAL3D`` are the Pascal3D+ axes in y-up coordinates: the front is +x, Pascal3D+'s x is −z.
+A rotation R maps object coordinates to those of a camera with x to the right, y up, and looking along −z (OpenGL). Its
+third row is therefore the direction from the object towards the camera, in object coordinates. The renderings have y-up
+object coordinates; Pascal3D+ has z up and the front of an object at −y. The columns of ``TO_PASCAL3D`` are the
+Pascal3D+ axes in y-up coordinates: the front is +x, Pascal3D+'s x is −z.
 
 Azimuth and elevation are those of Pascal3D+, in degrees: azimuth 0 looks at the front (the camera is at +x of the y-up
-coordinates), azimuth 90 has the camera at −z; elevation is the angle above the plane that is level. Without a roll
+coordinates), azimuth 90 has the camera at −z; elevation is the angle above the horizontal plane. Without a roll
 ``R·TO_PASCAL3D = Rx(−(90° − elevation))·Rz(−azimuth)``.
 """
 
@@ -68,7 +68,7 @@ def azimuth_elevation(rotation: npt.ArrayLike) -> tuple[Array, Array]:
     Returns
     -------
     azimuth : (...) float, degrees
-        From 0 on, below 360; of no meaning where the elevation is ±90.
+        From 0 to below 360; meaningless where the elevation is ±90.
     elevation : (...) float, degrees
         From −90 to 90.
 
@@ -93,28 +93,29 @@ def azimuth_elevation(rotation: npt.ArrayLike) -> tuple[Array, Array]:
 
 
 def crop_to_alpha(image: Array, size: tuple[int, int] = (128, 128)) -> Array:
-    """Cut out the box around what is not transparent and stretch it to a size, as the pose protocol of ABC does.
+    """Crop the box around the pixels that are not transparent and stretch it to a size, as in ABC's pose protocol.
 
     Row i of the result is taken, by linear interpolation, at ``(H − 1)/H·(top + i·(bottom − top)/(height − 1))``, with
-    the first and the last row of the box; columns likewise. (The factor is a trait of the published protocol: box
-    divided by the image's size, then multiplied by that less 1.) Colors under transparent pixels count as they are.
+    the first and the last row of the box; columns likewise. (The factor comes from the published protocol, which
+    divides the box by the size of the image and multiplies it by the size minus 1.) Colors of transparent pixels are
+    used unchanged.
 
     Parameters
     ----------
     image : (H, W, 4) uint8 or float
         Alpha last; a pixel belongs to the object where it is above 0 (uint8) or 1e-6 (float).
     size : (height, width), pixels
-        Of the result, each 2 or more.
+        Size of the result, each at least 2.
 
     Returns
     -------
     (height, width, 4), of the same dtype
-        uint8 is rounded; give the image divided by 255 as float32 for the very numbers of the protocol.
+        uint8 is rounded; pass the image divided by 255 as float32 to reproduce the protocol exactly.
 
     Raises
     ------
     DataError
-        When the image has no alpha, or is transparent throughout.
+        When the image has no alpha channel, or is completely transparent.
 
     Examples
     --------
@@ -127,11 +128,11 @@ def crop_to_alpha(image: Array, size: tuple[int, int] = (128, 128)) -> Array:
     if image.ndim != 3 or image.shape[2] != 4:
         raise DataError(f"image must have the shape (H, W, 4), with alpha, not {image.shape}")
     if len(size) != 2 or min(size) < 2:
-        raise DataError(f"size must be (height, width), each 2 pixels or more, not {size!r}")
+        raise DataError(f"size must be (height, width), each at least 2 pixels, not {size!r}")
     whole = image.dtype.kind in "ui"
     solid = image[..., 3] > (0 if whole else 1e-6)
     if not solid.any():
-        raise DataError("the image is completely transparent, so it has no object to crop; leave it out")
+        raise DataError("the image is completely transparent, so there is no object to crop; exclude the image")
     rows, columns = np.flatnonzero(solid.any(axis=1)), np.flatnonzero(solid.any(axis=0))
     pixels = image.astype(np.float32)
     for axis, there in enumerate((rows, columns)):

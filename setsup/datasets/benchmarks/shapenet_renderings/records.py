@@ -1,7 +1,7 @@
-"""Records of rendered views: what an example holds, and an index of where its images lie, made once and mapped.
+"""Records of rendered views: the content of an example, and an index of its images, created once and mapped.
 
-The index lies in the cache folder, one Arrow file for each release or archive, named by what tells one version of it
-from another. Making it reads every byte of the release and compares every checksum; using it reads none.
+The index is in the cache folder, one Arrow file per release or archive, whose name identifies the version. Creating it
+reads every byte of the release and verifies every checksum; using it reads none.
 """
 
 import json
@@ -40,7 +40,7 @@ _log = logging.getLogger("setsup")
 
 @dataclass(frozen=True, slots=True)
 class ViewIndex:
-    """Where the images of all views lie, and their matrices; views of a pair follow each other.
+    """Positions and matrices of the images of all views; the views of a pair are adjacent.
 
     `counts` (files,) int64; `offsets` (views,) int64, bytes; `lengths` (views,) int32, bytes; `model_views` (views, 4,
     4) float32.
@@ -58,7 +58,7 @@ class ViewIndex:
 
 
 def view_index(files: RecordFiles) -> ViewIndex:
-    """Index files of records, or map the index that was made of them before."""
+    """Index record files, or map their existing index."""
     path = cache_folder() / "views" / f"{files.identity()}.{_VERSION}.arrow"
     return build_once(path, _stored, partial(_store, files))
 
@@ -66,7 +66,7 @@ def view_index(files: RecordFiles) -> ViewIndex:
 def read_views(
     content: bytes, label: str
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Find the images and read the matrices of all views in a file of records, and check all of it.
+    """Find the images and read the matrices of all views in a record file, and check the whole file.
 
     Returns `offsets` (views,) int64, bytes; returns `lengths` (views,) int32, bytes; returns `model_views` (views, 4,
     4) float32.
@@ -77,7 +77,10 @@ def read_views(
     short = records[:, 1] < _LEAST
     if short.any():
         number = int(np.argmax(short))
-        raise DamagedFile(f"{label}, record {number} has {records[number, 1]} bytes, fewer than two views need")
+        raise DamagedFile(
+            f"{label}, record {number} has {records[number, 1]} bytes; expected at least {_LEAST:,}, the size of two "
+            "views"
+        )
     spans = np.empty((len(records), 2, 2), np.int64)
     matrices = np.empty((len(records), 2, 16), np.float32)
     for number, (start, length) in enumerate(records.tolist()):
@@ -94,7 +97,7 @@ def read_views(
 
 def _feature(features: Mapping[str, Feature], key: str, kind: str, count: int, where: str) -> npt.NDArray[Any]:
     if key not in features:
-        raise DamagedFile(f"{where} has no {key!r}; it is not a pair of rendered views, or it is damaged")
+        raise DamagedFile(f"{where} lacks the feature {key!r}; expected a pair of rendered views")
     feature = features[key]
     if feature.kind != kind or len(feature.values) != count:
         raise DamagedFile(
@@ -112,7 +115,7 @@ def _image(content: bytes, features: Mapping[str, Feature], key: str, where: str
     if len(head) < 24 or not head.startswith(_PNG):
         raise DamagedFile(f"{where}: {key!r} is not a PNG (it begins with {head[:8]!r})")
     if length >= 1 << 31:
-        raise DamagedFile(f"{where}: {key!r} has {length:,} bytes")
+        raise DamagedFile(f"{where}: {key!r} has {length:,} bytes; expected fewer than {1 << 31:,}")
     width, height = int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
     if (width, height) != (SIDE, SIDE):
         raise DamagedFile(f"{where}: {key!r} has {width} × {height} pixels; expected {SIDE} × {SIDE}")
@@ -178,10 +181,10 @@ def _stored(path: Path) -> ViewIndex | None:
         whole = about["version"] == _VERSION and len(offsets) == len(matrices) == counts.sum() and counts.min() > 0
         whole = whole and (offsets.dtype, lengths.dtype, matrices.dtype) == (np.int64, np.int32, np.float32)
     except Exception as error:  # whatever is wrong with a cached file, it is made again
-        _log.warning("the index %s is damaged; it is created again: %s", path, " ".join(str(error).split()))
+        _log.warning("the index %s is damaged (%s); recreating it", path, " ".join(str(error).split()))
         return None
     if not whole:
-        _log.warning("the index %s is outdated; it is created again", path)
+        _log.warning("the index %s is outdated; recreating it", path)
         return None
     return ViewIndex(counts, offsets, lengths, matrices, path)
 

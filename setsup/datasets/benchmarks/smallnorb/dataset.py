@@ -39,8 +39,8 @@ _log = logging.getLogger("setsup")
 class SmallNorb(BaseDataset):
     """Images of toys: category, instance within it, elevation, azimuth, lighting, camera, and the published split.
 
-    A row is an image, so that the camera can be fixed or varying in a set: row 2·p is the left image of pair p, row
-    2·p + 1 the right one, the pairs of the training files first. Modalities are grey (96, 96, 1) uint8: ``image``, the
+    A row is an image, so the camera can be fixed or varying in a set: row 2·p is the left image of pair p, row 2·p + 1
+    the right one, the pairs of the training files first. Modalities are grayscale (96, 96, 1) uint8: ``image``, the
     image of the row, and ``left`` and ``right``, those of its pair, for methods that take both. Unpacked files are
     mapped into memory. Gzipped files are read from the array that :func:`prepare` makes; without it each process
     unpacks them in memory, with a warning.
@@ -55,7 +55,7 @@ class SmallNorb(BaseDataset):
     Raises
     ------
     DataError
-        When a file is missing, damaged, not what its name says, or holds a toy of the other split.
+        When a file is missing, damaged or not the expected one, or contains a toy of the other split.
 
     """
 
@@ -121,7 +121,7 @@ class SmallNorb(BaseDataset):
         prepared = self._prepared.open()
         if prepared is None:
             outdated = self._prepared.outdated()
-            why = f" ({outdated} was made from other files)" if outdated else ""
+            why = f" ({outdated} was created from other files)" if outdated else ""
             _log.warning(
                 "each process unpacks the images of %s into memory, up to %d MB%s; run %s once to unpack them",
                 *(self.folder, -(-len(self) * _SIDE * _SIDE // 1_000_000), why, self._command),
@@ -138,14 +138,15 @@ def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
     Parameters
     ----------
     root : Path, str or None
-        Folder with the six files, or with a folder ``smallnorb`` or ``small_norb`` that has them; None for the usual
-        places. Where they are missing, a tree of JPEGs as LORD reads it, ``<category>/<instance>/azimuth…_lt.jpg``,
-        in a folder, zip or tar: see :class:`~setsup.datasets.benchmarks.smallnorb.tree.SmallNorbTree`.
+        Folder with the six files, or with a subfolder ``smallnorb`` or ``small_norb`` that contains them; None for the
+        default folders. If they are missing, a tree of JPEG files in the layout that LORD uses,
+        ``<category>/<instance>/azimuth…_lt.jpg``, in a folder, zip or tar: see
+        :class:`~setsup.datasets.benchmarks.smallnorb.tree.SmallNorbTree`.
 
     Raises
     ------
     DataError
-        When the files are missing (the message gives the command that fetches them), or are damaged.
+        When the files are missing (the message shows the command that fetches them), or are damaged.
 
     """
     from setsup.files import find_root
@@ -165,8 +166,7 @@ def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
 def prepare(root: Path | str | None = None) -> list[Path]:
     """Unpack the images once into an array next to the files, which ``fetch`` then maps into memory.
 
-    Works block by block; an interrupted run resumes. Files that are
-    unpacked already need no array, and none is made of them.
+    Works block by block; an interrupted run resumes. Unpacked files need no array.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Returns
     -------
     list of Path
-        The array, a ``.npy`` file; nothing where the files are unpacked or images of their own.
+        The array, a ``.npy`` file; an empty list if the files are unpacked or are JPEG files.
 
     Raises
     ------
@@ -203,7 +203,8 @@ def _open_file(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> B
     if file.dtype != np.dtype(dtype) or file.shape[1:] != shape:
         expected = ", ".join(["N", *map(str, shape)])
         raise DamagedFile(
-            f"{file.path} contains {file.dtype} of shape {file.shape}; expected {np.dtype(dtype)} ({expected})"
+            f"{file.path} has dtype {file.dtype} and shape {file.shape}; expected {np.dtype(dtype)} of shape "
+            f"({expected})"
         )
     return file
 
@@ -221,8 +222,8 @@ def _labels(folder: Path, number: int, images: BinaryMatrix) -> dict[str, Array]
     other = np.setdiff1d(columns["instance"], INSTANCES[number])
     if other.size:
         raise DataError(
-            f"{info.path} contains instance {other[0]}; expected {', '.join(map(str, INSTANCES[number]))}; the "
-            "training and testing files are swapped, or not the published ones: fetch them again"
+            f"{info.path} contains instance {other[0]}; expected {', '.join(map(str, INSTANCES[number]))}, so the "
+            "training and testing files may be swapped; fetch them again"
         )
     _check_once(columns, category, info)
     return columns
@@ -237,9 +238,9 @@ def _check_once(columns: dict[str, Array], category: BinaryMatrix, info: BinaryM
         row = int(first[np.argmax(counts > 1)])
         other = int(np.flatnonzero(which == which[row])[1])
         raise DataError(
-            f"{category.path} and {info.path} describe the pairs {row} and {other} identically, but each toy is "
-            "photographed once in each position; the files belong to different images (training and testing "
-            "swapped?): fetch both again"
+            f"{category.path} and {info.path} describe the pairs {row} and {other} identically, although each toy was "
+            "photographed only once in each position, so the files may belong to different images (training and "
+            "testing swapped); fetch both again"
         )
 
 

@@ -1,8 +1,8 @@
-"""SmallNORB as LORD reads it: a tree of JPEGs, ``<category>/<instance>/azimuth0_elevation0_lighting0_lt.jpg``.
+"""SmallNORB as a tree of JPEG files: ``<category>/<instance>/azimuth0_elevation0_lighting0_lt.jpg``, as LORD uses it.
 
-The tree is an export of the published files, for which no program was published. Categories are folders of names or of
-the published numbers, instances those of the release. Angles may be written as the release stores them (azimuth 0, 2 …
-34, elevation 0 … 8), as their places (azimuth 0, 1 … 17) or in degrees; all values of the tree together tell which.
+The tree is an export of the published files by an unpublished program. Categories are folders with their names or
+published numbers, instances those of the release. Angles may be written as the release stores them (azimuth 0, 2 … 34,
+elevation 0 … 8), as indices (azimuth 0, 1 … 17) or in degrees; the form is inferred from all values of the tree.
 """
 
 import logging
@@ -44,8 +44,8 @@ _log = logging.getLogger("setsup")
 class SmallNorbTree(ReleaseDataset):
     """Images of toys from JPEG files, one row each, with the factors of :class:`~.dataset.SmallNorb`.
 
-    Rows stand by split, category, instance, elevation, azimuth, lighting and camera, which is not their order in the
-    published files. The only modality is ``image``, (96, 96, 1) uint8 grey, as the export compressed it.
+    Rows are sorted by split, category, instance, elevation, azimuth, lighting and camera, unlike in the published
+    files. The only modality is ``image``, (96, 96, 1) uint8 grayscale, with the compression of the export.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class SmallNorbTree(ReleaseDataset):
     Raises
     ------
     DataError
-        A folder is not a category, an instance is none, or angles are written in no known way.
+        When a folder is not a category, an instance is invalid, or the angles have an unknown form.
 
     """
 
@@ -90,7 +90,7 @@ def _columns(members: MemberIndex, groups: Mapping[str, Any]) -> dict[str, npt.N
         )
     numbers = {name: texts[name].astype(np.int64) for name in ("instance", "azimuth", "elevation", "lighting")}
     if numbers["instance"].max() > 9:
-        raise DataError(f"{members.source}: the instance {numbers['instance'].max()} is not one of 0 to 9")
+        raise DataError(f"{members.source}: instances must be from 0 to 9, not {numbers['instance'].max()}")
     codes_by_name = {
         "category": np.array([_CATEGORIES[text] for text in texts["category"]]),
         "instance": numbers["instance"],
@@ -109,12 +109,12 @@ def _places(members: MemberIndex, name: str, values: Rows, ways: tuple[tuple[int
     fits = [way for way in ways if there <= set(way)]
     if not fits:
         raise DataError(
-            f"{members.source}: the {name}s {', '.join(map(str, sorted(there)[:5]))} … are not in a known format; "
+            f"{members.source}: the {name}s {', '.join(map(str, sorted(there)[:5]))} … do not match a known numbering; "
             f"expected {' or '.join(f'{way[0]}, {way[1]} … {way[-1]}' for way in ways)}"
         )
     if len(fits) > 1 and there != {0}:
         _log.warning(
-            "%s: the %ss of this part of the tree are ambiguous; they are read as %d, %d … %d",
+            "%s: the %ss in this part of the folder tree are ambiguous; they are read as %d, %d … %d",
             *(members.source, name, fits[0][0], fits[0][1], fits[0][-1]),
         )
     return np.searchsorted(fits[0], values)

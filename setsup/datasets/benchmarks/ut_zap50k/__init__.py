@@ -1,4 +1,4 @@
-"""UT Zappos50K: images of shoes from a shop's catalogue, with what the catalogue says of each."""
+"""UT Zappos50K: images of shoes from a shop's catalogue, with their entries in the catalogue."""
 
 from setsup.datasets.benchmarks.ut_zap50k.dataset import UtZap50k, open
 

@@ -1,4 +1,4 @@
-"""UT Zappos50K: 50,025 images of shoes, each with what a shop's catalogue says of it."""
+"""UT Zappos50K: 50,025 images of shoes, each with its entry in a shop's catalogue."""
 
 import logging
 from pathlib import Path
@@ -24,27 +24,27 @@ _log = logging.getLogger("setsup")
 
 
 class UtZap50k(ImageFilesDataset):
-    """Images of shoes on white; made by :func:`open`.
+    """Images of shoes on a white background, as returned by :func:`open`.
 
     Factors are the columns of the catalogue, ``category``, ``subcategory``, ``heel_height``, ``insole``, ``closure``,
-    ``gender``, ``material`` and ``toe_style``, then ``brand``, the folder of the image, and the key ``cid``. A cell
-    of the catalogue may hold several values, such as ``Leather;Suede``: its first one is the level, as DCoDR takes it,
-    and :meth:`listed` gives all. Where a cell is empty, the value is unknown.
+    ``gender``, ``material`` and ``toe_style``, then ``brand``, the folder of the image, and the key ``cid``. A cell of
+    the catalogue may contain several values, such as ``Leather;Suede``: the first one is the level, as in DCoDR, and
+    :meth:`listed` returns all. The value of an empty cell is unknown.
 
-    The only modality is ``image``, uint8 sRGB. Rows are in the order of the catalogue's lines. Lines whose image is
-    not there are left out; their number is logged.
+    The only modality is ``image``, uint8 sRGB. Rows are in the order of the catalogue's lines. Lines with a missing
+    image are left out; their number is logged.
 
     Parameters
     ----------
     shoes : Shoes
-        What :func:`~setsup.datasets.benchmarks.ut_zap50k.files.read_shoes` gives.
+        Result of :func:`~setsup.datasets.benchmarks.ut_zap50k.files.read_shoes`.
     size : (height, width), optional
         Size that images are resized to.
 
     Raises
     ------
     DataError
-        When the images looked at are damaged.
+        When the sampled images are damaged.
 
     """
 
@@ -56,24 +56,24 @@ class UtZap50k(ImageFilesDataset):
 
     @of_row
     def listed(self, indices: npt.ArrayLike, factor: str) -> list[tuple[str, ...]]:
-        """All values that the catalogue has of some rows, where the factor has the first.
+        """Return all values of the catalogue for some rows; the factor has the first of them.
 
         Parameters
         ----------
         indices : integer array of any shape
             Row numbers.
         factor : str
-            A column of the catalogue: ``"material"``.
+            Column of the catalogue, such as ``"material"``.
 
         Returns
         -------
         list of tuple of str
-            Empty where the catalogue says nothing.
+            An empty tuple for an empty cell.
 
         Raises
         ------
         DataError
-            The catalogue has no such column.
+            When the catalogue has no such column.
 
         """
         rows, _ = fetch_request(self, indices, ())
@@ -102,7 +102,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None, sq
     Raises
     ------
     DataError
-        When the files are missing (the message tells how to get them), or are damaged.
+        When the files are missing (the message shows how to get them), or are damaged.
 
     """
     size = check_size(size)

@@ -1,9 +1,9 @@
-"""The files of UT Zappos50K: the catalogue ``meta-data.csv``, and which image belongs to which of its lines.
+"""Files of UT Zappos50K: the catalogue ``meta-data.csv``, and the image of each of its lines.
 
 An image's path is ``<category>/<subcategory>/<brand>/<CID>.jpg``. The list ``image-path.mat`` has the paths in the
-order of the catalogue's lines, but some brands have other names on the disk: a dot at the end is dropped or written
-``%2E``, and signs stand as HTML entities. Such an image is found by the name of its file, which is the CID with a dot
-for the hyphen.
+order of the catalogue's lines, but some brands have different names on disk: a final dot is dropped or written as
+``%2E``, and special characters are HTML entities. Such an image is found by its file name, which is the CID with a dot
+instead of the hyphen.
 """
 
 import csv
@@ -49,7 +49,7 @@ _MOST = 1 << 26  # bytes of the catalogue, and of the list
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shoes:
-    """Lines of the catalogue whose images are there, one row each.
+    """Lines of the catalogue whose images exist, one row each.
 
     `places` (rows,) int64.
     """
@@ -63,7 +63,7 @@ class Shoes:
 
 
 def find_shoes(root: Path | str | None, square: bool = False) -> tuple[MemberIndex, MemberIndex]:
-    """Find the images and the catalogue, which were published in archives of their own."""
+    """Find the images and the catalogue, which were published in separate archives."""
     variants = _VARIANTS[1:] if square else _VARIANTS
     release = _find_images(root, variants)
     images = next(below for variant in variants if len(below := release.under(variant)))
@@ -109,7 +109,7 @@ def read_shoes(images: MemberIndex, data: MemberIndex) -> Shoes:
 
 
 def several(cells: npt.NDArray[np.str_]) -> int:
-    """Count the cells of a column that hold more than one value."""
+    """Count the cells of a column that contain more than one value."""
     texts, counts = np.unique(cells, return_counts=True)
     more = [sum(map(bool, map(str.strip, text.split(";")))) > 1 for text in texts.tolist()]
     return int(counts[more].sum())
@@ -146,7 +146,7 @@ def _catalogue(content: bytes, label: str) -> tuple[list[str], dict[str, npt.NDA
     for name in wanted:
         if header.count(name) != 1:
             raise DataError(
-                f"{label} must have exactly one column {name}{did_you_mean(name, header)}; it is not the expected table"
+                f"{label} must have exactly one column {name}, not {header.count(name)}{did_you_mean(name, header)}"
             )
     rows = [line for line in lines[1:] if line]
     if not rows:

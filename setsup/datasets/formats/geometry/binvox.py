@@ -2,7 +2,7 @@
 
 Convention
 ----------
-Voxels are indexed [x, y, z]. The centre of voxel i lies at ``translate + scale · (i + 0.5) / dim`` in the frame of the
+Voxels are indexed [x, y, z]. The centre of voxel i is at ``translate + scale · (i + 0.5) / dim`` in the frame of the
 mesh that was voxelised; dim is the longest side of the grid, which in all published files is a cube.
 """
 
@@ -51,7 +51,7 @@ def read_binvox(source: Path | bytes, label: str) -> Binvox:
         refuse(label, "has a run of length 0, or with a value other than 0 and 1")
     filled, wanted = int(counts.sum(dtype=np.int64)), sides[0] * sides[1] * sides[2]
     if filled != wanted:
-        refuse(label, f"contains {filled:,} voxels, but its header declares {' x '.join(map(str, sides))}")
+        refuse(label, f"contains {filled:,} voxels, but its header specifies {' x '.join(map(str, sides))}")
     if wanted > _MOST_VOXELS:
         refuse(label, f"contains {wanted:,} voxels, more than the limit of {_MOST_VOXELS:,}")
     # x is slowest and y fastest: the axes stand as x, z, y
@@ -88,5 +88,5 @@ def _floats(words: list[str], count: int, label: str) -> list[float]:
     except ValueError:
         values = []
     if len(values) != count or not np.isfinite(values).all():
-        refuse(label, f"has {' '.join(words)[:60]!r} in its header; expected {count} finite numbers")
+        refuse(label, f"has {' '.join(words)[:60]!r} in the header; expected {count} finite numbers")
     return values

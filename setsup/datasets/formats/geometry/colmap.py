@@ -2,8 +2,8 @@
 
 Convention
 ----------
-In the files (little-endian) a quaternion (w, x, y, z) and a translation take world to camera coordinates (x right, y
-down, z forward), and the middle of the first pixel is at (½, ½). Here a pose takes camera to world coordinates, and
+In the files (little-endian), a quaternion (w, x, y, z) and a translation map world to camera coordinates (x right, y
+down, z forward), and the centre of the first pixel is at (½, ½). Here a pose maps camera to world coordinates, and
 pixels have their centres at integers.
 
 References
@@ -64,8 +64,8 @@ def read_cameras(content: bytes, label: str) -> dict[int, ColmapCamera]:
         if model not in _MODELS:
             known = ", ".join(name for name, *_ in _MODELS.values())
             raise DamagedFile(
-                f"{label}: camera {number} has the unsupported model {model}; supported are {known}",
-                "undistort its images",
+                f"{label}: camera {number} has the camera model {model}; supported models are {known}",
+                "undistort the images",
             )
         _, count, lens, distortion = _MODELS[model]
         if at + _CAMERA.size + 8 * count > len(content):
@@ -73,8 +73,8 @@ def read_cameras(content: bytes, label: str) -> dict[int, ColmapCamera]:
         numbers = np.append(np.frombuffer(content, "<f8", count, at + _CAMERA.size), 0.0)
         if not (np.isfinite(numbers).all() and 0 < width < 1 << 16 and 0 < height < 1 << 16):
             raise DamagedFile(
-                f"{label}: camera {number} has {width} × {height} pixels and the parameters {numbers[:-1]}; expected "
-                "sides from 1 to 65,535 and finite parameters"
+                f"{label}: camera {number} has {width} × {height} pixels (width × height) and the parameters "
+                f"{numbers[:-1]}; expected sides from 1 to 65,535 and finite parameters"
             )
         cameras[number] = ColmapCamera(height, width, numbers[list(lens)] - [0, 0, 0.5, 0.5], numbers[list(distortion)])
         at += _CAMERA.size + 8 * count
@@ -84,7 +84,8 @@ def read_cameras(content: bytes, label: str) -> dict[int, ColmapCamera]:
 def read_poses(read: Callable[[int, int], bytes], label: str) -> dict[str, tuple[int, npt.NDArray[np.float64]]]:
     """Read ``images.bin``: the camera's number and the pose (4, 4) of each image by name.
 
-    ``read(offset, length)`` gives bytes of the file, fewer at its end: points of images, most of it, are not read.
+    ``read(offset, length)`` returns bytes of the file, fewer at its end. The points of the images, which make up most
+    of the file, are not read.
     """
     poses: dict[str, tuple[int, npt.NDArray[np.float64]]] = {}
     at = _COUNT.size
@@ -100,7 +101,10 @@ def read_poses(read: Callable[[int, int], bytes], label: str) -> dict[str, tuple
         (points,) = _COUNT.unpack_from(head, end + 1)
         name = head[_IMAGE.size : end].decode("utf-8", "surrogateescape")
         if points > _MOST_POINTS:
-            raise DamagedFile(f"{label}: image {name!r} declares {points:,} points: it is not a binary COLMAP model")
+            raise DamagedFile(
+                f"{label}: image {name!r} specifies {points:,} points, more than the limit of {_MOST_POINTS:,}; "
+                "expected a binary COLMAP model"
+            )
         poses[name] = camera, _pose(np.array(numbers), f"{label}: image {name!r}")
         at += end + 9 + _POINT * points
     return poses
@@ -110,8 +114,7 @@ def _pose(numbers: npt.NDArray[np.float64], label: str) -> npt.NDArray[np.float6
     length = np.linalg.norm(numbers[:4])
     if not (np.isfinite(numbers).all() and abs(length - 1) < 0.01):
         raise DamagedFile(
-            f"{label} has an invalid pose: {numbers.tolist()}; expected finite numbers, of which the first four are a "
-            "unit quaternion"
+            f"{label} has the pose {numbers.tolist()}; expected finite numbers that start with a unit quaternion"
         )
     w, x, y, z = numbers[:4] / length
     # from camera to world: the transpose of the quaternion's rotation
@@ -130,7 +133,9 @@ def _count(content: bytes, label: str) -> int:
         raise _cut_off(label)
     count: int = _COUNT.unpack_from(content)[0]
     if count > _MOST:
-        raise DamagedFile(f"{label} declares {count:,} entries: it is not a binary COLMAP model")
+        raise DamagedFile(
+            f"{label} specifies {count:,} entries, more than the limit of {_MOST:,}; expected a binary COLMAP model"
+        )
     return count
 
 

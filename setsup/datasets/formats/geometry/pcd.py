@@ -2,8 +2,8 @@
 
 Convention
 ----------
-Frame and unit are the file's own. Color is one 32-bit word, (red << 16) | (green << 8) | blue, which the file holds as
-an unsigned integer or, from older tools, as the float of the same bits.
+Frame and unit are the file's own. Color is one 32-bit word, (red << 16) | (green << 8) | blue, stored as an unsigned
+integer or, by older tools, as the float with the same bits.
 """
 
 import re
@@ -65,16 +65,21 @@ def read_pcd(source: Path | bytes, label: str) -> Pcd:
         values = numbers(data[start:], label)
         width = sum(int(np.prod(dtype[name].shape)) for name in dtype.names or ())
         if len(values) != count * width:
-            refuse(label, f"contains {len(values):,} numbers, but its header declares {count:,} points of {width}")
+            refuse(
+                label,
+                f"contains {len(values):,} numbers, but its header specifies {count:,} points of {width} numbers each",
+            )
         doubled = np.dtype([(name, "f8", dtype[name].shape) for name in dtype.names or ()])
         records = cast(values.view(doubled), dtype, label)
     elif header["DATA"] == ["binary"]:
         if len(data) - start != count * dtype.itemsize:
-            what = f"{len(data) - start:,} bytes of points, but its header declares {count * dtype.itemsize:,}"
+            what = f"{len(data) - start:,} bytes of points, but its header specifies {count * dtype.itemsize:,}"
             refuse(label, f"contains {what}")
         records = np.frombuffer(data, dtype.newbyteorder("<"), count, start).astype(dtype)
     else:
-        raise DataError(f"{label} is {' '.join(header['DATA'])[:40]!r}; expected ascii or binary: convert it")
+        raise DataError(
+            f"{label} has the DATA format {' '.join(header['DATA'])[:40]!r}; expected ascii or binary; convert the file"
+        )
     for name in "xyz":
         finite = np.isfinite(records[name])
         if not finite.all():
@@ -105,7 +110,11 @@ def _layout(header: dict[str, list[str]], label: str) -> tuple[np.dtype[Any], in
     sizes, counts = (_whole(header.get(key, ["1"] * len(names)), key, label) for key in ("SIZE", "COUNT"))
     kinds = header.get("TYPE", [])
     if not len(names) == len(sizes) == len(counts) == len(kinds) <= _MOST_FIELDS or len(set(names)) < len(names):
-        refuse(label, "declares FIELDS, SIZE, TYPE and COUNT that contradict each other")
+        refuse(
+            label,
+            "has contradictory header lines FIELDS, SIZE, TYPE and COUNT; expected one entry per field, with distinct "
+            "names",
+        )
     if not {"x", "y", "z"} <= set(names):
         refuse(label, f"has the fields {names[:8]}; expected x, y and z among them")
     fields: list[Any] = []
@@ -116,7 +125,7 @@ def _layout(header: dict[str, list[str]], label: str) -> tuple[np.dtype[Any], in
     width, height = (_whole(header.get(key, ["1"]), key, label) for key in ("WIDTH", "HEIGHT"))
     points = _whole(header.get("POINTS", []), "POINTS", label) or [width[0] * height[0]]
     if points[0] != width[0] * height[0]:
-        refuse(label, f"declares {points[0]:,} points, but a width and height of {width[0]:,} and {height[0]:,}")
+        refuse(label, f"specifies {points[0]:,} points, but a width and height of {width[0]:,} and {height[0]:,}")
     return np.dtype(fields), points[0]
 
 

@@ -2,8 +2,8 @@
 
 Convention
 ----------
-A pose is the 4 × 4 matrix that takes camera to world coordinates, camera x right, y down, z forward; translations are
-in metres. Frames carry the numbers of the file, which may start at 0 or at 1.
+A pose is the 4 × 4 matrix that maps camera to world coordinates, camera x right, y down, z forward; translations are in
+metres. Frames have the numbers of the file, which may start at 0 or 1.
 """
 
 import re
@@ -34,14 +34,16 @@ def read_trajectory(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], 
     if len(counts) % _BLOCK:
         start = lines[len(counts) - len(counts) % _BLOCK]
         raise DamagedFile(
-            f"{label} ends inside the block that begins in line {start}; expected the frame number and four lines of "
-            "a matrix"
+            f"{label} ends inside the block that begins in line {start}; expected the frame number and the four lines "
+            "of a matrix"
         )
     inside = np.arange(len(counts)) % _BLOCK
     wrong = np.where(inside == 0, counts > 3, counts != 4)
     if wrong.any():
         first = int(np.argmax(wrong))
-        expected = "the frame number, as one to three integers" if inside[first] == 0 else "4 numbers of a matrix"
+        expected = (
+            "the frame number, as one to three integers" if inside[first] == 0 else "the 4 numbers of a matrix row"
+        )
         raise DamagedFile(f"{label}: line {lines[first]} has {counts[first]} words; expected {expected}")
     heads = np.repeat(inside == 0, counts)
     starts = np.cumsum(counts) - counts
@@ -116,7 +118,7 @@ def _cast(words: Any, dtype: str, label: str, lines: npt.NDArray[np.int64]) -> A
         _refuse_word(words, _WHOLE if dtype == "int64" else _NUMBER, label, lines)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         first = int(np.argmin(np.isfinite(values)))
-        raise DamagedFile(f"{label}: line {lines[first]} has {words[first]}, which is not a finite number")
+        raise DamagedFile(f"{label}: line {lines[first]} contains {words[first]}, which is not a finite number")
     return values
 
 
@@ -124,7 +126,7 @@ def _refuse_word(words: Any, pattern: re.Pattern[str], label: str, lines: npt.ND
     wrong = (index for index, word in enumerate(words.to_pylist()) if not pattern.fullmatch(word))
     index = next(wrong, 0)
     what = "an integer" if pattern is _WHOLE else "a number"
-    raise DamagedFile(f"{label}: line {lines[index]} has {str(words[index])[:40]!r}; expected {what}")
+    raise DamagedFile(f"{label}: line {lines[index]} contains {str(words[index])[:40]!r}; expected {what}")
 
 
 def _refuse_frames(frames: npt.NDArray[np.int64], label: str, lines: npt.NDArray[np.int64]) -> None:

@@ -2,9 +2,9 @@
 
 Convention
 ----------
-A cell array is a dataset of references to objects of the same file; a text is a dataset of UTF-16 codes, and an empty
-one holds its dimensions instead and has the attribute ``MATLAB_empty``. Axes stand in the reverse order of MATLAB's,
-so that cells come in MATLAB's (column-major) order.
+A cell array is a dataset of references to objects of the same file; a string is a dataset of UTF-16 codes; an empty
+string contains its dimensions instead and has the attribute ``MATLAB_empty``. Axes are in the reverse order of
+MATLAB's, so cells are in MATLAB's (column-major) order.
 """
 
 import math
@@ -28,11 +28,13 @@ def read_cells(path: Path, file: Any, name: str) -> list[str]:
     cells = h5_dataset(path, file, name)
     with h5_errors(path):
         if h5py.check_ref_dtype(cells.dtype) is not h5py.Reference:
-            raise DataError(f"{path}: {name!r} is {cells.dtype} {cells.shape}; expected a cell array of strings")
+            raise DataError(
+                f"{path}: {name!r} has dtype {cells.dtype} and shape {cells.shape}; expected a cell array of strings"
+            )
         size = path.stat().st_size
         if (cells.size or 0) * cells.dtype.itemsize > size:
             raise DataError(
-                f"{path}: {name!r} declares {cells.size:,} cells, more than fit in a file of {size:,} bytes"
+                f"{path}: {name!r} specifies {cells.size:,} cells, more than a file of {size:,} bytes can contain"
             )
         known: dict[str, str] = {}
         texts = []
@@ -59,7 +61,9 @@ def _text(path: Path, file: Any, reference: Any, what: str) -> str:
     if dtype == np.uint64 and h5py.h5a.exists(stored, b"MATLAB_empty"):
         return ""
     if dtype != np.uint16 or math.prod(shape) > _LONGEST:
-        raise DataError(f"{path}: {what} is {dtype} {shape}; expected a string of at most {_LONGEST} characters")
+        raise DataError(
+            f"{path}: {what} has dtype {dtype} and shape {shape}; expected a string of at most {_LONGEST} characters"
+        )
     described = stored.get_create_plist()
     if described.get_layout() not in (h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS) or described.get_external_count():
         check_storage(path, h5py.Dataset(stored), what)

@@ -1,4 +1,4 @@
-"""Images in chunks of an HDF5 dataset, inflated by several threads and put into place a cache's worth at a time.
+"""Images in chunks of an HDF5 dataset, inflated by several threads and assembled in blocks that fit in the cache.
 
 Shapes3D is published in chunks of 15,000 images × 4 rows × 4 columns × 1 channel: one image touches 768 of them,
 and bytes of one chunk lie 3 apart in the image. HDF5 copies such a chunk in runs of one byte. Here the chunks of one
@@ -48,7 +48,7 @@ class ChunkReader:
 
     @staticmethod
     def handles(images: Any) -> bool:
-        """Whether a dataset's chunks divide the image, are large, and are deflated at most."""
+        """Whether a dataset's chunks divide the image, are large, and are at most deflated."""
         if images.chunks is None or len(images.shape) != 4 or images.id.get_type().get_size() != 1:
             return False
         count, *inner = images.chunks
@@ -126,7 +126,9 @@ class ChunkReader:
             return np.broadcast_to(np.uint8(self._images.fillvalue), self.chunks)
         expected = int(np.prod(self.chunks))
         if size > expected + expected // 100 + 1024:  # more than deflate can ever add; not read, it may be any length
-            raise self._damaged(offset, f"it stores {size:,} bytes, more than a chunk of {expected:,} can take")
+            raise self._damaged(
+                offset, f"it has {size:,} bytes, more than a compressed chunk of {expected:,} bytes can have"
+            )
         try:
             skipped, raw = self._images.id.read_direct_chunk(offset)
             if self._deflate is not None and not skipped >> self._deflate & 1:
@@ -134,7 +136,7 @@ class ChunkReader:
         except (zlib.error, OSError, RuntimeError, ValueError, MemoryError) as error:
             raise self._damaged(offset, str(error) or "it cannot be read") from error
         if len(raw) != expected:
-            raise self._damaged(offset, f"{expected:,} bytes expected, but it has {len(raw):,}")
+            raise self._damaged(offset, f"it has {len(raw):,} bytes; expected {expected:,}")
         return np.frombuffer(raw, np.uint8).reshape(self.chunks)
 
     def _damaged(self, offset: Iterable[int], why: str) -> DataError:

@@ -56,9 +56,9 @@ def h5_dataset(path: Path | str, file: Any, name: str) -> Any:
         link = file.get(name, getlink=True)
         if link is None:
             there = ", ".join(list(file)[:8]) or "nothing"
-            raise DataError(f"{path} has no dataset {name!r} (it has {there}); it is not the published file")
+            raise DataError(f"{path} has no dataset {name!r} (available: {there}); fetch the published file")
         if not isinstance(link, h5py.HardLink) or not isinstance(file[name], h5py.Dataset):
-            raise DataError(f"{path}: {name!r} is a link or a group; expected a dataset in the file itself")
+            raise DataError(f"{path}: {name!r} is a link or a group; expected a dataset stored in the file")
         check_storage(path, file[name], repr(name))
         return file[name]
 
@@ -188,6 +188,7 @@ def _mapped(path: Path, images: Any) -> Bytes | None:
     size = math.prod(images.shape)
     if offset + size > os.path.getsize(path):
         raise DataError(
-            f"{path} is truncated: its images need {offset + size:,} bytes, but it has {os.path.getsize(path):,}"
+            f"{path} is truncated: its images require {offset + size:,} bytes, but the file has "
+            f"{os.path.getsize(path):,}; fetch it again"
         )
     return np.asarray(np.memmap(path, np.uint8, "r", offset, images.shape))

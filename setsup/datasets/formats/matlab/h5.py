@@ -2,8 +2,8 @@
 
 Convention
 ----------
-What MATLAB calls height × width × channels × N lies in the file as (N, channels, width, height), and is given as
-(N, height, width, channels); without channels likewise.
+MATLAB's height × width × channels × N is stored in the file as (N, channels, width, height), and returned as (N,
+height, width, channels); likewise without channels.
 """
 
 from pathlib import Path
@@ -47,8 +47,8 @@ class MatlabStack:
             if stored[1:] != shape[::-1] or self._stored.dtype.newbyteorder("=") != self.dtype:
                 sizes = ", ".join(map(str, shape[::-1]))
                 raise DamagedFile(
-                    f"{path}: {name!r} is {self._stored.dtype} {stored}; expected {dtype} (N, {sizes}), as MATLAB "
-                    "writes it"
+                    f"{path}: {name!r} has dtype {self._stored.dtype} and shape {stored}; expected {dtype} of shape "
+                    f"(N, {sizes}), as MATLAB stores it"
                 )
             self._deep = self._stored.chunks[0] if self._stored.chunks else 1
         self.shape: tuple[int, ...] = (stored[0], *shape)

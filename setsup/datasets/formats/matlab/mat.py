@@ -2,7 +2,7 @@
 
 Convention
 ----------
-Variables are what ``scipy.io.loadmat`` gives: at least two axes, numbers in the type in which the file stores them,
+Variables are returned as by ``scipy.io.loadmat``: at least two axes, numbers in the type in which the file stores them,
 text as str arrays, structs as structured arrays and cells as object arrays.
 """
 
@@ -38,9 +38,9 @@ class _Element(NamedTuple):
 def read_mat(source: Path | bytes, label: str, names: Sequence[str] | None, limit: int) -> dict[str, Any]:
     """Read variables of a MAT file of version 5.
 
-    Every length, every product of dimensions and the kind of every part is compared with the bytes that are present
-    before anything is allocated for it; only then scipy reads them. Sparse matrices, functions and objects of MATLAB
-    classes are refused where they are asked for.
+    Every length, every product of dimensions and the type of every part is checked against the available bytes before
+    memory is allocated; only then does scipy read them. Requested variables that are sparse matrices, functions or
+    objects of MATLAB classes are refused.
     """
     import warnings
 
@@ -53,7 +53,7 @@ def read_mat(source: Path | bytes, label: str, names: Sequence[str] | None, limi
     missing = [name for name in names or () if name not in present]
     if missing:
         known = ", ".join(present[:12]) or "nothing"
-        raise DataError(f"{label} has no variable {', '.join(missing)} (it has {known}); it is not the expected file")
+        raise DataError(f"{label} has no variable {', '.join(missing)} (available: {known}); fetch the published file")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -69,7 +69,9 @@ def _content(source: Path | bytes, label: str, limit: int) -> bytes:
         need_readable(source, "a MAT file")
     size = len(source) if isinstance(source, bytes) else source.stat().st_size
     if size > limit:
-        raise DataError(f"{label} has {size:,} bytes; expected at most {limit:,}; it is not the expected file")
+        raise DataError(
+            f"{label} has {size:,} bytes, more than the limit of {limit:,}; replace it with the published file"
+        )
     if isinstance(source, bytes):
         return source
     with read_errors(label):
@@ -137,11 +139,14 @@ def _elements(content: memoryview, order: str, label: str) -> Iterator[_Element]
             raise DamagedFile(f"{label} ends inside the header of an element, at byte {len(content):,}")
         kind, size = struct.unpack_from(f"{order}II", content, position)
         if kind not in (MATRIX, COMPRESSED):
-            raise DataError(f"{label} has an element of type {kind} at byte {position:,}; expected 14 or 15")
+            raise DataError(
+                f"{label} has an element of type {kind} at byte {position:,}; expected type 14 (matrix) or 15 "
+                "(compressed)"
+            )
         position += 8
         if size > len(content) - position:
             raise DamagedFile(
-                f"{label} is truncated or damaged: an element at byte {position - 8:,} declares {size:,} bytes, but "
+                f"{label} is truncated or damaged: an element at byte {position - 8:,} specifies {size:,} bytes, but "
                 f"only {len(content) - position:,} follow"
             )
         yield _Element(kind, content[position : position + size])
@@ -172,8 +177,8 @@ def _copy(element: _Element, plain: io.BytesIO, order: str, label: str, wanted: 
         return name
     if size > min(room, _MOST_RATIO * len(element.content)):
         raise DamagedFile(
-            f"{label}: the variable {name!r} declares {size:,} bytes, more than "
-            f"{'expected' if size > room else 'its compressed bytes can contain'}"
+            f"{label}: the variable {name!r} specifies {size:,} bytes, more than "
+            f"{'the limit for the file' if size > room else 'its compressed bytes can contain'}"
         )
     begun = plain.tell()
     plain.write(memoryview(start)[8:])
@@ -183,7 +188,7 @@ def _copy(element: _Element, plain: io.BytesIO, order: str, label: str, wanted: 
             break
     if plain.tell() - begun != size:
         more = "more" if plain.tell() - begun > size else f"{plain.tell() - begun:,}"
-        raise DamagedFile(f"{label}: the variable {name!r} declares {size:,} bytes, but has {more}")
+        raise DamagedFile(f"{label}: the variable {name!r} specifies {size:,} bytes, but contains {more}")
     return name
 
 

@@ -2,8 +2,8 @@
 
 Convention
 ----------
-A matrix is a row of elements: flags, dimensions, name, and what its class needs. Positions count from the begin of the
-variable's content.
+A matrix is a sequence of elements: flags, dimensions, name, and further elements of its class. Positions count from the
+start of the variable's content.
 """
 
 import math
@@ -30,7 +30,7 @@ _COMPLEX = 8
 
 
 def matrix_name(content: memoryview, order: str, label: str) -> str:
-    """Name of a variable, from the first bytes of its content; "" for what belongs to functions and objects."""
+    """Return the name of a variable from the first bytes of its content; "" for parts of functions and objects."""
     walk = _Walk(content, order, f"{label}: a variable")
     kind, _ = walk.flags()
     if kind != 17:
@@ -61,7 +61,7 @@ class _Walk:
         return DamagedFile(f"{self.label} is damaged at byte {self.position:,}: {what}")
 
     def element(self, what: str) -> tuple[int, int, int]:
-        """Type, first byte and length of the next element, which is passed."""
+        """Skip the next element, and return its type, first byte and length."""
         start = self.position + 8
         if start > len(self.view):
             raise self.wrong(f"the element {what!r} is missing")
@@ -69,12 +69,12 @@ class _Walk:
         if kind >> 16:  # four bytes at most stand in the header itself
             kind, size, start = kind & 0xFFFF, kind >> 16, start - 4
             if size > 4:
-                raise self.wrong(f"the element {what!r} declares {size} bytes, but its header has room for 4")
+                raise self.wrong(f"the element {what!r} specifies {size} bytes, but its header has room for 4")
             self.position += 8
             return kind, start, size
         if size > len(self.view) - start:
             raise self.wrong(
-                f"the element {what!r} declares {size:,} bytes, but only {len(self.view) - start:,} follow"
+                f"the element {what!r} specifies {size:,} bytes, but only {len(self.view) - start:,} follow"
             )
         # the last element of a file may lack the bytes that fill it up
         self.position = min(start + size + -size % 8, len(self.view))
@@ -84,17 +84,19 @@ class _Walk:
         """Class and flags."""
         kind, start, size = self.element("flags")
         if (kind, size, start) != (_UINT32, 8, self.position - 8):
-            raise self.wrong(f"its flags are {size} bytes of type {kind}; expected 8 of type {_UINT32}")
+            raise self.wrong(f"its flags have {size} bytes of type {kind}; expected 8 bytes of type {_UINT32}")
         flags, _ = self.words.unpack_from(self.view, start)
         return flags & 0xFF, flags >> 8 & 0xFF
 
     def dimensions(self) -> tuple[int, ...]:
         kind, start, size = self.element("dimensions")
         if kind not in (_INT32, _UINT32) or size % 4 or not 2 <= size // 4 <= _MOST_AXES:
-            raise self.wrong(f"its dimensions are {size} bytes of type {kind}")
+            raise self.wrong(
+                f"its dimensions have {size} bytes of type {kind}; expected 2 to {_MOST_AXES} 32-bit integers"
+            )
         lengths = struct.unpack_from(f"{self.order}{size // 4}i", self.view, start)
         if min(lengths) < 0:
-            raise self.wrong(f"its dimensions are {lengths}")
+            raise self.wrong(f"its dimensions are {lengths}; expected integers of at least 0")
         return lengths
 
     def text(self, what: str) -> str:
@@ -105,7 +107,7 @@ class _Walk:
         return content.decode("ascii")
 
     def numbers(self, what: str, count: int) -> None:
-        """Pass an element of ``count`` numbers."""
+        """Skip an element of ``count`` numbers."""
         kind, _, size = self.element(what)
         width = _NUMBERS.get(kind)
         if width is None:
@@ -114,13 +116,13 @@ class _Walk:
             raise self.wrong(f"the element {what!r} has {size:,} bytes; expected {count:,} numbers of {width} bytes")
 
     def matrix(self, end: int, depth: int) -> None:
-        """Pass a matrix that ends at byte ``end``, and check all its parts."""
+        """Skip a matrix that ends at byte ``end``, and check all its parts."""
         if depth > _DEEPEST:
             raise self.wrong(f"its arrays are nested more than {_DEEPEST} levels deep")
         kind, flags = self.flags()
         if kind in _REFUSED:
             raise DataError(
-                f"{self.label} contains {_REFUSED[kind]}, which setsup does not read; save it as a struct or an array"
+                f"{self.label} contains {_REFUSED[kind]}, which setsup cannot read; save it as a struct or an array"
             )
         shape = self.dimensions()
         self.text("name")
@@ -139,24 +141,24 @@ class _Walk:
         else:
             raise self.wrong(f"it has the unknown class {kind}")
         if self.position != end:
-            raise self.wrong(f"its parts end here, but its header declares an end at byte {end:,}")
+            raise self.wrong(f"its parts end here, but its header specifies byte {end:,} as the end")
 
     def nested(self, count: int, end: int, depth: int) -> None:
         if count > (end - self.position) // 8:
-            raise self.wrong(f"it declares {count:,} parts, more than fit in its {end - self.position:,} bytes")
+            raise self.wrong(f"it specifies {count:,} parts, more than its {end - self.position:,} bytes can contain")
         for _ in range(count):
             begin = self.position
             kind, start, size = self.element("part")
             if kind != MATRIX or start != begin + 8:
-                raise self.wrong(f"a part of it is of type {kind}; expected {MATRIX}")
+                raise self.wrong(f"one of its parts has type {kind}; expected type {MATRIX} (matrix)")
             if size:
                 passed, self.position = self.position, start
                 if passed != start + size:
-                    raise self.wrong(f"a part of it has {size:,} bytes, which is not a multiple of 8")
+                    raise self.wrong(f"one of its parts has {size:,} bytes, which is not a multiple of 8")
                 self.matrix(start + size, depth + 1)
 
     def fields(self, count: int) -> int:
-        """Pass the field names of a struct; return their number."""
+        """Skip the field names of a struct; return their number."""
         kind, start, size = self.element("length of field names")
         length = struct.unpack_from(f"{self.order}i", self.view, start)[0] if size == 4 else 0
         if kind != _INT32 or length < 1:
@@ -169,12 +171,12 @@ class _Walk:
         if len(set(plain)) != len(plain) or len(plain) > _MOST_FIELDS:
             raise self.wrong(f"its {len(plain):,} field names repeat, or exceed the limit of {_MOST_FIELDS:,}")
         if not plain and count > _LONGEST:
-            raise self.wrong(f"it declares {count:,} structs without fields")
+            raise self.wrong(f"it specifies {count:,} structs without fields")
         return len(plain)
 
     def characters(self, count: int) -> None:
         kind, _, size = self.element("text")
         if kind not in _TEXTS or size % _TEXTS[kind]:
-            raise self.wrong(f"its text has {size:,} bytes of type {kind}")
+            raise self.wrong(f"its text has {size:,} bytes of type {kind}, which is not a valid text")
         if count > (size or _LONGEST):
-            raise self.wrong(f"it declares {count:,} characters, but has {size:,} bytes of text")
+            raise self.wrong(f"it specifies {count:,} characters, but has {size:,} bytes of text")

@@ -1,13 +1,12 @@
 """``tf.train.Example``: a map from names to lists of bytes, float32 or int64, in the wire format of protocol buffers.
 
-Read by ourselves, without ``protobuf``: the message is three levels deep, what is wanted of long values is where they
-lie (``protobuf`` copies them), and an installed ``protobuf`` is often pinned by other packages to versions that exclude
-each other.
+It is read without ``protobuf``: the message has only three levels, long values are only located (``protobuf`` copies
+them), and other packages often pin ``protobuf`` to incompatible versions.
 
 Convention
 ----------
-As the wire format has it: unknown fields are passed over, numbers may be packed or not. Stricter than the wire format:
-a known field of another wire type, a name or a list that stands there twice, and groups are refused.
+As in the wire format, unknown fields are skipped, and numbers may be packed or not. Unlike in the wire format, a known
+field with another wire type, a duplicate name or list, and groups are refused.
 """
 
 from array import array
@@ -38,7 +37,7 @@ _INTEGERS = MappingProxyType({1: (LENGTH, VARINT)})
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """What stands under one name of an example.
+    """A feature of an example: the values of one name.
 
     `values` array.
     """
@@ -50,7 +49,7 @@ class Feature:
 def read_example(
     content: bytes | memoryview, names: Collection[str], label: str, start: int = 0, stop: int | None = None
 ) -> dict[str, Feature]:
-    r"""Read the features of some names out of a serialised example."""
+    r"""Read some features of a serialised example."""
     stop = len(content) if stop is None else stop
     wanted = {name.encode(): name for name in names}
     features: dict[str, Feature] = {}
@@ -154,4 +153,4 @@ def _varint(content: bytes | memoryview, at: int, end: int, label: str) -> tuple
 
 
 def _refuse(label: str, at: int, why: str) -> DataError:
-    return DamagedFile(f"{label} is not a tf.train.Example, or it is damaged: {why} (byte {at:,})")
+    return DamagedFile(f"{label} could not be parsed as a tf.train.Example: {why} (byte {at:,})")

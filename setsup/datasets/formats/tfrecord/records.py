@@ -31,7 +31,7 @@ _log = logging.getLogger("setsup")
 def record_spans(content: bytes | memoryview, label: str) -> npt.NDArray[np.int64]:
     """Find the records of a TFRecord file, and compare the checksums of all of them.
 
-    A length is believed after its checksum was compared and the file was seen to be as long; nothing is copied.
+    A length is used only after its checksum and the size of the file are verified; nothing is copied.
 
     Returns (records, 2) int64, bytes.
     """
@@ -81,8 +81,8 @@ def _crc32c() -> Callable[[Any], int]:
         function: Callable[[Any], int] = value
         return function
     _log.warning(
-        "google-crc32c lacks its compiled extension, so computing checksums of TFRecord files takes a thousand "
-        "times as long; install its wheel: `pip install --force-reinstall google-crc32c`"
+        "google-crc32c was installed without its compiled extension, so checksums of TFRecord files take a thousand "
+        "times longer; install its wheel: `pip install --force-reinstall google-crc32c`"
     )
     return lambda data: int(value(bytes(data)))
 
@@ -96,7 +96,7 @@ def _cut_off(label: str, spans: "array[int]", at: int, size: int) -> DataError:
 
 def _wrong(what: str, label: str, spans: "array[int]", at: int, actual: int, expected: int) -> DataError:
     number = len(spans) // 2
-    no_record = "" if number or what == "data" else "it is damaged, or not a TFRecord file: "
+    no_record = "" if number or what == "data" else "it is not a TFRecord file, or it is damaged: "
     return DamagedFile(
         f"{label}: {no_record}the checksum of the {what} of record {number:,}, which begins at byte {at:,}, is "
         f"{actual:#010x}; expected {expected:#010x}"

@@ -1,4 +1,4 @@
-"""TFRecord files that are gzipped as a whole: their records one after the other, with every checksum compared."""
+"""TFRecord files that are gzipped as a whole: their records one after the other, with every checksum verified."""
 
 import gzip
 import struct
@@ -17,7 +17,7 @@ _MOST = 1 << 28  # bytes of a record
 
 
 def stream_records(path: Path) -> Iterator[bytes]:
-    """Read the records of a file, gzipped or not; DataError where it is damaged or cut off.
+    """Read the records of a file, gzipped or not; DataError if it is damaged or truncated.
 
     See :mod:`setsup.datasets.formats.tfrecord.records` for the framing.
     """

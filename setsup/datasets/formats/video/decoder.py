@@ -38,13 +38,14 @@ class FrameIndex:
     Parameters
     ----------
     times : (n,) float64, s
-        When each frame is shown, from the first on, rising. Where the file has no usable times, by its rate.
+        Presentation times of the frames, ascending from the first. If the file has no usable times, they follow from
+        its rate.
     keys : (k,) int64
-        Numbers of the frames at which decoding can begin, rising; the first is 0, the start of the file.
+        Numbers of the frames at which decoding can start, ascending; the first is 0, the start of the file.
     marks : (k,) int64, bytes
-        Where the packet of each begins in the file.
+        Offset of the packet of each key frame in the file.
     seeks : (k,) int64
-        Time stamp of each, in the stream's own unit, by which it is sought.
+        Timestamp of each key frame for seeking, in the stream's own unit.
 
     """
 
@@ -59,12 +60,12 @@ class FrameIndex:
 
 
 class Decoder:
-    """An open video, and the number of the frame that it gives next.
+    """An open video, and the number of the next frame.
 
     Attributes
     ----------
     shape : (height, width, 3)
-        Of its frames, the right way up.
+        Shape of its frames in display orientation.
     rate : float or None
         Frames per second, as the file states it.
 
@@ -88,20 +89,20 @@ class Decoder:
         self.rate = _rate(self._file.stream)
 
     def frame(self, number: int, index: FrameIndex) -> "VideoFrame":
-        """Give a frame, decoded on from where the decoder is or from the last key frame before it."""
+        """Return a frame, decoded from the current position or from the last key frame before it."""
         key = int(np.searchsorted(index.keys, number, side="right")) - 1
         if not int(index.keys[key]) <= self._next <= number:
             self._go(key, index)
         frame = self.ahead(number)
         if frame is None:
             raise DataError(
-                f"{self._label} ends before frame {number}, although {len(index):,} frames were counted; the file "
-                "has changed: open the dataset again"
+                f"{self._label} ends before frame {number}, although it had {len(index):,} frames when it was opened; "
+                "open the dataset again"
             )
         return frame
 
     def ahead(self, number: int) -> "VideoFrame | None":
-        """Decode on to a frame that is still to come; None where the file ends before."""
+        """Decode forward to a frame; None if the file ends before it."""
         while True:
             frame, self._held = self._held or next(self._coming, None), None
             if frame is None:
@@ -112,7 +113,7 @@ class Decoder:
                 return frame
 
     def image(self, frame: "VideoFrame") -> Frame:
-        """Convert a frame to sRGB, in memory of its own."""
+        """Convert a frame to sRGB in new memory."""
         pixels: Any = self._reformatter.reformat(frame, format="rgb24", threads=1).to_ndarray()
         if self._turn is None:
             return np.asarray(pixels)
@@ -147,7 +148,7 @@ class Decoder:
 
 
 def decoder_version() -> str:
-    """Version of FFmpeg's decoders, on which it may depend how many frames a damaged or odd file has.
+    """Version of FFmpeg's decoders, which may affect the number of frames in damaged or unusual files.
 
     Examples
     --------
@@ -323,8 +324,8 @@ def _check(frame: "VideoFrame", size: tuple[int, int], number: int, label: str) 
         raise DamagedFile(f"{label} is damaged in frame {number}", _FIX)
     if (frame.height, frame.width) != size:
         raise DataError(
-            f"{label} changes from {size[1]} × {size[0]} to {frame.width} × {frame.height} pixels in frame {number}; "
-            "convert it to one size"
+            f"{label} changes from {size[1]} × {size[0]} to {frame.width} × {frame.height} pixels (width × height) in "
+            f"frame {number}; convert it to a fixed size"
         )
 
 

@@ -2,23 +2,24 @@
 
 Convention
 ----------
-Frames are numbered from 0 in the order in which they are shown, and given as uint8 (height, width, 3), the way up in
-which a person sees them: the turn by quarters, or the mirror, that a camera noted is applied.
+Frames are numbered from 0 in presentation order, and returned as uint8 (height, width, 3) in display orientation:
+rotations by multiples of 90° and reflections in the metadata are applied.
 
 Notes
 -----
-A frame is what the decoder gives: containers state numbers and times of frames that are often wrong, in AVI above all
-(dropped frames, several frames packed into one piece, delays of B frames). What is exact is one pass that decodes all;
-:attr:`VideoFile.index` keeps what it found. To read frame t, decoding begins at the last key frame that was shown at or
-before t, and frames are counted from there; frames that are shown before that key frame and stored behind it, which
-cannot be decoded right from there, are not given. Where a file has no table to seek by, decoding begins at its start.
+Frames are those that the decoder outputs, because the numbers and times of frames in containers are often wrong,
+especially in AVI (dropped frames, several frames in one packet, delays of B frames). Only a pass that decodes the whole
+file is exact; :attr:`VideoFile.index` stores its result. To read frame t, decoding starts at the last key frame shown
+at or before t, and frames are counted from there; frames that are shown before that key frame but stored after it,
+which cannot be decoded correctly from there, are dropped. In a file without a seek table, decoding starts at the
+beginning.
 
-Color is converted from Y′CbCr to R′G′B′ by the matrix and range that the stream names: BT.601 with 16 … 235 where it
-names none, as FFmpeg assumes whatever the size. Neither primaries nor transfer are converted, and pixels that are not
-square stay so. FFmpeg rounds to within about two levels of the formula.
+Color is converted from Y′CbCr to R′G′B′ by the matrix and range of the stream, by default BT.601 with 16 … 235, which
+FFmpeg assumes for any size. Primaries and transfer functions are not converted, and non-square pixels stay so. FFmpeg
+rounds to within about two levels of the formula.
 
-Damage is refused where the decoder or the container notices it: neither has checksums in most files, so that altered
-content may pass as an image. Only formats that stand in one file are opened, never play lists or addresses.
+Damage raises an error if the decoder or the container detects it; most files have no checksums, so altered content may
+go unnoticed. Only single-file formats are opened, never playlists or URLs.
 
 A file is decoded by one thread; several files, or several readers of one, use more.
 """
@@ -49,23 +50,23 @@ _START = FrameIndex(np.zeros(1), *np.zeros((3, 1), np.int64))
 class VideoFile:
     """A video whose frames are read by number.
 
-    The file is opened when it is first needed. Objects may be used by several threads, which open it once each while
-    they read at the same time, and in forked processes, which open it again. They pickle as their source and index.
+    The file is opened on first use. Several threads may use an object, each of which opens the file while they read at
+    the same time; forked processes open it again. Objects pickle as their source and index.
 
     Parameters
     ----------
     source : Path, str, bytes or function
         The file, its content, or a function without arguments that gives the content.
     label : str, optional
-        What messages call it; the path by default.
+        Name in messages; the path by default.
     index : FrameIndex, optional
-        :attr:`index` of the same file, kept from an earlier pass.
+        :attr:`index` of the same file from an earlier pass.
 
     Raises
     ------
     DataError
-        Nothing is opened yet. All that reads raises it when PyAV is not installed, when the file is missing, damaged,
-        cut off or of an unknown format, has no frames, or frames of several sizes.
+        On the first read, not at construction: when PyAV is not installed, or the file is missing, damaged, truncated,
+        of an unknown format, without frames, or has frames of different sizes.
 
     Examples
     --------
@@ -110,17 +111,17 @@ class VideoFile:
 
     @property
     def frames(self) -> int:
-        """Frames that can be decoded; counted by :attr:`index`."""
+        """Number of frames that can be decoded, from :attr:`index`."""
         return len(self.index)
 
     @property
     def times(self) -> npt.NDArray[np.float64]:
-        """When each frame is shown, (n,) float64 in s from the first; found by :attr:`index`."""
+        """Presentation times of the frames, (n,) float64 in s from the first, from :attr:`index`."""
         return self.index.times
 
     @property
     def rate(self) -> float:
-        """Frames per second on the average, as the file states it; as :attr:`times` have it where it states none."""
+        """Average frames per second as stated in the file, or computed from :attr:`times`."""
         stated = self._about[2]
         if stated is not None:
             return stated
@@ -129,12 +130,12 @@ class VideoFile:
 
     @property
     def height(self) -> int:
-        """Rows of pixels; found by decoding the first frame."""
+        """Height in pixels, from decoding the first frame."""
         return self._about[0]
 
     @property
     def width(self) -> int:
-        """Columns of pixels; found by decoding the first frame."""
+        """Width in pixels, from decoding the first frame."""
         return self._about[1]
 
     @cached_property
@@ -149,9 +150,9 @@ class VideoFile:
         Parameters
         ----------
         frames : integer array of any shape
-            Numbers of frames; they may repeat and come in any order. Each is decoded once.
+            Numbers of frames, which may repeat and be in any order. Each is decoded once.
         out : (*frames.shape, height, width, 3) uint8, optional
-            Where to put them.
+            Array that receives the frames.
 
         Returns
         -------
@@ -160,7 +161,7 @@ class VideoFile:
         Raises
         ------
         RowError
-            When there is no frame of such a number.
+            When a frame number is out of range.
         DataError
             When the file is missing or damaged, or `out` does not fit.
 
@@ -170,7 +171,9 @@ class VideoFile:
         if out is None:
             out = np.empty(shape, np.uint8)
         elif out.shape != shape or out.dtype != np.uint8:
-            raise DataError(f"out for frames of {self.label} must be uint8 {shape}, not {out.dtype} {out.shape}")
+            raise DataError(
+                f"out for frames of {self.label} must be uint8 of shape {shape}, not {out.dtype} of shape {out.shape}"
+            )
         slots: dict[int, list[tuple[int, ...]]] = {}
         for slot in np.ndindex(rows.shape):
             slots.setdefault(int(rows[slot]), []).append(slot)
@@ -185,14 +188,14 @@ class VideoFile:
         return out
 
     def stream(self, start: int = 0, stop: int | None = None, step: int = 1) -> Iterator[tuple[int, Frame]]:
-        """Decode frames in one pass, each into an array of its own.
+        """Decode frames in one pass, each into a new array.
 
         Parameters
         ----------
         start, stop, step : int
-            Numbers as of a ``range``: 0 ≤ start, 1 ≤ step. Without `start`, no pass to count the frames is needed.
+            As for ``range``, with 0 ≤ start and 1 ≤ step. Without `start`, no pass to count the frames is needed.
         stop : int or None
-            None, or a number behind the last frame, for all that are present.
+            None, or a number beyond the last frame, for all remaining frames.
 
         Yields
         ------
@@ -204,13 +207,13 @@ class VideoFile:
         RowError
             When a number is negative, or `step` below 1.
         DataError
-            When the file is missing or damaged; where the damage is, after the frames before it.
+            When the file is missing or damaged; a damaged frame raises after the frames before it are returned.
 
         """
         if start < 0 or step < 1 or (stop is not None and stop < 0):
             raise RowError(
-                f"frames {start} to {stop} by {step} of {self.label}: expected start and stop of 0 or more, and a "
-                "step of 1 or more"
+                f"frames {start} to {stop} with step {step} of {self.label}: start and stop must be at least 0, and "
+                "the step at least 1"
             )
         return self._streamed(start, stop, step)
 

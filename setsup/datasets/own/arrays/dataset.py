@@ -66,7 +66,7 @@ def _modality(label: str, array: StoredArray, channels_first: bool | None) -> tu
     """Modality of an array, and whether its channels have to be moved to the end."""
     shape = array.shape[1:]
     if 0 in shape:
-        raise DataError(f"{label} is {array.dtype} {array.shape}, an array without values; leave it out")
+        raise DataError(f"{label} has the shape {array.shape}, so it contains no values; leave it out")
     pixels = array.dtype == np.uint8 and len(shape) == 3
     if array.dtype == np.uint8 and len(shape) == 2:
         return Modality((*shape, 1), "uint8", color="grey"), False
@@ -76,10 +76,10 @@ def _modality(label: str, array: StoredArray, channels_first: bool | None) -> tu
         return Modality(shape, "uint8", color=_COLORS[shape[2]]), False
     if pixels and shape[0] in _COLORS and channels_first is None:
         raise DataError(
-            f"{label} is uint8 {array.shape}, which looks like (n, channels, height, width); open it with "
+            f"{label} has dtype uint8 and shape {array.shape}, which looks like (n, channels, height, width); pass "
             + advice(
-                "channels_first=True, or with channels_first=False if it is not an image",
-                "--option channels_first=true, or with --option channels_first=false if it is not an image",
+                "channels_first=True, or channels_first=False if it is not an image",
+                "--option channels_first=true, or --option channels_first=false if it is not an image",
             )
         )
     return Modality(shape, array.dtype.name), False

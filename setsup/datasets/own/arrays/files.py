@@ -101,12 +101,13 @@ def _open_npy(
     array = ArrayFile(path, read_npy_head)
     if len(array.shape) < 3 or array.dtype.kind not in NUMBERS or not all(array.shape):
         raise DataError(
-            f"{path} has no images: it contains {array.dtype} {array.shape}; expected numbers with three axes or "
-            "more, (n, height, width, …)"
+            f"{path} contains no images: the array has dtype {array.dtype} and shape {array.shape}; expected numbers "
+            "of shape (n, height, width, …), with at least three axes"
         )
     if factors is None:
         raise DataError(
-            f"{path} has images, {array.dtype} {array.shape}, but no factors; pass a table with one row per image: "
+            f"{path} contains images (dtype {array.dtype}, shape {array.shape}), but no factors; pass a table with one "
+            "row per image: "
             + advice(
                 "factors='labels.csv', or setsup.from_arrays(images, {'name': values})", "--option factors=labels.csv"
             )
@@ -128,8 +129,8 @@ def _open_npz(
     for name, array in same.items():
         if array.dtype.kind == "O":
             raise DataError(
-                f"{path}: {name} contains pickled Python objects {array.shape}, which setsup never reads; save "
-                f"strings as numpy.asarray({name}, dtype=str), or name other arrays with arrays="
+                f"{path}: {name} contains pickled Python objects (shape {array.shape}), which setsup never reads; save "
+                f"strings as numpy.asarray({name}, dtype=str), or select other arrays with arrays="
             )
     values = {
         name: array
@@ -141,9 +142,9 @@ def _open_npz(
     if factors is None:
         if not columns and len(values) < 2:
             raise DataError(
-                f"{path} has no factors: expected arrays of shape ({rows},), but it contains {describe(arrays)}; "
+                f"{path} contains no factors, which must be arrays of shape ({rows},); it contains {describe(arrays)}; "
                 "pass them as "
-                + advice("factors='labels.csv', or with setsup.from_arrays", "--option factors=labels.csv")
+                + advice("factors='labels.csv', or use setsup.from_arrays", "--option factors=labels.csv")
             )
         table = _table({name: _column(array) for name, array in columns.items()}, rows, kinds)
     else:
@@ -166,13 +167,13 @@ def _count_rows(path: Path, arrays: Mapping[str, NpzArray]) -> int:
     lengths = {len(array) for array in images.values()}
     if not images:
         raise DataError(
-            f"{path} has no images: expected arrays with three axes or more, (n, height, width, …), but it contains "
-            f"{describe(arrays) or 'nothing'}"
+            f"{path} contains no images: expected arrays of shape (n, height, width, …), with at least three axes, not "
+            f"{describe(arrays) or 'an empty file'}"
         )
     if len(lengths) > 1:
         raise DataError(
-            f"{path} has arrays with {' and '.join(f'{rows:,}' for rows in sorted(lengths))} rows: "
-            f"{describe(arrays)}; choose arrays of the same length with arrays= (--option "
+            f"{path} contains arrays of different lengths ({' and '.join(f'{rows:,}' for rows in sorted(lengths))} "
+            f"rows): {describe(arrays)}; choose arrays of the same length with arrays= (--option "
             f"arrays={next(iter(images))},…)"
         )
     return lengths.pop()

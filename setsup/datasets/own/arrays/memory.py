@@ -84,13 +84,13 @@ def from_arrays(
     lengths = {label: array.shape[0] for label, array in arrays.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise DataError(
-            f"{name}: expected arrays that all have the same number of rows, at least one, but got "
+            f"{name}: all arrays must have the same number of rows, at least one, but got "
             f"{describe(arrays) or 'no arrays'}"
         )
     if not isinstance(images, Mapping):
         _refuse_numbers(arrays["image"])
     if factors is None:
-        raise DataError(f"{name} has no factors; pass them as from_arrays(images, {{'name': values}})")
+        raise DataError(f"{name} has no factors; pass them, as in from_arrays(images, {{'name': values}})")
     table = read_factors(factors, max(lengths.values()), name, kinds)
     return ArrayDataset(name, table, arrays, channels_first)
 
@@ -101,7 +101,8 @@ def _held(label: str, values: Any) -> StoredArray:
     array = check_array(values, label, DataError)
     if array.dtype.kind not in NUMBERS:
         raise DataError(
-            f"{label} is {array.dtype} {array.shape}; expected an array of numbers (pass strings as factors=)"
+            f"{label} has dtype {array.dtype} and shape {array.shape}; expected an array of numbers (pass strings as "
+            "factors=)"
         )
     if not array.ndim:
         raise DataError(f"{label} is a single number; expected an array of shape (n, …), with one row per image")
@@ -113,9 +114,9 @@ def _refuse_numbers(array: StoredArray) -> None:
     if array.dtype == np.uint8 and len(array.shape) in (3, 4):
         return
     what = (
-        f"expected images as uint8 (n, height, width) or (n, height, width, channels), but got {array.dtype} "
+        f"images must be uint8 of shape (n, height, width) or (n, height, width, channels), not {array.dtype} of shape "
         f"{array.shape}"
     )
     if array.dtype.kind == "f" and len(array.shape) in (3, 4):
-        what += "; convert values in 0 … 1 with (255 * images).round().astype('uint8')"
-    raise DataError(f"{what}; pass arrays that are not images by name, as from_arrays({{'numbers': array}}, …)")
+        what += "; convert values from 0 to 1 with (255 * images).round().astype('uint8')"
+    raise DataError(f"{what}; pass arrays that are not images by name, as in from_arrays({{'numbers': array}}, …)")

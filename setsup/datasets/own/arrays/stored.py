@@ -65,9 +65,7 @@ class MappedArray:
             except OSError as error:
                 raise DamagedFile.unreadable(self._path, error, "restore it, and open it again") from error
             except (TypeError, ValueError) as error:
-                raise DataError(
-                    f"{self._path} has been truncated since it was mapped; restore the whole file"
-                ) from error
+                raise DataError(f"{self._path} was truncated after it was mapped; restore the complete file") from error
         return self._array
 
 

@@ -34,8 +34,8 @@ def dataset_info(dataset: Dataset) -> dict[str, str]:
 
 
 _OPENED = (
-    "`setsup.from_huggingface` opens it with the factors above: their kinds, units and orders stand in the `id` of the "
-    "features."
+    "`setsup.from_huggingface` opens it with the factors above. The `id` of each feature stores the kind, unit and "
+    "order of its factor."
 )
 
 

@@ -85,7 +85,7 @@ class Encoded:
         empty = [row for row, name in zip(rows.tolist(), names, strict=True) if not name]
         if empty:
             raise DataError(
-                f"{self.label}: {len(empty):,} of {len(self):,} rows have no image, first row {empty[0]}; remove "
+                f"{self.label}: {len(empty):,} of {len(self):,} rows have no image, such as row {empty[0]}; remove "
                 "these rows with dataset.select, or leave out the column with image="
             )
         missing = [name for name in dict.fromkeys(names) if not os.path.isfile(self._folder / name)]
@@ -107,8 +107,8 @@ class EncodedImages:
         channels = common_channels(headers)
         if mode is not None and (mode not in _CHANNELS or (mode == "L" and channels != 1)):
             raise DataError(
-                f"{images.label} declares mode {mode}, and setsup does not convert its images to that mode; convert "
-                "them with dataset.map, or leave out the column with image="
+                f"{images.label} specifies mode {mode}, to which setsup does not convert images; convert them with "
+                "dataset.map, or leave out the column with image="
             )
         channels = channels if mode is None else _CHANNELS[mode]
         shape = size or ((None, None) if varied else common_size(headers))
@@ -186,8 +186,8 @@ def _numbers(array: Any, label: str) -> Array:
         lengths = pc.unique(pc.list_value_length(array)).to_pylist() or [0]
         if len(lengths) > 1:
             raise DataError(
-                f"{label}: a row contains lists of the lengths {', '.join(map(str, lengths))}; expected lists of one "
-                "length"
+                f"{label}: a row contains lists of different lengths ({', '.join(map(str, lengths))}); expected lists "
+                "of the same length"
             )
         shape.append(lengths[0])
         array = array.flatten()

@@ -140,8 +140,8 @@ def from_huggingface(
             skipped[label] = _why(label, feature)
     if not columns:
         raise DataError(
-            f"{name} has neither images nor arrays in {', '.join(features)}; name the columns of paths with image=, "
-            "or read only its factors with FactorTable.from_huggingface"
+            f"{name} contains neither images nor arrays (columns: {', '.join(features)}); specify the columns of image "
+            "paths with image=, or read only the factors with FactorTable.from_huggingface"
         )
     if skipped:
         _log.warning("%s is opened without %s", name, ", ".join(f"{key} ({why})" for key, why in skipped.items()))
@@ -220,7 +220,7 @@ def _factors(
 ) -> FactorTable:
     if all(name in fetched for name, (_, feature) in features.items() if is_factor(name, feature)):
         raise DataError(
-            f"the dataset has no column that could be a factor besides {', '.join(fetched)}; add a column of values"
+            f"the dataset has no column that can be used as a factor, only {', '.join(fetched)}; add a column of values"
         )
     table = FactorTable.from_huggingface(dataset, factors, kinds=kinds)
     return table.without([name for name in table.names if name in fetched])
@@ -312,7 +312,7 @@ def _shape_and_values(feature: Any) -> tuple[tuple[int | None, ...], Any]:
 def _why(label: str, feature: Any) -> str:
     modality = _modality(label, feature)
     if modality is not None:
-        return f"arrays of shape {modality.shape}, which differs between rows"
+        return f"arrays whose shape {modality.shape} differs between rows"
     if getattr(feature, "dtype", "") in _FILES:
-        return "binary values; name it with image= if they are images"
-    return f"{type(feature).__name__}, neither a factor nor an array of one shape"
+        return "binary values; specify it with image= if they are images"
+    return f"{type(feature).__name__}, neither a factor nor an array of a fixed shape"

@@ -180,8 +180,8 @@ def _check_revision(address: str, wanted: HubAddress, splits: Any) -> None:
     commits = {Path(file["filename"]).parent.name for file in files}
     if commits != {wanted.revision}:
         raise DataError(
-            f"{address}: the Hugging Face Hub cannot be reached, and the cache contains the commit "
-            f"{', '.join(sorted(commits)) or '(unknown)'}; leave out @{wanted.revision} to open it"
+            f"{address}: the Hugging Face Hub cannot be reached, and the cache contains only the commit "
+            f"{', '.join(sorted(commits)) or '(unknown)'}; omit @{wanted.revision} to open that commit"
         )
 
 

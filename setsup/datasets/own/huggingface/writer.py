@@ -110,8 +110,8 @@ def _chosen(dataset: Dataset, modalities: Iterable[str] | None) -> dict[str, Mod
         if name in dataset.factors:
             others = [other for other in names if other not in dataset.factors]
             raise DataError(
-                f"{dataset.name} has both a factor and a modality {name!r}, but each column needs its own name; "
-                f"leave out the modality with modalities={others}"
+                f"{dataset.name} has a factor and a modality with the same name {name!r}, but column names must be "
+                f"unique; leave out the modality with modalities={others}"
             )
     return {name: dataset.modalities[name] for name in names}
 

@@ -74,12 +74,14 @@ class ItemDataset(BaseDataset):
         pixels = as_pixels(pick(item, self._keys[name], self.name, row), label)
         modality = self.modalities[name]
         if pixels is None:
-            raise DataError(f"{label} is not an array; expected one, as in the other items")
+            raise DataError(f"{label} is not an array; expected an array, as in the other items")
         array, is_image = pixels
         if not modality.color:
             return array
         if not is_image:
-            raise DataError(f"{label} is {array.dtype} {array.shape}; expected an image, as in the other items")
+            raise DataError(
+                f"{label} has dtype {array.dtype} and shape {array.shape}; expected an image, as in the other items"
+            )
         return resize(fit_channels(array, modality.shape[-1] or 3, label), self._size)
 
     def _together(self, name: str, arrays: list[Array], rows: Rows) -> Array:
@@ -95,7 +97,7 @@ class ItemDataset(BaseDataset):
                 )
                 if modality.color:
                     raise several_sizes(what)
-                raise DataError(f"{what}; fetch items of one shape at a time")
+                raise DataError(f"{what}; fetch items of the same shape")
         if not arrays:
             return np.empty((0, *expected), modality.dtype)
         return np.stack(arrays).astype(modality.dtype, copy=False)
@@ -107,7 +109,9 @@ def fit_channels(pixels: Array, channels: int, label: str) -> Array:
     if had == channels:
         return pixels
     if channels == 1:
-        raise DataError(f"{label} is a color image, but the items sampled first are grayscale; convert all to one mode")
+        raise DataError(
+            f"{label} is a color image, but the items sampled first are grayscale; convert all of them to the same mode"
+        )
     color = np.repeat(pixels, 3, axis=-1) if had == 1 else pixels[..., :3]
     alpha = np.full((*pixels.shape[:-1], 1), 255, np.uint8)
     return color if channels == 3 else np.concatenate([color, alpha], axis=-1)
@@ -146,9 +150,10 @@ def _modality(label: str, arrays: list[tuple[Array, bool]], name: str, size: Siz
     kinds = {array.dtype for array, _ in arrays}
     axes = {len(shape) for shape in shapes}
     if len(kinds) > 1 or len(axes) > 1:
-        first, second = (f"{array.dtype} {array.shape}" for array, _ in (arrays[0], _other(arrays)))
+        first, second = (f"dtype {array.dtype} and shape {array.shape}" for array, _ in (arrays[0], _other(arrays)))
         raise DataError(
-            f"{label} of {name} is {first} in some items and {second} in others; use one dtype and number of axes"
+            f"{label} of {name} has {first} in some items and {second} in others; use the same dtype and number of "
+            "axes in all items"
         )
     lengths = [{shape[axis] for shape in shapes} for axis in range(axes.pop())]
     if any(0 in on_axis for on_axis in lengths):

@@ -122,7 +122,7 @@ def _of_bytes(array: Array, label: str, torch_order: bool) -> tuple[Array, bool]
         return array, True
     if first:
         raise DataError(
-            f"{label} is a uint8 numpy array {array.shape}, which looks like (channels, height, width); return it as "
-            "(height, width, channels), or as a tensor"
+            f"{label} is a uint8 numpy array of shape {array.shape}, which looks like (channels, height, width); "
+            "return it as (height, width, channels), or as a tensor"
         )
     return array, False

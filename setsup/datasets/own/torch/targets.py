@@ -62,7 +62,7 @@ def find_factors(
         fields = {field: field for field, key in keys.items() if is_value(pick(first, key, name, 0))}
     if not fields:
         raise DataError(
-            f"{name} has no targets, and its items contain no values that could be factors; pass them as "
+            f"{name} has no targets, and its items contain no values that can be used as factors; pass "
             "factors={'name': values}"
         )
     values = _read_items(dataset, {label: keys[field] for label, field in fields.items()}, name)

@@ -136,6 +136,6 @@ def _refuse_floats(modalities: Mapping[str, Modality], name: str) -> None:
         shape = modality.shape
         if modality.dtype.startswith("float") and len(shape) == 3 and {shape[0], shape[-1]} & set(CHANNELS):
             raise DataError(
-                f"{label} of {name} is {modality.dtype} {shape}; expected uint8 images; leave ToTensor(), ToDtype() "
-                "and Normalize() out of the dataset's transform, and apply them to batches"
+                f"{label} of {name} has dtype {modality.dtype} and shape {shape}; expected uint8 images; remove "
+                "ToTensor(), ToDtype() and Normalize() from the dataset's transform, and apply them to batches"
             )

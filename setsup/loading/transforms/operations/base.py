@@ -88,7 +88,7 @@ class Photometric(ABC):
         """Whether images of so many channels stay as they are."""
         if self.alpha and channels != 4:
             name = type(self).__name__
-            raise DataError(f"{name} requires images of 4 channels, the last of them alpha, not {channels}")
+            raise DataError(f"{name} requires images of 4 channels, of which the last is alpha, not {channels}")
         if not self.alpha:
             check_channels(self, channels)
         return self.colors_only and channels == 1
@@ -163,14 +163,14 @@ def check_range(
     if not numbers or not max(low, -1e300) <= ends[0] <= ends[1] <= min(high, 1e300) or (positive and ends[0] <= 0):
         limits = " above 0" if positive else f" of at least {low:g}" if low > -math.inf else ""
         limits += f" and at most {high:g}" if high < math.inf else ""
-        raise SetsupError(f"{what} must be two numbers (low, high){limits}, low first, not {ends!r}")
+        raise SetsupError(f"{what} must be two numbers (low, high){limits} with low <= high, not {ends!r}")
     return float(ends[0]), float(ends[1])
 
 
 def check_channels(owner: object, channels: int) -> None:
     """Refuse images of other than one or three channels."""
     if channels not in (1, 3):
-        hint = "; put Background before it to remove the alpha channel" if channels == 4 else ""
+        hint = "; apply Background first to remove the alpha channel" if channels == 4 else ""
         raise DataError(f"{type(owner).__name__} requires images of 1 or 3 channels, not {channels}{hint}")
 
 

@@ -183,6 +183,6 @@ def _fitting(size: int | Size, height: int, width: int, operation: str) -> Size:
     if rows > height or columns > width:
         raise SetsupError(
             f"{operation} of {rows} × {columns} pixels is larger than the images, {height} × {width}; pass a smaller "
-            "size, or put a Resize before it"
+            "size, or apply Resize first"
         )
     return rows, columns

@@ -59,14 +59,17 @@ class Blur(Photometric):
 
     def __post_init__(self) -> None:
         if not is_integer(self.kernel) or self.kernel < 1 or not self.kernel % 2:
-            raise SetsupError(f"Blur: kernel must be an odd number of pixels, not {self.kernel!r}")
+            raise SetsupError(f"Blur: kernel must be a positive odd number of pixels, not {self.kernel!r}")
         set_field(self, "sigma", check_range(self.sigma, "Blur: sigma", positive=True))
 
     def _drawn(self, slots: Slots, shape: Shape) -> Floats:
         """Weights of the middle of each kernel and of what lies to one side, (n, 1 + radius)."""
         radius = self.kernel // 2
         if radius >= min(shape[-2:]):
-            raise DataError(f"Blur: a kernel of {self.kernel} pixels requires larger images than {tuple(shape)}")
+            raise DataError(
+                f"Blur: a kernel of {self.kernel} pixels requires larger images than {tuple(shape)}; pass a smaller "
+                "kernel"
+            )
         weights = np.exp(-0.5 * (np.arange(radius + 1) / slots.uniform(*self.sigma)[:, None]) ** 2)
         return (weights / (weights[:, :1] + 2 * weights[:, 1:].sum(1, keepdims=True))).astype(np.float32)
 

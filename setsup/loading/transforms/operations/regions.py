@@ -157,16 +157,19 @@ class Background(Photometric):
         pool = self.pool
         if not isinstance(pool, np.ndarray) or pool.dtype != np.uint8 or pool.ndim != 4 or pool.shape[-1] != 3:
             given = f"{pool.dtype} {pool.shape}" if isinstance(pool, np.ndarray) else type(pool).__name__
-            raise SetsupError(f"Background: pool must be a uint8 array (k, height, width, 3), not {given}")
+            raise SetsupError(f"Background: pool must be a uint8 array of shape (k, height, width, 3), not {given}")
         if not pool.size:
-            raise SetsupError("Background: the pool is empty")
+            raise SetsupError("Background: the pool is empty; pass at least one image")
 
     def _drawn(self, slots: Slots, shape: Shape) -> list[Image]:
         """What is behind each image, (rows, columns, 3) uint8."""
         count, height, width, _ = self.pool.shape
         _, rows, columns = shape
         if rows > height or columns > width:
-            raise DataError(f"Background: images of {height} × {width} are smaller than images of {rows} × {columns}")
+            raise DataError(
+                f"Background: the images of the pool, {height} × {width} pixels, are smaller than those of the batch, "
+                f"{rows} × {columns}; pass larger images"
+            )
         corners = (slots.below(count, 0), slots.below(height - rows + 1, 1), slots.below(width - columns + 1, 2))
         return [self.pool[n, y : y + rows, x : x + columns] for n, y, x in np.stack(corners, axis=-1).tolist()]
 

@@ -73,8 +73,8 @@ class Room:
     pairs : int
         Number of pairs of views of each room.
     meshes : mapping of str to Model, optional
-        Meshes of rooms, in metres: room n uses mesh n modulo their number, with other objects each time. By name, as
-        for :class:`~setsup.scenes.recipes.ObjectView`; by default rooms are generated.
+        Meshes of rooms, in metres: room n uses mesh n modulo the number of meshes, with different objects each time. By
+        name, as for :class:`~setsup.scenes.recipes.ObjectView`; by default rooms are generated.
     objects : mapping of str to Model, optional
         Meshes of objects to place in the rooms, centred at the origin with bounding boxes of diagonal 1, as in
         ShapeNet. By name; by default solids of several shapes and patterns.

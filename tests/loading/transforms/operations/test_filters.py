@@ -113,13 +113,13 @@ def test_salt_and_pepper_on_none_and_on_all() -> None:
 
 @pytest.mark.parametrize("kernel", [0, 4, -3, 3.0, "3", True])
 def test_kernels_are_odd(kernel: object) -> None:
-    with pytest.raises(SetsupError, match="Blur: kernel must be an odd number of pixels"):
+    with pytest.raises(SetsupError, match="Blur: kernel must be a positive odd number of pixels"):
         Blur(kernel, sigma=(1, 1))
 
 
 @pytest.mark.parametrize("sigma", [1.0, (1,), (0, 1), (2, 1), (-1, 1), ("a", 1), [2, 1], None])
 def test_sigmas_are_positive(sigma: object) -> None:
-    with pytest.raises(SetsupError, match=r"Blur: sigma must be two numbers \(low, high\) above 0, low first"):
+    with pytest.raises(SetsupError, match=r"Blur: sigma must be two numbers \(low, high\) above 0 with low <= high"):
         Blur(3, sigma=sigma)
 
 

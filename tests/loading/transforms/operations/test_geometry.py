@@ -236,7 +236,7 @@ def test_an_image_draws_the_same_in_any_company(operation) -> None:
         (lambda: CenterCrop("8"), "CenterCrop: size"),
         (lambda: Resize((8, -1)), "Resize: size"),
         (lambda: ResizedCrop(8, area=(0, 1)), "area must be two numbers .* above 0 and at most 1"),
-        (lambda: ResizedCrop(8, area=(0.9, 0.5)), "low first"),
+        (lambda: ResizedCrop(8, area=(0.9, 0.5)), "with low <= high"),
         (lambda: ResizedCrop(8, aspect=0.5), "aspect must be two numbers"),
         (lambda: Flip(1.5), "Flip: p"),
         (lambda: VerticalFlip(math.nan), "VerticalFlip: p"),

@@ -149,7 +149,7 @@ def test_a_background_is_each_image_s_own(eight_bit: bool) -> None:
 
 @pytest.mark.parametrize("channels", [2, 4])
 def test_other_numbers_of_channels_are_refused(operation, channels: int) -> None:
-    hint = "; put Background before it" if channels == 4 else ""
+    hint = "; apply Background first" if channels == 4 else ""
     with pytest.raises(
         DataError, match=f"{type(operation).__name__} requires images of 1 or 3 channels, not {channels}{hint}"
     ):

@@ -170,6 +170,6 @@ def test_a_range_must_be_one(kind: type, low: object, high: object) -> None:
 @pytest.mark.parametrize("kind", [Brightness, Contrast, Saturation])
 def test_factors_are_not_negative(kind: type) -> None:
     with pytest.raises(
-        SetsupError, match=rf"{kind.__name__}: low and high must be two numbers .* of at least 0, .* not \(-0\.1, 1\)"
+        SetsupError, match=rf"{kind.__name__}: low and high must be two numbers .* of at least 0 .* not \(-0\.1, 1\)"
     ):
         kind(-0.1, 1)

@@ -85,9 +85,9 @@ def test_an_image_without_room_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"area": 0.3}, r"area must be two numbers \(low, high\) of at least 0, low first, not 0\.3"),
+        ({"area": 0.3}, r"area must be two numbers \(low, high\) of at least 0 with low <= high, not 0\.3"),
         ({"area": (0.3, 0.2)}, r"area must be two numbers .* not \(0\.3, 0\.2\)"),
-        ({"area": (-0.1, 0.2)}, r"area must be two numbers .* of at least 0, .* not \(-0\.1, 0\.2\)"),
+        ({"area": (-0.1, 0.2)}, r"area must be two numbers .* of at least 0 .* not \(-0\.1, 0\.2\)"),
         ({"aspect": (0, 1)}, "aspect must be two numbers .* above 0"),
         ({"aspect": (0.3, math.nan)}, "aspect must be two numbers"),
     ],
@@ -143,7 +143,7 @@ def test_what_is_black_under_no_alpha_does_not_darken_an_outline_that_was_moved(
 
 
 def test_premultiply_needs_alpha() -> None:
-    with pytest.raises(DataError, match="Premultiply requires images of 4 channels, the last of them alpha, not 3"):
+    with pytest.raises(DataError, match="Premultiply requires images of 4 channels, of which the last is alpha, not 3"):
         Premultiply()(torch.zeros(1, 3, 4, 4), slots_for(1))
 
 
@@ -172,7 +172,7 @@ def test_a_pool_is_images_of_bytes(pool: object, message: str) -> None:
 
 def test_images_must_have_alpha_and_fit_the_pool() -> None:
     background = Background(coordinates(2, 8, 8))
-    with pytest.raises(DataError, match="images of 4 channels, the last of them alpha, not 3"):
+    with pytest.raises(DataError, match="images of 4 channels, of which the last is alpha, not 3"):
         background(torch.zeros(1, 3, 4, 4), slots_for(1))
-    with pytest.raises(DataError, match="images of 8 × 8 are smaller than images of 4 × 9"):
+    with pytest.raises(DataError, match="8 × 8 pixels, are smaller than those of the batch, 4 × 9"):
         background(torch.zeros(1, 4, 4, 9), slots_for(1))

@@ -177,7 +177,7 @@ class Cascades:
             path = Path(cv2.data.haarcascades) / f"haarcascade_{name}.xml"
             if not path.is_file():
                 known = ", ".join(sorted(file.stem[12:] for file in path.parent.glob("haarcascade_*face*.xml")))
-                raise DataError(f"OpenCV has no cascade named {name!r}; known: {known}")
+                raise DataError(f"OpenCV has no cascade named {name!r}; choose from {known}")
             self._open[name] = cv2.CascadeClassifier(str(path))
         return self._open[name]
 

@@ -1,0 +1,397 @@
+"""Labels in, batches of row numbers out: the samplers behind one call, for the trainer that a user already has."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from setsup.batches.factory import BatchSamplerFactory
+from setsup.batches.labels import label_table, plain_weights
+from setsup.batches.passes import Passes, Position, repeated, rounds, share
+from setsup.batches.state import BegunPass, read_state
+from setsup.batches.trainers import (
+    announced_by_accelerate,
+    check_rank,
+    find_deal,
+    refuse_cut_batches,
+    warn_of_lone_ranks,
+)
+from setsup.batches.ways import make_sampler, read_way
+from setsup.checks import check_integer, explains_foreign, refuse_foreign
+from setsup.errors import SamplerError, abbreviate
+from setsup.html import counted
+from setsup.samplers.report import Report
+from setsup.samplers.resharding import epoch_of_lightning
+from setsup.samplers.sampler import Sampler
+from setsup.samplers.steps import LAST
+
+__all__ = ["BatchSampler", "batch_sampler"]
+
+_log = logging.getLogger("setsup")
+_BLOCK = 64  # draws at a time, but no more than so many rows
+_ROWS = 1 << 18
+
+Number = int | Mapping[Any, int]
+
+
+class BatchSampler:
+    """Batches of row numbers from labels: the ``batch_sampler`` of torch's ``DataLoader``, or of a loop of your own.
+
+    Exactly one of ``classes``, ``domains``, ``batch_size``, ``pairs``, ``triplets`` and ``episodes`` says how a batch
+    is drawn. Each is one of the samplers, with the same draws as its class for the same seed:
+
+    - ``classes=P, per_class=K``: K rows of each of P classes [1]_, :class:`setsup.DomainSampler`. Every class is drawn
+      equally often, and every row of a class equally often, over passes; a single pass need not have every row.
+    - ``domains=P, per_domain=K``: the same, of domains.
+    - ``batch_size=B``: every row once per pass, :class:`setsup.EpochSampler`; with ``drop_last``, all but the last
+      rows of the pass's order; with ``weights``, rows by weight, some several times and some never.
+    - ``pairs=N``: N pairs of two rows of one class, :class:`setsup.SetSampler` with sets of two; classes are uniform
+      and may coincide. For pairs of different classes, use ``classes=N, per_class=2``.
+    - ``triplets=N``: N times anchor, positive of the same class, negative of another,
+      :class:`setsup.TripletSampler`.
+    - ``episodes=(N, K, Q)``: N classes with K support and Q query rows each, class after class, support first
+      [2]_, :class:`setsup.EpisodeSampler`.
+
+    An item is a list of row numbers in the order of the draw, set after set, without padding. Rows with an unknown
+    label (None, NaN, empty string) are in no class; the report counts them.
+
+    **Passes.** Each ``iter`` is one pass. Pass p has the global steps p·n to (p + 1)·n − 1 of the sampler, where n is
+    ``steps`` times the number of ranks; else the length of the epoch for ``batch_size``; else ⌊rows/rows of a batch⌋,
+    at least 1, of the rows that can be drawn. So n is a length, and only ``batch_size`` without ``weights`` covers the
+    rows in each pass. A pass that is left early is not continued by the next ``iter``. :meth:`set_epoch` selects a
+    pass.
+
+    **Ranks.** Without ``rank`` and ``world``, each ``iter`` reads them from torch's process group, if one is
+    initialised; else there is one rank. Rank r takes the draws r, r + world, … of a pass, whole draws, and all ranks
+    get equally many: ⌈n/world⌉. In the last round, −n mod world ranks have no draw left and repeat the last draw of
+    the pass; :meth:`report` gives the number. With accelerate's ``prepare``, Hugging Face's Trainer and
+    sentence-transformers, the sampler yields all draws, because those give whole batches to their processes in turn;
+    ``split_batches`` and ``dispatch_batches``, which cut batches, are refused. Lightning needs
+    ``use_distributed_sampler=False``; Ray Train's ``prepare_data_loader`` needs ``add_dist_sampler=False``, or it
+    leaves the batch sampler out without a word.
+
+    **Resuming.** :meth:`state_dict` has the position as a number of draws of all ranks together, so a run resumes on
+    any number of ranks. It counts requested batches, which is exact with ``num_workers=0`` and in torchdata's
+    ``StatefulDataLoader``; a DataLoader with workers requests batches ahead, so pass it the number that arrived.
+
+    Parameters
+    ----------
+    labels : (rows,) list, array, tensor or column; mapping, data frame or FactorTable of several
+        One label per row: strings, numbers or booleans. Columns may be of pandas, polars, Arrow or Hugging Face. Where
+        there are several columns, a number goes with the name of its column: ``classes={"identity": 8}``, or
+        ``{("identity", "camera"): 8}`` for combinations; other columns are not read.
+    classes, domains : int or mapping, optional
+        Classes, or domains, per batch.
+    per_class, per_domain : int, optional
+        Rows of each.
+    batch_size : int, optional
+        Rows per batch.
+    shuffle : bool
+        For ``batch_size``: whether each pass has its own random order, or that of the rows.
+    drop_last : bool
+        For ``batch_size``: leave out the last rows of a pass that do not fill a batch; otherwise its last batch is
+        smaller. Other ways have no partial batches.
+    weights : (rows,) float or str, optional
+        Relative probability of each row within its class, or among all; or the column that has it. Rows of weight 0,
+        and of unknown weight, are never drawn.
+    pairs, triplets : int or mapping, optional
+        Pairs, or triplets, per batch.
+    episodes : (int, int, int) or mapping, optional
+        Classes, support rows and query rows of an episode.
+    on_small_group : str
+        What to do with classes of too few rows: ``error`` raises an error, ``drop`` leaves them out, ``short`` takes
+        all their rows, so that batches differ in size, ``replace`` draws with replacement. Triplets and episodes have
+        ``error`` and ``drop``.
+    epochs : int, optional
+        Number of passes: iterating pass ``epochs`` ends at once, with one warning in the log. None: passes never end.
+    steps : int, optional
+        Batches per rank in a pass.
+    start : int
+        First draw, counted over all ranks and passes: the pass that contains it has only its rest.
+    rank, world : int, optional
+        This rank, and the number of ranks; both or neither.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+
+    Attributes
+    ----------
+    sampler : Sampler
+        The sampler behind the batches, with :meth:`set_epoch` of these batches, which Lightning calls there.
+
+    Raises
+    ------
+    SamplerError, FactorError
+        If no way of drawing is given, or two; if labels are not one per row; if classes are too few or too small.
+
+    References
+    ----------
+    .. [1] A. Hermans, L. Beyer, B. Leibe, "In defense of the triplet loss for person re-identification", 2017
+       (arXiv 1703.07737): batches of P classes with K rows each.
+    .. [2] J. Snell, K. Swersky, R. Zemel, "Prototypical networks for few-shot learning", NeurIPS 2017
+       (arXiv 1703.05175): episodes.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> labels = ["cat", "dog", "cat", "owl", "dog", "owl", None]
+    >>> batches = setsup.batch_sampler(labels, classes=2, per_class=2, seed=0)
+    >>> len(batches), [sorted(labels[row] for row in rows) for rows in batches]
+    (1, [['cat', 'cat', 'dog', 'dog']])
+    >>> resumed = setsup.batch_sampler(labels, classes=2, per_class=2, seed=0)
+    >>> resumed.load_state_dict(batches.state_dict())
+    >>> next(iter(resumed)) == batches.rows(1)
+    True
+
+    In torch: ``DataLoader(dataset, batch_sampler=batches)``, and ``batches.set_epoch(epoch)`` or nothing in the loop
+    over epochs.
+
+    """
+
+    @explains_foreign("pass it to the DataLoader that takes these batches as its batch_sampler")
+    def __init__(
+        self,
+        labels: Any,
+        *,
+        classes: Number | None = None,
+        per_class: int | None = None,
+        domains: Number | None = None,
+        per_domain: int | None = None,
+        batch_size: int | None = None,
+        shuffle: bool = True,
+        drop_last: bool = True,
+        weights: Any = None,
+        pairs: Number | None = None,
+        triplets: Number | None = None,
+        episodes: Any = None,
+        on_small_group: str = "error",
+        epochs: int | None = None,
+        steps: int | None = None,
+        start: int = 0,
+        rank: int | None = None,
+        world: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        way = read_way(locals())
+        column = weights if isinstance(weights, str) else None
+        table, names = label_table(labels, way.option, way.columns, column)
+        self._sampler, draws = make_sampler(
+            way,
+            table,
+            names,
+            shuffle=shuffle,
+            drop_last=drop_last,
+            weights=plain_weights(weights),
+            on_small_group=on_small_group,
+            seed=seed,
+        )
+        self._rank, self._world = check_rank(rank, world)
+        most = (LAST - 1) // (self._world or 1)
+        self._passes = Passes(draws, None if steps is None else check_integer(steps, "steps", SamplerError, 1, most))
+        self._epochs = None if epochs is None else check_integer(epochs, "epochs", SamplerError, 1)
+        self._warned = False
+        self._start = check_integer(start, "start", SamplerError, 0, LAST // draws * draws - 1)
+        self._block = max(min(_BLOCK, _ROWS // way.rows), 1)
+        self._known: Position | None = None  # a place in the stream, from which passes are counted; None: start
+        self._selected: int | None = None  # the pass that comes next, unless the known place is in it
+        self._live: BegunPass | None = None
+        vars(self._sampler)["set_epoch"] = self.set_epoch  # Lightning calls it there, and not here
+
+    @property
+    def sampler(self) -> Sampler:
+        """The sampler behind the batches."""
+        refuse_cut_batches()
+        return self._sampler
+
+    @property
+    def batch_size(self) -> int:
+        """Not offered: trainers that look for it cut batches, or fill them with rows of others."""
+        refuse_cut_batches()
+        raise AttributeError("a batch sampler of setsup has no batch_size: its batches are whole draws")
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """Row numbers of this rank's batches in the next pass, which begins at the first ``next``."""
+        # a DataLoader with workers makes two iterators and uses one, so an iterator alone changes nothing
+        if (epoch := epoch_of_lightning()) is not None:
+            self.set_epoch(epoch)
+        deal = find_deal(self._rank, self._world)
+        if self._rank is None and deal.processes == 1:
+            warn_of_lone_ranks()
+        begin = self._next(deal.processes)
+        if self._epochs is not None and begin.number >= self._epochs:
+            self._warn_of_end()
+            return
+        live = self._live = BegunPass(begin, deal.world, deal.processes)
+        self._known, self._selected = begin, begin.number + 1
+        end = self._passes.end(begin, deal.processes)
+        count = rounds(end - begin.draw, deal.world)
+        for first in range(0, count, self._block):
+            stop = min(first + self._block, count)
+            draws = self._sampler.draws(share(begin.draw, end, deal.rank, deal.world, first, stop))
+            for number in range(stop - first):
+                live.requested += 1
+                yield list(draws.at(number))
+        live.ended = True
+
+    def __len__(self) -> int:
+        """Number of this rank's batches in a whole pass."""
+        deal = find_deal(self._rank, self._world)
+        return rounds(self._passes.length(deal.processes), deal.world)
+
+    def __bool__(self) -> bool:
+        """True: whether there are batches does not depend on the length."""
+        return True
+
+    def __repr__(self) -> str:
+        """Show the sampler and the length of a pass."""
+        return f"BatchSampler({self._sampler!r}, {len(self):,} per pass)"
+
+    def set_epoch(self, epoch: int) -> None:
+        """Select the pass that the next ``iter`` begins, counted from 0.
+
+        A position within that pass, from ``start`` or a loaded state, stays as it is. Twice has no further effect, so
+        trainers may call it here, at ``sampler``, or both.
+        """
+        processes = find_deal(self._rank, self._world).processes
+        check_integer(epoch, "the number of a pass", SamplerError, 0, self._passes.most(processes))
+        if announced_by_accelerate():
+            return  # its own count, which knows nothing of a resumed run; passes follow each other anyway
+        if self._next(processes).number != epoch:
+            self._selected = int(epoch)
+        if self._live is not None and self._live.number != epoch:
+            self._live = None
+
+    def state_dict(self, delivered: int | None = None) -> dict[str, Any]:
+        """Position for a checkpoint: plain integers and strings, the same on every rank.
+
+        Parameters
+        ----------
+        delivered : int, optional
+            Batches of the present loop that arrived at this rank, such as ``number`` in ``for number, batch in
+            enumerate(loader, 1)``. None: those that were requested of the batch sampler, which a DataLoader with
+            workers does ahead.
+
+        Returns
+        -------
+        dict
+            ``delivered``, the draws of all ranks and passes; ``pass``; ``steps``, the batches per rank in the pass;
+            ``fingerprint``, a digest of the labels.
+
+        Raises
+        ------
+        SamplerError
+            If more batches are said to have arrived than were requested.
+
+        """
+        live = self._live
+        if live is None:
+            if delivered:
+                raise SamplerError(
+                    f"delivered={abbreviate(delivered)} batches cannot have arrived, for none were requested since "
+                    "this pass was selected or loaded; count the batches of the present loop"
+                )
+            place = self._next(find_deal(self._rank, self._world).processes)
+        else:
+            place = live.place(self._passes, delivered)
+        fingerprint = self._sampler.table.fingerprint
+        return {"delivered": place.draw, "pass": place.number, "steps": place.done, "fingerprint": fingerprint}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go to the position of a checkpoint: the next ``iter`` has the rest of its pass, on any number of ranks.
+
+        At the end of a pass, this rest is empty if the state was saved within the loop, and the next pass if it was
+        saved after it. So a loop over epochs continues with the epoch in which it was saved.
+
+        Raises
+        ------
+        SamplerError
+            If it is no state of a batch sampler, was saved for other labels, or for passes of another length.
+
+        """
+        draw, number, done = read_state(state)
+        if not self._sampler.table.has_fingerprint(state["fingerprint"]):
+            raise SamplerError(
+                f"the state was saved for labels with the fingerprint {state['fingerprint']}, and these have "
+                f"{self._sampler.table.fingerprint}; load it into a batch sampler of the same labels, in the same order"
+            )
+        passes = self._passes
+        if passes.steps is None and not number * passes.draws <= draw <= (number + 1) * passes.draws:
+            raise SamplerError(
+                f"the state is at draw {draw:,} in pass {number:,}, and passes of {passes.draws:,} draws have it "
+                "elsewhere; make the batch sampler with the arguments with which it was saved, or pass "
+                f"start={draw} to begin there"
+            )
+        self._known, self._selected, self._live = Position(number, draw, done), None, None
+
+    def rows(self, step: int) -> list[int]:
+        """Return the row numbers of a global step: of draw ``step`` of the sampler, without padding.
+
+        Raises
+        ------
+        RowError
+            If the step is negative or not below 2⁶³.
+
+        """
+        return list(self._sampler[step])
+
+    def report(self) -> Report:
+        """Report what is drawn, what never is, and how passes are divided among the ranks there are now."""
+        report, deal = self._sampler.report(), find_deal(self._rank, self._world)
+        draws, ranks = self._passes.length(deal.processes), deal.processes
+        each = f", {rounds(draws, ranks):,} for each of {ranks:,} ranks" if ranks > 1 else ""
+        notes = [f"a pass has {counted(draws, 'draw')}{each}"]
+        if idle := repeated(draws, ranks):
+            last = "rank has" if idle == 1 else "ranks have"
+            notes.append(f"{idle:,} {last} no draw left in the last round of a pass, and repeat{'s' * (idle == 1)} one")
+        return replace(report, notes=[*report.notes, *notes])
+
+    @staticmethod
+    def factory(**options: Any) -> BatchSamplerFactory:
+        """Return a callable that makes a batch sampler of a dataset's labels, for sentence-transformers.
+
+        Parameters
+        ----------
+        **options
+            Arguments of :func:`setsup.batch_sampler`, except labels. The label column is the first of those that the
+            trainer knows (``label``, ``labels``, ``score``, ``scores``), unless a column is named, as in
+            ``classes={"topic": 8}``. Without a ``seed``, the trainer's is used. Its batch size must be that of a
+            batch.
+
+        Raises
+        ------
+        SamplerError
+            If no way of drawing is given, or two; in the call, if the dataset has no label column, or the trainer asks
+            for batches of another size.
+
+        Examples
+        --------
+        >>> import setsup
+        >>> make = setsup.batch_sampler.factory(classes=8, per_class=4)
+
+        ``SentenceTransformerTrainingArguments(…, batch_sampler=make, per_device_train_batch_size=32)`` then trains with
+        eight classes of four rows per batch.
+
+        """
+        refuse_foreign(BatchSampler.__init__, options)
+        for name in ("labels", "rank", "world"):
+            if name in options:
+                raise SamplerError(
+                    f"a factory of batch samplers takes no {name}=, which the trainer gives; leave it out"
+                )
+        return BatchSamplerFactory(BatchSampler, options)
+
+    def _next(self, processes: int) -> Position:
+        """Where the next ``iter`` begins."""
+        known = self._passes.at(self._start, processes) if self._known is None else self._known
+        return known if self._selected is None else self._passes.start(known, self._selected, processes)
+
+    def _warn_of_end(self) -> None:
+        if not self._warned:
+            _log.warning(
+                "all epochs=%d passes are over, so this loop has no batches; pass a larger epochs=, or None for passes "
+                "without end",
+                self._epochs,
+            )
+        self._warned = True
+
+
+batch_sampler = BatchSampler

@@ -1,0 +1,69 @@
+"""Batch samplers for a trainer that has the labels: sentence-transformers makes them with its own dataset."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from setsup.batches.ways import Way, read_way
+from setsup.errors import SamplerError, abbreviate, listed
+
+__all__ = ["BatchSamplerFactory"]
+
+
+class BatchSamplerFactory:
+    """Makes a batch sampler of a dataset's label column; made by :meth:`BatchSampler.factory`.
+
+    `make` makes a batch sampler of labels and these `options`.
+    """
+
+    def __init__(self, make: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        self._way = read_way(options)
+        self._make, self._options = make, dict(options)
+
+    def __call__(
+        self,
+        dataset: Any,
+        batch_size: int | None = None,
+        drop_last: bool | None = None,
+        valid_label_columns: Sequence[str] | None = None,
+        generator: Any = None,
+        seed: int = 0,
+    ) -> Any:
+        """Make the batch sampler of a dataset, with the arguments that sentence-transformers passes.
+
+        ``seed`` counts where none was given to the factory, and so does ``drop_last`` with ``batch_size=``;
+        ``generator`` is not needed.
+        """
+        if batch_size is not None and batch_size != self._way.rows:
+            raise SamplerError(
+                f"the trainer asks for batches of {abbreviate(batch_size)} rows, and {self._words()} has "
+                f"{self._way.rows:,}; set per_device_train_batch_size={self._way.rows}, and "
+                "per_device_eval_batch_size= if there are labels for evaluation"
+            )
+        options = {"seed": seed, **self._options}
+        if self._way.option == "batch_size" and drop_last is not None:
+            options = {"drop_last": drop_last, **options}
+        return self._make(self._labels(dataset, valid_label_columns or ()), **options)
+
+    def _labels(self, dataset: Any, names: Sequence[str]) -> Any:
+        """The whole dataset where the way of drawing names its columns, or needs none; else the first label column."""
+        if self._way.columns is not None:
+            return dataset
+        columns = getattr(dataset, "column_names", None) or ()
+        for name in names:
+            if name in columns:
+                return dataset[name]
+        raise SamplerError(
+            f"the dataset has none of the label columns {listed(names)}, but {listed(columns)}; name one, as in "
+            f"{self._way.option}={{'label': {self._way.numbers[0]}}}"
+        )
+
+    def _words(self) -> str:
+        return _words(self._way)
+
+
+def _words(way: Way) -> str:
+    """What a batch of a way of drawing is."""
+    if way.option in ("classes", "domains"):
+        return f"a batch of {way.option}={way.numbers[0]} with {way.each} rows each"
+    shown = way.numbers if way.option == "episodes" else way.numbers[0]
+    return f"a batch of {way.option}={shown}"

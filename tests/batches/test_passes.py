@@ -1,0 +1,251 @@
+"""Passes, ranks and resumption: arithmetic against an enumeration, and batches against the stream of one rank."""
+
+from collections import Counter
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import setsup
+from setsup.batches import BatchSampler
+from setsup.batches.passes import Passes, repeated, rounds, share
+from setsup.errors import SamplerError
+
+WORLDS = st.integers(1, 9)
+
+
+@given(st.integers(1, 40), st.integers(0, 200), WORLDS)
+def test_the_rest_of_a_pass_is_shared_without_loss(draws: int, draw: int, world: int) -> None:
+    passes = Passes(draws)
+    position = passes.at(draw, world)
+    end = passes.end(position, world)
+    assert position.number * draws <= draw < end == (position.number + 1) * draws
+    count = rounds(end - draw, world)
+    steps = np.stack([share(draw, end, rank, world, 0, count) for rank in range(world)], axis=1).ravel()
+    assert steps[: end - draw].tolist() == list(range(draw, end))
+    # ranks without a draw repeat the last one
+    assert steps[end - draw :].tolist() == [end - 1] * repeated(end - draw, world)
+
+
+@given(st.integers(1, 20), st.integers(0, 5), st.integers(0, 20), WORLDS, WORLDS)
+def test_with_steps_a_pass_keeps_its_number_of_steps_on_other_ranks(
+    steps: int, number: int, done: int, world: int, other: int
+) -> None:
+    passes, done = Passes(99, steps), min(done, steps)
+    begin = passes.start(passes.at(0, world), number, world)
+    assert begin.draw == number * steps * world
+    place = passes.after(begin, done * world, world)
+    end = passes.end(place, other)
+    assert (place.number, place.done, end - place.draw) == (number, done, (steps - done) * other)
+    assert passes.start(place, number + 1, other).draw == end
+
+
+LABELS = [f"class {number % 7}" for number in range(61)]
+CALLS: tuple[dict[str, Any], ...] = (
+    {"classes": 3, "per_class": 2},
+    {"batch_size": 4},
+    {"batch_size": 4, "drop_last": False},
+    {"batch_size": 4, "steps": 5},
+    {"pairs": 3},
+    {"classes": 2, "per_class": 4, "steps": 3},
+)
+
+
+def stream(call: dict[str, Any], passes: int) -> list[list[list[int]]]:
+    """Passes of a single rank, each a list of batches."""
+    batches = BatchSampler(LABELS, **call)
+    return [list(batches) for _ in range(passes)]
+
+
+def dealt(ranks: list[BatchSampler], count: int | None = None) -> list[list[int]]:
+    """Batches of one pass, or the first ones, in the order of the draws: by round, then by rank."""
+    each = [list(islice(iter(batches), count)) for batches in ranks]
+    assert len({len(batches) for batches in each}) == 1  # no rank waits for another
+    return [batch for row in zip(*each, strict=True) for batch in row]
+
+
+@given(st.sampled_from(CALLS), WORLDS)
+def test_ranks_together_have_the_draws_of_one(call: dict[str, Any], world: int) -> None:
+    ranks = [BatchSampler(LABELS, **call, rank=rank, world=world) for rank in range(world)]
+    whole = [rows for each in stream(call, 2 * world) for rows in each] if "steps" in call else None
+    for number in range(2):
+        found = dealt(ranks)
+        if whole is not None:  # a pass has as many steps on each rank
+            size = call["steps"] * world
+            assert found == whole[number * size : (number + 1) * size]
+            continue
+        wanted = stream(call, 2)[number]
+        extra = repeated(len(wanted), world)
+        assert found == wanted + [wanted[-1]] * extra
+        assert len(found) // world == len(ranks[0])
+
+
+@given(st.sampled_from(CALLS), WORLDS, st.lists(st.tuples(st.integers(0, 12), WORLDS), min_size=1, max_size=4))
+@example({"batch_size": 4}, 2, [(8, 3), (0, 1)])
+def test_a_resumed_stream_loses_and_repeats_nothing(
+    call: dict[str, Any], world: int, stops: list[tuple[int, int]]
+) -> None:
+    """Stop after some batches, save, and resume on another number of ranks; again and again."""
+    ranks = [BatchSampler(LABELS, **call, rank=rank, world=world) for rank in range(world)]
+    found: list[list[int]] = []
+    for count, other in [*stops, (100, 1)]:
+        begin = ranks[0].state_dict()["delivered"]
+        seen = dealt(ranks, count)
+        states = [batches.state_dict() for batches in ranks]
+        assert all(state == states[0] for state in states)
+        number = states[0]["delivered"] - begin
+        assert seen[number:] == seen[number - 1 : number] * (len(seen) - number)  # repeated at the end of a pass
+        assert not seen[number:] or len(seen) - number < len(ranks)
+        found += seen[:number]
+        ranks = [BatchSampler(LABELS, **call, rank=rank, world=other) for rank in range(other)]
+        for batches in ranks:
+            batches.load_state_dict(states[0])
+    sampler = ranks[0].sampler
+    assert found == [list(sampler[step]) for step in range(len(found))]
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 8])
+def test_every_row_once_in_a_pass_of_all_rows(world: int) -> None:
+    ranks = [
+        BatchSampler(LABELS, batch_size=4, drop_last=False, rank=rank, world=world, seed=3) for rank in range(world)
+    ]
+    for _ in range(3):
+        batches = dealt(ranks)
+        whole = batches[: len(batches) - repeated(16, world)]
+        assert sorted(row for batch in whole for row in batch) == list(range(61))
+
+
+def test_state_is_the_same_for_every_number_of_ranks_at_the_end_of_a_pass() -> None:
+    for world in (1, 2, 3, 5):
+        batches = BatchSampler(LABELS, batch_size=4, rank=world - 1, world=world)
+        list(batches)
+        state = batches.state_dict()
+        assert (state["delivered"], state["pass"], state["steps"]) == (15, 1, 0)
+
+
+def test_a_state_saved_at_the_last_batch_resumes_with_an_empty_rest_and_behind_it_with_the_next_pass() -> None:
+    batches = setsup.batch_sampler(LABELS, batch_size=4)
+    within = [batches.state_dict() for _ in batches][-1]
+    behind = batches.state_dict()
+    assert within["delivered"] == behind["delivered"] == 15
+    wanted = stream({"batch_size": 4}, 3)
+    for state, passes in ((within, [[], wanted[1]]), (behind, [wanted[1], wanted[2]])):
+        resumed = setsup.batch_sampler(LABELS, batch_size=4)
+        resumed.load_state_dict(state)
+        assert [list(resumed), list(resumed)] == passes
+    # by its own count, a trainer is in the epoch in which it saved
+    for state, epoch, rest in ((within, 0, 0), (within, 1, 15), (behind, 1, 15)):
+        resumed = setsup.batch_sampler(LABELS, batch_size=4)
+        resumed.load_state_dict(state)
+        resumed.set_epoch(epoch)
+        assert len(list(resumed)) == rest
+
+
+def test_the_batches_that_arrived_count_where_more_were_requested() -> None:
+    batches = setsup.batch_sampler(LABELS, batch_size=4, rank=1, world=2)
+    list(batches)
+    taken = iter(batches)
+    for _ in range(6):  # a DataLoader with workers requests ahead
+        next(taken)
+    assert batches.state_dict()["delivered"] == 15 + 12
+    state = batches.state_dict(delivered=4)
+    assert (state["delivered"], state["pass"], state["steps"]) == (15 + 8, 1, 4)
+    resumed = setsup.batch_sampler(LABELS, batch_size=4)
+    resumed.load_state_dict(state)
+    assert next(iter(resumed)) == batches.rows(23)
+    with pytest.raises(SamplerError, match="of those requested, must be an integer from 0 to 6, not 7"):
+        batches.state_dict(delivered=7)
+    unused = setsup.batch_sampler(LABELS, batch_size=4)
+    with pytest.raises(SamplerError, match="none were requested"):
+        unused.state_dict(delivered=1)
+
+
+def test_start_counts_draws_of_all_ranks() -> None:
+    wanted = stream({"batch_size": 4}, 2)
+    for start in (0, 7, 14, 15, 20):
+        batches = setsup.batch_sampler(LABELS, batch_size=4, start=start)
+        assert batches.state_dict()["delivered"] == start
+        number, inside = divmod(start, 15)
+        assert list(batches) == wanted[number][inside:]
+
+
+def test_set_epoch_selects_a_pass_once_however_often_it_is_called() -> None:
+    wanted = stream({"classes": 3, "per_class": 2}, 8)
+    batches = setsup.batch_sampler(LABELS, classes=3, per_class=2)
+    assert batches.sampler.set_epoch == batches.set_epoch  # where Lightning looks for it
+    for epoch in (5, 5, 0, 7):
+        batches.set_epoch(epoch)
+        batches.sampler.set_epoch(epoch)
+        assert list(batches) == wanted[epoch]
+    batches.set_epoch(2)
+    next(iter(batches))  # a look at the first batch
+    batches.set_epoch(2)
+    assert list(batches) == wanted[2]
+    assert list(batches) == wanted[3]
+
+
+def test_set_epoch_keeps_a_position_within_the_pass() -> None:
+    wanted = stream({"batch_size": 4}, 3)
+    for start, epoch, rest in ((20, 1, wanted[1][5:]), (20, 0, wanted[0]), (20, 2, wanted[2])):
+        batches = setsup.batch_sampler(LABELS, batch_size=4, start=start)
+        for _ in range(2):
+            batches.set_epoch(epoch)
+        assert list(batches) == rest
+        assert list(batches) == (wanted + stream({"batch_size": 4}, 4)[3:])[epoch + 1]
+
+
+def test_the_position_is_that_of_the_pass_that_runs() -> None:
+    batches = setsup.batch_sampler(LABELS, batch_size=4)
+    taken = iter(batches)
+    next(taken)
+    batches.set_epoch(0)  # as Lightning does when workers have asked for batches already
+    assert batches.state_dict()["delivered"] == 1
+    next(taken)
+    assert batches.state_dict()["delivered"] == 2
+    batches.set_epoch(3)
+    assert batches.state_dict() | {"delivered": 45, "pass": 3, "steps": 0} == batches.state_dict()
+
+
+def test_an_iterator_that_is_not_used_changes_nothing() -> None:
+    batches = setsup.batch_sampler(LABELS, batch_size=4)
+    iter(batches)
+    iter(batches)
+    assert list(batches) == stream({"batch_size": 4}, 1)[0]
+
+
+def test_passes_end_with_epochs_and_say_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    batches = setsup.batch_sampler(LABELS, batch_size=4, epochs=2)
+    assert [len(list(batches)) for _ in range(4)] == [15, 15, 0, 0]
+    assert [record.getMessage().partition(";")[0] for record in caplog.records] == [
+        "all epochs=2 passes are over, so this loop has no batches"
+    ]
+    assert len(batches) == 15
+    batches.set_epoch(1)
+    assert len(list(batches)) == 15
+
+
+def test_repeated_draws_are_in_the_report() -> None:
+    one = setsup.batch_sampler(LABELS, batch_size=4)
+    assert one.report().notes[-1] == "a pass has 15 draws"
+    four = setsup.batch_sampler(LABELS, batch_size=4, rank=0, world=4)
+    assert four.report().notes[-2:] == [
+        "a pass has 15 draws, 4 for each of 4 ranks",
+        "1 rank has no draw left in the last round of a pass, and repeats one",
+    ]
+    counts = Counter(step for rank in range(4) for step in share(0, 15, rank, 4, 0, len(four)).tolist())
+    assert counts == Counter(range(15)) + Counter({14: 1})
+
+
+def test_states_of_others_are_refused() -> None:
+    batches = setsup.batch_sampler(LABELS, batch_size=4)
+    state = batches.state_dict()
+    with pytest.raises(SamplerError, match="load it into a batch sampler of the same labels"):
+        setsup.batch_sampler(LABELS[::-1], batch_size=4).load_state_dict(state)
+    for wrong in ({"delivered": 3}, None, {**state, "pass": -1}, {**state, "steps": 1.5}):
+        with pytest.raises(SamplerError, match="as state_dict\\(\\) gives them"):
+            batches.load_state_dict(wrong)
+    with pytest.raises(SamplerError, match="passes of 15 draws have it elsewhere"):
+        batches.load_state_dict({**state, "delivered": 40})
