@@ -93,12 +93,15 @@ def in_lightning(task: Task, make: Callable[[], Any], *, drop_last: bool = False
 
 
 def in_accelerate(task: Task, make: Callable[[], Any], *, even_batches: bool = True) -> Batches:
-    """Batches as accelerate shards them, whole ones; like ``set_seed``, all ranks have the same seed."""
+    """Batches as accelerate shards them, whole ones; a single process gets them as they are.
+
+    Like ``set_seed``, all ranks have the same seed.
+    """
     from accelerate.data_loader import BatchSamplerShard
 
     seed_everything(task.seed)
     batches = Fixed(make())  # the same on every rank
     for rank in range(task.ranks):
-        shard = BatchSamplerShard(batches, task.ranks, rank, even_batches=even_batches)
-        for step, batch in enumerate(shard):
+        sharded = BatchSamplerShard(batches, task.ranks, rank, even_batches=even_batches) if task.ranks > 1 else batches
+        for step, batch in enumerate(sharded):
             yield (step * task.ranks + rank) // window(task), rank, batch

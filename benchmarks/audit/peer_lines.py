@@ -258,7 +258,7 @@ def _open_metric_learning() -> list[Line]:
             f"{name} CategoryBalanceSampler, resample_labels",
             ranks,
             TREE,
-            ("oml-tree",),
+            (),  # it announces labels that are repeated
             release,
             partial(sharded, make=partial(tree, resample=True)),
         ),
