@@ -37,6 +37,7 @@ TOPICS = {
     "fetch": 10,
     "archives": 60,
     "decoding": 160,
+    "resizing": 120,
     "video": 70,
     "loading": 260,
     "augment": 60,
@@ -63,7 +64,7 @@ TOPICS = {
     "training": 20,
 }
 """Topics in their order, and about how many seconds each takes on two cores."""
-ANY_CORE = {"augment", "convert", "decoding", "loading", "mine", "one_shot", "probes", "deep_probes"}
+ANY_CORE = {"augment", "convert", "decoding", "loading", "resizing", "mine", "one_shot", "probes", "deep_probes"}
 """Topics that may use every core they like; all others keep to one."""
 
 

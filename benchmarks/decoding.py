@@ -23,7 +23,7 @@ from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.own.table import ImageTable, open_table
 from setsup.files.archives.members import open_members
 
-__all__ = ["rows"]
+__all__ = ["over", "rows"]
 
 TOPIC = "decoding"
 CLOCK: dict[str, Any] = {"clock": time.perf_counter, "seconds": 0.2, "blocks": 11}
@@ -64,13 +64,13 @@ def _fetching(folder: Path, paths: Sequence[Path], kind: str, threads: int) -> I
             dataset.fetch_into(next(turns), out)
 
         def loop(turns: Iterator[Any] = bare) -> None:
-            _over([paths[row] for row in next(turns)], lambda path: decode(path.read_bytes()), threads)
+            over([paths[row] for row in next(turns)], lambda path: decode(path.read_bytes()), threads)
 
         def gather(turns: Iterator[Any] = same, slots: npt.NDArray[np.uint8] = other["image"]) -> None:
             def fill(item: tuple[int, int]) -> None:
                 slots[item[0]] = decode(paths[item[1]].read_bytes())
 
-            _over(list(enumerate(next(turns))), fill, threads)
+            over(list(enumerate(next(turns))), fill, threads)
 
         sides = {"ours": Side(fetch, SET), "bare": Side(loop, SET), "same": Side(gather, SET)}
         if _by_spdl_works(paths[0]):
@@ -124,7 +124,7 @@ def _bare(paths: Sequence[Path], kind: str, threads: int) -> Iterator[Row]:
     decoders = _decoders(kind)
 
     def side(decode: Decoder) -> Side:
-        return Side(lambda: _over(contents, decode, threads), SET)
+        return Side(lambda: over(contents, decode, threads), SET)
 
     found = alternate({name: side(decode) for name, decode in decoders.items()}, **CLOCK)
     chosen, *others = decoders
@@ -156,7 +156,7 @@ def _by_pillow(content: bytes) -> npt.NDArray[np.uint8]:
         return np.asarray(image)
 
 
-def _over(items: Sequence[Any], function: Callable[[Any], object], threads: int) -> None:
+def over(items: Sequence[Any], function: Callable[[Any], object], threads: int) -> None:
     """Loop in as many threads; results are thrown away."""
     turns = iter(items)
 

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from setsup.arrays import Array, Rows
 from setsup.datasets.copying import check_out
-from setsup.datasets.dataset import Dataset, fetch_request
+from setsup.datasets.dataset import Dataset, fetch_request, of_row
 from setsup.datasets.display import dataset_html
+from setsup.datasets.originals import Original
 from setsup.html import never_raises
 
 __all__ = ["Array", "BaseDataset", "Rows"]
@@ -71,6 +72,15 @@ class BaseDataset(Dataset):
         for name, array in self._read_all(rows.reshape(-1), buffers).items():
             if array is not direct[name]:
                 out[name][...] = array.reshape(rows.shape + array.shape[1:])
+
+    @of_row
+    def originals(self, rows: Rows, name: str) -> list[Original] | None:
+        """Encoded images of one modality of (n,) valid rows; None where it holds none.
+
+        A loader with ``resize=`` decodes these, each from its original size; without them it fetches rows one by one. A
+        dataset that overrides this marks it by :func:`of_row`.
+        """
+        return None
 
     def _read(self, name: str, rows: Rows, out: Any) -> Array:
         """Read one modality of (n,) rows, into `out` or as a new array."""

@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from setsup.checks import check_arguments
 from setsup.datasets.base import Array, BaseDataset, Rows
-from setsup.datasets.dataset import Dataset, Modality, is_cpu_bound
+from setsup.datasets.dataset import Dataset, Modality, is_cpu_bound, of_row
+from setsup.datasets.originals import Original
 from setsup.errors import DataError
 from setsup.factors.concat import concat as concat_tables
 
@@ -44,6 +45,20 @@ class Concat(BaseDataset):
         self.cpu_bound = any(map(is_cpu_bound, self.datasets))
         self.previews = all(getattr(dataset, "previews", True) for dataset in self.datasets)
         self.offsets: npt.NDArray[np.int64] = np.cumsum([0, *(len(dataset) for dataset in self.datasets)])
+
+    @of_row
+    def originals(self, rows: Rows, name: str) -> list[Original] | None:
+        """Encoded images of (n,) rows; None where one of the datasets has none."""
+        origin = np.searchsorted(self.offsets, rows, side="right") - 1
+        found: dict[int, Original] = {}
+        for part in np.unique(origin).tolist():
+            slots = np.flatnonzero(origin == part)
+            read = getattr(self.datasets[part], "originals", None)
+            images = None if read is None else read(rows[slots] - self.offsets[part], name)
+            if images is None:
+                return None
+            found |= dict(zip(slots.tolist(), images, strict=True))
+        return [found[slot] for slot in range(len(rows))]
 
     def _read_all(self, rows: Rows, out: Mapping[str, Array | None]) -> dict[str, Array]:
         origin = np.searchsorted(self.offsets, rows, side="right") - 1

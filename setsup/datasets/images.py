@@ -52,9 +52,13 @@ __all__ = [
     "common_channels",
     "corner",
     "decode",
+    "fit_channels",
     "header",
+    "jpeg_at_scale",
+    "jpeg_head",
     "need_image",
     "parallel",
+    "read_content",
     "resize",
     "several_sizes",
 ]
@@ -93,7 +97,7 @@ class Header:
 
 def header(source: Source, label: str) -> Header:
     """Read the size and the mode of an image without decoding it."""
-    with _open(source if isinstance(source, Path) else _content(source, label), label) as image:
+    with _open(source if isinstance(source, Path) else read_content(source, label), label) as image:
         return _header(image)
 
 
@@ -120,13 +124,42 @@ def decode(
     `size` (height, width), optional; `out` (height, width, channels) uint8 in C order, optional; returns (height,
     width, channels) uint8.
     """
-    pixels = _pixels(_content(source, label), label, channels, out, lenient)
+    pixels = _pixels(read_content(source, label), label, channels, out, lenient)
+    return np.require(resize(fit_channels(pixels, channels, label), size), requirements=["C", "W"])
+
+
+def fit_channels(pixels: npt.NDArray[np.uint8], channels: int, label: str) -> npt.NDArray[np.uint8]:
+    """Give an image the channels that its dataset has: grey to color, and alpha added or removed.
+
+    `pixels` (height, width, 1, 3 or 4) uint8; returns (height, width, channels) uint8.
+    """
     if channels == 1 and pixels.shape[2] != 1:
         raise DataError(
             f"{label} is a color image, but the images sampled when the table was opened are grayscale; convert all of "
             "them to the same mode"
         )
-    return np.require(resize(_with_channels(pixels, channels), size), requirements=["C", "W"])
+    return _with_channels(pixels, channels)
+
+
+def jpeg_head(content: bytes, label: str) -> tuple[Frame, int] | None:
+    """What the markers of a JPEG say, and its orientation, 1 to 8; None for a JPEG that Pillow decodes."""
+    frame, orientation = jpeg_frame(content), 1
+    if frame is None or frame.noted:
+        with _open(content, label) as image:
+            orientation = _orientation(image)
+            frame = frame or Frame(image.height, image.width, _MODES[image.mode], True, image.mode in ("L", "RGB"))
+    if not frame.plain:
+        return None
+    _check(frame.width, frame.height, label)
+    return frame, orientation
+
+
+def jpeg_at_scale(content: bytes, label: str, frame: Frame, reduce: int, lenient: bool) -> npt.NDArray[np.uint8]:
+    """Decode a JPEG of :func:`jpeg_head` as it is stored, at 1, 1/2, 1/4 or 1/8 of its sides, rounded up."""
+    try:
+        return jpeg_pixels(content, frame, stray=partial(_warn, label) if lenient else None, reduce=reduce)
+    except ValueError as error:
+        raise _unreadable(error, label) from error
 
 
 def common_channels(headers: Sequence[Header]) -> int:
@@ -196,7 +229,7 @@ def _open(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
     except DataError:
         raise
     except UnidentifiedImageError as error:
-        if is_pointer(_content(source, label)):
+        if is_pointer(read_content(source, label)):
             raise pointer_error(label) from None
         raise _not_readable(label) from error
     except Exception as error:
@@ -209,7 +242,8 @@ def _not_readable(label: str) -> DataError:
     return DataError(f"{label} is not a readable image; supported formats: {known}; replace or remove it")
 
 
-def _content(source: Source, label: str) -> bytes:
+def read_content(source: Source, label: str) -> bytes:
+    """Bytes of an image file, or a DataError that says why it cannot be read."""
     try:
         return source_content(source)
     except DataError:
@@ -251,14 +285,10 @@ def _pixels(
 def _jpeg(
     content: bytes, label: str, channels: int, out: npt.NDArray[np.uint8] | None, lenient: bool
 ) -> npt.NDArray[np.uint8]:
-    frame, orientation = jpeg_frame(content), 1
-    if frame is None or frame.noted:
-        with _open(content, label) as image:
-            orientation = _orientation(image)
-            frame = frame or Frame(image.height, image.width, _MODES[image.mode], True, image.mode in ("L", "RGB"))
-    if not frame.plain:
+    head = jpeg_head(content, label)
+    if head is None:
         return _by_pillow(content, label, channels)
-    _check(frame.width, frame.height, label)
+    frame, orientation = head
     fits = out is not None and orientation == 1 and out.shape == (frame.height, frame.width, frame.channels)
     stray = partial(_warn, label) if lenient else None
     return turned(jpeg_pixels(content, frame, out if fits else None, stray), orientation)
@@ -335,5 +365,5 @@ def several_sizes(what: str) -> DataError:
     """The error for images of several sizes where one is needed; `what` says which they are."""
     return DataError(
         f"images of different sizes cannot be stacked: {what}; open the dataset with size=(height, width) (--option "
-        "size=64,64) to resize them"
+        "size=64,64) to resize them, or pass resize= to the loader"
     )

@@ -8,6 +8,7 @@ import numpy as np
 from setsup.arrays import Array
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
+from setsup.loading.resizing.fetch import ResizedRows
 from setsup.samplers import Draw
 
 __all__ = ["Batch", "Transform", "check_names", "make_batch"]
@@ -19,23 +20,37 @@ Transform = Callable[[Batch], Batch]
 
 
 def make_batch(
-    dataset: Dataset, step: int, draw: Draw, modalities: Sequence[str], buffers: Mapping[str, Array] | None = None
+    dataset: Dataset,
+    step: int,
+    draw: Draw,
+    modalities: Sequence[str],
+    buffers: Mapping[str, Array] | None = None,
+    resized: ResizedRows | None = None,
 ) -> Batch:
     """Fetch the rows of a draw.
 
     Returns: Modalities ``(sets, size, …)``; ``step``, an int; ``indices`` (sets, size) int64; ``mask`` (sets,
     size) bool, all True where every position counts; ``inactive``, name → (sets,) codes; ``factors``, name → (sets,
     size) codes, or float32 of continuous ones; where the draw has labels of pairs, ``pair_labels``, name → (sets,)
-    bool; and where it has canonical rows, ``canonical`` (sets,) and ``canonical_<modality>``.
+    bool; and where it has canonical rows, ``canonical`` (sets,) and ``canonical_<modality>``. With `resized`, also
+    ``homographies`` by modality, and ``<name>_inside`` of points and boxes.
     """
     batch: Batch = {}
-    if buffers:
+    if resized is not None:
+        batch.update(resized.fetch(draw.indices, step, buffers))
+    elif buffers:
         dataset.fetch_into(draw.indices, buffers)
         batch.update(buffers)
     else:
         batch.update(dataset.fetch(draw.indices, modalities))
     if draw.canonical is not None:
-        canonical = dataset.fetch(draw.canonical, modalities)
+        canonical: Batch
+        if resized is None:
+            canonical = dict(dataset.fetch(draw.canonical, modalities))
+        else:
+            canonical = resized.fetch(draw.canonical, step)
+            own = canonical.pop("homographies")
+            batch["homographies"] |= {f"canonical_{name}": matrices for name, matrices in own.items()}
         batch |= {f"canonical_{name}": array for name, array in canonical.items()}
         batch["canonical"] = draw.canonical
     batch["step"] = step

@@ -14,6 +14,9 @@ from setsup.errors import SamplerError, SetsupError, abbreviate, advice
 from setsup.loading.batch import Batch, Transform, check_names
 from setsup.loading.postprocess import Finish
 from setsup.loading.processes import WorkerPool
+from setsup.loading.resizing.fetch import ResizedRows
+from setsup.loading.resizing.kinds import find_kinds
+from setsup.loading.resizing.resizes import Resize
 from setsup.loading.stream import BatchBuilder, Job, Stream, inline, prefetch, requests
 from setsup.loading.torch import TensorConverter
 from setsup.samplers import Sampler, Shard
@@ -44,6 +47,10 @@ class Loader:
         The sampler to draw from.
     modalities : sequence of str, optional
         Modalities to fetch; all by default.
+    resize : Resize, optional
+        Brings each image from its original to one size, such as ``RandomResizedCrop(224)`` of
+        :mod:`setsup.loading.resizing`; other modalities follow the same geometry. It runs where images are decoded,
+        before they become one array. Batches then have ``homographies``.
     transform : callable of a batch, optional
         Applied to each batch, see :mod:`setsup.loading.transforms` and :mod:`setsup.loading.views`. Arrays that keep
         their name must keep their axes of sets and positions; new names are unrestricted. It must depend only on the
@@ -90,6 +97,7 @@ class Loader:
         sampler: Sampler,
         *,
         modalities: Sequence[str] | None = None,
+        resize: Resize | None = None,
         transform: Transform | None = None,
         start: int = 0,
         rank: int = 0,
@@ -101,6 +109,7 @@ class Loader:
         if not isinstance(sampler, Sampler):
             raise SamplerError(f"the second argument of the loader must be a sampler, not {type(sampler).__name__}")
         _check_transform(transform)
+        _check_resize(resize)
         check_arguments(Loader.__init__, locals(), SamplerError)
         if not dataset.factors.has_fingerprint(sampler.table.fingerprint):
             raise SamplerError(
@@ -112,10 +121,14 @@ class Loader:
         self.dataset, self.sampler, self.rank, self.world = dataset, sampler, share.rank, share.world
         self.modalities = check_modalities(dataset, modalities)
         check_names(dataset.name, self.modalities)
+        self._resized = None
+        if resize is not None:
+            kinds = find_kinds(resize, dataset.modalities, self.modalities, dataset.name)
+            self._resized = ResizedRows(dataset, resize, kinds)
         self._converter = None if to == "numpy" else TensorConverter(to)
         self._finish = Finish(self._converter, transform, dataset.modalities, self.modalities)
         self._workers, self._prefetch = (
-            _check_workers(workers, dataset),
+            _check_workers(workers, resize is not None or is_cpu_bound(dataset)),
             check_integer(prefetch, "prefetch", SetsupError, 1),
         )
         self._auto = workers == "auto"
@@ -171,7 +184,7 @@ class Loader:
 
     def _stream(self) -> Stream:
         requested = requests(self._share())
-        maker, finish = BatchBuilder(self.dataset, self.modalities), self._finish
+        maker, finish = BatchBuilder(self.dataset, self.modalities, self._resized), self._finish
         allocate = self._converter.allocate if self._converter else np.empty
         on_device = self._converter is not None and self._converter.device is not None
         workers = self._needed_workers()
@@ -184,7 +197,7 @@ class Loader:
             if workers == 0:
                 return inline(jobs, make)
             plain = finish.transform is None and not on_device
-            helps = plain and maker.copies and not is_cpu_bound(self.dataset)
+            helps = plain and maker.copies and self._resized is None and not is_cpu_bound(self.dataset)
             return prefetch(jobs, make, self._prefetch, consumer_helps=helps)
         # tensors are views of arrays: made here, they spare each worker the import of torch, which takes seconds
         in_workers = finish.transform is not None and not on_device
@@ -239,9 +252,9 @@ class Loader:
 loader = Loader
 
 
-def _check_workers(workers: int | str, dataset: Dataset) -> int | str:
+def _check_workers(workers: int | str, cpu_bound: bool) -> int | str:
     if workers == "auto":
-        return _processes() if is_cpu_bound(dataset) else "thread"
+        return _processes() if cpu_bound else "thread"
     if workers == "thread":
         return workers
     if not isinstance(workers, str) and is_integer(workers) and workers >= 0:  # or numpy's integers
@@ -273,6 +286,22 @@ def _check_transform(transform: Any) -> None:
             f"the transform must be a callable that takes and returns a batch, not {abbreviate(transform)}; combine "
             "several with Compose([…]), and operations on images with Augment([…])"
         )
+
+
+def _check_resize(resize: Any) -> None:
+    if resize is None or isinstance(resize, Resize):
+        return
+    module, name = type(resize).__module__, type(resize).__name__
+    instead = "RandomResizedCrop(224)"
+    if module.startswith("setsup.loading.transforms"):
+        raise SetsupError(
+            f"resize= cannot be {name}, which changes batches of images that have one size already; pass a resize of "
+            f"setsup.loading.resizing, such as {instead}, and {name} in transform="
+        )
+    raise SetsupError(
+        f"resize must be a resize of setsup.loading.resizing, such as {instead}, not {abbreviate(resize)}; for a size "
+        "alone pass ShortSide(size)"
+    )
 
 
 def _check_no_other_workers() -> None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from setsup.datasets.dataset import Dataset, Selection
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch, make_batch
+from setsup.loading.resizing.fetch import ResizedRows
 from setsup.loading.ring import Allocate, Ring
 from setsup.samplers import Draw, Shard
 
@@ -43,10 +44,13 @@ class BatchBuilder:
 
     dataset: Dataset
     modalities: tuple[str, ...]
+    resized: ResizedRows | None = None
 
     @property
     def copies(self) -> bool:
-        """Whether the dataset copies rows straight into buffers."""
+        """Whether rows are written straight into buffers."""
+        if self.resized is not None:
+            return True
         # the default fetch_into would copy them twice
         source = self.dataset
         while isinstance(source, Selection):
@@ -63,15 +67,16 @@ class BatchBuilder:
 
     def make(self, request: Request, buffers: Buffers | None = None) -> Batch:
         """Fetch one draw; thread-safe."""
-        return make_batch(self.dataset, *request, self.modalities, buffers)
+        return make_batch(self.dataset, *request, self.modalities, buffers, self.resized)
 
     def rings(self, leading: Sequence[int], allocate: Allocate) -> dict[str, Ring] | None:
-        """Buffers for the modalities, where the dataset copies rows and all have one shape."""
+        """Buffers for the modalities, where rows are copied or resized into them and all have one shape."""
         if not self.copies:
             return None
         rings = {}
-        for name in self.modalities:
-            modality = self.dataset.modalities[name]
+        described = self.dataset.modalities if self.resized is None else self.resized.buffered
+        for name in self.modalities if self.resized is None else described:
+            modality = described[name]
             sizes = [size for size in modality.shape if size is not None]
             if len(sizes) < len(modality.shape):
                 return None

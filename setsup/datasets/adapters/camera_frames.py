@@ -12,9 +12,10 @@ from setsup.datasets.adapters.camera_paths import fit_intrinsics, nearest_fit, s
 from setsup.datasets.adapters.fetching import fetch_images, read_distinct
 from setsup.datasets.adapters.image_files import ReleaseDataset
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.dataset import Modality
+from setsup.datasets.dataset import Modality, of_row
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import header, parallel
+from setsup.datasets.originals import Original, originals_of
 from setsup.errors import DataError
 from setsup.factors import FactorTable
 
@@ -75,6 +76,12 @@ class CameraFrames(ReleaseDataset):
             **{name: modality for name, (modality, _) in (more or {}).items()},
             **{name: Modality(shape, each.dtype, unit=each.unit) for name, each in self._maps.items()},
         }
+
+    @of_row
+    def originals(self, rows: Rows, name: str) -> list[Original] | None:
+        """Encoded images of (n,) rows; None for other modalities."""
+        changed = "" if self._size is None else "size"
+        return originals_of(self._images.take(rows), 3, self.name, changed) if name == "image" else None
 
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         if name == "image":

@@ -67,10 +67,12 @@ def jpeg_pixels(
     frame: Frame,
     out: npt.NDArray[np.uint8] | None = None,
     stray: Callable[[str], object] | None = None,
+    reduce: int = 1,
 ) -> npt.NDArray[np.uint8]:
-    """Decode a plain image, as stored in the file.
+    """Decode a plain image, as stored in the file; with `reduce` 2, 4 or 8 at that part of its height and width.
 
-    `out` (height, width, channels) uint8 in C order, optional; returns (height, width, 1 or 3) uint8.
+    `out` (height, width, channels) uint8 in C order, optional; returns (height, width, 1 or 3) uint8, or what is left
+    of height and width, rounded up.
     """
     from simplejpeg import decode_jpeg
 
@@ -78,16 +80,19 @@ def jpeg_pixels(
     if height * width > len(content) * _PIXELS_A_BYTE:
         raise ValueError(f"its {len(content):,} bytes cannot contain {width} × {height} pixels (width × height)")
     color = "GRAY" if channels == 1 else "RGB"
+    shape = (-(-height // reduce), -(-width // reduce), channels)
+    # the decoder takes the smallest of its scales that is not below these; 0 is the scale of the file
+    least = {"min_height": shape[0], "min_width": shape[1]} if reduce > 1 else {}
     try:
-        pixels: npt.NDArray[np.uint8] = decode_jpeg(content, color, buffer=out)
+        pixels: npt.NDArray[np.uint8] = decode_jpeg(content, color, buffer=out, **least)
     except ValueError as error:
         if stray is not None and _BEFORE_END.search(str(error)):
             stray(str(error))  # the first warning, and nothing follows the end: the image is complete
         elif not _BETWEEN_SEGMENTS.search(str(error)):
             raise ValueError(f"its compressed data is truncated or corrupt: {error}") from error
-        pixels = decode_jpeg(content, color, buffer=out, strict=False)
-    if pixels.shape != (height, width, channels):
-        raise ValueError(f"it decodes to the shape {pixels.shape}; expected {(height, width, channels)}")
+        pixels = decode_jpeg(content, color, buffer=out, strict=False, **least)
+    if pixels.shape != shape:
+        raise ValueError(f"it decodes to the shape {pixels.shape}; expected {shape}")
     return pixels if out is None else out
 
 

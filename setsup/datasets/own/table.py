@@ -11,8 +11,9 @@ from setsup.datasets.adapters.deep_images import Measured, deep_dtype
 from setsup.datasets.adapters.fetching import Images, common_size, fetch_images, sample_headers
 from setsup.datasets.adapters.image_sources import ImageFiles, PackedImages
 from setsup.datasets.base import Array, BaseDataset, Rows
-from setsup.datasets.dataset import Modality
+from setsup.datasets.dataset import Modality, of_row
 from setsup.datasets.images import check_size, common_channels
+from setsup.datasets.originals import Original, originals_of
 from setsup.errors import DataError, advice, did_you_mean, listed, short
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.io.text_file import PARQUET, arrow_source
@@ -59,6 +60,14 @@ class ImageTable(BaseDataset):
         channels = common_channels(headers)
         color = "grey" if channels == 1 else "srgb"
         self.modalities = {"image": Modality((*(size or common_size(headers)), channels), "uint8", color=color)}
+
+    @of_row
+    def originals(self, rows: Rows, name: str) -> list[Original] | None:
+        """Encoded images of (n,) rows; None where they have more than 8 bits."""
+        if self._deep is not None:
+            return None
+        changed = "" if self._size is None else "size"
+        return originals_of(self._images.take(rows), self.modalities[name].shape[2], self.name, changed)
 
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         if self._deep is not None:

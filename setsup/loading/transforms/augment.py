@@ -24,6 +24,7 @@ from setsup.random import stream_key
 __all__ = ["Augment", "Compose"]
 
 _IMAGES = ("color", "clip")
+_COPIED = 3  # leading axes of images that were copied before: sets, positions and copies
 _GEOMETRY = ("independent", "copies", "sets")
 
 
@@ -48,7 +49,8 @@ class Augment:
         (sets, size, k, 2, H, W). All images must have one size. Modalities with one image per set, such as
         ``canonical_image``, have no axis of size and other random numbers; use a second Augment for them.
     copies : int, optional
-        Number of independent results of each image, along a new axis after sets and positions.
+        Number of independent results of each image, along a new axis after sets and positions. Images that have copies
+        already, as ``resize=`` of the loader makes them, are augmented independently.
     geometry : str
         Which results share one geometry: none (``independent``), the ``copies`` of an image, or all images of a set
         (``sets``).
@@ -118,6 +120,10 @@ class Augment:
     def __call__(self, batch: Batch) -> Batch:
         """Return the batch with results in place of the modalities, or in addition to them."""
         lead = _lead(batch, self.modalities)
+        if len(lead) == _COPIED and self.copies is not None:
+            raise DataError(
+                f"the images have {lead[2]} copies each already; leave out copies= of Augment, or of what made them"
+            )
         values = {name: _checked(batch, name, kind, self._fill(name)) for name, kind in self.modalities.items()}
         size = _size(values, self.modalities, len(lead))
         moving = [moves(operation) for operation in self.operations]
@@ -193,7 +199,7 @@ class Augment:
         own = replace(own, eight_bit=self.eight_bit, factors=_codes(batch, factor_names(self.operations), axes))
         if self.geometry == "independent":
             return own, own
-        alone = 1 if self.geometry == "sets" else len(lead)  # axes along which geometry is not shared
+        alone = 1 if self.geometry == "sets" else min(2, len(lead))  # axes along which geometry is not shared
         first = own.keys.reshape(axes)[(slice(None),) * alone + (slice(1),) * (len(axes) - alone)]
         return own, replace(own, keys=np.broadcast_to(first, axes).reshape(-1))
 

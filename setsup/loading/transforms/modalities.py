@@ -62,9 +62,15 @@ def has_slots(batch: Batch, name: str, kind: str, values: torch.Tensor) -> bool 
 
 
 def possible_leads(batch: Batch, name: str, kind: str) -> set[int]:
-    """How many axes of a modality may be those of sets and slots: 2; 1 where there is one image a set."""
+    """How many axes of a modality may be those of sets and slots: 2; 1 where there is one image a set.
+
+    3 for images that were copied, as by ``resize=`` of the loader, which their homographies tell.
+    """
     values = get_tensor(batch, name)
     numbers, axes = KINDS[kind]
+    matrices = batch.get("homographies", {}).get(name)
+    if kind == "color" and values.ndim == 6 and matrices is not None and matrices.shape[:-2] == values.shape[:3]:
+        return {3}
     possible = {None: {1, 2}, True: {2}, False: {1}}[has_slots(batch, name, kind, values)]
     leads = possible & {values.ndim - number for number in numbers}
     if kind == "flow":

@@ -64,7 +64,7 @@ BAD = {
     "specifies 9,000,000,000 points": lambda b: b.replace(b"POINTS 3", b"POINTS 9000000000"),
     "specifies 9,000,000 points": lambda b: b.replace(b"POINTS 3", b"POINTS 9000000").replace(b"TH 3", b"TH 9000000"),
     "specifies 3 points of 4": lambda b: b + b"1 2 3 4\n",
-    "other characters": lambda b: b.replace(b"0.5", b"o.5"),
+    "characters that cannot be part of a number": lambda b: b.replace(b"0.5", b"o.5"),
     "has a non-finite x at point 0": lambda b: b.replace(b"0.5", b"nan"),
     "has a rgb that is not a uint32": lambda b: b.replace(b" 16711680", b" 1.5"),
     "expected ascii or binary; convert the file": lambda b: b.replace(b"DATA ascii", b"DATA binary_compressed"),
@@ -91,4 +91,4 @@ def test_a_binary_file_that_is_cut_off():
 
 @pytest.mark.parametrize("data", ["ascii", "binary"])
 def test_fuzzing(data):
-    assert survives(_file(data), lambda content: read_pcd(content, "a.pcd").colors, 400) > 200
+    assert survives(_file(data), lambda content: read_pcd(content, "a.pcd").colors, 200) > 100

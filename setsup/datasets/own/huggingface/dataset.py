@@ -14,8 +14,9 @@ import numpy as np
 from setsup.checks import check_arguments, check_strings
 from setsup.datasets.adapters.deep_images import Measured
 from setsup.datasets.base import Array, BaseDataset, Rows
-from setsup.datasets.dataset import Modality
+from setsup.datasets.dataset import Modality, of_row
 from setsup.datasets.images import check_size
+from setsup.datasets.originals import Original
 from setsup.datasets.own.huggingface.columns import Arrays, Column, EncodedImages, Leaf, image_column
 from setsup.errors import DataError, did_you_mean, imported
 from setsup.factors import Factor, FactorTable, Kind
@@ -49,6 +50,12 @@ class HuggingFaceDataset(BaseDataset):
         self.cpu_bound = any(isinstance(column, EncodedImages | Measured) for column in columns.values())
         self.skipped = skipped
         self._columns = dict(columns)
+
+    @of_row
+    def originals(self, rows: Rows, name: str) -> list[Original] | None:
+        """Encoded images of (n,) rows; None where a column holds arrays, or images of more than 8 bits."""
+        column = self._columns[name]
+        return column.originals(rows, self.name) if isinstance(column, EncodedImages) else None
 
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         return self._columns[name].fetch(rows, out)

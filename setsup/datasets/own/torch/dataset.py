@@ -8,8 +8,9 @@ import numpy as np
 
 from setsup.arrays import Array, Rows
 from setsup.datasets.base import BaseDataset
-from setsup.datasets.dataset import Modality
+from setsup.datasets.dataset import Modality, of_row
 from setsup.datasets.images import resize, several_sizes
+from setsup.datasets.originals import Original, originals_of
 from setsup.datasets.own.torch.fields import Items, as_pixels, pick, read_item
 from setsup.datasets.per_process import per_process
 from setsup.errors import DataError
@@ -54,6 +55,13 @@ class ItemDataset(BaseDataset):
         self._items = items
         self._keys = dict(keys)
         self._size = size
+
+    @of_row
+    def originals(self, rows: Rows, name: str) -> list[Original] | None:
+        """Refuse items that are resized already; there are no encoded images."""
+        if self._size is not None and self.modalities[name].color:
+            originals_of([], None, self.name, "size")
+        return None
 
     @per_process
     def _lock(self) -> threading.Lock:
