@@ -86,6 +86,10 @@ def sampler(**options: Any) -> Any:
     return samplers.SetSampler(table(), ["a"], size=2, **options)
 
 
+def batches() -> Any:
+    return setsup.batch_sampler([0, 1, 0, 1], classes=2, per_class=2)
+
+
 POINTS = np.linspace(0, 1, 160).reshape(40, 4) ** [[1, 2, 3, 4]]
 LEVELS = np.stack([np.arange(40) % 2, np.arange(40) % 4], axis=1)
 U, V = torch.linspace(0, 1, 12).reshape(2, 3, 2), torch.linspace(1, 2, 12).reshape(2, 3, 2)
@@ -413,6 +417,37 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
     "as_torch[]": (loading.as_torch(shapes()).__getitem__, lambda: {"row": 0}),
     "set_batches": (loading.set_batches, lambda: {"sampler": sampler(), "start": 0}),
     "set_epoch": (loading.set_batches(sampler()).set_epoch, lambda: {"epoch": 1}),
+    "batch_sampler": (
+        setsup.batch_sampler,
+        lambda: {
+            "labels": [0, 1, 0, 1, 2, 2],
+            "classes": 2,
+            "per_class": 2,
+            "weights": [1.0] * 6,
+            "shuffle": True,
+            "drop_last": True,
+            "on_small_group": "error",
+            "epochs": 2,
+            "steps": 3,
+            "start": 0,
+            "rank": 0,
+            "world": 2,
+            "seed": 0,
+        },
+    ),
+    "batch_sampler, one way": (
+        setsup.batch_sampler,
+        lambda: {"labels": {"a": [0, 1, 0, 1]}, "episodes": None, "pairs": None, "triplets": None, "domains": None},
+    ),
+    "batch_sampler, rows": (setsup.batch_sampler, lambda: {"labels": [0, 1, 0], "batch_size": 2, "per_domain": None}),
+    "state of batches": (batches().load_state_dict, lambda: {"state": batches().state_dict()}),
+    "batches delivered": (batches().state_dict, lambda: {"delivered": None}),
+    "pass of batches": (batches().set_epoch, lambda: {"epoch": 1}),
+    "rows of batches": (batches().rows, lambda: {"step": 1}),
+    "factory of batches": (
+        setsup.batch_sampler.factory(batch_size=2),
+        lambda: {"dataset": {"label": [0, 1, 0]}, "batch_size": 2, "drop_last": True, "seed": 0},
+    ),
     # scenes and correspondences
     "Camera": (
         scenes.Camera,

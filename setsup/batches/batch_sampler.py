@@ -17,7 +17,7 @@ from setsup.batches.trainers import (
     warn_of_lone_ranks,
 )
 from setsup.batches.ways import make_sampler, read_way
-from setsup.checks import check_integer, explains_foreign, refuse_foreign
+from setsup.checks import check_integer, explains_foreign, is_integer, refuse_foreign
 from setsup.errors import SamplerError, abbreviate
 from setsup.html import counted
 from setsup.samplers.report import Report
@@ -284,7 +284,7 @@ class BatchSampler:
         """
         live = self._live
         if live is None:
-            if delivered:
+            if delivered is not None and not (is_integer(delivered) and delivered == 0):
                 raise SamplerError(
                     f"delivered={abbreviate(delivered)} batches cannot have arrived, for none were requested since "
                     "this pass was selected or loaded; count the batches of the present loop"

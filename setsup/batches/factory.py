@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from setsup.batches.ways import Way, read_way
+from setsup.checks import is_integer
 from setsup.errors import SamplerError, abbreviate, listed
 
 __all__ = ["BatchSamplerFactory"]
@@ -33,7 +34,7 @@ class BatchSamplerFactory:
         ``seed`` counts where none was given to the factory, and so does ``drop_last`` with ``batch_size=``;
         ``generator`` is not needed.
         """
-        if batch_size is not None and batch_size != self._way.rows:
+        if batch_size is not None and not (is_integer(batch_size) and batch_size == self._way.rows):
             raise SamplerError(
                 f"the trainer asks for batches of {abbreviate(batch_size)} rows, and {self._words()} has "
                 f"{self._way.rows:,}; set per_device_train_batch_size={self._way.rows}, and "

@@ -104,7 +104,10 @@ def _chosen(names: Columns, option: str, columns: Columns | None) -> Columns:
 
 def _of_rows(labels: Any, names: Columns) -> tuple[Factor, Array]:
     """A column that is the same in all rows: a way of drawing without classes needs only their number."""
-    rows = len(labels[names[0]]) if isinstance(labels, Mapping) and names else len(labels)
+    first = labels[names[0]] if isinstance(labels, Mapping) and names else labels
+    if not hasattr(first, "__len__"):
+        raise _no_column(str(names[0]), first)
+    rows = len(first)
     if not rows:
         raise SamplerError("labels has no rows; pass one label per row")
     return Factor("rows", Kind.NOMINAL, ("all",)), np.zeros(rows, np.uint8)

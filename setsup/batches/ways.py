@@ -15,6 +15,7 @@ from setsup.samplers.arguments import MOST_ROWS, MOST_SETS
 from setsup.samplers.domains import DomainSampler
 from setsup.samplers.episodes import EpisodeSampler
 from setsup.samplers.epochs import EpochSampler
+from setsup.samplers.groups.members import check_small
 from setsup.samplers.row_arguments import drawable_rows
 from setsup.samplers.sampler import Sampler
 from setsup.samplers.sets import SetSampler
@@ -154,6 +155,7 @@ def make_sampler(
     """Make the sampler of a way of drawing; also returns the draws of a pass."""
     check_boolean(shuffle, "shuffle", SamplerError)
     check_boolean(drop_last, "drop_last", SamplerError)
+    check_small(on_small_group)
     if way.option == "batch_size":
         return _epochs(way, table, shuffle, drop_last, weights, on_small_group, seed)
     if not shuffle:
@@ -168,9 +170,9 @@ def make_sampler(
 def _epochs(
     way: Way, table: FactorTable, shuffle: bool, drop_last: bool, weights: Any, on_small_group: Any, seed: Any
 ) -> tuple[Sampler, int]:
-    if not isinstance(on_small_group, str) or on_small_group != "error":
+    if on_small_group != "error":
         raise SamplerError(
-            f"on_small_group={abbreviate(on_small_group)} is for ways of drawing with classes; batch_size= draws rows "
+            f"on_small_group={on_small_group!r} is for ways of drawing with classes; batch_size= draws rows "
             "of any class: leave it out"
         )
     mask, _ = drawable_rows(table, None, weights)
@@ -190,7 +192,7 @@ def _check_groups(way: Way, table: FactorTable, names: tuple[str, ...], weights:
     mask, _ = drawable_rows(table, None, weights)
     groups = group_by(table, names, mask)
     few = groups.sizes < way.each
-    if few.any() and isinstance(on_small_group, str) and on_small_group == "error":
+    if few.any() and on_small_group == "error":
         raise SamplerError(_small_groups(way, table, groups, few))
     sizes = groups.sizes if on_small_group in ("short", "replace") else groups.sizes[~few]
     of = f"{len(groups):,} {way.noun}{_plural(way.noun, len(groups))} of {', '.join(names)}"

@@ -202,9 +202,9 @@ def test_what_is_wrong_is_said_in_the_callers_words(call: dict[str, Any], messag
 
 
 def test_arguments_of_others_are_refused() -> None:
-    with pytest.raises(UsageError, match="unexpected argument num_workers=; pass it to the DataLoader"):
+    with pytest.raises(UsageError, match="unexpected keyword argument 'num_workers'; pass it to the DataLoader"):
         setsup.batch_sampler(LABELS, batch_size=4, num_workers=2)  # type: ignore[call-arg]
-    with pytest.raises(UsageError, match="unexpected argument per_clas=; did you mean 'per_class'"):
+    with pytest.raises(UsageError, match="unexpected keyword argument 'per_clas'; did you mean 'per_class'"):
         setsup.batch_sampler(LABELS, classes=4, per_clas=2)  # type: ignore[call-arg]
     for wrong in (-1, 1.5, "1", None, 2**63):
         with pytest.raises(SamplerError, match="the number of a pass must be"):
@@ -267,7 +267,7 @@ def test_a_factory_makes_batches_of_the_label_column() -> None:
 def test_a_factory_says_what_does_not_fit() -> None:
     with pytest.raises(SamplerError, match="needs one way of drawing"):
         setsup.batch_sampler.factory(per_class=3)
-    with pytest.raises(UsageError, match="unexpected argument per_clas="):
+    with pytest.raises(UsageError, match="unexpected keyword argument 'per_clas'"):
         setsup.batch_sampler.factory(classes=3, per_clas=3)
     with pytest.raises(SamplerError, match="takes no world=, which the trainer gives"):
         setsup.batch_sampler.factory(batch_size=3, world=2)

@@ -131,7 +131,7 @@ def test_a_run_of_any_method_that_is_killed_is_the_run_that_was_not(
     assert steps_of(folder) == 4
     assert children(preset, folder, cut_off=[1, 0.0], **order) == KILLED  # at the end, before the last one
     assert steps_of(folder) == 4
-    for _ in range(2):
+    for _ in range(2 if preset is METHODS[0] else 1):  # what is finished stays
         assert children(preset, folder, **order) == 0
         checked_equal(folder, whole(preset, **order))
 

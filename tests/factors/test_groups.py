@@ -4,6 +4,7 @@ import itertools
 import logging
 import multiprocessing
 import pickle
+import sys
 from collections import defaultdict
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setsup.errors import FactorError, RowError
-from setsup.factors import Factor, FactorTable, Kind, grouping
+from setsup.factors import Factor, FactorTable, Kind, counting, grouping
 from setsup.factors.grouping import group_by
 from setsup.files import cache_folder
 
@@ -41,6 +42,22 @@ def tables(draw):
         for n, s in zip(NAMES, sizes, strict=False)
     }
     return FactorTable(factors, {name: np.array(codes, dtype=np.int8) for name, codes in column.items()})
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=60), st.integers(1, 10**6), st.booleans())
+def test_rows_are_sorted_by_counting_with_scipy_and_without(cells, most, wide):
+    cell = np.array(cells, np.int64 if wide else np.uint32) % most
+    offsets, order = counting.counting_sort(cell, most)
+    np.testing.assert_array_equal(order, np.argsort(cell, kind="stable"))
+    np.testing.assert_array_equal(offsets, np.searchsorted(np.sort(cell), np.arange(most + 1)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "SCIPY_FROM", 0)
+        for found, wanted in zip(counting.counting_sort(cell, most), (offsets, order), strict=True):
+            assert found.dtype == wanted.dtype
+            np.testing.assert_array_equal(found, wanted)
+        patch.setattr(counting, "installed", lambda module: False)
+        patch.setitem(sys.modules, "scipy.sparse", None)  # an import would fail
+        np.testing.assert_array_equal(counting.counting_sort(cell, most)[1], order)
 
 
 def spelled_out(grid):

@@ -31,6 +31,8 @@ pytestmark = [
 SHAPES = setsup.load("shapes3d-procedural")
 PAGES = {"shapes": SHAPES, "animals": uneven(), "awkward": awkward()}
 TRANSPORTS = ("live", "folder", "file")
+EITHER = ("live", "file")
+"""A server or none: a folder answers like a file, which tests of all three see."""
 
 
 NAMELESS = """() => {
@@ -292,7 +294,7 @@ def _bars_count_what_they_say(page: Any) -> None:
         page.get_by_text("300 of 300 rows", exact=True).wait_for()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", EITHER)
 def test_two_factors_are_a_heat_map(opened: Any, transport: str) -> None:
     page, table = opened("awkward", transport), PAGES["awkward"].factors
     page.get_by_role("combobox", name="Lines").select_option(HOSTILE[2])
@@ -381,7 +383,7 @@ def test_rows_in_either_order_and_one_in_full(opened: Any, transport: str) -> No
     assert "from black to white" in page.locator(".modalities figcaption").nth(1).inner_text()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", EITHER)
 def test_chances_coverage_and_code_of_a_draw(opened: Any, transport: str) -> None:
     page, table = opened("animals", transport), PAGES["animals"].factors
     page.get_by_role("tab", name="Sampler").click()
@@ -404,7 +406,7 @@ def test_chances_coverage_and_code_of_a_draw(opened: Any, transport: str) -> Non
     assert page.get_by_text("Python's default, error, refuses such a sampler").count() == 1
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", EITHER)
 def test_two_samplers_side_by_side(opened: Any, transport: str) -> None:
     page, first = opened("shapes", transport), first_sampler(SHAPES.factors)
     page.get_by_role("tab", name="Sampler").click()
@@ -513,7 +515,7 @@ def test_draws_of_a_sampler(opened: Any, transport: str) -> None:
     assert page.get_by_role("alert").count() == 0
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", EITHER)
 def test_it_takes_few_clicks_to_the_groups_that_cannot_be_drawn(opened: Any, transport: str) -> None:
     page = opened("animals", transport)
     page.get_by_role("tab", name="Sampler").click()  # 1
@@ -527,7 +529,7 @@ def test_it_takes_few_clicks_to_the_groups_that_cannot_be_drawn(opened: Any, tra
     ]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", EITHER)
 @pytest.mark.parametrize("width", [1200, 390])
 def test_hostile_names_are_text(opened: Any, transport: str, width: int) -> None:
     page, dataset = opened("awkward", transport, width), PAGES["awkward"]
@@ -611,7 +613,7 @@ def test_the_token_leaves_the_address_and_the_cookie_stays(opened: Any, addresse
     bare.context.close()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", EITHER)
 def test_a_link_of_another_table_is_refused(opened: Any, addresses: dict[tuple[str, str], str], transport: str) -> None:
     from urllib.parse import urlencode
 
@@ -624,7 +626,7 @@ def test_a_link_of_another_table_is_refused(opened: Any, addresses: dict[tuple[s
     assert page.locator(".set").count() == 0
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", EITHER)
 def test_a_link_is_of_one_dataset(opened: Any, trained: Any, transport: str) -> None:
     from urllib.parse import urlencode
 
@@ -680,7 +682,7 @@ def test_no_other_site_and_no_other_host_gets_an_answer(browser: Any, addresses:
         assert all(not frame.locator("#page").count() for frame in other.frames[1:])
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", EITHER)
 def test_it_takes_few_clicks_to_the_batch_at_a_spike(opened: Any, trained: Any, transport: str) -> None:
     from setsup.experiments import trained_on
     from setsup.pages.run_page import read_metrics

@@ -13,7 +13,7 @@ pytest.importorskip("embreex", reason="embreex is not installed")
 import setsup
 from setsup.correspondence import PixelPairSampler, Status, spatial
 from setsup.pages import Page, export, page_of
-from tests.pages.test_browser import TRANSPORTS, _served, browser, opened, rows_of, shown
+from tests.pages.test_browser import EITHER, TRANSPORTS, _served, browser, opened, rows_of, shown
 from tests.pages.views import HEIGHT, WIDTH, color_run, shifted, views
 
 __all__ = ["browser", "opened"]  # fixtures
@@ -117,7 +117,7 @@ def test_every_partner_is_the_one_that_is_traced(opened: Any, transport: str) ->
     ).tolist()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", EITHER)
 def test_pairs_are_scrubbed_and_pixels_moved_by_keys(opened: Any, transport: str) -> None:
     page, dataset = opened("views", transport), views()
     correspondences(page)
@@ -173,7 +173,7 @@ def test_pairs_are_scrubbed_and_pixels_moved_by_keys(opened: Any, transport: str
     rows_are(2**63 - 1)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", EITHER)
 def test_learned_matches_stand_beside_the_exact_ones(opened: Any, transport: str) -> None:
     page = opened("learned", transport, more="#view=pairs&d=d0&pair=0&x=40&y=20")
     found = page.get_by_text(re.compile(r"^Rows \d and \d\. Shared:"))
@@ -188,7 +188,7 @@ def test_learned_matches_stand_beside_the_exact_ones(opened: Any, transport: str
     page.locator(".scene .mark.learned").wait_for(state="detached")
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", EITHER)
 def test_orbits_have_their_canonical_image(opened: Any, transport: str) -> None:
     page = opened("orbits", transport)
     page.get_by_role("tab", name="Sampler").click()
@@ -212,7 +212,7 @@ def test_orbits_have_their_canonical_image(opened: Any, transport: str) -> None:
     assert page.locator(".set img").count() == draw.indices.size + len(draw.canonical)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", EITHER)
 def test_triplets_say_what_is_shared_and_what_differs(opened: Any, transport: str) -> None:
     page = opened("triplets", transport)
     page.get_by_role("tab", name="Sampler").click()

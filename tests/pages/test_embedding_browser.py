@@ -22,6 +22,8 @@ pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="no Chromium is here: apt install chromium"),
 ]
 TRANSPORTS = ("live", "folder", "file")
+EITHER = ("live", "file")
+"""A server or none: a folder answers like a file."""
 SCRIPTS = {
     "WebGL2": AS_A_GPU,
     "Canvas 2D": """const asked = HTMLCanvasElement.prototype.getContext;
@@ -200,7 +202,7 @@ def test_points_have_their_colors_once_the_legend_is_there(started: Any, address
     page.close()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", EITHER)
 def test_hover_shows_the_row_and_a_click_its_neighbours(opened: Any, transport: str, folder: Path) -> None:
     page, order = opened(transport), rows_in_order(folder)
     stored = np.load(folder / "embeddings.npy").astype(np.float64)

@@ -49,6 +49,17 @@ def test_memory_that_runs_out_after_all_is_one_sentence(monkeypatch):
             ask()
 
 
+def test_memory_that_runs_out_for_a_sampler_of_ones_own_is_one_sentence():
+    class _Hungry(Sampler):
+        def __init__(self, table):
+            raise MemoryError("Unable to allocate 9.00 TiB")
+
+        def draws(self, steps): ...
+
+    with pytest.raises(SamplerError, match=r"memory ran out for _Hungry on a table of 12 rows \(Unable .*\)"):
+        _Hungry(TABLE)
+
+
 def test_numbers_of_sets_and_triplets_beyond_their_key_words_are_refused():
     for make in (
         lambda: TripletSampler(TABLE, "a", triplets=2**24 + 6),

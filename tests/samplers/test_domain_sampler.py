@@ -154,6 +154,19 @@ def test_any_step_far_away_keeps_the_arithmetic():
         sampler[2**63]
 
 
+def test_visits_whose_positions_exceed_64_bits_overlap_as_they_should():
+    """Visits take consecutive positions, round and round: of 10¹⁵ rows, a late one meets the first."""
+    levels = [Factor(name, Kind.ORDINAL, tuple(range(1000))) for name in "abcde"]
+    grid, rows, size = FactorTable([Factor("domain", Kind.NOMINAL, ("x", "y")), *levels]), 10**15, 10_007
+    sampler = DomainSampler(grid, "domain", sets=2, size=size)
+    visit = -(-9_500 * rows // size)
+    first, late = (sampler[step].indices.reshape(2, size) for step in (0, visit))
+    assert visit * size > 2**63
+    for one in first:
+        shared = max(len(np.intersect1d(one, other)) for other in late)
+        assert shared == size - (visit * size - 9_500 * rows)
+
+
 def test_large_domains_are_passed_over_too():
     table = table_of([5000, 4097, 30])
     draw = DomainSampler(table, "domain", sets=3, size=30).block(0, 500)  # 5000 / gcd(5000, 30) = 500 visits

@@ -215,6 +215,16 @@ def test_a_lost_data_card_is_written_again(folder, whole):
     assert contents(folder) == contents(whole)
 
 
+def test_without_its_second_copy_and_data_card_a_set_is_as_complete_as_it_can_be(folder):
+    for name in ("README.md", "backup.parquet"):
+        (folder / name).unlink()
+    before = contents(folder)
+    found = write_external_index(folder)
+    assert found.restored == ()
+    assert found.notes == ("nothing to do: shards.json, index.parquet and the tars are complete",)
+    assert contents(folder) == before
+
+
 def test_description_and_index_of_another_set_give_way_to_the_second_copy(folder, whole, tmp_path):
     other = tmp_path / "other"
     write_shards(setsup.load("shapes3d-procedural").select(range(5, 17)), other)

@@ -45,11 +45,16 @@ def manifest_folder() -> Path:
     'manifests'
 
     """
-    package = Path(__file__).resolve().parents[2]
+    package = _package(__file__)
     for folder in (package / "manifests", package.parent / "manifests"):
         if folder.is_dir():
             return folder
     raise DataError(f"{package / 'manifests'} is missing: the installation of setsup is incomplete; reinstall it")
+
+
+@cache
+def _package(module: str) -> Path:
+    return Path(module).resolve().parents[2]
 
 
 def manifest_names() -> list[str]:

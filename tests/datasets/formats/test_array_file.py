@@ -18,5 +18,5 @@ def test_a_file_that_is_cut_off_while_its_rows_are_read(tmp_path):
         fill(0, 10, rows)
         assert rows.tolist() == list(range(10))
         os.truncate(path, 1000)
-        with pytest.raises(DataError, match=r"x\.npy: the header specifies the shape \(1000,\) .* ends after [\d,]+ bytes;"):
+        with pytest.raises(DataError, match=r"x\.npy: .* shape \(1000,\) .* ends after [\d,]+ bytes;"):
             fill(10, 1000, np.empty(990, np.int64))
