@@ -181,6 +181,7 @@ def test_transforms_of_other_libraries_do_not_depend_on_workers_ranks_or_a_resum
             np.testing.assert_array_equal(one, whole[place])
 
 
+@pytest.mark.long("documented pages and examples")
 @pytest.mark.parametrize("name", ["kornia, one image at a time", "albumentations"])
 def test_an_image_does_not_depend_on_the_number_of_sets(name: str, tmp_path: Path) -> None:
     library = name.partition(",")[0]

@@ -26,7 +26,7 @@ from setsup.experiments import RunConfig, train
 from tests.experiments.small import PLAIN
 
 disk = Path(sys.argv[1])
-for size in 4, 8, 40, 48, 52, 56, 64, 72, 80, 84, 88, 92, 96, 104, 112:
+for size in 4, 8, 40, 48, 56, 72, 88, 96, 112:
     if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", disk]).returncode:
         sys.exit(77)
     try:
@@ -84,8 +84,8 @@ def test_a_training_on_a_full_disk_is_an_error(tmp_path: Path) -> None:
         pytest.skip("this system does not let the tests mount a disk")
     assert done.returncode == 0, done.stderr[-2000:]
     said = done.stdout.splitlines()
-    assert [line.partition(" ")[2] for line in said if line[0].isdigit()] == ["[]"] * 15
+    assert [line.partition(" ")[2] for line in said if line[0].isdigit()] == ["[]"] * 9
     errors = [line for line in said if not line[0].isdigit()]
-    assert len(errors) > 10
+    assert len(errors) > 6
     assert all("the disk is full; free some space there" in line for line in errors)
     assert {Path(line.split()[2].rstrip(":")).name for line in errors} >= {"run.json", "factors.parquet", "last.ckpt"}

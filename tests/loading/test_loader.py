@@ -315,7 +315,7 @@ def test_a_second_iterator_resumes_and_the_first_one_says_so(workers: Any) -> No
     steps = [next(first)["step"], next(first)["step"]]
     second = iter(loader)
     assert [*steps, next(second)["step"]] == [0, 1, 2]
-    with pytest.raises(SetsupError, match=r"make a second loader"):
+    with pytest.raises(SetsupError, match=r"create a second loader"):
         next(first)
     loader.load_state_dict({"delivered": 7})
     with pytest.raises(SetsupError, match=r"to another position") as held:

@@ -339,7 +339,7 @@ def test_a_data_module_refuses_at_once_what_a_loader_refuses() -> None:
     with pytest.raises(TypeError, match="rank"):
         module_of(SETS, rank=1)
     batches = module_of(SETS, start=3)
-    with pytest.raises(SetsupError, match="no trainer yet"):
+    with pytest.raises(SetsupError, match="not attached to a trainer"):
         batches.train_dataloader()
     with pytest.raises(SetsupError, match="the state of a loader must be"):
         batches.load_state_dict({"delivered": "three"})
@@ -416,7 +416,7 @@ def test_a_checkpoint_without_a_position_and_batches_of_others_are_refused(tmp_p
     state = json.loads(path.read_text())
     del state["stateful_callbacks"]["PositionCallback"]
     path.write_text(json.dumps(state))
-    with pytest.raises(SetsupError, match="no position of a loader found"):
+    with pytest.raises(SetsupError, match="contains no loader position"):
         trained(tmp_path, 6, tmp_path / "checkpoint-3")
     with pytest.raises(SetsupError, match="return one from get_train_dataloader, not list"):
         trained(tmp_path, 3, batches=[1, 2, 3])

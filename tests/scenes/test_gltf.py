@@ -447,7 +447,7 @@ def test_fuzzing_of_bytes(tmp_path):
         load_mesh(path)
 
     read(content)
-    assert survives(content, read, 300, head=2500) > 100
+    assert survives(content, read, 150, head=2500) > 50
 
 
 @pytest.mark.long("fuzzing")

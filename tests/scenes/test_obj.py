@@ -49,7 +49,7 @@ BAD = {
     "'v' with fewer than 3 finite numbers": SQUARE.replace(b"v 1 1 0", b"v 1 1"),
     "'v' with fewer than 3 finite": SQUARE.replace(b"v 1 1 0", b"v 1 nan 0"),
     "'vn' with fewer than 3": SQUARE.replace(b"vn 0 0 1", b"vn 0 0 inf"),
-    "other characters": SQUARE.replace(b"v 1 1 0", b"v 1 x 0"),
+    "characters that cannot be part of a number": SQUARE.replace(b"v 1 1 0", b"v 1 x 0"),
     "refers to vertex 5, but only 4 exist": SQUARE.replace(b"4/1/1", b"5/1/1"),
     "refers to vertex 0": SQUARE.replace(b"4/1/1", b"0/1/1"),
     "refers to vertex -5": SQUARE.replace(b"4/1/1", b"-5/1/1"),
@@ -90,4 +90,4 @@ def test_paths_stay_in_the_folder_of_the_model(name, path):
 
 def test_fuzzing():
     content = obj(*painted_toy(0, 1)[:2], "a.mtl").encode()
-    assert survives(content, lambda damaged: read_obj(damaged, "a.obj"), 300) > 50
+    assert survives(content, lambda damaged: read_obj(damaged, "a.obj"), 150) > 25

@@ -571,7 +571,7 @@ def test_a_tar_that_is_cut_off_under_a_training(tmp_path: Path, workers: int) ->
     content = path.read_bytes()
     os.truncate(path, 4096)
     # amid a fetch a worker is past the look at the size: it is killed, and the sentence names the cause all the same
-    said = r"data-00001\.tar has changed since it was indexed: it has 4,096 bytes|ended by SIGBUS .* was cut off"
+    said = r"data-00001\.tar has changed since it was indexed: it has 4,096 bytes|ended by SIGBUS .* was truncated"
     with pytest.raises(DataError, match=said):
         list(islice(batches, 20))
     path.write_bytes(content)

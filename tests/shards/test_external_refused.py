@@ -163,7 +163,7 @@ def test_mutated_tars(tmp_path):
         assert catalogue == found.catalogue
         open_shards(folder)
 
-    assert survives(healthy, read, 100, head=2048, times=400) > 25
+    assert survives(healthy, read, 50, head=2048, times=400) > 12
 
 
 @pytest.mark.long("fuzzing")
@@ -176,4 +176,4 @@ def test_mutated_json(tmp_path):
         write_external_index(folder)
 
     healthy = b'{"size": 12, "shape": "ball", "at": {"x": 0.5, "y": -1e3}, "seen": true, "of": [1, 2], "no": null}'
-    assert survives(healthy, read, 100, times=4000) > 25
+    assert survives(healthy, read, 50, times=4000) > 12

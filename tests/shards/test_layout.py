@@ -140,7 +140,7 @@ def test_a_damaged_catalogue_is_refused_or_gives_the_right_arrays(tmp_path: Path
             assert dataset.factors.values("shape").tolist() in (values, [one.upper() for one in values])
         dataset.verify()
 
-    assert survives(file.read_bytes(), use, 300, head=400, slack=16 << 20) > 200
+    assert survives(file.read_bytes(), use, 150, head=400, slack=16 << 20) > 100
 
 
 @given(st.lists(st.from_regex(r"[A-Za-z0-9_-]{1,4}", fullmatch=True), min_size=1, max_size=3), st.data())

@@ -148,7 +148,7 @@ def test_very_few_digits(tmp_path, recipe):
     for count in (1, 2, 3, 20):
         true.write(tmp_path / str(count), per_split=count)
         if recipe == "pixels" and count < 20:
-            with pytest.raises(setsup.SetsupError, match=r"^[^\n]*larger share[^\n]*$"):
+            with pytest.raises(setsup.SetsupError, match=r"^[^\n]*increase its share[^\n]*$"):
                 colored_mnist.open(tmp_path / str(count), recipe=recipe)
             continue
         colored = colored_mnist.open(tmp_path / str(count), recipe=recipe)

@@ -339,7 +339,7 @@ def test_damage_of_annotations():
             assert len(found.obb) == 10
             assert found.label
 
-    assert survives(true.xml(0), read, rounds=300, head=1500) > 150
+    assert survives(true.xml(0), read, rounds=150, head=1500) > 75
 
 
 @pytest.mark.long("fuzzing")

@@ -84,4 +84,4 @@ def test_a_small_file_that_stands_for_very_much_is_refused(monkeypatch):
 def test_fuzzing(chair):
     # what a run of two bytes may stand for is 255 voxels; nothing is taken for more than the runs hold
     content = binvox(*chair)
-    assert survives(content, lambda damaged: read_binvox(damaged, "a.binvox").centres(), 300, times=300) > 100
+    assert survives(content, lambda damaged: read_binvox(damaged, "a.binvox").centres(), 150, times=300) > 50

@@ -100,5 +100,5 @@ def test_damage():
     def channels(content):
         assert np.array_equal(decode_channels(content, "mask.png", (24, 32)), LABELS)
 
-    assert survives(png(DEPTH), depth, rounds=300) > 200
-    assert survives(png(LABELS), channels, rounds=300) > 200
+    assert survives(png(DEPTH), depth, rounds=150) > 100
+    assert survives(png(LABELS), channels, rounds=150) > 100

@@ -120,4 +120,4 @@ def test_damaged_files(path: Path) -> None:
         path.write_bytes(content)
         read(path)
 
-    assert survives(path.read_bytes(), reread, 300, head=6000) > 30
+    assert survives(path.read_bytes(), reread, 150, head=6000) > 15

@@ -94,7 +94,7 @@ def test_every_truncation_is_noticed():
 
 def test_damaged_files_are_refused_in_one_sentence():
     content = b"".join(map(framed, [bytes(range(200)), b"short", b"", bytes(300)]))
-    assert survives(content, lambda data: record_spans(data, "f"), 600) > 500
+    assert survives(content, lambda data: record_spans(data, "f"), 300) > 250
 
 
 def test_without_the_compiled_part_it_says_so_and_is_right(monkeypatch, caplog):

@@ -417,7 +417,7 @@ def test_damaged_files(kind):
         assert (np.diff(video.times) > 0).all()
         assert np.array_equal(frames, np.stack([frame for _, frame in VideoFile(content).stream()]))
 
-    assert survives(content, read, 150, head=len(content) // 4) > 30
+    assert survives(content, read, 75, head=len(content) // 4) > 15
 
 
 @pytest.mark.long("videos")

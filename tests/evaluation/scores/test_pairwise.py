@@ -156,15 +156,15 @@ def test_bad_input_is_refused_in_a_sentence(score) -> None:
     good = GRID.astype(float)
     with pytest.raises(DataError, match="one row per image"):
         score(good[:, 0], GRID)
-    with pytest.raises(DataError, match="row 2 of 60 contains a value that is not finite"):
+    with pytest.raises(DataError, match="row 2 of 60 in codes contains a value that is not finite"):
         score(np.where(np.arange(60)[:, None] == 2, np.nan, good), GRID)
     with pytest.raises(DataError, match="one row for each embedding"):
         score(good, GRID[:-1])
-    with pytest.raises(DataError, match="integers"):
+    with pytest.raises(DataError, match="integer codes"):
         score(good, GRID * 1.0)
-    with pytest.raises(DataError, match=r"-1 where unknown, not -2"):
+    with pytest.raises(DataError, match=r"-1 for unknown values, not -2"):
         score(good, GRID - 2)
-    with pytest.raises(DataError, match="factor 1 needs at least two known levels among 60 rows, not 1"):
+    with pytest.raises(DataError, match="factor 1 requires at least two known levels among 60 rows, not 1"):
         score(good, GRID * [1, 0, 1])
     with pytest.raises(SetsupError, match="bins must be an integer of at least 2, not 1"):
         score(good, GRID, bins=1)

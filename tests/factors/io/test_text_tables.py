@@ -229,7 +229,7 @@ def test_compressed_files_that_are_damaged_or_bombs(tmp_path):
 
 @pytest.mark.long("large or genuine files")
 def test_a_bomb_is_refused(tmp_path):
-    with pytest.raises(DataError, match="expands to more than 200 times its size"):
+    with pytest.raises(DataError, match="decompresses to more than 200 times its size"):
         read(tmp_path, gzip.compress(b"a,b\n" + b"1,2\n" * (20 << 20)), "t.csv.gz")
 
 

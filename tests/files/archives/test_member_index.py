@@ -189,7 +189,7 @@ class TestKept:
             assert [found.read(place) for place in range(len(found))] == [FILES[name] for name in SORTED]
 
         try:
-            survives(index.read_bytes(), read, rounds=150, head=2000)
+            survives(index.read_bytes(), read, rounds=75, head=2000)
         finally:
             logging.getLogger("setsup").setLevel(logging.NOTSET)
 

@@ -172,7 +172,7 @@ class TestStretch:
             for place in range(len(found)):
                 found.stretch(place, 3, 100)
 
-        assert survives(healthy, read, rounds=100) > 20
+        assert survives(healthy, read, rounds=50) > 10
 
 
 class TestLookup:
