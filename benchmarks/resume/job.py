@@ -70,7 +70,12 @@ class Job:
 
     def announce(self) -> None:
         """Set the variables by which torchrun tells a process who it is."""
-        names = {"RANK": self.rank, "LOCAL_RANK": self.rank, "WORLD_SIZE": self.world, "LOCAL_WORLD_SIZE": self.world}
+        names: dict[str, Any] = {
+            "RANK": self.rank,
+            "LOCAL_RANK": self.rank,
+            "WORLD_SIZE": self.world,
+            "LOCAL_WORLD_SIZE": self.world,
+        }
         names |= {
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": self.port,

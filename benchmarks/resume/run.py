@@ -16,6 +16,7 @@ from benchmarks.resume.count import Seen, compare, compare_passes, evened, read_
 from benchmarks.resume.data import truth
 from benchmarks.resume.job import Job, saved_step
 from benchmarks.resume.plan import DRAWS, PASSES, Cell
+from setsup.files import written
 
 __all__ = ["Peer", "Way", "run_cell", "run_peer"]
 
@@ -135,7 +136,8 @@ def _enter(way: Way, job: Job) -> None:
     try:
         way(job)
     except BaseException:  # whatever it is, the cell says so
-        (job.folder / f"failed-{job.part}-{job.rank}").write_text(traceback.format_exc(), encoding="utf-8")
+        with written(job.folder / f"failed-{job.part}-{job.rank}") as part:
+            part.write_text(traceback.format_exc(), encoding="utf-8")
     finally:
         os._exit(0)
 
