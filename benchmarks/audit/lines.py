@@ -23,7 +23,7 @@ __all__ = [
     "window",
 ]
 
-OWN, LIGHTNING, ACCELERATE = "a process of its own per rank", "Lightning's Trainer", "accelerate's prepare"
+OWN, LIGHTNING, ACCELERATE = "a process each", "Lightning's Trainer", "accelerate's prepare"
 """How ranks get their batches."""
 Batches = Iterator[tuple[int, int, Sequence[int]]]
 """Epoch, rank and rows of each batch."""

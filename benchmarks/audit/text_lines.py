@@ -12,7 +12,7 @@ from benchmarks.audit.tasks import Cell, Task
 
 __all__ = ["older_sentence_transformers", "sentence_transformers"]
 
-RANKS = "SentenceTransformerTrainer, by accelerate"
+RANKS = "its trainer, by accelerate"
 UTIL = {"sentence_transformers.util": {"is_datasets_available": lambda: False}}
 """What the samplers import of the package; it names a type of annotations."""
 MOST_TEXTS = 20
