@@ -71,8 +71,9 @@ def read_passes(folder: Path, cell: Cell, whole: int = 0) -> list[Seen]:
     parts = ((2, whole),) if whole else ((0, cell.ranks), (1, cell.to_ranks))
     for part, ranks in parts:
         for rank in range(ranks):
-            path = folder / f"saw-{part}-{rank}.jsonl"
-            for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+            log = folder / f"saw-{part}-{rank}.jsonl"
+            lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []  # it trained on nothing
+            for line in lines:
                 number, items, *of_pass = json.loads(line)
                 if part or number <= cell.stop:
                     seen.append((of_pass[0] if of_pass else 0, [(row, digest) for row, digest in items]))

@@ -15,7 +15,8 @@ def table(path: Path) -> str:
     kept = json.loads(path.read_text(encoding="utf-8"))
     ways: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for cell in kept["cells"].values():
-        ways.setdefault((cell["way"], cell["line"]), []).append(cell)
+        if cell["line"] in LINES:
+            ways.setdefault((cell["way"], cell["line"]), []).append(cell)
     rows = [
         "| run | fed by | cells | rows lost | rows twice | images that differ | repeated to even out ranks |",
         "|---|---|--:|--:|--:|--:|--:|",
@@ -55,23 +56,34 @@ def peers(path: Path) -> str:
     ]
     whys = []
     for (way, line), cells in sorted(ways.items()):
-        if why := next((cell["not offered"] for cell in cells if "not offered" in cell), ""):
-            whys.append(f"- {way}, {PEER_LINES[line]}: {why}.")
-        whys += [_failure(cell) for cell in cells if "failed" in cell]
+        for cell in cells:
+            if why := cell.get("not offered"):
+                whys.append(f"{way}: {why}.")
+            elif "failed" in cell:
+                whys.append(f"{way}: {_failure(cell)}")
         counted = [cell for cell in cells if "lost" in cell]
         rows.append(f"| {way} | {PEER_LINES[line]} | {_cells(cells, counted)} | {' | '.join(_peer_sums(counted))} |")
     about = "\n".join(f"- {line}" for line in kept["about"])
     return "\n".join(
-        [*rows, "", "Not offered, with what the documentation says:", "", *whys, "", "Measured with:", "", about]
+        [
+            *rows,
+            "",
+            "Not offered or failed:",
+            "",
+            *(f"- {why}" for why in dict.fromkeys(whys)),
+            "",
+            "Measured with:",
+            "",
+            about,
+        ]
     )
 
 
 def _failure(cell: dict[str, Any]) -> str:
     """What ended a cell, in the library's own words."""
-    last = cell["failed"].strip().splitlines()[-1]
-    return (
-        f"- {cell['way']}, {cell['ranks']} ranks with {cell['workers']} workers, killed after {cell['stop']}: `{last}`"
-    )
+    last = cell["failed"].strip().splitlines()[-1].replace("`", "'")
+    before, after = (f"{cell[to + 'ranks']} × {cell[to + 'workers']}" for to in ("", "to_"))
+    return f"from {before} to {after} ranks × workers: `{last}`"
 
 
 def _cells(cells: list[dict[str, Any]], counted: list[dict[str, Any]]) -> str:
