@@ -41,7 +41,9 @@ def read_logs(folder: Path, cell: Cell) -> list[list[Item]]:
     seen = []
     for part, ranks in ((0, cell.ranks), (1, cell.to_ranks)):
         for rank in range(ranks):
-            for line in (folder / f"saw-{part}-{rank}.jsonl").read_text(encoding="utf-8").splitlines():
+            log = folder / f"saw-{part}-{rank}.jsonl"
+            lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []  # it trained on nothing
+            for line in lines:
                 number, items = json.loads(line)
                 if part or number <= cell.stop:
                     seen.append([(row, digest) for row, digest in items])

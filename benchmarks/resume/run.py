@@ -18,6 +18,7 @@ from benchmarks.resume.plan import DRAWS, PASSES, Cell
 
 __all__ = ["run_cell"]
 
+_ENDS = (0, -signal.SIGKILL)
 FOLDER = "SETSUP_RESUME_FOLDER"
 LIMIT = 300  # seconds for each part of a cell
 _CONTEXT = multiprocessing.get_context("fork")  # what is imported already need not be imported by every process
@@ -59,10 +60,13 @@ def _part(way: Way, jobs: list[Job]) -> None:
         for process in processes:
             _kill(process)
         _kill_heirs(jobs[0].folder)
+    crashed = [job.rank for job, process in zip(jobs, processes, strict=True) if process.exitcode not in _ENDS]
     for job in jobs:
         complaint = job.folder / f"failed-{job.part}-{job.rank}"
         if complaint.exists():
             raise RuntimeError(complaint.read_text(encoding="utf-8"))
+    if crashed:
+        raise RuntimeError(f"part {jobs[0].part}: rank {crashed[0]} crashed without an exception")
 
 
 def _enter(way: Way, job: Job) -> None:
