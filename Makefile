@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # hundreds of processes of the tests start from the sources, which are compiled once and not by each of them
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help sample test test-all smoke lint style types units docs bench bench-check others clean
+.PHONY: help sample test test-all smoke lint style types units docs bench bench-check audit others clean
 
 help:
 	@echo "make sample   draw two sets of procedural Shapes3D images with a fixed wall hue"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-all also the long tests (fuzzing, kills, trainings, wheels, clusters), documentation, benchmarks shrunk"
 	@echo "make smoke    every experiment, shrunk to seconds; subcommands killed 50 times each; more ranks: 40 minutes"
 	@echo "make bench    measure speed against peers and hardware limits, in an environment of its own"
+	@echo "make audit    count the batches that break what their sampler promises, of setsup and of its peers"
 	@echo "make bench-check   that each benchmark runs: all of them shrunk to seconds"
 	@echo "make clean    remove the environments and tool output"
 
@@ -88,9 +89,14 @@ bench: $(STAMPS)/all
 	@$(BIN)/python benchmarks/install_peers.py .venv-bench
 	@.venv-bench/bin/python -m benchmarks --json setsup-bench.json
 
+audit: $(STAMPS)/all
+	@$(BIN)/python benchmarks/install_peers.py .venv-bench
+	@.venv-bench/bin/python -m benchmarks.sampler_audit
+
 bench-check: $(STAMPS)/all
 	@$(BIN)/python benchmarks/install_peers.py .venv-bench
 	@.venv-bench/bin/python -m benchmarks --shrink
+	@.venv-bench/bin/python -m benchmarks.sampler_audit --shrink
 
 others: bench-check
 	.venv-bench/bin/python -m pytest -m "not smoke" $(OTHERS)

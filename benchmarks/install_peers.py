@@ -1,9 +1,9 @@
 """Make the benchmarks' own environment: ``.venv/bin/python benchmarks/install_peers.py .venv-bench``.
 
 It is a layer over the environment that runs this, which has setsup with all its extras: the peers of ``peers.txt`` and
-what they need go into the layer alone, and what is there already is not installed again. Where they do not install all
-at once, they are installed one by one, so that one which fails costs only its own rows; the next run tries it again. A
-run with the same requirements does nothing.
+what they need go into the layer alone, and what is there already is not installed again; an older release of a peer
+goes into a folder beside its packages. Where they do not install all at once, they are installed one by one, so that
+one which fails costs only its own rows; the next run tries it again. A run with the same requirements does nothing.
 """
 
 import hashlib
@@ -18,7 +18,6 @@ HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent
 CONSTRAINTS = CHECKOUT / "constraints.txt"
 ASKED_BY = (CHECKOUT / "pyproject.toml", CONSTRAINTS, HERE / "peers.txt", Path(__file__))
-ALONE = "--no-deps"
 
 
 def requirements() -> list[list[str]]:
@@ -41,18 +40,26 @@ def install(folder: Path) -> int:
     # addsitedir, and not the path alone: setsup itself is a line of a .pth file there
     (Path(layer) / "setsup_base.pth").write_text(f"import site; site.addsitedir({base!r})\n", encoding="utf-8")
     peers = requirements()
-    together = [[words[0] for words in peers if words[1:] == options] for options in ([], [ALONE])]
+    kinds = [list(options) for options in dict.fromkeys(tuple(words[1:]) for words in peers)]
     failed = 0
-    for names, options in zip(together, ([], [ALONE]), strict=True):
-        if not _pip(folder, *names, *options):
+    for options in kinds:
+        names = [words[0] for words in peers if words[1:] == options]
+        where = _in_folder(folder, options)
+        if not _pip(folder, *names, *where):
             continue
         for name in names:
-            if complaint := _pip(folder, name, *options):
+            if complaint := _pip(folder, name, *where):
                 failed += 1
                 print(f"{name} does not install, and is left out: {complaint}", flush=True)
     if not failed:
         stamp.write_text(wanted, encoding="utf-8")
     return failed
+
+
+def _in_folder(folder: Path, options: list[str]) -> list[str]:
+    """Options of pip with the folder of ``--target`` in that of the environment."""
+    after_target = [False, *(word == "--target" for word in options)]
+    return [str(folder / word) if after else word for word, after in zip(options, after_target, strict=False)]
 
 
 def _pip(folder: Path, *what: str) -> str:

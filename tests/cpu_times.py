@@ -84,7 +84,8 @@ class Unmarked:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         beyond = self._beyond()
         if beyond:
-            terminalreporter.section("make these cheaper, or mark them @pytest.mark.long(KIND)")
+            fails = "the run fails: " if max(self.alone.values(), default=0) > MOST else ""
+            terminalreporter.section(f"{fails}make these cheaper, or mark them @pytest.mark.long(KIND)")
         for test, seconds in sorted(beyond.items(), key=lambda item: -item[1]):
             alone = f" ({self.alone[test]:.1f} s alone)" if test in self.alone else ""
             terminalreporter.write_line(f"{seconds:.1f} s of CPU time{alone}, at most {RULE} without a mark: {test}")

@@ -73,3 +73,4 @@ def test_unmarked_tests_that_burn_are_named(tmp_path: Path, slow: bool, workers:
     assert sorted(line.rpartition("::")[2] for line in told) == names
     assert all(("s alone" in line) == ci for line in told)
     assert " failed" not in done.stdout
+    assert ("the run fails: make these cheaper" in done.stdout) == (slow and ci)

@@ -181,7 +181,7 @@ class Recorded:
             locations = " and ".join(str(hint[key]) for key in ("path", "relative") if key in hint)
             where = "--table FILE" if hint["kind"] == "table" else "`setsup sample FOLDER --replay …`"
             raise DataError(
-                f"{self.path} was drawn from {self.head['dataset']}, which is no longer at {locations}; pass the "
+                f"{self.path} contains draws from {self.head['dataset']}, which is no longer at {locations}; pass the "
                 f"new location with {where}"
             )
         return source, hint["kind"]
@@ -219,18 +219,19 @@ class Recorded:
         if source is None:
             if of_table:
                 raise DataError(
-                    f"{self.path} was drawn from the table {name}; pass the location of the table with --table FILE"
+                    f"{self.path} contains draws from the table {name}; pass the location of the table with "
+                    "--table FILE"
                 )
             from setsup.datasets import names
 
             if name not in names():
                 raise DataError(
-                    f"{self.path} was drawn from {name}; pass the location of the data: `setsup sample FOLDER "
+                    f"{self.path} contains draws from {name}; pass the location of the data: `setsup sample FOLDER "
                     "--replay …`"
                 )
         elif (kind == "table" and not of_table) or (kind == "benchmark" and (of_table or source != name)):
             # of other sources the factors tell whether they are the dataset
-            raise DataError(f"{self.path} was drawn from {name}, not from {source}; omit {source}")
+            raise DataError(f"{self.path} contains draws from {name}, not from {source}; omit {source}")
 
     def sampler(self, dataset: "Dataset") -> "Sampler":
         """Make the sampler of the file again."""
@@ -238,7 +239,7 @@ class Recorded:
 
         if not dataset.factors.has_fingerprint(self.head["fingerprint"]):
             raise DataError(
-                f"{self.path} was drawn from {self.head['dataset']} with {self.head['rows']:,} rows and the "
+                f"{self.path} contains draws from {self.head['dataset']} with {self.head['rows']:,} rows and the "
                 f"fingerprint {self.head['fingerprint']}, but {dataset.name} has {len(dataset.factors):,} rows "
                 f"and the fingerprint {dataset.factors.fingerprint}; use the original files"
             )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import address
+import audits
 import cards
 import extras
 import figures
@@ -25,6 +26,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS: dict[str, Callable[[str], str]] = {
+    "audit": lambda words: audits.BLOCKS[words](ROOT / "docs" / "sampler-audit.json"),
     "benchmarks": lambda words: figures.benchmarks(ROOT / "docs" / "benchmarks.json"),
     "claims": presets.claims,
     "datasets": lambda words: gallery.gallery(),

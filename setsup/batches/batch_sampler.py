@@ -12,6 +12,7 @@ from setsup.batches.state import BegunPass, read_state
 from setsup.batches.trainers import (
     announced_by_accelerate,
     check_rank,
+    epoch_of_skipping,
     find_deal,
     refuse_cut_batches,
     warn_of_lone_ranks,
@@ -65,8 +66,8 @@ class BatchSampler:
     initialised; else there is one rank. Rank r takes the draws r, r + world, … of a pass, whole draws, and all ranks
     get equally many: ⌈n/world⌉. In the last round, −n mod world ranks have no draw left and repeat the last draw of
     the pass; :meth:`report` gives the number. With accelerate's ``prepare``, Hugging Face's Trainer and
-    sentence-transformers, the sampler yields all draws, because those give whole batches to their processes in turn;
-    ``split_batches`` and ``dispatch_batches``, which cut batches, are refused. Lightning needs
+    sentence-transformers, the sampler yields the draws of all ranks, because those give whole batches to their
+    processes in turn; ``split_batches`` and ``dispatch_batches``, which cut batches, are refused. Lightning needs
     ``use_distributed_sampler=False``; Ray Train's ``prepare_data_loader`` needs ``add_dist_sampler=False``, or it
     leaves the batch sampler out without a word.
 
@@ -211,8 +212,9 @@ class BatchSampler:
     def __iter__(self) -> Iterator[list[int]]:
         """Row numbers of this rank's batches in the next pass, which begins at the first ``next``."""
         # a DataLoader with workers makes two iterators and uses one, so an iterator alone changes nothing
-        if (epoch := epoch_of_lightning()) is not None:
-            self.set_epoch(epoch)
+        for epoch in (epoch_of_lightning(), epoch_of_skipping()):
+            if epoch is not None:
+                self._select(epoch)
         deal = find_deal(self._rank, self._world)
         if self._rank is None and deal.processes == 1:
             warn_of_lone_ranks()
@@ -223,7 +225,8 @@ class BatchSampler:
         live = self._live = BegunPass(begin, deal.world, deal.processes)
         self._known, self._selected = begin, begin.number + 1
         end = self._passes.end(begin, deal.processes)
-        count = rounds(end - begin.draw, deal.world)
+        # the last round is full, also where a trainer divides it among its processes
+        count = rounds(end - begin.draw, deal.processes) * deal.processes // deal.world
         for first in range(0, count, self._block):
             stop = min(first + self._block, count)
             draws = self._sampler.draws(share(begin.draw, end, deal.rank, deal.world, first, stop))
@@ -235,7 +238,7 @@ class BatchSampler:
     def __len__(self) -> int:
         """Number of this rank's batches in a whole pass."""
         deal = find_deal(self._rank, self._world)
-        return rounds(self._passes.length(deal.processes), deal.world)
+        return rounds(self._passes.length(deal.processes), deal.processes) * deal.processes // deal.world
 
     def __bool__(self) -> bool:
         """True: whether there are batches does not depend on the length."""
@@ -251,10 +254,12 @@ class BatchSampler:
         A position within that pass, from ``start`` or a loaded state, stays as it is. Twice has no further effect, so
         trainers may call it here, at ``sampler``, or both.
         """
+        if not announced_by_accelerate():  # its own count, which knows nothing of a resumed run; passes go on anyway
+            self._select(epoch)
+
+    def _select(self, epoch: Any) -> None:
         processes = find_deal(self._rank, self._world).processes
         check_integer(epoch, "the number of a pass", SamplerError, 0, self._passes.most(processes))
-        if announced_by_accelerate():
-            return  # its own count, which knows nothing of a resumed run; passes follow each other anyway
         if self._next(processes).number != epoch:
             self._selected = int(epoch)
         if self._live is not None and self._live.number != epoch:

@@ -18,7 +18,15 @@ from setsup.checks import check_integer
 from setsup.errors import SamplerError
 from setsup.samplers.steps import LAST
 
-__all__ = ["Deal", "announced_by_accelerate", "check_rank", "find_deal", "refuse_cut_batches", "warn_of_lone_ranks"]
+__all__ = [
+    "Deal",
+    "announced_by_accelerate",
+    "check_rank",
+    "epoch_of_skipping",
+    "find_deal",
+    "refuse_cut_batches",
+    "warn_of_lone_ranks",
+]
 
 _log = logging.getLogger("setsup")
 _ACCELERATE = "accelerate.data_loader"
@@ -104,6 +112,24 @@ def announced_by_accelerate() -> bool:
     if _ACCELERATE not in sys.modules:
         return False
     return any(_module(frame) == _ACCELERATE and frame.f_code.co_name == "__iter__" for frame in _callers(6))
+
+
+def epoch_of_skipping() -> int | None:
+    """Number of the pass of which accelerate skips the first batches; None where it skips none.
+
+    Its ``skip_first_batches``, with which Hugging Face's Trainer resumes within an epoch, puts a batch sampler around
+    those that divide batches, through which no ``set_epoch`` comes; the DataLoader knows the number.
+    """
+    if _ACCELERATE not in sys.modules:
+        return None
+    skips = False
+    for frame in _callers():
+        if _module(frame) == _ACCELERATE:
+            owner = frame.f_locals.get("self")
+            skips |= type(owner).__name__ == "SkipBatchSampler"
+            if skips and type(owner).__name__ == "DataLoaderShard":
+                return int(getattr(owner, "iteration", 0))
+    return None
 
 
 def _shards_of_accelerate() -> int | None:

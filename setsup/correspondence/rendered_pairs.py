@@ -111,7 +111,9 @@ def pair_table(
     added = [Factor(PAIR, Kind.ORDINAL, tuple(range(pairs))), Factor(VIEW, Kind.ORDINAL, (0, 1))]
     for factor in added:
         if factor.name in columns:
-            raise DataError(f"the views already have a factor {factor.name!r}, which pairs add; rename the factor")
+            raise DataError(
+                f"the views already have a factor {factor.name!r}, a name reserved for pairs; rename the factor"
+            )
     return FactorTable([*views.factors, *added], {**columns, PAIR: numbers // 2, VIEW: numbers % 2})
 
 

@@ -217,9 +217,11 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Any:
     accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed")
     monkeypatch.setattr(accelerate.state.PartialState(cpu=True), "num_processes", 2)
 
-    def prepared(rank: int, workers: int = 0, batches: BatchSampler | None = None, **options: Any) -> Any:
+    def prepared(
+        rank: int, workers: int = 0, batches: BatchSampler | None = None, world: int = 2, **options: Any
+    ) -> Any:
         made = loader_of(batches or setsup.batch_sampler(LABELS, **CALL), workers)
-        return accelerate.data_loader.prepare_data_loader(made, num_processes=2, process_index=rank, **options)
+        return accelerate.data_loader.prepare_data_loader(made, num_processes=world, process_index=rank, **options)
 
     return prepared
 
@@ -234,6 +236,25 @@ def test_accelerate_gives_whole_draws_to_its_processes_in_turn(processes: Any, w
         assert [rows.tolist() for rows in loader] == wanted(2)[10 + rank :: 2]
 
 
+@pytest.mark.parametrize("even", [True, False])  # sentence-transformers sets it to False
+def test_processes_of_accelerate_have_equally_many_batches_and_repeat_the_last(processes: Any, even: bool) -> None:
+    for world in (3, 4, 11):
+        for start in (0, 16):
+            loaders = [
+                processes(
+                    rank, batches=setsup.batch_sampler(LABELS, **CALL, start=start), world=world, even_batches=even
+                )
+                for rank in range(world)
+            ]
+            found = [[rows.tolist() for rows in loader] for loader in loaders]
+            draws = wanted(2)[start : start // 10 * 10 + 10]
+            rounds = -(-len(draws) // world)
+            assert [len(batches) for batches in found] == [rounds] * world
+            assert {len(loader) for loader in loaders} == {-(-10 // world)}
+            together = [rows for each in zip(*found, strict=True) for rows in each]
+            assert together == draws + [draws[-1]] * (rounds * world - len(draws))
+
+
 def test_accelerate_resumes_a_loaded_position_or_skips_batches(processes: Any) -> None:
     from accelerate import skip_first_batches
 
@@ -246,6 +267,9 @@ def test_accelerate_resumes_a_loaded_position_or_skips_batches(processes: Any) -
         other = processes(rank)
         other.set_epoch(2)
         assert [rows.tolist() for rows in skip_first_batches(other, 3)] == wanted(3)[26 + rank :: 2]
+        skipping = skip_first_batches(processes(rank), 3)
+        skipping.set_epoch(2)  # as Hugging Face's Trainer does, and it does not come through
+        assert [rows.tolist() for rows in skipping] == wanted(3)[26 + rank :: 2]
 
 
 def test_the_position_under_accelerate_counts_the_draws_of_all_processes(processes: Any) -> None:
@@ -368,6 +392,70 @@ def test_hugging_faces_trainer_resumes_in_an_epoch_and_behind_it(tmp_path: Path)
     for checkpoint in (5, 10, 15):
         resumed = trained(tmp_path / "again", str(tmp_path / f"checkpoint-{checkpoint}"), workers=2, save_strategy="no")
         assert resumed == wanted(2)[checkpoint:]
+
+
+WITH_TRAINER = """
+import json, os, sys, traceback
+import torch, transformers
+from torch.distributed import TCPStore
+import setsup
+
+labels = [number % 7 for number in range(61)]
+
+class Numbers(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.seen = torch.nn.Linear(1, 1), []
+
+    def forward(self, row):
+        self.seen.append(row.tolist())
+        return {"loss": self.layer(row[:, None].float()).sum() * 0}
+
+class Trainer(transformers.Trainer):
+    def get_train_dataloader(self):
+        batches = setsup.batch_sampler(labels, classes=3, per_class=2)
+        return self.accelerator.prepare(torch.utils.data.DataLoader(
+            range(61), batch_sampler=batches, collate_fn=lambda rows: {"row": torch.tensor(rows)}
+        ))
+
+def train(checkpoint):
+    arguments = transformers.TrainingArguments(
+        "runs", num_train_epochs=2, use_cpu=True, report_to=[], disable_tqdm=True, save_steps=3, logging_strategy="no"
+    )
+    trainer = Trainer(Numbers(), arguments, train_dataset=list(range(61)))
+    trainer.train(resume_from_checkpoint=checkpoint)
+    return trainer.model.seen
+
+def main(rank):
+    found = {"seen": train(None), "resumed": train("runs/checkpoint-6")}
+    with open(f"rank{rank}.json", "w") as file:
+        json.dump(found, file)
+    torch.distributed.destroy_process_group()
+
+# what torchrun tells its ranks; but transformers, which takes long, is imported once
+store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
+os.environ |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+for rank in range(2):
+    if not os.fork():
+        os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        try:
+            main(rank)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+assert [os.wait()[1] for _ in range(2)] == [0, 0]
+"""
+
+
+@pytest.mark.long("worker processes")
+def test_two_ranks_of_hugging_faces_trainer(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    run(sys.executable, "-c", WITH_TRAINER, cwd=tmp_path)
+    assert in_order(tmp_path, 2) == wanted(2)
+    resumed = [json.loads((tmp_path / f"rank{rank}.json").read_text())["resumed"] for rank in range(2)]
+    assert [rows for each in zip(*resumed, strict=True) for rows in each] == wanted(2)[12:]
 
 
 # Lightning

@@ -15,6 +15,7 @@ from setsup.datasets.images import decode, jpeg_at_scale, jpeg_head
 from setsup.datasets.originals import Original, resize_box
 from setsup.errors import DataError
 from tests.conftest import GENUINE
+from tests.fuzzing import survives
 
 ORIENTATION = 0x0112
 
@@ -215,3 +216,15 @@ def test_grey_color_and_alpha_are_those_of_the_dataset() -> None:
         np.testing.assert_array_equal(found, decode(content, "x", channels))
     with pytest.raises(DataError, match=r"x is a color image, but the images sampled .* are grayscale"):
         Original(color, "x", 1).open().cut((0.0, 0.0, 40.0, 40.0), (8, 8), "bilinear")
+
+
+@pytest.mark.long("fuzzing")
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_a_damaged_photograph_is_read_or_refused_in_one_sentence(orientation: int) -> None:
+    def read(content: bytes) -> None:
+        image = Original(content, "x", 3).open()
+        box = (0.0, 0.0, float(image.width), float(image.height))
+        for size in ((20, 10), (4, 5)):  # whole, and at a reduced scale
+            assert image.cut(box, size, "bilinear").shape == (*size, 3)
+
+    assert survives(jpeg(photograph(90, 70), orientation), read, 300, head=200, slack=1 << 26) > 50

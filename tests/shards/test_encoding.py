@@ -132,7 +132,7 @@ def test_rows_of_other_shapes_are_stored_one_by_one():
 
 def test_what_cannot_be_stored_is_refused():
     image = Modality((6, 5, 3), "uint8", color="srgb")
-    with pytest.raises(DataError, match="unknown format 'pmg' of shards; did you mean 'png'"):
+    with pytest.raises(DataError, match="unknown image format 'pmg'; did you mean 'png'"):
         stored("image", image, "pmg")
     for name in ("Depth", "a.b", "../up", "a/b", "", "é", "a b"):
         with pytest.raises(DataError, match="because it names files in a tar"):

@@ -63,7 +63,9 @@ def run(options: Options) -> int:
         raise DataError(f"{name} belongs to the package {package}; its documentation describes how to get the files")
     manifest = load_manifest(name)
     if not manifest.files and not options.check:
-        raise DataError(f"{name} has no files to fetch; use it as it is (`setsup info {name}`)")
+        raise DataError(
+            f"{name} has no files to fetch and opens without a download (`setsup info {name}` describes it)"
+        )
     if options.check:
         if options.files is not None:
             raise DataError("--check verifies every file; omit --files")

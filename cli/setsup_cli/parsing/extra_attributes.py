@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
 __all__ = ["find_extra_attributes"]
 
-_KNOWN = ("name", "factors", "modalities", "cpu_bound", "previews", "prepare", "skipped", "manifest")
-"""Attributes that every dataset has, that have a subcommand, or whose content a warning says."""
+_KNOWN = ("name", "factors", "modalities", "cpu_bound", "previews", "prepare", "skipped", "manifest", "originals")
+"""Attributes that every dataset has, that have a subcommand or an option of the loader, or that a warning says."""
 
 
 def find_extra_attributes(dataset: "Dataset", manifest: "Manifest | None") -> dict[str, Any]:

@@ -84,8 +84,8 @@ def draw_rows(
     check_training(trained, dataset, rows, orbit)
     if len(np.unique(np.stack([orbits[rows], groups[rows]]), axis=1).T) > len(np.unique(orbits[rows])):
         raise DataError(
-            f"an orbit ({', '.join(orbit)}) has images of two groups ({', '.join(group)}); choose groups that contain "
-            "whole orbits"
+            f"some orbits ({', '.join(orbit)}) contain images of several groups ({', '.join(group)}); choose "
+            "groups that contain whole orbits"
         )
     sample = Sample(trained, dataset, rows, {}, embedding)
     return OrbitRows(sample, labels[rows], orbits[rows], groups[rows])

@@ -85,8 +85,8 @@ class PixelUNet(nn.Module):
         check_number(dropout, "dropout", SetsupError, 0, 1)
         if widths[-1] % heads or widths[0] % _HEAD_GROUPS:
             raise SetsupError(
-                f"the last width must be a multiple of {heads} heads and the first of {_HEAD_GROUPS} groups, not "
-                f"widths={tuple(widths)}"
+                f"widths must begin with a multiple of {_HEAD_GROUPS} (groups) and end with a multiple of {heads} "
+                f"(heads), not {tuple(widths)}"
             )
         self.first = _convolution(channels, widths[0], 3)
         self.down, self.up, self.lower, self.higher = (nn.ModuleList() for _ in range(4))

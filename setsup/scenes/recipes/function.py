@@ -137,6 +137,7 @@ def _source_digest(name: str, *functions: Any) -> str:
             digest.update(inspect.getsource(function).encode() + b"\0")
         except (OSError, TypeError) as error:
             raise SetsupError(
-                f"recipe {name!r}: the source of {function!r:.100} was not found; set the recipe's version"
+                f"recipe {name!r}: the source code of {function!r:.100} cannot be read; pass version='1', and change "
+                "it when the function changes"
             ) from error
     return digest.hexdigest()[:16]

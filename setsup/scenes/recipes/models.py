@@ -102,7 +102,7 @@ def _add(digest: Any, path: Path) -> None:
     """Add the length of a file and its bytes, block by block."""
     try:
         if not path.is_file():
-            raise DataError(f"the mesh file {shown(str(path))} does not exist, or is not a file")
+            raise DataError(f"{shown(str(path))} is not an existing mesh file; check the path")
         refuse_pointer(path)
         with path.open("rb") as file:
             size = left = os.fstat(file.fileno()).st_size

@@ -40,7 +40,7 @@ def stored(name: str, modality: Modality, format: str) -> Member:
     as npy. What a format has no place for is PNG: grey in WebP, alpha in JPEG.
     """
     if format not in FORMATS:
-        raise DataError(f"unknown format {format!r} of shards{did_you_mean(format, FORMATS)}")
+        raise DataError(f"unknown image format {format!r}{did_you_mean(format, FORMATS)}")
     if not (name.isascii() and name.replace("_", "a").isalnum() and name == name.lower()):
         raise DataError(
             f"the name of the modality {name!r} must consist of lower-case letters, digits and underscores, because "

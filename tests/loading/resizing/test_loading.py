@@ -304,6 +304,25 @@ def test_all_modes_are_resized_as_they_are_read(tmp_path: Path, kind: str, end: 
     np.testing.assert_array_equal(batch, expected)
 
 
+@pytest.mark.parametrize("kind", ["label", "depth"])
+def test_images_of_more_than_eight_bits_are_numbers_by_their_kind(tmp_path: Path, kind: str) -> None:
+    numbers = np.arange(30 * 50).reshape(30, 50)
+    for name in ("a", "b"):
+        if kind == "label":
+            Image.fromarray((numbers * 40).astype(np.uint16)).save(tmp_path / f"{name}.png")
+        else:
+            Image.fromarray(1 + numbers.astype(np.float32)).save(tmp_path / f"{name}.tif")
+    end = "png" if kind == "label" else "tif"
+    (tmp_path / "maps.csv").write_text(f"path,subject\na.{end},a\nb.{end},b\n")
+    maps = setsup.open_table(tmp_path / "maps.csv")
+    with pytest.raises(SetsupError, match="does not know how 'image' of maps follows the pixels; name its kind"):
+        setsup.loader(maps, sampler_of(maps), resize=ShortSide((10, 10)))
+    found = batches_of(maps, ShortSide((10, 10), modalities={"image": kind}), 1)[0]["image"][0, 0]
+    middles = np.arange(1, 30, 3)  # of each three pixels
+    expected = numbers[np.ix_(middles, 10 + middles)]
+    np.testing.assert_array_equal(found, expected * 40 if kind == "label" else 1 + expected)
+
+
 # -- other modalities --------------------------------------------------------------------------------------------------
 
 

@@ -135,7 +135,7 @@ def test_rows_are_of_few_groups_and_members() -> None:
     assert len(rows.sample.rows) == CLASSES * 2 * LIGHTS * 3
     assert len(np.unique(rows.groups)) == CLASSES * 2
     assert test.factors.codes("view", rows.sample.rows).max() == 2
-    with pytest.raises(DataError, match=r"an orbit \(object\) has images of two groups \(light\)"):
+    with pytest.raises(DataError, match=r"some orbits \(object\) contain images of several groups \(light\)"):
         draw_rows(some, test, "class", ("object",), ("light",))
 
 

@@ -124,7 +124,7 @@ def test_every_trained_parameter_gets_a_gradient() -> None:
 def test_wrong_sizes_are_named() -> None:
     with pytest.raises(SetsupError, match="one number for each stage"):
         PixelUNet((16, 32), (1,))
-    with pytest.raises(SetsupError, match="multiple of 4 heads"):
+    with pytest.raises(SetsupError, match=r"multiple of 4 \(heads"):
         PixelUNet((16, 30), (1, 1))
     with pytest.raises(SetsupError, match=r"images of 30 × 32 pixels cannot be halved 3 times.*multiples of 8"):
         PixelUNet((8, 8, 8), (1, 1, 1))(torch.rand(1, 3, 30, 32))

@@ -20,9 +20,10 @@ class SynsetImages(ImageFilesDataset):
     factor; :meth:`paths` returns it.
 
     The only modality is ``image``, (None, None, 3) uint8 sRGB: the sizes differ, and only images of the same size can
-    be fetched together, so a loader needs `size`. Grayscale and CMYK images are converted to sRGB. EXIF orientations
-    are applied, unlike in most programs for ImageNet; few images have one. A few of the published JPEG files contain
-    extraneous bytes before their end; they are decoded as in those programs, with a warning.
+    be fetched together, so a loader needs its ``resize``, or `size` here. Grayscale and CMYK images are converted to
+    sRGB. EXIF orientations are applied, unlike in most programs for ImageNet; few images have one. A few of the
+    published JPEG files contain extraneous bytes before their end; they are decoded as in those programs, with a
+    warning.
 
     Row numbers are 0 … N − 1, by split, synset and the bytes of the file's name: the same in every process, at every
     opening, and for images in folders or in the tars. Memory banks such as those of CMC may be indexed by them. (Train

@@ -121,7 +121,10 @@ def _count(dataset: Any) -> int:
     try:
         return len(dataset)
     except Exception as error:  # such as a TypeError of torch's own classes without a length
-        raise DataError(f"{type(dataset).__name__} has no length: {error}") from error
+        raise DataError(
+            f"the length of {type(dataset).__name__} cannot be determined: {error}; from_torch expects a map-style "
+            "dataset with __len__"
+        ) from error
 
 
 def _describe(item: Any) -> list[str]:
