@@ -43,7 +43,7 @@ def count(line: Line, cell: Cell, seeds: Iterable[int] = SEEDS, rows: int = ROWS
         try:
             drawn = Drawn.of(line.draw(task))
         except REFUSALS as error:
-            return f"{type(error).__name__}: {error}".partition("\n")[0][:160]
+            return f"{type(error).__name__}: {error}".partition("\n")[0][:64]
         totals += [len(drawn), *(PROMISES[name].count(drawn, task) for name in FAMILIES[line.family])]
     return totals.tolist() if totals[0] else "no batch"
 

@@ -9,8 +9,22 @@ import numpy as np
 
 from benchmarks.audit.tasks import Task
 
-__all__ = ["Batches", "Fixed", "Line", "in_accelerate", "in_lightning", "on_their_own", "seed_everything", "window"]
+__all__ = [
+    "ACCELERATE",
+    "LIGHTNING",
+    "OWN",
+    "Batches",
+    "Fixed",
+    "Line",
+    "in_accelerate",
+    "in_lightning",
+    "on_their_own",
+    "seed_everything",
+    "window",
+]
 
+OWN, LIGHTNING, ACCELERATE = "a process each", "Lightning's Trainer", "accelerate's prepare"
+"""How ranks get their batches."""
 Batches = Iterator[tuple[int, int, Sequence[int]]]
 """Epoch, rank and rows of each batch."""
 

@@ -14,7 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["OLDER", "SAMPLERS", "alone", "version"]
+from benchmarks.peers import peer
+
+__all__ = ["OLDER", "SAMPLERS", "alone", "installed", "version"]
 
 SAMPLERS, OLDER = (Path(sys.prefix) / name for name in ("samplers", "older-samplers"))
 """Folders of the environment that have peers of which single modules are loaded, see peers.txt."""
@@ -56,6 +58,14 @@ def alone(
             sys.modules[module] = ModuleType(module)
             vars(sys.modules[module]).update(names)
         return importlib.import_module(name)
+
+
+def installed(name: str) -> Any:
+    """The measured module of a peer that imports as a whole."""
+    module = peer(name)
+    if module is None:
+        raise ModuleNotFoundError(f"{name} is not installed")
+    return module
 
 
 def _enter(folders: Any, top: str, below: list[str]) -> None:

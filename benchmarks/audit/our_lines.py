@@ -13,7 +13,7 @@ from setsup.samplers import Sampler
 
 __all__ = ["our_lines"]
 
-SHARDED = "set_batches(sampler.shard(rank, world))"
+SHARDED = "set_batches"
 COPIES = 2
 """Copies of each row in a batch: a batch size is a multiple of them."""
 

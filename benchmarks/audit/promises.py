@@ -1,7 +1,8 @@
 """What the documentation of each sampler promises, word for word, and what counts the batches that break it."""
 
+import inspect
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.audit import counters
 from benchmarks.audit.counters import Drawn
@@ -17,6 +18,7 @@ __all__ = [
     "TREE",
     "WEIGHTS",
     "Promise",
+    "check_quotes",
     "missing_words",
 ]
 
@@ -234,6 +236,14 @@ FAMILIES = {
     TEXTS: ("st-unique", "st-size", "ours-texts"),
 }
 """Promises that are about the same kind of batch: each sampler of a family is counted under all of them."""
+
+
+def check_quotes(source: Any, *promises: str) -> None:
+    """Refuse a release whose documentation no longer says what is quoted of it: a ValueError names the words."""
+    text = inspect.getsource(source)
+    for name in promises:
+        if words := missing_words(name, text):
+            raise ValueError(f"its documentation does not say {words!r}")
 
 
 def missing_words(name: str, source: str) -> str:

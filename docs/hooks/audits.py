@@ -1,6 +1,7 @@
 """Tables of the sampler audit, from what ``python -m benchmarks.sampler_audit`` kept."""
 
 import json
+import re
 import runpy
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -105,8 +106,9 @@ def _is_ours(name: str) -> bool:
 
 
 def _name(entry: dict[str, Any]) -> str:
-    library, _, name = entry["name"].partition(" ")
-    return f"{library} `{name}`"
+    """Library, class as code, and options."""
+    library, name, options = re.fullmatch(r"(.*?) ([A-Z]\w*)(.*)", entry["name"]).groups()
+    return f"{library} `{name}`{options}"
 
 
 def _cells(share: Any) -> list[str]:

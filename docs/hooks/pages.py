@@ -21,6 +21,7 @@ import planning
 import presets
 import public
 import reference
+import resume
 import subcommands
 from mkdocs.structure.files import File, Files
 
@@ -28,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCKS: dict[str, Callable[[str], str]] = {
     "audit": lambda words: audits.BLOCKS[words](ROOT / "docs" / "sampler-audit.json"),
     "benchmarks": lambda words: figures.benchmarks(ROOT / "docs" / "benchmarks.json"),
+    "resume": lambda words: resume.table(ROOT / "docs" / "resume.json"),
     "claims": presets.claims,
     "datasets": lambda words: gallery.gallery(),
     "contents": reference.contents,

@@ -212,9 +212,15 @@ class BatchSampler:
     def __iter__(self) -> Iterator[list[int]]:
         """Row numbers of this rank's batches in the next pass, which begins at the first ``next``."""
         # a DataLoader with workers makes two iterators and uses one, so an iterator alone changes nothing
-        for epoch in (epoch_of_lightning(), epoch_of_skipping()):
-            if epoch is not None:
-                self._select(epoch)
+        epoch = epoch_of_lightning()
+        if epoch is not None and self._live is not None and self._live.epoch == epoch:  # Lightning makes two as well
+            self._known, self._selected = self._live.begin, None
+            announced = []
+        else:
+            announced = [epoch, epoch_of_skipping()]
+        for number in announced:
+            if number is not None:
+                self._select(number)
         deal = find_deal(self._rank, self._world)
         if self._rank is None and deal.processes == 1:
             warn_of_lone_ranks()
@@ -222,7 +228,7 @@ class BatchSampler:
         if self._epochs is not None and begin.number >= self._epochs:
             self._warn_of_end()
             return
-        live = self._live = BegunPass(begin, deal.world, deal.processes)
+        live = self._live = BegunPass(begin, deal.world, deal.processes, epoch)
         self._known, self._selected = begin, begin.number + 1
         end = self._passes.end(begin, deal.processes)
         # the last round is full, also where a trainer divides it among its processes
@@ -254,6 +260,8 @@ class BatchSampler:
         A position within that pass, from ``start`` or a loaded state, stays as it is. Twice has no further effect, so
         trainers may call it here, at ``sampler``, or both.
         """
+        if self._live is not None and self._live.epoch == epoch:
+            return  # Lightning announces an epoch again after worker processes requested its first batches
         if not announced_by_accelerate():  # its own count, which knows nothing of a resumed run; passes go on anyway
             self._select(epoch)
 

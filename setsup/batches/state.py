@@ -24,6 +24,8 @@ class BegunPass:
         Where it began.
     world, processes : int
         Shares that the batch sampler makes itself, and processes that draw: accelerate divides all draws of one share.
+    epoch : int or None
+        The epoch of Lightning for which it began, where worker processes requested it before Lightning announced it.
     requested : int
         Draws of this share so far.
     ended : bool
@@ -34,6 +36,7 @@ class BegunPass:
     begin: Position
     world: int
     processes: int
+    epoch: int | None = None
     requested: int = 0
     ended: bool = False
 

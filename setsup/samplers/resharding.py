@@ -5,6 +5,9 @@ from types import FrameType
 
 __all__ = ["accelerated_processes", "epoch_of_lightning"]
 
+_REQUESTS = (("fit_loop", "setup_data"), ("training_epoch_loop", "on_run_start"))
+"""Functions of Lightning's loops that make an iterator over a DataLoader."""
+
 
 def accelerated_processes() -> int:
     """Number of processes among which a calling DataLoader of accelerate shards batches; 1 without such a caller."""
@@ -18,14 +21,17 @@ def epoch_of_lightning() -> int | None:
     """Number of the epoch for which a calling training loop of Lightning requests batches; None without one.
 
     With worker processes, torch's DataLoader requests indices as soon as its iterator is made, and Lightning calls
-    ``set_epoch`` in a run that resumes after that only (Lightning's issue 21938).
+    ``set_epoch`` in a run that resumes after that only (Lightning's issue 21938). A loop that begins with a later epoch
+    makes a second iterator, where it starts to run.
     """
-    for name in ("lightning.pytorch.loops.fit_loop", "pytorch_lightning.loops.fit_loop"):
-        frame = _caller(name, "setup_data") if name in sys.modules else None
-        loop = None if frame is None else frame.f_locals.get("self")
-        epoch = getattr(getattr(getattr(loop, "epoch_progress", None), "current", None), "processed", None)
-        if isinstance(epoch, int):
-            return epoch
+    for name in ("lightning.pytorch.loops", "pytorch_lightning.loops"):
+        for module, function in _REQUESTS:
+            frame = _caller(f"{name}.{module}", function) if f"{name}.{module}" in sys.modules else None
+            trainer = None if frame is None else getattr(frame.f_locals.get("self"), "trainer", None)
+            progress = getattr(getattr(trainer, "fit_loop", None), "epoch_progress", None)
+            epoch = getattr(getattr(progress, "current", None), "processed", None)  # what it calls set_epoch with
+            if isinstance(epoch, int):
+                return epoch
     return None
 
 

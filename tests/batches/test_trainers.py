@@ -289,6 +289,22 @@ def test_with_steps_each_process_of_accelerate_has_that_many(processes: Any) -> 
         assert [rows.tolist() for _ in range(2) for rows in loader] == wanted(2)[rank:16:2]
 
 
+@pytest.mark.parametrize("even", [True, False])
+def test_the_last_round_is_whole_whether_accelerate_evens_batches_or_not(
+    even: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """sentence-transformers turns its evening off; a process without a batch would wait for the others for ever."""
+    accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed")
+    monkeypatch.setattr(accelerate.state.PartialState(cpu=True), "num_processes", 3)
+    for rank in range(3):
+        loader = accelerate.data_loader.prepare_data_loader(
+            loader_of(setsup.batch_sampler(LABELS, **CALL), 0), num_processes=3, process_index=rank, even_batches=even
+        )
+        draws = wanted(2)
+        first, second = [*draws[:10], *[draws[9]] * 2], [*draws[10:], *[draws[19]] * 2]
+        assert [rows.tolist() for _ in range(2) for rows in loader] == [*first[rank::3], *second[rank::3]]
+
+
 def test_accelerate_may_not_cut_batches_or_divide_those_of_a_rank(processes: Any) -> None:
     with pytest.raises(SamplerError, match="accelerate's split_batches=True cuts batches into parts"):
         processes(0, split_batches=True)

@@ -1,0 +1,128 @@
+"""Start the processes of a cell, kill them, and start those that resume."""
+
+import multiprocessing
+import os
+import signal
+import socket
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.resume.count import compare, evened, read_logs
+from benchmarks.resume.data import truth
+from benchmarks.resume.job import Job, saved_step
+from benchmarks.resume.plan import DRAWS, PASSES, Cell
+
+__all__ = ["run_cell"]
+
+_ENDS = (0, -signal.SIGKILL)
+FOLDER = "SETSUP_RESUME_FOLDER"
+LIMIT = 300  # seconds for each part of a cell
+_CONTEXT = multiprocessing.get_context("fork")  # what is imported already need not be imported by every process
+
+Way = Callable[[Job], None]
+
+
+def run_cell(cell: Cell, way: Way, to: str = "torch") -> dict[str, Any]:
+    """Counts of a cell, or why it has none: ``{"failed": …}``."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="resume-") as name:
+        folder = Path(name)
+        try:
+            _part(way, [Job(folder, 0, rank, cell.ranks, cell.workers, cell.stop) for rank in range(cell.ranks)])
+            _part(way, [Job(folder, 1, rank, cell.to_ranks, cell.to_workers, None) for rank in range(cell.to_ranks)])
+        except RuntimeError as error:
+            return {"failed": str(error)[-2000:]}
+        seen = read_logs(folder, cell)
+        if cell.line == "rows":
+            wanted = truth("rows")
+            copies = evened(cell, wanted)
+        else:  # an endless stream: each rank trains equally many draws, the last round included
+            rest = -(-(DRAWS * PASSES - cell.draw) // cell.to_ranks) * cell.to_ranks
+            wanted, copies = truth("bytes", cell.draw + rest, to), []
+        return {**compare(wanted, seen, copies), "seconds": round(time.monotonic() - started, 1)}
+
+
+def _part(way: Way, jobs: list[Job]) -> None:
+    """Run the processes of one part to their end, or until the moment of the kill."""
+    port, barrier = _free_port(), _CONTEXT.Barrier(len(jobs))
+    for job in jobs:
+        job.port, job.barrier = port, barrier
+    processes = [_CONTEXT.Process(target=_enter, args=(way, job)) for job in jobs]
+    for process in processes:
+        process.start()
+    try:
+        _wait(jobs, processes)
+    finally:
+        for process in processes:
+            _kill(process)
+        _kill_heirs(jobs[0].folder)
+    crashed = [job.rank for job, process in zip(jobs, processes, strict=True) if process.exitcode not in _ENDS]
+    for job in jobs:
+        complaint = job.folder / f"failed-{job.part}-{job.rank}"
+        if complaint.exists():
+            raise RuntimeError(complaint.read_text(encoding="utf-8"))
+    if crashed:
+        raise RuntimeError(f"part {jobs[0].part}: rank {crashed[0]} crashed without an exception")
+
+
+def _enter(way: Way, job: Job) -> None:
+    os.setsid()  # its workers are killed with it
+    os.environ[FOLDER] = str(job.folder)
+    job.announce()
+    try:
+        way(job)
+    except BaseException:  # whatever it is, the cell says so
+        (job.folder / f"failed-{job.part}-{job.rank}").write_text(traceback.format_exc(), encoding="utf-8")
+    finally:
+        os._exit(0)
+
+
+def _wait(jobs: list[Job], processes: list[Any]) -> None:
+    folder, part, stop = jobs[0].folder, jobs[0].part, jobs[0].stop
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        if any((folder / f"failed-{part}-{job.rank}").exists() for job in jobs):
+            return
+        if stop is None:
+            if not any(process.is_alive() for process in processes):
+                return
+        elif all(_lines(folder / f"saw-0-{job.rank}.jsonl") > stop for job in jobs):
+            if (done := saved_step(folder)) != stop:
+                raise RuntimeError(f"the checkpoint has step {done}, not {stop}")
+            return
+        elif not any(process.is_alive() for process in processes):
+            raise RuntimeError("the run ended before it was killed")
+        time.sleep(0.02)
+    raise RuntimeError(f"part {part} did not end within {LIMIT} s")
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def _kill(process: Any) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.join()
+
+
+def _kill_heirs(folder: Path) -> None:
+    """Kill programs that a process started in sessions of their own, as Ray does: they have its variables."""
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"{FOLDER}={folder}".encode() in path.read_bytes().split(b"\0"):
+                os.kill(int(path.parent.name), signal.SIGKILL)
+        except (OSError, ProcessLookupError):
+            continue  # of another user, or gone
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
