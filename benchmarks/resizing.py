@@ -16,7 +16,6 @@ from PIL import Image
 from benchmarks.decoding import over
 from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.peers import peer
-from benchmarks.per_image import box_of
 from benchmarks.rows import Row, rate
 from setsup.datasets import images
 from setsup.datasets.own.table import open_table
@@ -89,7 +88,7 @@ def _items() -> dict[str, Item]:
 
         def by_opencv(path: Path, method: int) -> Any:
             pixels = decoded(path)
-            top, left, tall, wide = box_of(*pixels.shape[:2], 0.08)
+            top, left, tall, wide = _box(*pixels.shape[:2])
             window = pixels[top : top + tall, left : left + wide]
             return cv2.resize(window, (RESULT, RESULT), interpolation=method)
 
@@ -101,10 +100,17 @@ def _items() -> dict[str, Item]:
     return found
 
 
+def _box(height: int, width: int) -> tuple[int, int, int, int]:
+    """Top, left, height and width of a random crop of 8 % of the area or more."""
+    from benchmarks.per_image import box_of  # its module imports OpenCV, which may be missing
+
+    return box_of(height, width, 0.08)
+
+
 def _by_pillow(path: Path) -> Pixels:
     with Image.open(io.BytesIO(path.read_bytes())) as image:
         color = image.convert("RGB")
-    top, left, tall, wide = box_of(color.height, color.width, 0.08)
+    top, left, tall, wide = _box(color.height, color.width)
     window = color.crop((left, top, left + wide, top + tall))
     return np.asarray(window.resize((RESULT, RESULT), Image.Resampling.BILINEAR))
 

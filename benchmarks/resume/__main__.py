@@ -1,4 +1,7 @@
-"""Fill the matrix: ``python -m benchmarks.resume [WAY …] [--line rows] [--limit N] [--json FILE]``; it resumes."""
+"""Fill the matrix: ``python -m benchmarks.resume [WAY …] [--line rows] [--limit N] [--json FILE]``; it resumes.
+
+A way is one of ``ways.py``, or another library of ``peers.py``.
+"""
 
 import argparse
 import importlib.metadata
@@ -13,8 +16,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: ranks
 warnings.simplefilter("ignore")
 
 from benchmarks.machine import machine  # noqa: E402
-from benchmarks.resume.plan import cells  # noqa: E402
-from benchmarks.resume.run import run_cell  # noqa: E402
+from benchmarks.resume.peers import PEERS, missing  # noqa: E402
+from benchmarks.resume.plan import LINES, Cell, cells, peer_cells  # noqa: E402
+from benchmarks.resume.run import run_cell, run_peer  # noqa: E402
 from benchmarks.resume.ways import PLAIN, WAYS  # noqa: E402
 from setsup.files import written  # noqa: E402
 
@@ -25,7 +29,11 @@ def main(argv: list[str] | None = None) -> int:
     """Run the cells that the file lacks, each written as soon as it is known."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.resume", description="Kill and resume, counted.")
     parser.add_argument("ways", nargs="*", metavar="WAY", help=f"all by default: {', '.join(_names())}")
-    parser.add_argument("--line", choices=("rows", "bytes"), help="batch_sampler or loader; both by default")
+    parser.add_argument(
+        "--line",
+        choices=("rows", "bytes", *LINES),
+        help="batch_sampler or loader; in other libraries other ranks and workers, or the same; all by default",
+    )
     parser.add_argument("--limit", type=int, metavar="N", help="run at most N cells")
     parser.add_argument("--json", type=Path, default=Path("resume.json"), metavar="FILE", help="where cells are kept")
     options = parser.parse_args(argv)
@@ -35,30 +43,44 @@ def main(argv: list[str] | None = None) -> int:
     kept: dict[str, Any] = {"about": [], "cells": {}}
     if options.json.exists():
         kept = json.loads(options.json.read_text(encoding="utf-8"))
-    missing = [cell for cell in cells(asked) if "lost" not in kept["cells"].get(cell.name, {})]
-    if missing:
+    others = [name for name in PEERS if not options.ways or name in options.ways]
+    planned = cells(asked)
+    planned += [cell for name in others for cell in peer_cells(name) if options.line in (None, cell.line)]
+    left = [cell for cell in planned if not {"lost", "not offered"} & set(kept["cells"].get(cell.name, {}))]
+    if left:
         kept["about"] = [machine(), _versions()]
-    for cell in missing[: options.limit]:
-        key = cell.way, cell.line
-        found = run_cell(cell, WAYS[key], "numpy" if key in PLAIN else "torch")
-        kept["cells"][cell.name] = {**cell.to_dict(), **found}
+    for cell in left[: options.limit]:
+        kept["cells"][cell.name] = {**cell.to_dict(), **(found := _found(cell))}
         with written(options.json) as part:
             part.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         print(cell.name, f"-> {cell.to_ranks}x{cell.to_workers}", "after", cell.stop, found, flush=True)
     wrong = [
         name
         for name, cell in kept["cells"].items()
-        if "failed" in cell or any(cell.get(what) for what in ("lost", "twice", "differ"))
+        if cell["way"] not in PEERS
+        and ("failed" in cell or any(cell.get(what) for what in ("lost", "twice", "differ")))
     ]
     return int(bool(wrong))
 
 
+def _found(cell: Cell) -> dict[str, Any]:
+    """Counts of a cell, or why it has none."""
+    if cell.way not in PEERS:
+        key = cell.way, cell.line
+        return run_cell(cell, WAYS[key], "numpy" if key in PLAIN else "torch")
+    peer = PEERS[cell.way]
+    if why := missing(peer):
+        return {"missing": why}
+    return run_peer(cell, peer)
+
+
 def _names() -> list[str]:
-    return list(dict.fromkeys(way for way, _ in WAYS))
+    return list(dict.fromkeys([way for way, _ in WAYS] + list(PEERS)))
 
 
 def _versions() -> str:
     names = ("setsup", "torch", "torchdata", "lightning", "accelerate", "transformers", "sentence-transformers", "ray")
+    names += ("grain", "webdataset", "mosaicml-streaming", "litdata", "datasets")
     found = {dist.metadata["Name"].lower(): dist.version for dist in importlib.metadata.distributions()}
     return ", ".join(f"{name} {found[name]}" for name in names if name in found)
 

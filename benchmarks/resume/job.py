@@ -17,7 +17,7 @@ __all__ = ["Job", "saved_step"]
 
 @dataclass
 class Job:
-    """A process, before the kill (`part` 0) or after it (1).
+    """A process, before the kill (`part` 0) or after it (1), or of a run that nothing interrupts (2).
 
     `folder` is shared by all processes of a cell; `stop` is the step after which a process waits for the kill, `done`
     the steps of the part that were logged.
@@ -38,11 +38,11 @@ class Job:
         """Address of the process group of this part."""
         return f"file://{self.folder}/group-{self.part}"
 
-    def saw(self, items: Sequence[Item]) -> None:
+    def saw(self, items: Sequence[Item], of_pass: int = 0) -> None:
         """Log a batch that arrived; the one after the last step that is to be trained is the moment of the kill."""
         self.done += 1
         with (self.folder / f"saw-{self.part}-{self.rank}.jsonl").open("a", encoding="utf-8") as log:
-            log.write(json.dumps([self.done, items]) + "\n")
+            log.write(json.dumps([self.done, items, of_pass]) + "\n")
         if self.stop is not None and self.done > self.stop:
             time.sleep(3600)
 
@@ -54,7 +54,19 @@ class Job:
 
     def load(self) -> Any:
         """The state that the killed run saved; None for the run itself."""
-        return _saved(self.folder)[1] if self.part else None
+        return _saved(self.folder)[1] if self.part == 1 else None
+
+    def save_own(self, state: Any) -> None:
+        """Replace the checkpoint of this rank, for loops whose state is one of each rank."""
+        with written(self.folder / f"checkpoint-{self.part}-{self.rank}.pickle") as part:
+            part.write_bytes(pickle.dumps(state))
+        self.save(state)
+
+    def load_own(self) -> Any:
+        """The state that this rank saved in the killed run; None for the run itself."""
+        if self.part != 1:
+            return None
+        return pickle.loads((self.folder / f"checkpoint-0-{self.rank}.pickle").read_bytes())  # noqa: S301 - our own
 
     def announce(self) -> None:
         """Set the variables by which torchrun tells a process who it is."""

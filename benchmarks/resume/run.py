@@ -8,15 +8,17 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.resume.count import compare, evened, read_logs
+from benchmarks.resume.count import Seen, compare, compare_passes, evened, read_logs, read_passes
 from benchmarks.resume.data import truth
 from benchmarks.resume.job import Job, saved_step
 from benchmarks.resume.plan import DRAWS, PASSES, Cell
+from setsup.files import written
 
-__all__ = ["run_cell"]
+__all__ = ["Peer", "Way", "run_cell", "run_peer"]
 
 _ENDS = (0, -signal.SIGKILL)
 FOLDER = "SETSUP_RESUME_FOLDER"
@@ -24,6 +26,32 @@ LIMIT = 300  # seconds for each part of a cell
 _CONTEXT = multiprocessing.get_context("fork")  # what is imported already need not be imported by every process
 
 Way = Callable[[Job], None]
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another library: the data that it writes, its loop, and what its documentation does not offer.
+
+    Attributes
+    ----------
+    module : str
+        What is imported of it.
+    write : callable
+        Writes the rows below a folder.
+    loop : callable or None
+        A training loop; None where the library has no state to resume from.
+    state, ranks, images : str
+        Why it offers no state at all, no resuming on other numbers of ranks and workers, or no equal images. Empty
+        where it does.
+
+    """
+
+    module: str
+    write: Callable[[Path], None]
+    loop: Way | None = None
+    state: str = ""
+    ranks: str = ""
+    images: str = ""
 
 
 def run_cell(cell: Cell, way: Way, to: str = "torch") -> dict[str, Any]:
@@ -44,6 +72,42 @@ def run_cell(cell: Cell, way: Way, to: str = "torch") -> dict[str, Any]:
             rest = -(-(DRAWS * PASSES - cell.draw) // cell.to_ranks) * cell.to_ranks
             wanted, copies = truth("bytes", cell.draw + rest, to), []
         return {**compare(wanted, seen, copies), "seconds": round(time.monotonic() - started, 1)}
+
+
+_WHOLE: dict[tuple[str, int, int], list[Seen]] = {}  # what runs that nothing interrupts saw
+
+
+def run_peer(cell: Cell, peer: Peer) -> dict[str, Any]:
+    """Counts of a cell of another library, ``{"failed": …}``, or ``{"not offered": …}`` with what it documents."""
+    if why := peer.state or (peer.ranks if cell.line == "changed" else ""):
+        return {"not offered": why}
+    assert peer.loop is not None
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="resume-") as name:
+        folder = Path(name)
+        try:
+            _part(lambda job: peer.write(folder), [Job(folder, 2, 0, 1, 0, None)])
+            _part(peer.loop, [Job(folder, 0, rank, cell.ranks, cell.workers, cell.stop) for rank in range(cell.ranks)])
+            _part(
+                peer.loop, [Job(folder, 1, rank, cell.to_ranks, cell.to_workers, None) for rank in range(cell.to_ranks)]
+            )
+            whole = None if peer.images else _whole(cell, peer.loop, folder)
+        except RuntimeError as error:
+            return {"failed": str(error)[-2000:]}
+        counts: dict[str, Any] = compare_passes(read_passes(folder, cell), whole)
+        if whole is None:
+            counts["differ"] = {"not offered": peer.images}
+        return {**counts, "seconds": round(time.monotonic() - started, 1)}
+
+
+def _whole(cell: Cell, loop: Way, folder: Path) -> list[Seen]:
+    """What nothing interrupted: of one process, or of the ranks and workers of the cell where they stay the same."""
+    ranks, workers = (1, 0) if cell.line == "changed" else (cell.ranks, cell.workers)
+    key = cell.way, ranks, workers
+    if key not in _WHOLE:
+        _part(loop, [Job(folder, 2, rank, ranks, workers, None) for rank in range(ranks)])
+        _WHOLE[key] = read_passes(folder, cell, ranks)
+    return _WHOLE[key]
 
 
 def _part(way: Way, jobs: list[Job]) -> None:
@@ -76,7 +140,8 @@ def _enter(way: Way, job: Job) -> None:
     try:
         way(job)
     except BaseException:  # whatever it is, the cell says so
-        (job.folder / f"failed-{job.part}-{job.rank}").write_text(traceback.format_exc(), encoding="utf-8")
+        with written(job.folder / f"failed-{job.part}-{job.rank}") as part:
+            part.write_text(traceback.format_exc(), encoding="utf-8")
     finally:
         os._exit(0)
 

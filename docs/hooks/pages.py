@@ -30,6 +30,7 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "audit": lambda words: audits.BLOCKS[words](ROOT / "docs" / "sampler-audit.json"),
     "benchmarks": lambda words: figures.benchmarks(ROOT / "docs" / "benchmarks.json"),
     "resume": lambda words: resume.table(ROOT / "docs" / "resume.json"),
+    "resumepeers": lambda words: resume.peers(ROOT / "docs" / "resume-peers.json"),
     "claims": presets.claims,
     "datasets": lambda words: gallery.gallery(),
     "contents": reference.contents,
