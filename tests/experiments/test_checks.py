@@ -76,7 +76,7 @@ def spoil_weights(at: int) -> Any:
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 @pytest.mark.parametrize(
     ("at", "kept"),
-    [(1, "there is no checkpoint yet"), (4, r"last\.ckpt of step 2 is"), (7, r"last\.ckpt of step 6 is")],
+    [(1, "no checkpoint was saved"), (4, r"last\.ckpt of step 2 is"), (7, r"last\.ckpt of step 6 is")],
 )
 def test_the_first_loss_that_is_not_finite_ends_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float, at: int, kept: str

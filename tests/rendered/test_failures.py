@@ -353,11 +353,11 @@ def test_kills_while_the_ranks_are_closed(tmp_path: Path, alone: dict[str, bytes
     [
         (None, "does not exist"),
         (b"[", "is damaged"),
-        (b"[]", "is not the list of rows"),
+        (b"[]", "does not match rendered\\.json in the same folder"),
         (b'[{"rows": ["x"]}]', "is damaged"),
         (b'[{"rows": [99999999999999999999]}]', "is damaged"),
         (b'[{"rows": 3}]', "is damaged"),
-        (b"{}", "is not the list of rows"),
+        (b"{}", "does not match rendered\\.json in the same folder"),
     ],
 )
 def test_a_damaged_list_is_named(
