@@ -68,7 +68,7 @@ def cells(ways: Sequence[tuple[str, str]]) -> list[Cell]:
             for j, workers in enumerate(WORKERS):
                 key = zlib.crc32(f"{way}/{line}/{ranks}x{workers}".encode())
                 stop = 1 + key % (PASSES * DRAWS // ranks - 1)
-                found.append(Cell(way, line, ranks, workers, others[j], WORKERS[(i + j + 1) % 3], stop))
+                found.append(Cell(way, line, ranks, workers, others[j], WORKERS[(j + 1 + (i == 1)) % 3], stop))
     return found
 
 

@@ -20,7 +20,6 @@ from setsup.files import written
 
 __all__ = ["Peer", "Way", "run_cell", "run_peer"]
 
-_ENDS = (0, -signal.SIGKILL)
 FOLDER = "SETSUP_RESUME_FOLDER"
 LIMIT = 300  # seconds for each part of a cell
 _CONTEXT = multiprocessing.get_context("fork")  # what is imported already need not be imported by every process
@@ -124,7 +123,8 @@ def _part(way: Way, jobs: list[Job]) -> None:
         for process in processes:
             _kill(process)
         _kill_heirs(jobs[0].folder)
-    crashed = [job.rank for job, process in zip(jobs, processes, strict=True) if process.exitcode not in _ENDS]
+    ends = (0,) if jobs[0].stop is None else (0, -signal.SIGKILL)  # the resumed part is killed by nobody
+    crashed = [job.rank for job, process in zip(jobs, processes, strict=True) if process.exitcode not in ends]
     for job in jobs:
         complaint = job.folder / f"failed-{job.part}-{job.rank}"
         if complaint.exists():

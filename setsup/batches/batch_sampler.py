@@ -1,8 +1,11 @@
 """Labels in, batches of row numbers out: the samplers behind one call, for the trainer that a user already has."""
 
+import hashlib
+import json
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from setsup.batches.factory import BatchSamplerFactory
@@ -69,7 +72,7 @@ class BatchSampler:
     sentence-transformers, the sampler yields the draws of all ranks, because those give whole batches to their
     processes in turn; ``split_batches`` and ``dispatch_batches``, which cut batches, are refused. Lightning needs
     ``use_distributed_sampler=False``; Ray Train's ``prepare_data_loader`` needs ``add_dist_sampler=False``, or it
-    leaves the batch sampler out without a word.
+    silently leaves the batch sampler out.
 
     **Resuming.** :meth:`state_dict` has the position as a number of draws of all ranks together, so a run resumes on
     any number of ranks. It counts requested batches, which is exact with ``num_workers=0`` and in torchdata's
@@ -251,8 +254,8 @@ class BatchSampler:
         return True
 
     def __repr__(self) -> str:
-        """Show the sampler and the length of a pass."""
-        return f"BatchSampler({self._sampler!r}, {len(self):,} per pass)"
+        """Show the sampler."""
+        return f"BatchSampler({self._sampler!r})"
 
     def set_epoch(self, epoch: int) -> None:
         """Select the pass that the next ``iter`` begins, counted from 0.
@@ -268,9 +271,12 @@ class BatchSampler:
     def _select(self, epoch: Any) -> None:
         processes = find_deal(self._rank, self._world).processes
         check_integer(epoch, "the number of a pass", SamplerError, 0, self._passes.most(processes))
-        if self._next(processes).number != epoch:
+        begin = self._next(processes)
+        if begin.number != epoch:
+            if self._live is None and self._selected is None and epoch < begin.number:
+                self._warn_of_position(begin, int(epoch))
             self._selected = int(epoch)
-        if self._live is not None and self._live.number != epoch:
+        if self._live is not None and (self._live.ended or self._live.begin.number != epoch):
             self._live = None
 
     def state_dict(self, delivered: int | None = None) -> dict[str, Any]:
@@ -287,7 +293,7 @@ class BatchSampler:
         -------
         dict
             ``delivered``, the draws of all ranks and passes; ``pass``; ``steps``, the batches per rank in the pass;
-            ``fingerprint``, a digest of the labels.
+            ``fingerprint``, a digest of the labels; ``arguments``, one of the way of drawing and the seed.
 
         Raises
         ------
@@ -305,8 +311,14 @@ class BatchSampler:
             place = self._next(find_deal(self._rank, self._world).processes)
         else:
             place = live.place(self._passes, delivered)
-        fingerprint = self._sampler.table.fingerprint
-        return {"delivered": place.draw, "pass": place.number, "steps": place.done, "fingerprint": fingerprint}
+        position = {"delivered": place.draw, "pass": place.number, "steps": place.done}
+        return {**position, "fingerprint": self._sampler.table.fingerprint, "arguments": self._arguments}
+
+    @cached_property
+    def _arguments(self) -> str:
+        """Digest of everything but the labels that a draw depends on, and of ``steps``."""
+        drawn = [self._sampler.to_dict()["arguments"], self._passes.steps]
+        return hashlib.blake2b(json.dumps(drawn, sort_keys=True).encode(), digest_size=8).hexdigest()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go to the position of a checkpoint: the next ``iter`` has the rest of its pass, on any number of ranks.
@@ -317,7 +329,7 @@ class BatchSampler:
         Raises
         ------
         SamplerError
-            If it is no state of a batch sampler, was saved for other labels, or for passes of another length.
+            If it is not a state of a batch sampler, or was saved with other labels or arguments.
 
         """
         draw, number, done = read_state(state)
@@ -326,12 +338,16 @@ class BatchSampler:
                 f"the state was saved for labels with the fingerprint {state['fingerprint']}, and these have "
                 f"{self._sampler.table.fingerprint}; load it into a batch sampler of the same labels, in the same order"
             )
+        if state["arguments"] != self._arguments:
+            raise SamplerError(
+                f"the state at draw {draw:,} was saved with another way of drawing, seed, weights or steps; make the "
+                f"batch sampler with the arguments with which it was saved, or pass start={draw} to begin there"
+            )
         passes = self._passes
         if passes.steps is None and not number * passes.draws <= draw <= (number + 1) * passes.draws:
             raise SamplerError(
-                f"the state is at draw {draw:,} in pass {number:,}, and passes of {passes.draws:,} draws have it "
-                "elsewhere; make the batch sampler with the arguments with which it was saved, or pass "
-                f"start={draw} to begin there"
+                f"the state is damaged: draw {draw:,} is not in pass {number:,} of {passes.draws:,} draws; load the "
+                f"state of another checkpoint, or pass start={draw}"
             )
         self._known, self._selected, self._live = Position(number, draw, done), None, None
 
@@ -396,6 +412,16 @@ class BatchSampler:
         """Where the next ``iter`` begins."""
         known = self._passes.at(self._start, processes) if self._known is None else self._known
         return known if self._selected is None else self._passes.start(known, self._selected, processes)
+
+    @staticmethod
+    def _warn_of_position(position: Position, epoch: int) -> None:
+        _log.warning(
+            "pass %d was selected, so the position in pass %d, which was loaded or given as start=, is ignored; begin "
+            "the loop over epochs with epoch %d",
+            epoch,
+            position.number,
+            position.number,
+        )
 
     def _warn_of_end(self) -> None:
         if not self._warned:

@@ -40,11 +40,6 @@ class BegunPass:
     requested: int = 0
     ended: bool = False
 
-    @property
-    def number(self) -> int:
-        """The pass that the position is in: after the end, the next one."""
-        return self.begin.number + self.ended
-
     def place(self, passes: Passes, delivered: Any = None) -> Position:
         """The position: after so many batches of each process, or after those that were requested."""
         if delivered is not None:
@@ -61,10 +56,10 @@ def read_state(state: Any) -> tuple[int, int, int]:
     keys = ("delivered", "pass", "steps")
     numbers = [state.get(key) for key in keys] if isinstance(state, Mapping) else []
     whole = [int(number) for number in numbers if is_integer(number) and 0 <= number < LAST]
-    if len(whole) != len(keys) or "fingerprint" not in state:
+    if len(whole) != len(keys) or not {"fingerprint", "arguments"} <= set(state):
         raise SamplerError(
-            "the state of a batch sampler has delivered, pass, steps and fingerprint, as state_dict() gives them, not "
-            f"{abbreviate(state)}; of a position of setsup.loader, pass the number of draws as start="
+            "the state of a batch sampler must have delivered, pass, steps, fingerprint and arguments, as state_dict() "
+            f"returns them, not {abbreviate(state)}; of a position of setsup.loader, pass the number of draws as start="
         )
     draw, number, done = whole
     return draw, number, done

@@ -93,7 +93,7 @@ def warn_of_lone_ranks() -> None:
 
 def refuse_cut_batches() -> None:
     """Refuse trainers that are about to cut batches, or to divide the rows of one: called where they look for that."""
-    for frame in _callers(6):
+    for frame in _callers():
         name, known = frame.f_code.co_name, frame.f_locals
         if name == "prepare_data_loader" and _module(frame) == _ACCELERATE and (known.get("num_processes") or 1) > 1:
             for option in ("split_batches", "dispatch_batches"):
@@ -101,9 +101,9 @@ def refuse_cut_batches() -> None:
                     raise _cut(option)
         if name == "_dataloader_init_kwargs_resolve_sampler" and not known.get("is_predicting"):
             raise SamplerError(
-                "Lightning would replace the sampler of these batches by a DistributedSampler, which knows no labels; "
-                "pass use_distributed_sampler=False to the Trainer (or to Fabric's setup_dataloaders): each rank takes "
-                "its share of the draws by itself"
+                "Lightning would replace the sampler of these batches by a DistributedSampler, which splits batches "
+                "into single rows; pass use_distributed_sampler=False to the Trainer (or to Fabric's "
+                "setup_dataloaders): each rank takes its share of the draws by itself"
             )
 
 
@@ -111,7 +111,7 @@ def announced_by_accelerate() -> bool:
     """Whether a prepared DataLoader of accelerate announces its own count of passes, which starts at 0 in every run."""
     if _ACCELERATE not in sys.modules:
         return False
-    return any(_module(frame) == _ACCELERATE and frame.f_code.co_name == "__iter__" for frame in _callers(6))
+    return any(_module(frame) == _ACCELERATE and frame.f_code.co_name == "__iter__" for frame in _callers())
 
 
 def epoch_of_skipping() -> int | None:
@@ -128,7 +128,7 @@ def epoch_of_skipping() -> int | None:
             owner = frame.f_locals.get("self")
             skips |= type(owner).__name__ == "SkipBatchSampler"
             if skips and type(owner).__name__ == "DataLoaderShard":
-                return int(getattr(owner, "iteration", 0))
+                return int(owner.iteration)  # type: ignore[union-attr]
     return None
 
 
@@ -142,8 +142,9 @@ def _shards_of_accelerate() -> int | None:
         owner = frame.f_locals.get("self")
         kind = type(owner).__name__  # not its __class__, which says that it is a DataLoader of torch
         if kind == "BatchSamplerShard":
-            processes = int(getattr(owner, "num_processes", 1))
-            if processes > 1 and getattr(owner, "split_batches", False):
+            sharded: Any = owner
+            processes = int(sharded.num_processes)
+            if processes > 1 and sharded.split_batches:
                 raise _cut("split_batches")
             return processes
         if kind == "DataLoaderDispatcher":
@@ -162,12 +163,12 @@ def _cut(option: str) -> SamplerError:
     )
 
 
-def _callers(most: int | None = None) -> Iterator[FrameType]:
+def _callers() -> Iterator[FrameType]:
     """Frames of the callers, innermost first."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and most != 0:
+    while frame is not None:
         yield frame
-        frame, most = frame.f_back, None if most is None else most - 1
+        frame = frame.f_back
 
 
 def _module(frame: FrameType) -> Any:

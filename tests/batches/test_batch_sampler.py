@@ -231,7 +231,7 @@ def test_a_batch_sampler_has_no_batch_size() -> None:
     batches = setsup.batch_sampler(LABELS, batch_size=4)
     assert not hasattr(batches, "batch_size")
     assert not hasattr(batches, "drop_last")
-    assert repr(batches) == f"BatchSampler({batches.sampler!r}, 45 per pass)"
+    assert repr(batches) == f"BatchSampler({batches.sampler!r})"
     assert bool(batches)
 
 

@@ -249,3 +249,37 @@ def test_states_of_others_are_refused() -> None:
             batches.load_state_dict(wrong)
     with pytest.raises(SamplerError, match="passes of 15 draws have it elsewhere"):
         batches.load_state_dict({**state, "delivered": 40})
+
+
+def test_at_the_start_of_a_selected_pass_a_state_says_that_pass() -> None:
+    batches = setsup.batch_sampler(LABELS, classes=3, per_class=2)
+    count = len(list(batches))
+    batches.set_epoch(1)
+    state = batches.state_dict(delivered=0)
+    assert (state["delivered"], state["pass"], state["steps"]) == (count, 1, 0)
+    resumed = setsup.batch_sampler(LABELS, classes=3, per_class=2)
+    resumed.load_state_dict(state)
+    assert list(resumed) == list(batches)
+
+
+def test_a_position_that_a_trainer_leaves_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    batches = setsup.batch_sampler(LABELS, classes=3, per_class=2)
+    list(batches)
+    saved = batches.state_dict()
+    resumed = setsup.batch_sampler(LABELS, classes=3, per_class=2)
+    resumed.load_state_dict(saved)
+    resumed.set_epoch(1)
+    assert not caplog.records
+    resumed.set_epoch(0)
+    (record,) = caplog.records
+    assert "pass 0 was selected, so the position in pass 1" in record.getMessage()
+    resumed.set_epoch(0)
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("other", [{"seed": 1}, {"classes": 2}, {"weights": [1.0] * 61}, {"steps": 3}])
+def test_a_state_of_other_arguments_is_refused(other: dict[str, Any]) -> None:
+    call: dict[str, Any] = {"classes": 3, "per_class": 2}
+    state = setsup.batch_sampler(LABELS, **call).state_dict()
+    with pytest.raises(SamplerError, match=r"another way of drawing, seed, weights or steps.*or pass start=0"):
+        setsup.batch_sampler(LABELS, **(call | other)).load_state_dict(state)

@@ -24,6 +24,7 @@ def test_every_pair_of_numbers_of_ranks_occurs_once_and_the_run_is_stopped_withi
         pairs = [(each.ranks, each.to_ranks) for each in found if (each.way, each.line) == (way, line)]
         assert sorted(pairs) == sorted((a, b) for a in RANKS for b in RANKS if a != b)
     assert all(0 < each.draw < DRAWS * PASSES for each in found)
+    assert all(each.workers != each.to_workers for each in found)
     assert found == cells([("one", "rows"), ("one", "bytes"), ("other", "rows")])
 
 

@@ -5,6 +5,7 @@ corner of the image, which runs from 0 to its width and height, as torchvision's
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,41 @@ def find_kinds(
             f"{of} requires a modality with pixels, which tells the size of each original, but the loader fetches "
             f"{', '.join(names) or 'none'}; add the images to modalities="
         )
+    _check_names(kinds, of)
+    _check_fill(getattr(resize, "fill", 0.0), kinds, modalities, of)
     return kinds
+
+
+def _check_names(kinds: Mapping[str, str], of: str) -> None:
+    """Refuse modalities whose names the batch needs for what a resize adds."""
+    added = {"homographies"} | {f"{name}_inside" for name, kind in kinds.items() if kind in ("points", "boxes")}
+    for name in kinds:
+        if name in added:
+            raise SetsupError(
+                f"{of} adds {name!r} to the batch, but the dataset has a modality of that name; leave it out with "
+                "modalities=[…]"
+            )
+
+
+def _check_fill(fill: Any, kinds: Mapping[str, str], modalities: Mapping[str, Modality], of: str) -> None:
+    """Refuse fills of modalities that are not resized, and values that their pixels cannot have."""
+    for name, value in fill.items() if isinstance(fill, Mapping) else ():
+        if kinds.get(name) not in PIXELS:
+            known = [each for each, kind in kinds.items() if kind in PIXELS]
+            raise SetsupError(
+                f"{of}: fill contains {name!r}, which is not a resized modality with pixels"
+                f"{did_you_mean(str(name), known)}"
+            )
+        if kinds[name] == "color":
+            if not 0 <= value <= 1:
+                raise SetsupError(f"{of}: fill of {name!r} must be a number from 0 to 1, not {value!r}")
+            continue
+        dtype = np.dtype(modalities[name].dtype)
+        limits = np.iinfo(dtype) if dtype.kind in "iu" else None
+        if limits is not None and not (float(value).is_integer() and limits.min <= value <= limits.max):
+            raise SetsupError(
+                f"{of}: fill of {name!r} must be an integer from {limits.min} to {limits.max} ({dtype}), not {value!r}"
+            )
 
 
 def _known(name: str, modality: Modality) -> str | None:

@@ -474,6 +474,16 @@ def test_batches_of_tensors_are_those_of_arrays_and_augment_goes_on_from_them(ph
             RandomResizedCrop(8, modalities=KINDS | {"objects": "depth"}),
             "values that must not be interpolated use label",
         ),
+        (
+            Letterbox(8, modalities=KINDS, fill={"objets": 1}),
+            "fill contains 'objets', which is not a resized modality with pixels; did you mean 'objects'",
+        ),
+        (Letterbox(8, modalities=KINDS, fill={"pose": 1}), "fill contains 'pose', which is not a resized modality"),
+        (Letterbox(8, modalities=KINDS, fill={"image": 128}), "fill of 'image' must be a number from 0 to 1, not 128"),
+        (
+            Letterbox(8, modalities=KINDS, fill={"objects": 0.5}),
+            "fill of 'objects' must be an integer from -2147483648 to 2147483647 (int32), not 0.5",
+        ),
     ],
 )
 def test_modalities_that_cannot_follow_are_refused(resize: Resize, said: str) -> None:
@@ -481,6 +491,15 @@ def test_modalities_that_cannot_follow_are_refused(resize: Resize, said: str) ->
     with pytest.raises(SetsupError) as caught:
         setsup.loader(scenes, sampler_of(scenes), resize=resize, to="numpy")
     assert said in str(caught.value)
+
+
+def test_a_modality_of_a_name_that_the_batch_needs_is_refused() -> None:
+    class Visible(Scenes):
+        modalities = SCENE | {"points_inside": Modality((7,), "bool")}
+
+    resize = RandomResizedCrop(8, modalities=KINDS | {"points_inside": "unchanged"})
+    with pytest.raises(SetsupError, match="adds 'points_inside' to the batch, but the dataset has a modality"):
+        setsup.loader(Visible(), sampler_of(Visible()), resize=resize, to="numpy")
 
 
 def test_a_modality_without_pixels_alone_is_refused() -> None:
