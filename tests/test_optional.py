@@ -174,7 +174,7 @@ def test_a_command_names_the_extra_before_anything_is_begun(core: dict[str, Any]
     code, out, err, files = core["commands"][command]
     assert (code, out, files) == (2, "", [])
     said = json.loads(err)["error"] if "--json" in command else err.removeprefix("setsup: ").rstrip("\n")
-    assert re.fullmatch(r".+ needs? .+ installed: pip install '\.\[(.+)\]' in setsup's folder", said), err
+    assert re.fullmatch(r".+ (?:needs?|requires?) .+ installed: pip install '\.\[(.+)\]' in setsup's folder", said), err
     assert f"'.[{COMMANDS[command]}]'" in err
 
 
@@ -184,7 +184,9 @@ def test_a_public_name_that_lacks_a_library_says_so(core: dict[str, Any]) -> Non
         *names
     }
     for said in names.values():
-        assert re.search(r" needs? .+, which (is|are) not installed: pip install '\.\[.+\]' in setsup's folder$", said)
+        assert re.search(
+            r" (?:needs?|requires?) .+, which (is|are) not installed: pip install '\.\[.+\]' in setsup's folder$", said
+        )
 
 
 @pytest.fixture(scope="module", params=EXTRAS)
@@ -197,7 +199,9 @@ def with_one(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def test_with_one_extra_a_public_name_works_or_names_another(with_one: tuple[str, dict[str, Any]]) -> None:
     extra, found = with_one
     for name, said in found["names"].items():
-        sentence = r" needs? .+, which (is|are) not installed: pip install '\.\[(.+)\]' in setsup's folder$"
+        sentence = (
+            r" (?:needs?|requires?) .+, which (is|are) not installed: pip install '\.\[(.+)\]' in setsup's folder$"
+        )
         asked = re.search(sentence, said)
         assert asked is not None, f"{name}: {said}"
         assert extra not in asked[2].split(","), f"{name}: {said}"

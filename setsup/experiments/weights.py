@@ -81,7 +81,7 @@ def load_weights(method: LightningModule, run: Run) -> Path:
     try:
         method.load_state_dict(weights)
     except (RuntimeError, TypeError):  # whose sentences have many lines
-        since = "the file of its preset has changed since the training; " if run.file_changed else ""
+        since = "the file of the preset has changed since the training; " if run.file_changed else ""
         raise SetsupError(
             f"the weights in {path} do not fit the method of {run.preset.name} "
             f"({misfit(method.state_dict(), weights)}); {since}restore the method it was trained with, or train again "

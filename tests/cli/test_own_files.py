@@ -19,7 +19,7 @@ Run = Callable[..., Any]
 
 OWN = Path(__file__).parent / "own_method.py"
 FOLDER = "runs/own/mean/seed-0"
-CHANGED = "FILE CHANGED: the file of its preset has changed since the training"
+CHANGED = "FILE CHANGED: the file of the preset has changed since the training"
 
 READING = (
     ["eval", FOLDER],

@@ -272,7 +272,7 @@ def test_folders_and_words_that_are_no_set(setsup: Run, folder: Path, tmp_path: 
         "s3://bucket/set/0.tar": ["single tar", "pass the folder that contains it, s3://bucket/set ("],
         "shpes": ["did you mean 'shapes' or"],
         "./shpes": ["./shpes does not exist; did you mean './shapes'?"],
-        "shapes/README.md": ["shapes/README.md is a file, but not a table; give a folder"],
+        "shapes/README.md": ["shapes/README.md is a file, but not a table; pass a folder"],
         "s3:/bucket/set": ["did you mean s3://bucket/set?"],
     }.items():
         refused(setsup(verb[0], word, *verb[1:]), *said)

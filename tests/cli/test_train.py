@@ -122,7 +122,7 @@ class TestValidation:
 class TestItsFile:
     """A method of the user's own, in a file that changes after the run was trained."""
 
-    CHANGED = "FILE CHANGED: the file of its preset has changed since the training"
+    CHANGED = "FILE CHANGED: the file of the preset has changed since the training"
     RUN = "runs/own/mean/seed-0"
 
     @pytest.fixture
@@ -199,7 +199,7 @@ class TestItsFile:
             in sentence
         )
         assert (
-            "the file of its preset has changed since the training; restore the method it was trained with" in sentence
+            "the file of the preset has changed since the training; restore the method it was trained with" in sentence
         )
 
     def test_nothing_is_said_of_runs_that_kept_no_digest(self, setsup: Run, digits: Path, mine: Path) -> None:
@@ -284,7 +284,7 @@ def test_options_of_the_data_set_are_settings_of_the_run(setsup: Run, digits: Pa
     ):
         refused(setsup(*words, "--option", option), said)
     found = setsup("train", "abc/figS3", "--smoke", "--option", "a=1")
-    assert (found.code, "--option sets options of a preset's dataset, but abc/figS3 has none" in found.err) == (
+    assert (found.code, "--option sets options of a preset's dataset, but abc/figS3 has no options" in found.err) == (
         2,
         True,
     )

@@ -56,7 +56,7 @@ def test_memory_that_runs_out_for_a_sampler_of_ones_own_is_one_sentence():
 
         def draws(self, steps): ...
 
-    with pytest.raises(SamplerError, match=r"memory ran out for _Hungry on a table of 12 rows \(Unable .*\)"):
+    with pytest.raises(SamplerError, match=r"not enough memory for _Hungry on a table of 12 rows \(Unable .*\)"):
         _Hungry(TABLE)
 
 

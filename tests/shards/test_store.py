@@ -293,7 +293,7 @@ def test_an_address_without_a_bucket_is_told_as_given(address):
     if "::" in address:
         assert open_store(address).url == address
         return
-    with pytest.raises(DataError, match=f"^{address} does not name a (bucket|server); expected an address such as"):
+    with pytest.raises(DataError, match=f"^{address} contains no (bucket|server); expected an address such as"):
         open_store(address)
 
 

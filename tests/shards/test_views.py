@@ -93,7 +93,7 @@ def test_the_set_opens_with_its_cameras(drawn, tmp_path):
     with pytest.raises(RowError, match="single row"):
         shards.camera([1, 2])
     small = setsup.open_shards(tmp_path / "set", size=(2, 3))
-    with pytest.raises(DataError, match="open it without size="):
+    with pytest.raises(DataError, match="open the dataset without size="):
         small.camera(0)
     assert small.names(0) == shards.names(0)
 

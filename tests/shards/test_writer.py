@@ -314,7 +314,7 @@ class Odd(Varied):
         (Odd(levels=(1, 2**70)), {}, FactorError, "Arrow has no type for the levels"),
         (Odd(levels=(1.5, 2**60 + 1)), {}, FactorError, "Arrow has no type for the levels"),
         (Odd(name="\udc80"), {}, DataError, "in the name"),
-        (Odd(name=""), {}, DataError, "the catalogue of '': name must be a string"),
+        (Odd(name=""), {}, DataError, "the catalogue of '': name must be a non-empty string, not ''"),
         (Odd(shape=(1,) * 9), {}, DataError, "the catalogue of 'odd': .*at most 8"),
         (Varied(5), {"order": ["category"]}, DataError, "order of write_shards must be a string, not"),
         (Varied(5, broken=4), {}, RuntimeError, "row 4 is broken"),

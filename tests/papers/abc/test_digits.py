@@ -270,7 +270,7 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         digit_measures(EMBEDDED, LABELS, STROKES, EMBEDDED, STROKES.astype(float))
     with pytest.raises(DataError, match="as many dimensions as the embeddings of the withheld class, not 5 and 4"):
         digit_measures(EMBEDDED, LABELS, STROKES, EMBEDDED[:, :4], STROKES)
-    with pytest.raises(DataError, match="withheld embeddings: row 3"):
+    with pytest.raises(DataError, match="row 3 of 300 in withheld embeddings"):
         digit_measures(EMBEDDED, LABELS, STROKES, np.where(np.arange(300) == 3, np.nan, EMBEDDED.T).T, STROKES)
     with pytest.raises(DataError, match="the network has collapsed"):
         digit_measures(np.ones((300, 5)), LABELS, STROKES, EMBEDDED, STROKES)

@@ -236,7 +236,7 @@ def test_files_are_loaded_when_they_are_drawn() -> None:
     assert camera_of(recipe, view(0, 0)).width == 128
     with pytest.raises(DataError, match=r"not/there\.obj"):
         recipe.scene(view(0, 0, "b"))
-    with pytest.raises(DataError, match=r"the mesh file not/there\.obj does not exist"):
+    with pytest.raises(DataError, match=r"not/there\.obj is not an existing mesh file"):
         _ = recipe.key
 
 

@@ -307,7 +307,7 @@ def test_meshes_of_ones_own_are_further_models(tmp_path):
     abc_pose_procedural.prepare(tmp_path / "made", chairs=tmp_path / "meshes", **counts)
     found = setsup.load("abc-pose-procedural", tmp_path / "made")
     assert len(found.where("object == 'chair wedge (1)'")) == 3
-    with pytest.raises(DataError, match=r"made with meshes \S+wedge\.obj, not none; "):
+    with pytest.raises(DataError, match=r"created with meshes=\S+wedge\.obj instead of none; "):
         abc_pose_procedural.prepare(tmp_path / "made", **counts)
     with pytest.raises(DataError, match="contains no meshes"):
         abc_pose_procedural.prepare(tmp_path / "other", cars=tmp_path / "made", **counts)
@@ -333,7 +333,7 @@ def test_a_broken_mesh_is_found_before_the_folder_is_labelled(tmp_path):
 def test_the_folder_says_that_it_is_a_substitute(substitute):
     assert json.loads((substitute / "SUBSTITUTE.json").read_text())["what"].startswith("Substitute for")
     assert "substitute" in load_manifest("abc-pose-procedural").title
-    with pytest.raises(DataError, match=r"made with size 24, not 32; "):
+    with pytest.raises(DataError, match=r"created with size=24 instead of 32; "):
         abc_pose_procedural.prepare(substitute, **{**COUNTS, "size": 32})
     with pytest.raises(DataError, match="models"):
         abc_pose_procedural.prepare(substitute, models=0)
