@@ -25,11 +25,11 @@ __all__ = ["find_module", "run", "subcommands"]
 _GROUP = "setsup.commands"
 
 _LINES = {
-    "datasets": "list the datasets: name, samples, factors, licence, whether the files are on this machine",
-    "info": "show a dataset: factors with levels and counts, splits, citation, a sample",
+    "datasets": "list the datasets with their samples, factors and licence, and whether their files are here",
+    "info": "show a dataset: its factors with levels and counts, splits, citation and a sample",
     "fetch": "download and verify a dataset, or show how to get it if a licence must be signed; an interrupted "
     "download resumes",
-    "prepare": "convert files that are slow to read into memory-mapped arrays",
+    "prepare": "convert slow-to-read files to memory-mapped arrays",
     "sample": "draw sets, print what is fixed and what varies, and write a contact sheet and replayable draws",
     "render": "render scenes to a folder: images, depth, normals, instances; an interrupted run resumes",
     "pairs": "render pairs of views and plot their pixel correspondences and occluded pixels",

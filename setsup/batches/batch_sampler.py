@@ -1,12 +1,13 @@
 """Labels in, batches of row numbers out: the samplers behind one call, for the trainer that a user already has."""
 
 import hashlib
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from setsup.batches.factory import BatchSamplerFactory
 from setsup.batches.labels import label_table, plain_weights
@@ -188,6 +189,9 @@ class BatchSampler:
             on_small_group=on_small_group,
             seed=seed,
         )
+        self._weights = plain_weights(weights)
+        column = self._weights if isinstance(self._weights, str) else None
+        self._drawn = (way, names, bool(shuffle), bool(drop_last), str(on_small_group), int(seed), column)
         self._rank, self._world = check_rank(rank, world)
         most = (LAST - 1) // (self._world or 1)
         self._passes = Passes(draws, None if steps is None else check_integer(steps, "steps", SamplerError, 1, most))
@@ -317,8 +321,10 @@ class BatchSampler:
     @cached_property
     def _arguments(self) -> str:
         """Digest of everything but the labels that a draw depends on, and of ``steps``."""
-        drawn = [self._sampler.to_dict()["arguments"], self._passes.steps]
-        return hashlib.blake2b(json.dumps(drawn, sort_keys=True).encode(), digest_size=8).hexdigest()
+        found = hashlib.blake2b(repr((*self._drawn, self._passes.steps)).encode(), digest_size=8)
+        if self._weights is not None and not isinstance(self._weights, str):  # 2 and 2.0 draw the same
+            found.update(np.array([float(weight) for weight in self._weights], np.float64).tobytes())
+        return found.hexdigest()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go to the position of a checkpoint: the next ``iter`` has the rest of its pass, on any number of ranks.
@@ -340,8 +346,8 @@ class BatchSampler:
             )
         if state["arguments"] != self._arguments:
             raise SamplerError(
-                f"the state at draw {draw:,} was saved with another way of drawing, seed, weights or steps; make the "
-                f"batch sampler with the arguments with which it was saved, or pass start={draw} to begin there"
+                f"the state at draw {draw:,} was saved with different arguments (way of drawing, seed, weights or "
+                f"steps); create the batch sampler with those arguments, or pass start={draw} to begin there"
             )
         passes = self._passes
         if passes.steps is None and not number * passes.draws <= draw <= (number + 1) * passes.draws:

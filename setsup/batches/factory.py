@@ -36,9 +36,9 @@ class BatchSamplerFactory:
         """
         if batch_size is not None and not (is_integer(batch_size) and batch_size == self._way.rows):
             raise SamplerError(
-                f"the trainer asks for batches of {abbreviate(batch_size)} rows, and {self._words()} has "
-                f"{self._way.rows:,}; set per_device_train_batch_size={self._way.rows}, and "
-                "per_device_eval_batch_size= if there are labels for evaluation"
+                f"the trainer requests batches of {abbreviate(batch_size)} rows, but {self._words()} has "
+                f"{self._way.rows:,}; set per_device_train_batch_size={self._way.rows} (and "
+                f"per_device_eval_batch_size={self._way.rows} if you evaluate with labels)"
             )
         options = {"seed": seed, **self._options}
         if self._way.option == "batch_size" and drop_last is not None:

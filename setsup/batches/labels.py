@@ -93,11 +93,13 @@ def _chosen(names: Columns, option: str, columns: Columns | None) -> Columns:
     """Columns of the classes, where labels has several columns."""
     if columns is not None:
         return columns
+    if not names:
+        raise SamplerError("labels has no columns; pass one label per row, or a mapping of column names to them")
     if len(names) != 1:
-        example = str(names[0]) if names else LABEL
+        example = str(names[0])
         raise SamplerError(
-            f"labels has the columns {listed(map(str, names))}, and {option} is of one of them; name it, as in "
-            f"{option}={{{example!r}: …}}"
+            f"labels has several columns ({listed(map(str, names))}), and {option}= applies to one of them; name it, "
+            f"as in {option}={{{example!r}: …}}"
         )
     return names
 

@@ -54,7 +54,7 @@ def check_rank(rank: Any, world: Any) -> tuple[int | None, int | None]:
     """Rank and number of ranks, both or neither; SamplerError otherwise."""
     if (rank is None) != (world is None):
         given, other = ("rank", "world") if world is None else ("world", "rank")
-        raise SamplerError(f"{given}= is given without {other}=; pass both, or neither to read them when a loop begins")
+        raise SamplerError(f"{given}= requires {other}=; pass both, or neither to use those of torch's process group")
     if rank is None:
         return None, None
     world = check_integer(world, "world", SamplerError, 1, LAST - 1)

@@ -189,8 +189,8 @@ def test_weights_may_be_a_tensor_with_a_gradient() -> None:
         ({"batch_size": 4, "epochs": 0}, "epochs must be an integer of at least 1"),
         ({"batch_size": 4, "steps": 0}, "steps must be an integer from 1"),
         ({"batch_size": 4, "start": -1}, "start must be an integer from 0"),
-        ({"batch_size": 4, "rank": 1}, "rank= is given without world=; pass both"),
-        ({"batch_size": 4, "world": 2}, "world= is given without rank=; pass both"),
+        ({"batch_size": 4, "rank": 1}, "rank= requires world=; pass both"),
+        ({"batch_size": 4, "world": 2}, "world= requires rank=; pass both"),
         ({"batch_size": 4, "rank": 2, "world": 2}, "rank must be an integer from 0 to 1"),
         ({"batch_size": 4, "seed": -1}, "seed"),
     ],
@@ -272,7 +272,7 @@ def test_a_factory_says_what_does_not_fit() -> None:
     with pytest.raises(SamplerError, match="takes no world=, which the trainer gives"):
         setsup.batch_sampler.factory(batch_size=3, world=2)
     make = setsup.batch_sampler.factory(classes=5, per_class=3)
-    with pytest.raises(SamplerError, match=r"batches of 16 rows.*set per_device_train_batch_size=15, and"):
+    with pytest.raises(SamplerError, match=r"batches of 16 rows.*set per_device_train_batch_size=15 \(and"):
         make(Texts(), batch_size=16, valid_label_columns=["label"])
     with pytest.raises(SamplerError, match="none of the label columns score, scores, but text, topic, label; name one"):
         make(Texts(), batch_size=15, valid_label_columns=["score", "scores"])

@@ -165,7 +165,9 @@ def test_a_column_of_several_is_named_with_its_number() -> None:
         assert draws[1] == list(setsup.batch_sampler(pairs, classes=2, per_class=2)), name
         assert draws[2] == list(setsup.batch_sampler(FRAME["camera"], batch_size=4, weights=FRAME["weight"])), name
         assert draws[3] == list(setsup.batch_sampler(FRAME["camera"], batch_size=4)), name
-        with pytest.raises(SetsupError, match=r"labels has the columns identity, camera, weight.*name it, as in cl"):
+        with pytest.raises(
+            SetsupError, match=r"labels has several columns \(identity, camera, weight\).*name it, as in cl"
+        ):
             setsup.batch_sampler(frame, classes=2, per_class=2)
         with pytest.raises(SetsupError, match="labels has no column 'identty'; did you mean 'identity'"):
             setsup.batch_sampler(frame, classes={"identty": 2}, per_class=2)
@@ -180,7 +182,7 @@ def test_a_column_of_several_is_named_with_its_number() -> None:
         (7, "must be a list, an array or a column, not 7"),
         ((number for number in range(3)), "must be a list, an array or a column"),
         ({1, 2}, "must be a list, an array or a column"),
-        ({}, "labels has the columns"),
+        ({}, "labels has no columns"),
         (np.zeros((3, 2)), r"must be 1-D, one label per row, not of shape \(3, 2\)"),
         (np.float32(3), "must be 1-D|must be a list"),
         ([None, None], "no known label"),

@@ -281,5 +281,22 @@ def test_a_position_that_a_trainer_leaves_is_told(caplog: pytest.LogCaptureFixtu
 def test_a_state_of_other_arguments_is_refused(other: dict[str, Any]) -> None:
     call: dict[str, Any] = {"classes": 3, "per_class": 2}
     state = setsup.batch_sampler(LABELS, **call).state_dict()
-    with pytest.raises(SamplerError, match=r"another way of drawing, seed, weights or steps.*or pass start=0"):
+    with pytest.raises(
+        SamplerError, match=r"different arguments \(way of drawing, seed, weights or steps\).*or pass start=0"
+    ):
         setsup.batch_sampler(LABELS, **(call | other)).load_state_dict(state)
+
+
+def test_a_state_knows_weights_of_any_numbers_by_their_values() -> None:
+    from decimal import Decimal
+    from fractions import Fraction
+
+    def state(weights: Any) -> dict[str, Any]:
+        return setsup.batch_sampler(LABELS, classes=3, per_class=2, weights=weights).state_dict()
+
+    whole = [1 + number % 3 for number in range(61)]
+    other = setsup.batch_sampler(LABELS, classes=3, per_class=2, weights=whole)
+    for kind in (float, Fraction, Decimal, np.longdouble):
+        other.load_state_dict(state([kind(weight) for weight in whole]))
+    other.load_state_dict(state(np.array(whole, np.uint8)))
+    assert state(range(1, 62))["arguments"] != state(range(2, 63))["arguments"]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-Results are written to RUN/evaluation.json (RUN/evaluation-best.json for the checkpoint best), and figures to the same
+Results are written to RUN/evaluation.json (RUN/evaluation-best.json with --checkpoint best), and figures to the same
 folder. Settings of the evaluations are options: `setsup eval RUN --help` lists them, and `setsup eval RUN
 --information.steps 5000` changes one. Existing results for the same weights and settings are printed again; an
 interrupted evaluation resumes.

@@ -49,7 +49,7 @@ class Options(Common):
     ] = None
     check: Annotated[
         bool,
-        flag("Download nothing; report each file as right, missing or wrong, and whether the dataset opens."),
+        flag("Download nothing; report whether each file is valid, missing or wrong, and whether the dataset opens."),
     ] = False
 
 
