@@ -146,6 +146,8 @@ def _plain(name: str, values: Any) -> Array | list[Any]:
         raise _no_column(name, values)
     if isinstance(values, list | tuple):
         return list(values)
+    if isinstance(values, np.ma.MaskedArray) and values.ndim == 1:
+        return list(values.tolist())  # None where masked
     dtype = getattr(values, "dtype", None)
     if hasattr(values, "detach"):  # a tensor
         array = as_array(values, _of(name))
@@ -217,7 +219,8 @@ def _objects(name: str, values: list[Any], classes: bool) -> tuple[Factor, Array
     if not all(isinstance(value, str | int | float) for value in known):
         return _by_arrow(name, values)
     sorts = {level_sort(value) for value in known}
-    if len(sorts) > 1 or (bool in kinds and kinds & {int, float}):  # True and 1 are one element of a set
+    numbers = bool in kinds and any(type(value) in (int, float) and not _is_unknown(value) for value in values)
+    if len(sorts) > 1 or numbers:  # True and 1 are one element of a set
         raise _mixture(name, values)
     kind = Kind.ORDINAL if sorts == {"number"} else Kind.NOMINAL
     levels = (False, True) if sorts == {"boolean"} else sorted(known)

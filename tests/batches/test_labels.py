@@ -166,7 +166,7 @@ def test_a_column_of_several_is_named_with_its_number() -> None:
         assert draws[2] == list(setsup.batch_sampler(FRAME["camera"], batch_size=4, weights=FRAME["weight"])), name
         assert draws[3] == list(setsup.batch_sampler(FRAME["camera"], batch_size=4)), name
         with pytest.raises(
-            SetsupError, match=r"labels has several columns \(identity, camera, weight\).*name it, as in cl"
+            SetsupError, match=r"labels has several columns \(identity, camera, weight.*name it, as in cl"
         ):
             setsup.batch_sampler(frame, classes=2, per_class=2)
         with pytest.raises(SetsupError, match="labels has no column 'identty'; did you mean 'identity'"):
@@ -250,3 +250,11 @@ def test_labels_of_lists_arrays_and_tensors_load_no_column_library(labels: str, 
     loaded = set(json.loads(run.stdout))
     assert not loaded & {"pyarrow", "pandas", "scipy", "rich", "h5py", "PIL", "yaml", "datasets"}
     assert bool(before) == ("torch" in loaded)
+
+
+def test_masked_rows_and_booleans_with_nan_have_unknown_labels() -> None:
+    masked = np.ma.array([0, 0, 1, 1, 9, 9], mask=[0, 0, 0, 0, 1, 1])
+    assert codes(masked) == codes([0, 0, 1, 1, None, None]) == [0, 0, 1, 1, -1, -1]
+    assert codes([True, False, float("nan"), True]) == codes([True, False, None, True])
+    with pytest.raises(SetsupError, match="of one type"):
+        codes([True, 1, 0.0])
