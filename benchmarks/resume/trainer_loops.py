@@ -177,6 +177,14 @@ def _rounds(job: Job, state: Any) -> int:
     return -(-left // job.world) + (PASSES - (delivered + left) // DRAWS) * -(-DRAWS // job.world)
 
 
+def _load(batches: Any, state: Any) -> None:
+    """Go to a position; behind a whole pass to the next one, because a Trainer ends at a pass without batches."""
+    batches.load_state_dict(state["batches"])
+    number, inside = divmod(state["batches"]["delivered"], DRAWS)
+    if not inside:
+        batches.set_epoch(number)
+
+
 def _huggingface(job: Job, loader_of: Callable[[Any], Any], callbacks: list[Any], steps: int, state: Any) -> None:
     import transformers
 
@@ -209,7 +217,7 @@ def huggingface_rows(job: Job) -> None:
 
     batches, state = make_batches(), job.load()
     if state is not None:
-        batches.load_state_dict(state["batches"])
+        _load(batches, state)
 
     class Position(TrainerCallback):
         number = 0
@@ -277,7 +285,7 @@ def sentences_rows(job: Job) -> None:
         made.append(make_batches())
         if state is None:
             return made[-1]
-        made[-1].load_state_dict(state["batches"])
+        _load(made[-1], state)
         return Following(made[-1])
 
     class Loss(losses.BatchAllTripletLoss):  # type: ignore[misc]

@@ -219,8 +219,8 @@ def _objects(name: str, values: list[Any], classes: bool) -> tuple[Factor, Array
     if not all(isinstance(value, str | int | float) for value in known):
         return _by_arrow(name, values)
     sorts = {level_sort(value) for value in known}
-    numbers = bool in kinds and any(type(value) in (int, float) and not _is_unknown(value) for value in values)
-    if len(sorts) > 1 or numbers:  # True and 1 are one element of a set
+    mixed = bool in kinds and any(type(value) in (int, float) and not _is_unknown(value) for value in values)
+    if len(sorts) > 1 or mixed:  # True and 1 are one element of a set
         raise _mixture(name, values)
     kind = Kind.ORDINAL if sorts == {"number"} else Kind.NOMINAL
     levels = (False, True) if sorts == {"boolean"} else sorted(known)
