@@ -4,11 +4,11 @@ import hashlib
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from setsup.arrays import Reals
 from setsup.batches.factory import BatchSamplerFactory
 from setsup.batches.labels import label_table, plain_weights
 from setsup.batches.passes import Passes, Position, repeated, rounds, share
@@ -27,6 +27,7 @@ from setsup.errors import SamplerError, abbreviate
 from setsup.html import counted
 from setsup.samplers.report import Report
 from setsup.samplers.resharding import epoch_of_lightning
+from setsup.samplers.row_arguments import row_weights
 from setsup.samplers.sampler import Sampler
 from setsup.samplers.steps import LAST
 
@@ -37,6 +38,14 @@ _BLOCK = 64  # draws at a time, but no more than so many rows
 _ROWS = 1 << 18
 
 Number = int | Mapping[Any, int]
+
+
+def _digest(drawn: tuple[Any, ...], weights: Reals | None) -> str:
+    """Digest of all that draws depend on but the labels: weights by their values, so that 2 and 2.0 are the same."""
+    found = hashlib.blake2b(repr(drawn).encode(), digest_size=8)
+    if weights is not None:
+        found.update(np.ascontiguousarray(weights, np.float64).tobytes())
+    return found.hexdigest()
 
 
 class BatchSampler:
@@ -189,12 +198,11 @@ class BatchSampler:
             on_small_group=on_small_group,
             seed=seed,
         )
-        self._weights = plain_weights(weights)
-        column = self._weights if isinstance(self._weights, str) else None
-        self._drawn = (way, names, bool(shuffle), bool(drop_last), str(on_small_group), int(seed), column)
         self._rank, self._world = check_rank(rank, world)
         most = (LAST - 1) // (self._world or 1)
         self._passes = Passes(draws, None if steps is None else check_integer(steps, "steps", SamplerError, 1, most))
+        drawn = (way, names, bool(shuffle), bool(drop_last), str(on_small_group), int(seed), self._passes.steps)
+        self._arguments = _digest(drawn, row_weights(table, plain_weights(weights)))
         self._epochs = None if epochs is None else check_integer(epochs, "epochs", SamplerError, 1)
         self._warned = False
         self._start = check_integer(start, "start", SamplerError, 0, LAST // draws * draws - 1)
@@ -297,7 +305,8 @@ class BatchSampler:
         -------
         dict
             ``delivered``, the draws of all ranks and passes; ``pass``; ``steps``, the batches per rank in the pass;
-            ``fingerprint``, a digest of the labels; ``arguments``, one of the way of drawing and the seed.
+            ``fingerprint``, a digest of the labels; ``arguments``, one of the way of drawing,
+            the weights, ``steps`` and the seed.
 
         Raises
         ------
@@ -317,14 +326,6 @@ class BatchSampler:
             place = live.place(self._passes, delivered)
         position = {"delivered": place.draw, "pass": place.number, "steps": place.done}
         return {**position, "fingerprint": self._sampler.table.fingerprint, "arguments": self._arguments}
-
-    @cached_property
-    def _arguments(self) -> str:
-        """Digest of everything but the labels that a draw depends on, and of ``steps``."""
-        found = hashlib.blake2b(repr((*self._drawn, self._passes.steps)).encode(), digest_size=8)
-        if self._weights is not None and not isinstance(self._weights, str):  # 2 and 2.0 draw the same
-            found.update(np.array([float(weight) for weight in self._weights], np.float64).tobytes())
-        return found.hexdigest()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go to the position of a checkpoint: the next ``iter`` has the rest of its pass, on any number of ranks.

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -299,4 +300,7 @@ def test_a_state_knows_weights_of_any_numbers_by_their_values() -> None:
     for kind in (float, Fraction, Decimal, np.longdouble):
         other.load_state_dict(state([kind(weight) for weight in whole]))
     other.load_state_dict(state(np.array(whole, np.uint8)))
+    other.load_state_dict(state(pa.array(whole)))
+    unknown: list[Any] = [None, *whole[1:]]
+    setsup.batch_sampler(LABELS, classes=3, per_class=2, weights=unknown).load_state_dict(state(unknown))
     assert state(range(1, 62))["arguments"] != state(range(2, 63))["arguments"]
