@@ -13,9 +13,20 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from setsup.checks import check_arguments
-from setsup.datasets import Dataset, from_huggingface, load, names, open_arrays, open_hub, open_images, open_table
+from setsup.datasets import (
+    Dataset,
+    from_huggingface,
+    load,
+    names,
+    open_arrays,
+    open_capture,
+    open_hub,
+    open_images,
+    open_table,
+)
 from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
+from setsup.datasets.own.captures.finding import CAPTURE_MARKS
 from setsup.datasets.own.huggingface.hub import HUB_ADDRESS, may_be_on_hub
 from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, one_tar
 from setsup.datasets.registry import (
@@ -35,7 +46,17 @@ from setsup.files.lfs import refuse_pointer
 __all__ = ["KINDS", "SourceKind", "find_kind", "is_table", "open", "options_of", "path_options"]
 
 SourceKind = Literal[
-    "benchmark", "rendered", "shards", "table", "images", "photographs", "arrays", "huggingface", "hub", "manifest"
+    "benchmark",
+    "rendered",
+    "shards",
+    "table",
+    "images",
+    "photographs",
+    "capture",
+    "arrays",
+    "huggingface",
+    "hub",
+    "manifest",
 ]
 
 KINDS: dict[SourceKind, str] = {
@@ -45,6 +66,7 @@ KINDS: dict[SourceKind, str] = {
     "table": "a table",
     "images": "a folder or archive of images",
     "photographs": "a folder of photographs with homographies",
+    "capture": "a folder of images with cameras",
     "arrays": "a file of arrays",
     "huggingface": "a saved Hugging Face dataset",
     "hub": "a dataset of the Hugging Face Hub",
@@ -82,6 +104,8 @@ def open(
         - a table in a CSV, Parquet or JSON lines file, as :func:`setsup.open_table` takes it;
         - a manifest that describes images and their factors, ``"birds.yaml"``: docs/datasets/described.md;
         - a folder of images, or a zip or tar of one, as :func:`setsup.datasets.open_images` takes it;
+        - a folder of images with cameras, a COLMAP model or ``transforms.json``, as
+          :func:`setsup.datasets.open_capture` takes it;
         - a folder of photographs with homographies, as :func:`setsup.correspondence.open_photographs` takes it;
         - an ``.npz`` file, or a ``.npy`` with ``factors=``, as :func:`setsup.datasets.open_arrays` takes them;
         - a folder that ``save_to_disk`` of Hugging Face ``datasets`` wrote;
@@ -98,12 +122,12 @@ def open(
         renumbered.
     kind : str, optional
         Kind of the source; by default it is detected: ``"benchmark"``, ``"rendered"``, ``"shards"``,
-        ``"table"``, ``"images"``, ``"photographs"``, ``"arrays"``, ``"huggingface"``, ``"hub"`` or
+        ``"table"``, ``"images"``, ``"photographs"``, ``"capture"``, ``"arrays"``, ``"huggingface"``, ``"hub"`` or
         ``"manifest"``.
     **options
         Options of the source: those of a benchmark, of :func:`setsup.open_shards`,
-        :func:`setsup.open_table`, :func:`setsup.datasets.open_images`, :func:`setsup.datasets.open_arrays`,
-        :func:`setsup.datasets.open_hub` or :func:`setsup.from_huggingface`.
+        :func:`setsup.open_table`, :func:`setsup.datasets.open_images`, :func:`setsup.datasets.open_capture`,
+        :func:`setsup.datasets.open_arrays`, :func:`setsup.datasets.open_hub` or :func:`setsup.from_huggingface`.
 
     Returns
     -------
@@ -191,6 +215,8 @@ def find_kind(source: Path | str) -> SourceKind:
     }
     if tars or inner - of_sets:
         return "shards"  # not indexed yet
+    if _holds_cameras(path):
+        return "capture"
     if any(any(path.glob(pattern)) for pattern in _HOMOGRAPHIES):
         return "photographs"
     if _holds_images(path):
@@ -237,6 +263,8 @@ def _find_opener(source: Path | str, kind: SourceKind) -> Callable[..., Any]:
         from setsup.correspondence import open_photographs
 
         return open_photographs
+    if kind == "capture":
+        return open_capture
     if kind == "table":
         return open_table
     if kind == "images":
@@ -244,6 +272,15 @@ def _find_opener(source: Path | str, kind: SourceKind) -> Callable[..., Any]:
     if kind == "arrays":
         return open_arrays
     return open_hub if kind == "hub" else from_huggingface
+
+
+def _holds_cameras(folder: Path) -> bool:
+    """Whether a folder is a capture, or has one among its folders."""
+    files = (file for pattern in CAPTURE_MARKS for file in folder.glob(pattern))
+    return any(
+        file.suffix == ".json" or any(file.with_name(f"images{end}").is_file() for end in (".bin", ".txt"))
+        for file in files
+    )
 
 
 def _holds_images(folder: Path) -> bool:

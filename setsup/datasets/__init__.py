@@ -7,6 +7,9 @@ from setsup.datasets.dataset import Dataset, Modality, Selection, fetch_request,
 from setsup.datasets.own.arrays.dataset import ArrayDataset
 from setsup.datasets.own.arrays.files import open_arrays
 from setsup.datasets.own.arrays.memory import from_arrays
+from setsup.datasets.own.captures.colmap import ColmapFrames
+from setsup.datasets.own.captures.frames import CaptureFrames
+from setsup.datasets.own.captures.opening import open_capture
 from setsup.datasets.own.frame import from_pandas
 from setsup.datasets.own.huggingface.dataset import HuggingFaceDataset, from_huggingface
 from setsup.datasets.own.huggingface.hub import open_hub
@@ -20,6 +23,8 @@ from setsup.datasets.registry import load, names
 __all__ = [
     "ArrayDataset",
     "BaseDataset",
+    "CaptureFrames",
+    "ColmapFrames",
     "Concat",
     "Dataset",
     "HuggingFaceDataset",
@@ -37,6 +42,7 @@ __all__ = [
     "names",
     "of_row",
     "open_arrays",
+    "open_capture",
     "open_hub",
     "open_images",
     "open_table",

@@ -45,7 +45,7 @@ class CameraFrames(ReleaseDataset):
     annotated. A copy may have smaller images: if one ratio resized both axes, intrinsics are scaled to the image's own
     size; other images raise an error. With `size` (height, width), images are resized until they cover it and cropped
     to their centre, intrinsics are adjusted, and maps are resized to the nearest pixel. `more` contains other
-    modalities, as arrays of all rows.
+    modalities, as arrays of all rows; `channels` are those of the images.
     """
 
     def __init__(
@@ -59,10 +59,11 @@ class CameraFrames(ReleaseDataset):
         size: tuple[int, int] | None = None,
         maps: Mapping[str, FrameMaps] | None = None,
         more: Mapping[str, tuple[Modality, Array]] | None = None,
+        channels: int = 3,
     ) -> None:
         self.name, self.factors = name, factors
         self._images, self._size, self._maps = images, size, dict(maps or {})
-        self._sizes, self._intrinsics = sizes, intrinsics
+        self._sizes, self._intrinsics, self._channels = sizes, intrinsics, channels
         self._seen: Rows | None = None
         self._arrays = {"pose": poses, **{name: array for name, (_, array) in (more or {}).items()}}
         sampled = np.unique(np.linspace(0, len(images) - 1, min(len(images), _LOOKED_AT)).astype(np.int64))
@@ -70,7 +71,7 @@ class CameraFrames(ReleaseDataset):
         sizes = np.unique(self._own_sizes(sampled), axis=0)
         shape = size or (tuple(sizes[0].tolist()) if len(sizes) == 1 else (None, None))
         self.modalities = {
-            "image": Modality((*shape, 3), "uint8", color="srgb"),
+            "image": Modality((*shape, channels), "uint8", color="grey" if channels == 1 else "srgb"),
             "pose": Modality((4, 4), "float32"),
             "intrinsics": Modality((3, 3), "float32", unit="pixel"),
             **{name: modality for name, (modality, _) in (more or {}).items()},
@@ -81,7 +82,7 @@ class CameraFrames(ReleaseDataset):
     def originals(self, rows: Rows, name: str) -> list[Original] | None:
         """Encoded images of (n,) rows; None for other modalities."""
         changed = "" if self._size is None else "size"
-        return originals_of(self._images.take(rows), 3, self.name, changed) if name == "image" else None
+        return originals_of(self._images.take(rows), self._channels, self.name, changed) if name == "image" else None
 
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         if name == "image":
@@ -110,20 +111,40 @@ class CameraFrames(ReleaseDataset):
         parallel(look, list(zip(new.tolist(), self._images.take(new), strict=True)))
         return seen[rows]
 
-    def _fitted(self, rows: Rows) -> npt.NDArray[np.float32]:
-        """Intrinsics of the images as they are fetched."""
-        flat = rows.reshape(-1)
-        own = self._own_sizes(flat)
-        scaled, whole = scale_intrinsics(self._intrinsics[flat], self._sizes[flat], own)
-        wrong = np.flatnonzero(~whole & np.isfinite(self._intrinsics[flat, 0, 0]))
+    def _scaled(self, rows: Rows) -> tuple[npt.NDArray[np.float32], Rows]:
+        """Intrinsics of the images as they are stored, and their heights and widths."""
+        own = self._own_sizes(rows)
+        scaled, whole = scale_intrinsics(self._intrinsics[rows], self._sizes[rows], own)
+        wrong = np.flatnonzero(~whole & np.isfinite(self._intrinsics[rows, 0, 0]))
         if len(wrong):
-            row, (height, width), (tall, wide) = flat[wrong[0]], own[wrong[0]], self._sizes[flat[wrong[0]]]
+            row, (height, width), (tall, wide) = rows[wrong[0]], own[wrong[0]], self._sizes[rows[wrong[0]]]
             raise DataError(
                 f"{self.name}: {self.paths([row])[0]} (row {row}) is {height} × {width} pixels (height × width), but "
                 f"its camera was calibrated for {tall} × {wide}: the image was cropped or stretched, so its intrinsics "
                 "are unknown; use the published images, or resize them without changing the aspect ratio"
             )
-        return fit_intrinsics(scaled, own, self._size).reshape(*rows.shape, 3, 3)
+        return scaled, own
+
+    def _fitted(self, rows: Rows) -> npt.NDArray[np.float32]:
+        """Intrinsics of the images as they are fetched."""
+        fitted: npt.NDArray[np.float32] = fit_intrinsics(*self._scaled(rows), self._size)
+        return fitted
+
+    def _fetched_size(self, rows: Rows) -> tuple[int, int]:
+        """Height and width of the images of some rows as they are fetched, which must be equal."""
+        own = self._own_sizes(rows)
+        sizes = np.unique(own, axis=0) if self._size is None else np.array([self._size])
+        if len(sizes) > 1:
+            raise DataError(
+                f"{self.name}: images of different sizes cannot be stacked, such as {sizes[0].tolist()} and "
+                f"{sizes[1].tolist()} (height, width); open the dataset with size=(height, width)"
+            )
+        height, width = sizes[0].tolist() if len(sizes) else (0, 0)
+        return height, width
+
+    def _fit_map(self, pixels: Array, row: int) -> Array:
+        """A frame of a map as it is fetched."""
+        return nearest_fit(pixels, self._size)
 
     def _map(self, name: str, rows: Rows, out: Array | None) -> Array:
         maps = self._maps[name]
@@ -133,21 +154,14 @@ class CameraFrames(ReleaseDataset):
                 f"{self.name}: row {int(lacks[0])} ({self.paths([lacks[0]])[0]}) has no {name}; select other rows or "
                 "modalities"
             )
-        own = self._own_sizes(rows.reshape(-1))
-        sizes = np.unique(own, axis=0) if self._size is None else np.array([self._size])
-        if len(sizes) > 1:
-            raise DataError(
-                f"{self.name}: images of different sizes cannot be stacked, such as {sizes[0].tolist()} and "
-                f"{sizes[1].tolist()} (height, width); open the dataset with size=(height, width)"
-            )
-        filled = np.empty((len(rows), *(sizes[0] if len(sizes) else (0, 0))), maps.dtype) if out is None else out
+        filled = np.empty((len(rows), *self._fetched_size(rows)), maps.dtype) if out is None else out
 
         def take(distinct: Rows) -> list[tuple[Source, str, int]]:
             return [(*item, row) for item, row in zip(maps.images.take(distinct), distinct.tolist(), strict=True)]
 
         def put(item: tuple[Source, str, int], slot: int) -> None:
             height, width = self._own_sizes(np.array([item[2]]))[0].tolist()
-            filled[slot] = nearest_fit(maps.read(*item, (height, width)), self._size)
+            filled[slot] = self._fit_map(maps.read(*item, (height, width)), item[2])
 
         read_distinct(rows, [filled], take, put)
         return filled

@@ -11,16 +11,20 @@ fits the camera positions best, oriented like the cameras' up vectors. Azimuth i
 the centre. Objects of different sequences are not aligned, so angles cannot be compared between sequences.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array, Rows
 from setsup.factors import Factor, Kind
 
-__all__ = ["around", "fit_intrinsics", "nearest_fit", "pose_factors", "scale_intrinsics"]
+__all__ = ["around", "around_upright", "fit_intrinsics", "nearest_fit", "pose_factors", "scale_intrinsics"]
 
 _LEAST = 3  # posed frames of a sequence that has a plane
 _FLAT = 1e-4  # spread across a line, relative to that along it, below which cameras stand on one
+_ROLLED = 0.05  # mean square of the x axes' parts along the vertical, beyond which there is none: sin² of 13 degrees
+_LOOKING_AWAY = 0.1  # share of cameras behind which the centre may be
 
 
 def around(poses: npt.ArrayLike) -> Array:
@@ -53,25 +57,61 @@ def around(poses: npt.ArrayLike) -> Array:
         return coordinates
     middle = np.linalg.solve(total, np.einsum("nij,nj->i", across, positions))
     axis = axes[2] * (1 if (up @ axes[2]).mean() >= 0 else -1)
+    coordinates[known] = _angles(positions, middle, axis)
+    return coordinates
+
+
+def around_upright(poses: npt.ArrayLike) -> Array:
+    """Angles and distance as :func:`around` gives them, about the vertical of cameras that were held upright.
+
+    The vertical is the direction to which all x axes of the cameras are closest to perpendicular, oriented like their
+    up vectors: exact where cameras do not roll, however they are distributed. All values are NaN where fewer than three
+    frames have a pose, the optical axes are parallel, more than a tenth of the cameras look away from the centre, or
+    cameras roll too much to have a vertical.
+
+    `poses` (n, 4, 4), NaN where unknown; returns (n, 3) float64, NaN where unknown.
+    """
+    cameras = np.asarray(poses, np.float64)
+    coordinates = np.full((len(cameras), 3), np.nan)
+    known = np.flatnonzero(np.isfinite(cameras).all(axis=(1, 2)))
+    if len(known) < _LEAST:
+        return coordinates
+    right, up, forward = cameras[known, :3, 0], -cameras[known, :3, 1], cameras[known, :3, 2]
+    positions = cameras[known, :3, 3]
+    across = np.eye(3) - forward[:, :, None] * forward[:, None, :]
+    total = across.sum(axis=0)
+    spread, directions = np.linalg.eigh(right.T @ right / len(known))
+    if np.linalg.eigvalsh(total)[0] <= _FLAT * len(known) or spread[0] > _ROLLED or spread[1] <= _FLAT:
+        return coordinates
+    middle = np.linalg.solve(total, np.einsum("nij,nj->i", across, positions))
+    ahead = ((middle - positions) * forward).sum(axis=1) > 0
+    if ahead.mean() < 1 - _LOOKING_AWAY:
+        return coordinates
+    axis = directions[:, 0] * (1 if (up @ directions[:, 0]).mean() >= 0 else -1)
+    coordinates[known] = _angles(positions, middle, axis)
+    return coordinates
+
+
+def _angles(positions: Array, middle: Array, axis: Array) -> Array:
+    """Azimuth, 0 at the first position, and elevation (degrees), and distance of positions (n, 3)."""
     away = positions - middle
     height = away @ axis
     level = away - height[:, None] * axis
     zero = level[0] / max(np.linalg.norm(level[0]), 1e-300)
     turned = np.rad2deg(np.arctan2(level @ np.cross(axis, zero), level @ zero))
     turned[0] = 0  # without its rounding
-    coordinates[known, 0] = np.where(turned < 0, turned + 360, turned)
-    coordinates[known, 1] = np.rad2deg(np.arctan2(height, np.linalg.norm(level, axis=1)))
-    coordinates[known, 2] = np.linalg.norm(away, axis=1)
-    return coordinates
+    azimuth = np.where(turned < 0, turned + 360, turned)
+    elevation = np.rad2deg(np.arctan2(height, np.linalg.norm(level, axis=1)))
+    return np.stack([azimuth, elevation, np.linalg.norm(away, axis=1)], axis=1)
 
 
-def pose_factors(poses: Array, sequence: Rows) -> list[tuple[Factor, Array]]:
+def pose_factors(poses: Array, sequence: Rows, angles: Callable[[Array], Array] = around) -> list[tuple[Factor, Array]]:
     """Make the factors ``azimuth``, ``elevation`` and ``distance`` of frames ordered by sequence.
 
-    `poses` (n, 4, 4) float32; `sequence` (n,) int64, equal for the frames of one sequence.
+    `poses` (n, 4, 4) float32; `sequence` (n,) int64, equal for the frames of one sequence; `angles` gives those of one.
     """
     bounds = np.flatnonzero(np.diff(sequence)) + 1
-    parts = [around(part) for part in np.split(poses, bounds)]
+    parts = [angles(part) for part in np.split(poses, bounds)]
     columns = np.concatenate(parts).astype(np.float32).T
     columns[0, columns[0] >= 360] = 0  # what was just below in float64
     factors = (

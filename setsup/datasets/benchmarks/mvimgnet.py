@@ -22,7 +22,7 @@ from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.cached_arrays import cached_array, release_state
 from setsup.datasets.dataset import Modality
-from setsup.datasets.formats.geometry.colmap import read_cameras, read_poses
+from setsup.datasets.formats.geometry.colmap import read_cameras, read_images
 from setsup.datasets.images import check_size
 from setsup.errors import DamagedFile
 from setsup.factors import Factor, Kind
@@ -187,15 +187,21 @@ def _read(release: MemberIndex, model: npt.NDArray[np.int64], rows: dict[str, in
         return part
 
     absent = 0
-    for name, (number, pose) in read_poses(stretch, label).items():
+    for name, image in read_images(stretch, label).items():
         row = rows.get(name.rpartition("/")[2])
         if row is None:
             absent += 1
             continue
+        number = image.camera
         if number not in cameras:
             raise DamagedFile(f"{label}: image {name!r} refers to the camera {number}, which is not in cameras.bin")
         camera = cameras[number]
-        entries[row] = (pose, camera.lens, camera.distortion, (camera.height, camera.width), 0)
+        if camera.distortion[4:].any():
+            raise DamagedFile(
+                f"{label}: image {name!r} has the camera model {camera.model}; expected k1, k2, p1 and p2 at most",
+                "undistort the images",
+            )
+        entries[row] = (image.pose, camera.lens, camera.distortion[:4], (camera.height, camera.width), 0)
     return absent
 
 

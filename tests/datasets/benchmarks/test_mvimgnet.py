@@ -94,7 +94,7 @@ def test_damaged_models(tmp_path):
     for name, content, words in (
         ("cameras.bin", cameras[:-1], "cameras.bin ends inside an entry"),
         ("cameras.bin", b"\xff" * 60, "expected a binary COLMAP model"),
-        ("cameras.bin", unknown, "has the camera model 5; supported models are SIMPLE_PINHOLE"),
+        ("cameras.bin", unknown, "has the camera model OPENCV_FISHEYE; supported models are SIMPLE_PINHOLE"),
         ("cameras.bin", cameras[:8] + b"\x02" + cameras[9:], "refers to the camera 1, which is not in cameras.bin"),
         ("images.bin", images[:50], "images.bin ends inside an entry"),
         (

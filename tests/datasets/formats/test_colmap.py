@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from setsup.datasets.formats.geometry.colmap import read_cameras, read_poses
+from setsup.datasets.formats.geometry.colmap import read_cameras, read_images
 from setsup.errors import DataError
 
-# model, parameters, (fx, fy, cx, cy), (k1, k2, p1, p2)
+# model, parameters, (fx, fy, cx, cy), (k1, k2, p1, p2, k3, …)
 MODELS = [
     (0, [500, 320, 240], (500, 500, 320, 240), (0, 0, 0, 0)),
     (1, [500, 510, 320, 240], (500, 510, 320, 240), (0, 0, 0, 0)),
     (2, [500, 320, 240, 0.1], (500, 500, 320, 240), (0.1, 0, 0, 0)),
     (3, [500, 320, 240, 0.1, 0.2], (500, 500, 320, 240), (0.1, 0.2, 0, 0)),
     (4, [500, 510, 320, 240, 0.1, 0.2, 0.3, 0.4], (500, 510, 320, 240), (0.1, 0.2, 0.3, 0.4)),
+    (6, [500, 510, 320, 240, *range(1, 9)], (500, 510, 320, 240), tuple(range(1, 9))),
 ]
 
 
@@ -31,7 +32,7 @@ def test_cameras():
         assert (each.height, each.width) == (480, 640)
         # the middle of the first pixel is at (½, ½) there, and at 0 here
         assert np.allclose(np.add(each.lens, [0, 0, 0.5, 0.5]), lens)
-        assert each.distortion.tolist() == list(distortion)
+        assert each.distortion.tolist() == [*distortion, 0, 0, 0, 0][:8]
     with pytest.raises(DataError, match=r"camera 3 has 640 × 480 pixels \(width × height\) and the parameters"):
         read_cameras(struct.pack("<Q", 1) + camera(3, 0, [np.nan, 1, 1]), "cameras.bin")
 
@@ -45,12 +46,12 @@ def test_poses(name):
         x, y, z, w = turn.as_quat()
         content += struct.pack("<i7di", number + 1, w, x, y, z, *shift, 9) + f"{number}{name}".encode() + b"\0"
         content += struct.pack("<Q", 2 * number) + bytes(24 * 2 * number)
-    found = read_poses(lambda offset, length: content[offset : offset + length], "images.bin")
+    found = read_images(lambda offset, length: content[offset : offset + length], "images.bin")
     assert list(found) == [f"{number}{name}" for number in range(3)]
     world = np.array([0.3, -0.7, 2.0])
-    for (number, pose), turn, shift in zip(found.values(), turns, shifts, strict=True):
-        assert number == 9
-        assert np.allclose(pose @ [*(turn.apply(world) + shift), 1], [*world, 1])
+    for image, turn, shift in zip(found.values(), turns, shifts, strict=True):
+        assert image.camera == 9
+        assert np.allclose(image.pose @ [*(turn.apply(world) + shift), 1], [*world, 1])
 
 
 @pytest.mark.parametrize("points", [2**33, 2**61, 2**64 - 1])
@@ -61,4 +62,4 @@ def test_more_points_than_any_image_has(points):
     with pytest.raises(
         DataError, match=r"image 'a' specifies .* points, more than the limit of .*; expected a binary COLMAP model"
     ):
-        read_poses(lambda offset, length: content[offset : offset + length], "images.bin")
+        read_images(lambda offset, length: content[offset : offset + length], "images.bin")

@@ -1,4 +1,4 @@
-"""COLMAP's sparse models in their binary form: cameras and the poses of images.
+"""COLMAP's sparse models in their binary form: cameras, and the images with their poses.
 
 Convention
 ----------
@@ -13,81 +13,143 @@ References
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DamagedFile
+from setsup.errors import DamagedFile, abbreviate
 
-__all__ = ["ColmapCamera", "read_cameras", "read_poses"]
+__all__ = [
+    "OBSERVATION",
+    "ColmapCamera",
+    "ColmapImage",
+    "add_camera",
+    "add_image",
+    "camera_model",
+    "read_cameras",
+    "read_images",
+]
+
+OBSERVATION = 24
+"""Bytes of a point of an image in ``images.bin``: x and y, float64, and the number of its 3D point, int64."""
 
 _COUNT = struct.Struct("<Q")
 _CAMERA = struct.Struct("<iiQQ")
 _IMAGE = struct.Struct("<i7di")
-_POINT = 24  # bytes of a point of an image
 _NAME = 256  # bytes in which a name ends
 _MOST = 1 << 20  # cameras or images
 _MOST_POINTS = 1 << 32  # of an image
-# how many parameters; places of fx, fy, cx, cy, and of k1, k2, p1, p2 among them, −1 for 0
+_LARGE = 1e9  # for a parameter of a camera
+_SMALL = 1e-6  # for a focal length, pixels
+_FAR = 1e30  # for a translation, which still fits into float32
+_FIX = "write the model again"
+# how many parameters, and places of fx, fy, cx, cy; those behind them are OpenCV's k1, k2, p1, p2, k3, k4, k5, k6
 _MODELS = MappingProxyType(
     {
-        0: ("SIMPLE_PINHOLE", 3, (0, 0, 1, 2), (-1, -1, -1, -1)),
-        1: ("PINHOLE", 4, (0, 1, 2, 3), (-1, -1, -1, -1)),
-        2: ("SIMPLE_RADIAL", 4, (0, 0, 1, 2), (3, -1, -1, -1)),
-        3: ("RADIAL", 5, (0, 0, 1, 2), (3, 4, -1, -1)),
-        4: ("OPENCV", 8, (0, 1, 2, 3), (4, 5, 6, 7)),
+        "SIMPLE_PINHOLE": (3, (0, 0, 1, 2)),
+        "PINHOLE": (4, (0, 1, 2, 3)),
+        "SIMPLE_RADIAL": (4, (0, 0, 1, 2)),
+        "RADIAL": (5, (0, 0, 1, 2)),
+        "OPENCV": (8, (0, 1, 2, 3)),
+        "FULL_OPENCV": (12, (0, 1, 2, 3)),
     }
 )
+_NUMBERS = (
+    *("SIMPLE_PINHOLE", "PINHOLE", "SIMPLE_RADIAL", "RADIAL", "OPENCV", "OPENCV_FISHEYE", "FULL_OPENCV", "FOV"),
+    *("SIMPLE_RADIAL_FISHEYE", "RADIAL_FISHEYE", "THIN_PRISM_FISHEYE", "RAD_TAN_THIN_PRISM_FISHEYE"),
+    *("SIMPLE_DIVISION", "DIVISION"),
+)
+"""Camera models by their numbers in binary files."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColmapCamera:
-    """A camera: its image's size, ``fx, fy, cx, cy`` in pixels, and OpenCV's distortion ``k1, k2, p1, p2``."""
+    """A camera: its image's size, ``fx, fy, cx, cy`` in pixels, and OpenCV's distortion.
 
+    `distortion` (8,) is ``k1, k2, p1, p2, k3, k4, k5, k6``; the last four are 0 but for the model FULL_OPENCV.
+    """
+
+    model: str
     height: int
     width: int
     lens: npt.NDArray[np.float64]
     distortion: npt.NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ColmapImage:
+    """An image: the number of its camera, its pose (4, 4), and where in the file its observations are, in bytes."""
+
+    camera: int
+    pose: npt.NDArray[np.float64]
+    start: int
+    length: int
+
+
 def read_cameras(content: bytes, label: str) -> dict[int, ColmapCamera]:
-    """Read ``cameras.bin``: cameras by number; DataError for models other than pinholes, radial and OpenCV."""
+    """Read ``cameras.bin``: cameras by number; DataError for models that are not pinholes, radial or OpenCV's."""
     cameras: dict[int, ColmapCamera] = {}
     at = _COUNT.size
     for _ in range(_count(content, label)):
         if at + _CAMERA.size > len(content):
             raise _cut_off(label)
-        number, model, width, height = _CAMERA.unpack_from(content, at)
-        if model not in _MODELS:
-            known = ", ".join(name for name, *_ in _MODELS.values())
-            raise DamagedFile(
-                f"{label}: camera {number} has the camera model {model}; supported models are {known}",
-                "undistort the images",
-            )
-        _, count, lens, distortion = _MODELS[model]
-        if at + _CAMERA.size + 8 * count > len(content):
+        number, code, width, height = _CAMERA.unpack_from(content, at)
+        model = camera_model(_NUMBERS[code] if 0 <= code < len(_NUMBERS) else str(code), f"{label}: camera {number}")
+        count, _ = _MODELS[model]
+        at += _CAMERA.size
+        if at + 8 * count > len(content):
             raise _cut_off(label)
-        numbers = np.append(np.frombuffer(content, "<f8", count, at + _CAMERA.size), 0.0)
-        if not (np.isfinite(numbers).all() and 0 < width < 1 << 16 and 0 < height < 1 << 16):
-            raise DamagedFile(
-                f"{label}: camera {number} has {width} × {height} pixels (width × height) and the parameters "
-                f"{numbers[:-1]}; expected sides from 1 to 65,535 and finite parameters"
-            )
-        cameras[number] = ColmapCamera(height, width, numbers[list(lens)] - [0, 0, 0.5, 0.5], numbers[list(distortion)])
-        at += _CAMERA.size + 8 * count
+        add_camera(cameras, number, model, (width, height), np.frombuffer(content, "<f8", count, at), label)
+        at += 8 * count
     return cameras
 
 
-def read_poses(read: Callable[[int, int], bytes], label: str) -> dict[str, tuple[int, npt.NDArray[np.float64]]]:
-    """Read ``images.bin``: the camera's number and the pose (4, 4) of each image by name.
+def camera_model(name: str, label: str) -> str:
+    """Refuse a camera model that is not supported, by its name."""
+    if name not in _MODELS:
+        raise DamagedFile(
+            f"{label} has the camera model {name}; supported models are {', '.join(_MODELS)}", "undistort the images"
+        )
+    return name
 
-    ``read(offset, length)`` returns bytes of the file, fewer at its end. The points of the images, which make up most
-    of the file, are not read.
+
+def add_camera(
+    cameras: dict[int, ColmapCamera],
+    number: int,
+    model: str,
+    size: tuple[int, int],
+    numbers: npt.NDArray[np.float64],
+    label: str,
+) -> None:
+    """Check a camera's size (width, height) and parameters, and add it to those that were read before."""
+    count, lens = _MODELS[model]
+    width, height = size
+    sides = 0 < width < 1 << 16 and 0 < height < 1 << 16
+    if len(numbers) != count or not (
+        sides and (np.abs(numbers) < _LARGE).all() and (numbers[list(lens[:2])] > _SMALL).all()
+    ):
+        raise DamagedFile(
+            f"{label}: camera {number} has {width} × {height} pixels (width × height) and the parameters "
+            f"{abbreviate(numbers.tolist())}; expected sides from 1 to 65,535 and {count} finite parameters, the focal "
+            "lengths positive"
+        )
+    if number in cameras:
+        raise DamagedFile(f"{label} lists the camera {number} twice; expected each number once", _FIX)
+    distortion = np.zeros(8)
+    distortion[: count - max(lens) - 1] = numbers[max(lens) + 1 :]
+    cameras[number] = ColmapCamera(model, height, width, numbers[list(lens)] - [0, 0, 0.5, 0.5], distortion)
+
+
+def read_images(read: Callable[[int, int], bytes], label: str) -> dict[str, ColmapImage]:
+    """Read ``images.bin``: the images by name.
+
+    ``read(offset, length)`` returns bytes of the file, fewer at its end. The observations of the images, which make up
+    most of the file, are not read.
     """
-    poses: dict[str, tuple[int, npt.NDArray[np.float64]]] = {}
+    images: dict[str, ColmapImage] = {}
     at = _COUNT.size
     for _ in range(_count(read(0, _COUNT.size), label)):
         head = read(at, _IMAGE.size + _NAME)
@@ -99,20 +161,41 @@ def read_poses(read: Callable[[int, int], bytes], label: str) -> dict[str, tuple
             raise _cut_off(label)
         _, *numbers, camera = _IMAGE.unpack_from(head)
         (points,) = _COUNT.unpack_from(head, end + 1)
-        name = head[_IMAGE.size : end].decode("utf-8", "surrogateescape")
+        name = head[_IMAGE.size : end].decode("utf-8", "backslashreplace")
         if points > _MOST_POINTS:
             raise DamagedFile(
                 f"{label}: image {name!r} specifies {points:,} points, more than the limit of {_MOST_POINTS:,}; "
                 "expected a binary COLMAP model"
             )
-        poses[name] = camera, _pose(np.array(numbers), f"{label}: image {name!r}")
-        at += end + 9 + _POINT * points
-    return poses
+        at += end + 9
+        add_image(images, name, camera, numbers, (at, OBSERVATION * points), label)
+        at += OBSERVATION * points
+    if images and not read(at - 1, 1):
+        raise _cut_off(label)
+    return images
+
+
+def add_image(
+    images: dict[str, ColmapImage],
+    name: str,
+    camera: int,
+    numbers: Sequence[float],
+    observations: tuple[int, int],
+    label: str,
+) -> None:
+    """Check an image's quaternion and translation, and add it to those that were read before.
+
+    `observations` are their offset and length in the file, in bytes.
+    """
+    if name in images:
+        raise DamagedFile(f"{label} lists the image {name!r} twice; expected each name once", _FIX)
+    images[name] = ColmapImage(camera, _pose(np.array(numbers), f"{label}: image {name!r}"), *observations)
 
 
 def _pose(numbers: npt.NDArray[np.float64], label: str) -> npt.NDArray[np.float64]:
-    length = np.linalg.norm(numbers[:4])
-    if not (np.isfinite(numbers).all() and abs(length - 1) < 0.01):
+    known = (np.abs(numbers) < _FAR).all()
+    length = float(np.linalg.norm(numbers[:4])) if known else np.nan
+    if not abs(length - 1) < 0.01:
         raise DamagedFile(
             f"{label} has the pose {numbers.tolist()}; expected finite numbers that start with a unit quaternion"
         )

@@ -1,0 +1,283 @@
+"""Captures with cameras by COLMAP: images, poses, and the 3D points that each image observes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.arrays import Array, Places, Rows
+from setsup.datasets.adapters.camera_frames import FrameMaps
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.adapters.lens_distortion import undistort_rays
+from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.dataset import fetch_request, of_row
+from setsup.datasets.formats.geometry.colmap import ColmapCamera, ColmapImage, read_cameras, read_images
+from setsup.datasets.formats.geometry.colmap_points import ColmapPoints, read_observations, read_points
+from setsup.datasets.formats.geometry.colmap_text import read_camera_lines, read_image_lines
+from setsup.datasets.own.captures.finding import join
+from setsup.datasets.own.captures.frames import CaptureFrames, capture_table
+from setsup.datasets.own.captures.maps import read_mask
+from setsup.errors import DamagedFile, DataError, advice
+from setsup.files.archives.members import MemberIndex
+
+__all__ = ["ColmapFrames", "open_models"]
+
+_MOST = 1 << 26  # bytes of cameras.bin
+_MOST_POINTS = 1 << 32  # bytes of points3D.bin, or of images.txt
+_IMAGE_FOLDERS = ("images/", "image/", "rgb/", "input/", "")
+_MASKS = "masks/"
+_ENDINGS = ("", ".png")
+_FIX = "write the model again"
+
+
+class ColmapFrames(CaptureFrames):
+    r"""Frames of captures with cameras by COLMAP, made by :func:`setsup.open`.
+
+    Modalities are those of :class:`setsup.datasets.own.captures.frames.CaptureFrames`.
+
+    Examples
+    --------
+    >>> import setsup, struct, tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> (folder / "images").mkdir(), (folder / "sparse" / "0").mkdir(parents=True)
+    (None, None)
+    >>> Image.new("RGB", (64, 48)).save(folder / "images" / "a.png")
+    >>> for name, text in {
+    ...     "cameras": "1 PINHOLE 64 48 50 50 32 24",
+    ...     "images": "1 1 0 0 0 0 0 0 1 a.png\n32.5 24.5 7",
+    ...     "points3D": "7 0.05 0.05 5 255 0 0 0.1 1 0",
+    ... }.items():
+    ...     _ = (folder / "sparse" / "0" / f"{name}.txt").write_text(text + "\n")
+    >>> capture = setsup.open(folder)
+    >>> capture.observations(0), capture.points(0).xyz.tolist()
+    ((array([[32., 24.]]), array([7])), [[0.05, 0.05, 5.0]])
+
+    """
+
+    _models: "tuple[_Model, ...]"
+    _scenes: Rows
+    _stretches: Rows
+
+    @of_row
+    def observations(self, row: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """The 3D points that an image observes.
+
+        Parameters
+        ----------
+        row : int
+            Row of the image.
+
+        Returns
+        -------
+        pixels : (n, 2) float64
+            Positions (x, y) in the image as it is fetched, with centres of pixels at integers; undistorted if images
+            are. Some may be outside, where `size` crops the image.
+        ids : (n,) int64
+            Numbers of the points, those of :meth:`points`.
+
+        Raises
+        ------
+        DataError
+            When the file is damaged, or has changed.
+
+        """
+        rows, _ = fetch_request(self, np.array([row]), ())
+        model = self._models[self._scenes[rows[0]]]
+        start, length = self._stretches[rows[0]].tolist()
+        content = model.files.stretch(model.images, start, length)
+        if content is None:
+            content = model.files.read(model.images)[start : start + length]
+        label = f"{model.files.label(model.images)}: the observations of row {row}"
+        if len(content) < length:
+            raise DamagedFile(f"{label} are missing: the file has changed since it was opened", "open it again")
+        pixels, ids = read_observations(content, model.text, label)
+        pixels, ids = pixels[ids >= 0], ids[ids >= 0]
+        camera, target = self._intrinsics[rows[0]].astype(np.float64), self._fitted(rows)[0].astype(np.float64)
+        rays = (pixels - camera[:2, 2]) / [camera[0, 0], camera[1, 1]]
+        if self._bent[rows[0]]:
+            rays = undistort_rays(rays, self._distortion[rows[0]])
+        return rays * [target[0, 0], target[1, 1]] + target[:2, 2], ids
+
+    @of_row
+    def points(self, row: int) -> ColmapPoints:
+        """The 3D points of the model of an image, with ``ids``, ``xyz``, ``rgb``, ``errors`` and ``views``.
+
+        Parameters
+        ----------
+        row : int
+            Row of any image of the model.
+
+        Raises
+        ------
+        DataError
+            When the model has no points, or they are damaged.
+
+        """
+        rows, _ = fetch_request(self, np.array([row]), ())
+        model = self._models[self._scenes[rows[0]]]
+        if model.points < 0:
+            folder = model.files.label(model.images).rpartition("images.")[0]
+            raise DataError(f"{folder} has no points3D.bin or points3D.txt; add the file of the model's points")
+        content = model.files.read(model.points, _MOST_POINTS)
+        return read_points(content, model.points_text, model.files.label(model.points))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Model:
+    """Where the files of a model are: places of the lists of images and points, −1 for none, and which are text."""
+
+    files: MemberIndex
+    images: int
+    text: bool
+    points: int
+    points_text: bool
+
+
+def open_models(
+    name: str,
+    files: MemberIndex,
+    captures: Mapping[str, Mapping[str, str]],
+    images: str | None,
+    size: tuple[int, int] | None,
+    undistort: bool,
+) -> ColmapFrames:
+    """Open the models that :func:`setsup.datasets.own.captures.finding.find_models` found."""
+    scenes = [
+        ("/".join(filter(None, (capture.rstrip("/"), number))) or name, capture, folder)
+        for capture, models in captures.items()
+        for number, folder in models.items()
+    ]
+    scenes.sort()
+    models: list[_Model] = []
+    columns: dict[str, list[Any]] = {key: [] for key in ("scene", "place", "mask", "pose", "lens", "size", "bend")}
+    stretches: list[tuple[int, int]] = []
+    lost: list[str] = []
+    for number, (_, capture, folder) in enumerate(scenes):
+        cameras, entries, model = _read(files, folder)
+        models.append(model)
+        where = _image_folders(capture, folder, images)
+        names = sorted(entries)
+        prefix, places = _find(files, where, names, files.label(model.images))
+        masks = _find_masks(files, prefix, capture, names)
+        for image, place, mask in zip(names, places.tolist(), masks.tolist(), strict=True):
+            if place < 0:
+                lost.append(prefix + image)
+                continue
+            entry = entries[image]
+            camera = cameras[entry.camera]
+            row = (number, place, mask, entry.pose, camera.lens, (camera.height, camera.width), camera.distortion)
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(value)
+            stretches.append((entry.start, entry.length))
+    warn_left_out(files.source, "images", lost, len(lost) + len(stretches))
+    intrinsics = np.zeros((len(stretches), 3, 3), np.float32)
+    intrinsics[:, [0, 1, 0, 1], [0, 1, 2, 2]] = np.array(columns["lens"])
+    intrinsics[:, 2, 2] = 1
+    poses = np.array(columns["pose"], np.float32)
+    present, scene = np.unique(columns["scene"], return_inverse=True)
+    table = capture_table([scenes[number][0] for number in present.tolist()], scene, poses)
+    masked = np.array(columns["mask"], np.int64)
+    maps = {"mask": FrameMaps(MemberImages(files, np.maximum(masked, 0)), masked, "uint8", read_mask)}
+    found = ColmapFrames(
+        name,
+        table,
+        # cameras are those of the pixels as they are stored
+        MemberImages(files, np.array(columns["place"], np.int64), upright=False),
+        poses,
+        intrinsics,
+        np.array(columns["size"], np.int64),
+        np.array(columns["bend"]),
+        size,
+        undistort,
+        maps if (masked >= 0).any() else None,
+    )
+    found._models = tuple(models)
+    found._scenes, found._stretches = np.array(columns["scene"], np.int64), np.array(stretches, np.int64)
+    return found
+
+
+def _read(files: MemberIndex, folder: str) -> tuple[dict[int, ColmapCamera], dict[str, ColmapImage], _Model]:
+    """Read the cameras and the images of a model, its binary files where there are both."""
+    cameras_at, images_at, points_at = (_place(files, folder, kind) for kind in ("cameras", "images", "points3D"))
+    label = files.label(images_at[0])
+    content = files.read(cameras_at[0], _MOST)
+    cameras = (read_camera_lines if cameras_at[1] else read_cameras)(content, files.label(cameras_at[0]))
+    if images_at[1]:
+        images = read_image_lines(files.read(images_at[0], _MOST_POINTS), label)
+    else:
+        images = read_images(partial(_stretch, files, images_at[0], []), label)
+    if not images:
+        raise DamagedFile(f"{label} lists no images", "write the model again, or remove it")
+    for name, image in images.items():
+        if image.camera not in cameras:
+            raise DamagedFile(
+                f"{label}: image {name!r} refers to the camera {image.camera}, which is not in "
+                f"{files.label(cameras_at[0])}",
+                _FIX,
+            )
+    return cameras, images, _Model(files, *images_at, *points_at)
+
+
+def _stretch(files: MemberIndex, place: int, whole: list[bytes], offset: int, length: int) -> bytes:
+    """Bytes of a file; one that is deflated is read once into `whole`."""
+    part = None if whole else files.stretch(place, offset, length)
+    if part is None:
+        whole[:] = whole or [files.read(place)]
+        part = whole[0][offset : offset + length]
+    return part
+
+
+def _place(files: MemberIndex, folder: str, kind: str) -> tuple[int, bool]:
+    """Place of a file of a model, −1 for none, and whether it is text."""
+    for ending in ("bin", "txt"):
+        if (name := f"{folder}{kind}.{ending}") in files:
+            return files.place(name), ending == "txt"
+    return -1, False
+
+
+def _image_folders(capture: str, model: str, images: str | None) -> list[str]:
+    """Folders in which the images of a model may be, in the order in which they are tried."""
+    if images is None:
+        around = [join(model, "../images") or "", join(model, "images") or "", model.rstrip("/")]
+        return list(
+            dict.fromkeys([capture + folder for folder in _IMAGE_FOLDERS] + [f"{one}/" for one in around if one])
+        )
+    inner = join(capture, images)
+    if inner is None:
+        given = advice(f"images={images!r}", f"--option images={images}")
+        raise DataError(f"{given} leads out of the capture; pass a folder relative to it, such as images_4")
+    return [f"{inner}/" if inner else ""]
+
+
+def _find(files: MemberIndex, folders: list[str], names: list[str], label: str) -> tuple[str, Places]:
+    """The folder that has most of the images, and their places, −1 for none."""
+    tried = [(folder, files.places([folder + name for name in names])) for folder in folders]
+    folder, places = max(tried, key=lambda each: int((each[1] >= 0).sum()))  # the first of several
+    if (places < 0).all():
+        given = advice("images='images_4'", "--option images=images_4")
+        raise DataError(
+            f"{label}: none of its {len(names):,} images was found, such as {names[0]!r}, in {folders[0] or '.'} or "
+            f"next to the model; open the folder that contains both, and name that of the images, such as {given}"
+        )
+    return folder, places
+
+
+def _find_masks(files: MemberIndex, images: str, capture: str, names: list[str]) -> Array:
+    """Places of the masks of images, ``masks/a.jpg.png`` as COLMAP names them, or ``masks/a.png``; −1 for none."""
+    found = np.full(len(names), -1)
+    folder = capture + _MASKS
+    if folder == images:
+        return found
+    for candidates in ([f"{folder}{name}.png" for name in names], [f"{folder}{_stem(name)}.png" for name in names]):
+        places = files.places(candidates)
+        found = np.where(found < 0, places, found)
+    return found
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[0] or name
