@@ -53,7 +53,11 @@ def main(argv: list[str] | None = None) -> int:
     if left and here not in kept["with"]:
         kept["with"].append(here)
     for cell in left[: options.limit]:
-        kept["cells"][cell.name] = {**cell.to_dict(), **(found := _found(cell)), "with": kept["with"].index(here)}
+        found = _found(cell)
+        if "missing" in found and cell.name in kept["cells"]:
+            print(f"{cell.name} stays as it was counted elsewhere: {found['missing']}", flush=True)
+            continue
+        kept["cells"][cell.name] = {**cell.to_dict(), **found, "with": kept["with"].index(here)}
         with written(options.json) as part:
             part.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         print(cell.name, f"-> {cell.to_ranks}x{cell.to_workers}", "after", cell.stop, found, flush=True)
@@ -76,7 +80,9 @@ def _found(cell: Cell) -> dict[str, Any]:
     """Counts of a cell, or why it has none."""
     if cell.way not in PEERS:
         key = cell.way, cell.line
-        return run_cell(cell, WAYS[key], "numpy" if key in PLAIN else "torch")
+        found = run_cell(cell, WAYS[key], "numpy" if key in PLAIN else "torch")
+        why = found.get("failed", "").strip().rpartition("\n")[2]
+        return {"missing": why} if why.startswith("ModuleNotFoundError") else found
     peer = PEERS[cell.way]
     if why := missing(peer):
         return {"missing": why}

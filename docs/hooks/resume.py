@@ -46,12 +46,7 @@ def _line(way: str, line: str, cells: list[dict[str, Any]]) -> str:
     sums.insert(3, _moved(counted))
     if cells[0]["line"] == "rows":
         sums[2] = ""  # there are no images
-    if len(counted) < len(cells):
-        offered = sum("not offered" in cell for cell in cells)
-        failed = len(cells) - len(counted) - offered
-        notes = [f"{offered} not offered"] * bool(offered) + [f"{failed} failed"] * bool(failed)
-        return f"| {way} | {line} | {len(counted)} of {len(cells)} ({', '.join(notes)}) | {' | '.join(sums)} |"
-    return f"| {way} | {line} | {len(cells)} | {' | '.join(sums)} |"
+    return f"| {way} | {line} | {_cells(cells, counted)} | {' | '.join(sums)} |"
 
 
 def _moved(counted: list[dict[str, Any]]) -> str:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -124,10 +125,11 @@ def test_a_killed_run_resumes_on_other_ranks_without_loss(
 
 
 COUNTED_BY_HAND = """
-import sys
+import json, sys
 from benchmarks.resume import __main__ as command
-command._found = lambda cell: {"lost": 0, "twice": 0, "evened": 0, "differ": 0, "moved": 0}
-sys.exit(command.main(sys.argv[1:]))
+*arguments, counts = sys.argv[1:]
+command._found = lambda cell: json.loads(counts)
+sys.exit(command.main(arguments))
 """
 
 
@@ -138,8 +140,9 @@ def test_missing_cells_come_first_then_those_of_an_earlier_count_and_each_has_it
     earlier = {**planned[3].to_dict(), "lost": 0, "twice": 0, "evened": 8, "differ": 0, "with": 0}
     kept.write_text(json.dumps({"with": [["a machine", "old versions"]], "cells": {planned[3].name: earlier}}))
 
-    def run(*limit: str) -> list[str]:
-        command = [sys.executable, "-c", COUNTED_BY_HAND, "numpy loop", "--line", "rows", "--json", str(kept), *limit]
+    def run(*limit: str, **counts: Any) -> list[str]:
+        options = ["numpy loop", "--line", "rows", "--json", str(kept), *limit]
+        command = [sys.executable, "-c", COUNTED_BY_HAND, *options, json.dumps(counts or NOTHING)]
         found = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True)
         return [line.partition(" ->")[0] for line in found.stdout.splitlines()]
 
@@ -148,7 +151,11 @@ def test_missing_cells_come_first_then_those_of_an_earlier_count_and_each_has_it
     filled = json.loads(kept.read_text())
     assert [filled["cells"][name]["with"] for name in (names[3], *names[:2])] == [0, 1, 1]
     assert filled["cells"][names[3]] == earlier
-    assert run() == [*names[2:3], *names[4:], names[3]]
+    assert run(missing="no such library")[-1].startswith(f"{names[3]} stays as it was counted elsewhere")
+    filled = json.loads(kept.read_text())
+    assert filled["cells"][names[3]] == earlier
+    assert filled["cells"][names[5]]["missing"] == "no such library"
+    assert run() == names[2:], "all have been tried before"
     filled = json.loads(kept.read_text())
     assert {each["with"] for each in filled["cells"].values()} == {1}
     assert filled["with"][0] == ["a machine", "old versions"]
