@@ -52,7 +52,8 @@ types: $(STAMPS)/all
 docs: $(STAMPS)/all
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+# one more than there are cores: a test that waits, for a process or a page, leaves its core to another
+PYTEST := $(BIN)/python -m pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile
 # tests of code of other libraries, which are installed beside the benchmarks; on one core, beside types and docs
 OTHERS := tests/docs/test_other_libraries.py
 
