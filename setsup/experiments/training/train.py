@@ -124,6 +124,8 @@ def train(
         if on_start is not None:
             on_start(run)
         if run.finished:
+            if trainer.is_global_zero:
+                checkpoints.finish()
             return run
         # Lightning loads the weights once more, but explains less if they do not fit
         resumed = str(load_weights(method, run)) if has_checkpoint(folder) else None
